@@ -1,0 +1,96 @@
+"""Conversations with a real shell: every command is one block, every wait answers from the record alone.
+
+A first session:
+
+    import asyncio
+    import blockpty
+
+    async def main() -> None:
+        async with blockpty.Engine() as engine:
+            conversation = await engine.open()
+            result = await conversation.run("make test", timeout_ms=60_000)
+            print(result.exit_status, result.output)
+
+    asyncio.run(main())
+
+This file holds the public names and nothing else. They are looked up at first use, so that `import blockpty` costs
+next to nothing and the small host processes, which need neither asyncio nor any library, do not pay for it. Rooms
+inside the package import each other directly and never this file. tests/test_exports.py pins all of this.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from blockpty.errors import (
+        BadCondition,
+        BadCursor,
+        BadRequest,
+        BlockptyError,
+        Busy,
+        Exited,
+        InteractiveSessionActive,
+        InternalError,
+        LineTooLong,
+        NoPrompt,
+        NoSession,
+        NotFound,
+        PtyLimit,
+        RequestError,
+        SessionLimit,
+        SpawnFailed,
+        SpoolCorrupt,
+        SpoolError,
+        SpoolVersion,
+        StorageFull,
+        TerminalError,
+    )
+    from blockpty.runtime.conversation import Conversation
+    from blockpty.runtime.engine import Engine
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "BadCondition",
+    "BadCursor",
+    "BadRequest",
+    "BlockptyError",
+    "Busy",
+    "Conversation",
+    "Engine",
+    "Exited",
+    "InteractiveSessionActive",
+    "InternalError",
+    "LineTooLong",
+    "NoPrompt",
+    "NoSession",
+    "NotFound",
+    "PtyLimit",
+    "RequestError",
+    "SessionLimit",
+    "SpawnFailed",
+    "SpoolCorrupt",
+    "SpoolError",
+    "SpoolVersion",
+    "StorageFull",
+    "TerminalError",
+    "__version__",
+]
+
+_ROOMS = {"Conversation": "blockpty.runtime.conversation", "Engine": "blockpty.runtime.engine"}
+
+
+if not TYPE_CHECKING:  # a type checker that saw this function would accept any name
+
+    def __getattr__(name: str) -> object:
+        if name not in __all__:
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        value: object = getattr(import_module(_ROOMS.get(name, "blockpty.errors")), name)
+        globals()[name] = value
+        return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -1,0 +1,1 @@
+"""The pure machine: bytes and timeline entries in, events out. No clock, no file, no task; any input is legal."""

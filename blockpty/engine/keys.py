@@ -1,0 +1,201 @@
+"""Keys and pastes as the bytes that a terminal sends for them.
+
+Rules of this file: text in, bytes out; it does not know what runs in the terminal. The notation of `encode_keys`:
+
+    text          itself, in UTF-8; a newline is the Enter key
+    ^C            a control character: ^@, ^A to ^Z, ^[, ^\\, ^], ^_, ^?
+    [UP]          a named key: UP DOWN LEFT RIGHT HOME END PGUP PGDN INS DEL ESC TAB ENTER BS SPACE F1 to F12
+    [C-S-LEFT]    the same with modifiers: C- (Ctrl), M- (Alt or Meta), S- (Shift), in any order
+    [M-x] [C-/]   a character with modifiers
+    [[  ^^        a literal [ and a literal ^; a lone ] is itself
+
+It is read from left to right, so `^[[[A` is ESC, a literal `[`, and `A`. Names are not case-sensitive. The encodings
+are those of xterm in its default configuration (ctlseqs, "PC-Style Function Keys" and "VT220-Style Function Keys").
+A combination for which xterm sends the same as without the modifier is refused: the program could not see it.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+from blockpty.errors import BadRequest
+
+PASTE_BEGIN: Final = b"\x1b[200~"
+PASTE_END: Final = b"\x1b[201~"
+
+_ESC: Final = b"\x1b"
+_MODIFIERS: Final = {"S": 1, "M": 2, "C": 4}
+_SHIFT, _META, _CTRL = 1, 2, 4
+
+# Keys that end in a letter: CSI letter, in application cursor mode SS3 letter, with modifiers CSI 1;m letter.
+_CURSOR_KEYS: Final = {"UP": "A", "DOWN": "B", "RIGHT": "C", "LEFT": "D", "HOME": "H", "END": "F"}
+# F1 to F4 are SS3 letter in both modes (they are the PF keys of a VT100), with modifiers CSI 1;m letter.
+_PF_KEYS: Final = {"F1": "P", "F2": "Q", "F3": "R", "F4": "S"}
+# Keys that end in a tilde: CSI number ~, with modifiers CSI number;m ~. 16 and 22 are gaps in the VT220's numbering.
+_TILDE_KEYS: Final = {
+    "INS": 2, "DEL": 3, "PGUP": 5, "PGDN": 6,
+    "F5": 15, "F6": 17, "F7": 18, "F8": 19, "F9": 20, "F10": 21, "F11": 23, "F12": 24,
+}  # fmt: skip
+# Keys that are one character; with Shift or Ctrl only where xterm sends something else for it.
+_PLAIN_KEYS: Final[dict[str, dict[int, bytes]]] = {
+    "ESC": {0: b"\x1b"},
+    "TAB": {0: b"\t", _SHIFT: b"\x1b[Z"},
+    "ENTER": {0: b"\r"},
+    "BS": {0: b"\x7f", _CTRL: b"\x08"},
+    "SPACE": {0: b" ", _CTRL: b"\0"},
+}
+KEY_NAMES: Final = (*_CURSOR_KEYS, *_TILDE_KEYS, *_PF_KEYS, *_PLAIN_KEYS)
+
+_NAMED: Final = re.compile(r"\[((?:[CMScms]-)*)([^\[\]\s]+|[\[\]])\]")
+_TOKEN: Final = re.compile(r"\^\^|\[\[|\^|\[|\r\n|\n|[^\^\[\r\n]+|\r")
+
+# A paste is text. What else a control character could do (end the bracket, interrupt, suspend, erase) is taken from it.
+_PICTURES: Final = {
+    **{code: 0x2400 + code for code in range(0x20) if chr(code) not in "\t\n\r"},
+    0x7F: 0x2421,
+    **dict.fromkeys(range(0x80, 0xA0), 0xFFFD),
+}
+
+
+def encode_keys(keys: str, *, application_cursor: bool = False) -> bytes:
+    """Return the bytes that a terminal sends for `keys`, in the notation above.
+
+    Args:
+        keys: text with named keys.
+        application_cursor: the program switched the terminal to application cursor keys (DECCKM, `ESC [ ? 1 h`).
+
+    Raises:
+        BadRequest: a name, a modifier or a control character that does not exist, or text that is not valid Unicode.
+    """
+    _utf8(keys, "keys")  # so that an error gives the place in the whole text
+    out = bytearray()
+    position = 0
+    while position < len(keys):
+        token = _TOKEN.match(keys, position)
+        assert token is not None  # every character begins a token
+        text = token.group()
+        if text == "^":
+            out += _caret(keys, position)
+            position += 2
+            continue
+        if text == "[":
+            named = _NAMED.match(keys, position)
+            if named is None:
+                raise _unknown(keys, position)
+            out += _named(named, application_cursor)
+            position = named.end()
+            continue
+        out += {"^^": b"^", "[[": b"[", "\n": b"\r", "\r\n": b"\r"}.get(text) or text.encode()
+        position = token.end()
+    return bytes(out)
+
+
+def bracket(text: str, *, bracketed: bool) -> bytes:
+    """Return the bytes of a paste.
+
+    Args:
+        text: what is pasted. Of the control characters only tab, LF and CR go through; any other is replaced by its
+            picture (ESC by U+241B, as xterm.js does; xterm puts a space), so that no text can end the bracket, however
+            it is nested, or interrupt the program. Raw bytes go through `send`.
+        bracketed: the program asked for bracketed pastes (`ESC [ ? 2004 h`). Then the line ends stay as they are, as in
+            kitty, foot and alacritty; otherwise each is CR, which is what the Enter key sends.
+
+    Raises:
+        BadRequest: the text is not valid Unicode.
+    """
+    neutral = text.translate(_PICTURES)
+    if bracketed:
+        return PASTE_BEGIN + _utf8(neutral, "text") + PASTE_END
+    return _utf8(neutral.replace("\r\n", "\r").replace("\n", "\r"), "text")
+
+
+def _caret(keys: str, position: int) -> bytes:
+    following = keys[position + 1 : position + 2]
+    control = _control(following)
+    if control is None or following in "/ ":
+        raise BadRequest(
+            f"keys: ^{following} at character {position} is no control character",
+            hint="write ^^ for a literal ^; control characters are ^@, ^A to ^Z, ^[, ^\\, ^], ^_ and ^?",
+            details={"position": position},
+        )
+    return control
+
+
+def _control(character: str) -> bytes | None:
+    """Return what Ctrl with a character sends, or None if it sends nothing of its own."""
+    if len(character) != 1 or not character.isascii():
+        return None
+    if character.isalpha() or character in "@[\\]^_":
+        return bytes((ord(character.upper()) & 0x1F,))
+    return {"?": b"\x7f", " ": b"\0", "/": b"\x1f"}.get(character)
+
+
+def _named(named: re.Match[str], application_cursor: bool) -> bytes:
+    modifiers = 0
+    for letter in named[1].upper().split("-")[:-1]:
+        modifiers |= _MODIFIERS[letter]
+    if len(named[2]) == 1:
+        encoded = _character(named[2], modifiers)
+    else:
+        encoded = _key(named[2].upper(), modifiers, application_cursor)
+    if encoded is None:
+        known = len(named[2]) == 1 or named[2].upper() in KEY_NAMES
+        raise _unknown(named.string, named.start()) if not known or not modifiers else _no_such_combination(named)
+    return encoded
+
+
+def _key(name: str, modifiers: int, application_cursor: bool) -> bytes | None:
+    if name in _PLAIN_KEYS:
+        # Meta sends ESC before whatever the key is without it.
+        plain = _PLAIN_KEYS[name].get(modifiers & ~_META)
+        return plain if plain is None or not modifiers & _META else _ESC + plain
+    if name in _TILDE_KEYS:
+        return f"\x1b[{_TILDE_KEYS[name]}{f';{modifiers + 1}' if modifiers else ''}~".encode()
+    final = _CURSOR_KEYS.get(name) or _PF_KEYS.get(name)
+    if final is None:
+        return None
+    if modifiers:
+        return f"\x1b[1;{modifiers + 1}{final}".encode()
+    return f"\x1b{'O' if application_cursor or name in _PF_KEYS else '['}{final}".encode()
+
+
+def _character(character: str, modifiers: int) -> bytes | None:
+    if not modifiers:
+        return None
+    encoded: bytes | None
+    if modifiers & _CTRL:
+        encoded = None if modifiers & _SHIFT else _control(character)
+    elif modifiers & _SHIFT:
+        encoded = character.upper().encode() if character.isascii() and character.isalpha() else None
+    else:
+        encoded = character.encode()
+    return encoded if encoded is None or not modifiers & _META else _ESC + encoded
+
+
+def _utf8(text: str, parameter: str) -> bytes:
+    try:
+        return text.encode()
+    except UnicodeEncodeError as error:
+        raise BadRequest(
+            f"{parameter}: character {error.start} is half of a surrogate pair, which no terminal can send",
+            hint="exact bytes go through `send` with data_b64",
+        ) from None
+
+
+def _unknown(keys: str, position: int) -> BadRequest:
+    end = keys.find("]", position)
+    name = keys[position : end + 1 if end >= 0 else position + 20]
+    return BadRequest(
+        f"keys: no key is named {name!r} (at character {position})",
+        hint=f"write [[ for a literal [; keys are {' '.join(KEY_NAMES)}, with C- M- S- before them, and [C-x], [M-x]",
+        details={"name": name, "position": position},
+    )
+
+
+def _no_such_combination(named: re.Match[str]) -> BadRequest:
+    return BadRequest(
+        f"keys: a terminal has nothing of its own to send for {named.group()!r} (at character {named.start()})",
+        hint="leave out the modifier, or send the sequence that this program expects with `send`",
+        details={"name": named.group(), "position": named.start()},
+    )

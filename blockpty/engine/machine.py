@@ -1,0 +1,484 @@
+"""The machine: stream bytes and timeline entries in, events and signals out.
+
+Rules of this file: it is total (no bytes and no entries raise), chunk-invariant (only bytes and the places of the
+entries count), bounded (it keeps no output), and pure: ids are counted, times come from entries, the nonce from the
+`spawn` entry.
+
+`feed` and `apply` are called in the order of the record: bytes up to an entry's offset, then the entry. What a mark may
+do is decided in two steps: `judge` says whether it is believed, `states.TRANSITIONS` says what it means now.
+"""
+
+from __future__ import annotations
+
+import binascii
+import re
+from collections.abc import Mapping
+from typing import Any, Final
+
+from blockpty.engine.judge import judge
+from blockpty.engine.marks import Mark
+from blockpty.engine.records import exit_number, finished, input_bytes, nonce_of, number, word
+from blockpty.engine.scanner import Scanner, Token
+from blockpty.engine.snapshot import MachineState, OpenBlock
+from blockpty.engine.states import Action, ShellState, Stimulus, transition
+from blockpty.model.entries import Entry
+from blockpty.model.events import ENVELOPE, Event, Signal
+
+# A delta is cut at fixed stream offsets, at silences and now and then by recorded time: never by the reader's chunks.
+DELTA_BYTES: Final = 64 * 1024
+DELTA_MS: Final = 100
+# How far after an input its echo is looked for, and how much of a submitted line's echo is kept.
+ECHO_WINDOW: Final = 4096
+# A path of 4,096 bytes, all of them escaped, in pieces of 300.
+MAX_CWD_PIECES: Final = 42
+
+# What readline prints between the echo of a line and its execution.
+_PASTE_OFF: Final = b"\x1b[?2004l\r"
+_UNESCAPE: Final = re.compile(rb"%([0-9A-Fa-f]{2})")
+
+
+class Machine:
+    """Folds the record of one conversation into events (to be written) and signals (for waits).
+
+    Give it a state from `snapshot()` to go on from there: feed the stream from `state.classified`.
+    """
+
+    def __init__(self, state: MachineState | None = None) -> None:
+        self.state = state.copy() if state is not None else MachineState()
+        self._scanner = Scanner(self.state.classified)
+        self._events: list[Event] = []
+        self._signals: list[Signal] = []
+
+    @property
+    def classified(self) -> int:
+        """Offset up to which bytes are known to be text or mark; at most 512 bytes behind what was fed."""
+        return self.state.classified
+
+    def snapshot(self) -> MachineState:
+        """Return a copy of the state; it does not share anything with the machine."""
+        return self.state.copy()
+
+    def feed(self, data: bytes) -> tuple[list[Event], list[Signal]]:
+        """Take the next bytes of the stream."""
+        for token in self._scanner.feed(data):
+            if token.mark is None:
+                self._text(token)
+            else:
+                self._mark(token, token.mark)
+            self.state.classified = token.end
+        return self._taken()
+
+    def apply(self, entry: Entry) -> tuple[list[Event], list[Signal]]:
+        """Take the next timeline entry; the bytes before its offset must have been fed."""
+        self.state.ts = max(self.state.ts, entry.ts)
+        handler = _ENTRIES.get(entry.kind)
+        if handler is not None:
+            handler(self, entry, entry.fields)
+        return self._taken()
+
+    def _taken(self) -> tuple[list[Event], list[Signal]]:
+        events, signals = self._events, self._signals
+        self._events, self._signals = [], []
+        return events, signals
+
+    # Tokens
+
+    def _text(self, token: Token) -> None:
+        state = self.state
+        if token.malformed:
+            self._emit("anomaly", token.begin, reason="malformed_mark", span=[token.begin, token.end])
+        if state.delta_begin is not None:
+            boundary = (state.delta_begin // DELTA_BYTES + 1) * DELTA_BYTES
+            while boundary <= token.end:
+                self._cut(boundary)
+                boundary += DELTA_BYTES
+        elif state.shell is ShellState.SUBMITTED:
+            self._echoed(token)
+        if state.inputs and token.end - state.inputs[0][0] > ECHO_WINDOW:
+            state.inputs = [item for item in state.inputs if token.end - item[0] <= ECHO_WINDOW]
+
+    def _mark(self, token: Token, mark: Mark) -> None:
+        judged = judge(self.state, mark)
+        if isinstance(judged, str):
+            self._emit("spoofed_mark", token.begin, kind=mark.kind, reason=judged, span=[token.begin, token.end])
+            self._text(token)
+            return
+        if self.state.shell is ShellState.SUBMITTED:
+            # Offsets are counted in what came back, so a mark in it must count as well.
+            self._echoed(token)
+        if mark.kind == "__OUT_END__":
+            self._out_end(token)
+        elif mark.kind == "__CWD__":
+            self._cwd(mark)
+        elif mark.kind == "__PS2__":
+            self.state.incomplete = True
+        if judged is not None:
+            if judged is Stimulus.PROMPT and mark.prompt is not None:
+                self.state.prompt, self.state.begins = mark.prompt, mark.fields.get("b", "1") != ""
+            self.state.seq, self.state.count = mark.seq, mark.count
+            self._step(judged, token.begin, token.end, mark)
+
+    def _echoed(self, token: Token) -> None:
+        room = ECHO_WINDOW - len(self.state.echoed)
+        if room > 0:
+            self.state.echoed += self._scanner.bytes_of(token, room)
+
+    def _out_end(self, token: Token) -> None:
+        state = self.state
+        if state.shell is ShellState.RUNNING and state.out_end is None:
+            self._end_region(token.begin)
+            state.out_end = token.begin
+
+    def _cwd(self, mark: Mark) -> None:
+        value = mark.fields.get("d", "")
+        head, colon, piece = value.partition(":")
+        if colon:
+            index, _, total = head.partition("/")
+            pieces = [] if index == "1" else self.state.cwd_pieces
+            if index != str(len(pieces) + 1) or len(pieces) >= MAX_CWD_PIECES:
+                self.state.cwd_pieces = []
+                return
+            self.state.cwd_pieces = [*pieces, piece]
+            if index != total:
+                return
+            value, self.state.cwd_pieces = "".join(self.state.cwd_pieces), []
+        path = _UNESCAPE.sub(lambda found: bytes([int(found.group(1), 16)]), value.encode("ascii"))
+        self.state.cwd = path.decode("utf-8", "replace")
+        self.state.cwd_b64 = binascii.b2a_base64(path, newline=False).decode("ascii")
+
+    # Timeline entries
+
+    def _spawn(self, entry: Entry, fields: Mapping[str, Any]) -> None:
+        again = self.state.instance > 0
+        self._flush()
+        self._step(Stimulus.SPAWN, entry.offset, entry.offset, None)
+        state = self.state
+        state.instance = number(fields, "instance", state.instance + 1)
+        state.nonce, state.pid = nonce_of(fields), str(fields.get("pid", ""))
+        state.shell_name = str(fields.get("shell", ""))
+        state.hooked = bool(fields.get("hooks", True))
+        state.size = (number(fields, "cols", 80), number(fields, "rows", 24))
+        state.seq = state.count = state.prompt = 0
+        state.begins = True
+        state.integrity_reason = None if state.hooked else f"no hooks for {state.shell_name}"
+        state.exit, state.eof, state.tty, state.inputs, state.incomplete, state.hooks_lost = (
+            None,
+            False,
+            None,
+            [],
+            False,
+            False,
+        )
+        if again:
+            self._emit("reset", entry.offset, instance=state.instance, pid=fields.get("pid"))
+        self._signals.append(Signal("spawn", entry.offset))
+
+    def _tick(self, entry: Entry, fields: Mapping[str, Any]) -> None:
+        if self.state.delta_begin is not None and self.state.ts - self.state.delta_ts >= DELTA_MS:
+            self._cut(self.state.classified)
+
+    def _silence(self, entry: Entry, fields: Mapping[str, Any]) -> None:
+        state = self.state
+        if state.delta_begin is not None:
+            self._cut(state.classified)
+        state.tty = {name: fields.get(name) for name in ("icanon", "echo", "foreground", "replaced")}
+        state.inputs = []
+        at_editor = fields.get("icanon") is False and fields.get("foreground") == "shell"
+        if fields.get("replaced") and fields.get("foreground") == "shell" and state.hooked and not state.hooks_lost:
+            state.hooks_lost = True
+            state.integrity_reason = "hooks_lost: the shell was replaced by another program (exec)"
+            self._emit("anomaly", entry.offset, reason="hooks_lost")
+            self._signals.append(Signal("hooks_lost", entry.offset))
+        elif at_editor and not state.hooks_lost and state.shell is ShellState.RETURNING:
+            self._step(Stimulus.SETTLED, entry.offset, entry.offset, None)
+        password = fields.get("icanon") is True and fields.get("echo") is False
+        at = {"ms": number(fields, "ms", 0), "password": password, "incomplete": state.incomplete}
+        self._signals.append(Signal("silence", entry.offset, at))
+
+    def _input(self, entry: Entry, fields: Mapping[str, Any]) -> None:
+        shown: dict[str, Any] = {"author": fields.get("author", "agent")}
+        if fields.get("redacted"):
+            shown["redacted"] = True
+        else:
+            shown["bytes"] = fields.get("bytes", 0)
+        submit = fields.get("submit")
+        if isinstance(submit, Mapping):
+            shown["submit"] = True
+        self._emit("input", entry.offset, **shown)
+        if isinstance(submit, Mapping):
+            self.state.submission = {
+                **submit,
+                "ts": entry.ts,
+                "author": fields.get("author", "agent"),
+                "line": fields.get("data", ""),
+            }
+            self._step(Stimulus.SUBMIT, entry.offset, entry.offset, None)
+            return
+        if self.state.region == "idle":
+            self._region(None, entry.offset)
+        data = input_bytes(fields)
+        self.state.tty = None
+        if b"\x03" in data and self.state.shell is ShellState.RUNNING:
+            self.state.interrupted = True
+        if data and sum(len(item[1]) for item in self.state.inputs) + len(data) <= 2 * ECHO_WINDOW:
+            self.state.inputs.append((entry.offset, data, bool(fields.get("echo")), bool(fields.get("icanon"))))
+        self._step(Stimulus.TYPED, entry.offset, entry.offset, None)
+        self._signals.append(Signal("input", entry.offset, entry))
+
+    def _input_cut(self, entry: Entry, fields: Mapping[str, Any]) -> None:
+        self._emit("anomaly", entry.offset, reason="input_cut", accepted=fields.get("accepted"))
+
+    def _resize(self, entry: Entry, fields: Mapping[str, Any]) -> None:
+        self.state.size = (number(fields, "cols", 80), number(fields, "rows", 24))
+        self._emit("resize", entry.offset, cols=self.state.size[0], rows=self.state.size[1])
+
+    def _note(self, entry: Entry, fields: Mapping[str, Any]) -> None:
+        note = fields.get("note")
+        if isinstance(note, Mapping) and note.get("type") == "interrupt":
+            self.state.interrupted = self.state.shell is ShellState.RUNNING
+        elif isinstance(note, Mapping) and note.get("type") == "lost":
+            self._ended(entry, {"status": None, "signal": None, "lost": True})
+        elif isinstance(note, Mapping) and note.get("type") in ("wait_begin", "wait_end"):
+            if note["type"] == "wait_end":
+                self.state.wait_cursor = number(note, "to_cursor", self.state.wait_cursor)
+            shown = {key: value for key, value in note.items() if key != "type"}
+            self._emit(str(note["type"]), entry.offset, **shown)
+
+    def _exit(self, entry: Entry, fields: Mapping[str, Any]) -> None:
+        self._ended(entry, {"status": exit_number(fields), "signal": word(fields, "signal")})
+
+    def _ended(self, entry: Entry, how: dict[str, Any]) -> None:
+        self._flush()
+        self.state.exit = how
+        self._step(Stimulus.EXIT, entry.offset, entry.offset, None)
+        lost = {"lost": True} if how.get("lost") else {}
+        self._emit("shell_exit", entry.offset, exit_status=how["status"], signal=how["signal"], **lost)
+        self._signals.append(Signal("exit", entry.offset))
+
+    def _eof(self, entry: Entry, fields: Mapping[str, Any]) -> None:
+        self._flush()
+        self.state.eof = True
+        self._emit("eof", entry.offset)
+        self._signals.append(Signal("eof", entry.offset))
+
+    def _storage(self, entry: Entry, fields: Mapping[str, Any]) -> None:
+        self._emit("storage", entry.offset, **fields)
+
+    def _flush(self) -> None:
+        """Take held bytes as text: nothing of this shell can follow them."""
+        token = self._scanner.flush()
+        if token is not None:
+            self._text(token)
+            self.state.classified = token.end
+
+    # Actions
+
+    # One branch an action; split, the table would be read in two places.
+    def _step(self, stimulus: Stimulus, begin: int, end: int, mark: Mark | None) -> None:  # noqa: C901
+        found = transition(self.state.shell, stimulus)
+        if found is None:
+            self._emit("anomaly", begin, reason=f"unexpected_{stimulus.value}", state=self.state.shell.value)
+            return
+        after, action = found
+        status = mark.number("x") if mark is not None else None
+        if action is Action.START:
+            if self.state.submission is not None:
+                self._open_unseen("begin_lost")
+            self._close(begin, state="lost")
+        elif action is Action.PEND:
+            self._region(None, begin)
+            self.state.submitted_at, self.state.echoed = self.state.classified, b""
+            self.state.wait_cursor = begin
+        elif action in (Action.OPEN, Action.OPEN_FOREIGN):
+            self._open(end)
+        elif action in (Action.ADD_PART, Action.REOPEN):
+            self._add_part(begin, end)
+        elif action is Action.END_OUTPUT:
+            self._end_output(begin, status)
+        elif action is Action.END_UNSEEN:
+            self._open_unseen("begin_lost")
+            self._end_output(begin, status)
+        elif action is Action.CANCEL:
+            self._open(begin)
+            self._end_output(begin, status)
+            assert self.state.block is not None  # _open has just made it
+            self.state.block.state = "cancelled" if status == 130 else "rejected"
+        elif action is Action.CLOSE_UNSEEN:
+            self._open_unseen("hooks_lost")
+            self.state.integrity_reason = "hooks_lost: BEGIN and END are not written any more"
+            self._close(begin, status=status)
+        elif action is Action.CLOSE:
+            if self.state.block is not None and self.state.block.ended_at is None:
+                # The prompt's own text stands in front of its mark and is now part of the output.
+                self.state.block.degraded = "end_lost"
+                self.state.integrity_reason = "end_lost: the shell does not write END any more"
+            self._close(begin, status=status)
+        elif action is Action.CLOSE_DEGRADED:
+            self.state.integrity_reason = "prompt_lost: the prompt's mark does not reach the terminal"
+            self._close(begin)
+        elif action is Action.EXIT:
+            self._exit_block(begin)
+        self.state.shell = after
+        if after is ShellState.IDLE and stimulus in (Stimulus.PROMPT, Stimulus.SETTLED):
+            self._ready(end, status, stimulus)
+
+    def _ready(self, offset: int, status: int | None, stimulus: Stimulus) -> None:
+        state = self.state
+        state.incomplete, state.exit_status = False, status if status is not None else state.exit_status
+        if stimulus is Stimulus.PROMPT:
+            self._recovered("prompt_lost")
+        self._emit("prompt", offset, exit_status=state.exit_status, cwd=state.cwd, instance=state.instance)
+        self._region("idle", offset)
+        self._signals.append(Signal("prompt", offset, state.session_over))
+        state.session_over = False
+
+    def _open(self, offset: int) -> None:
+        """Open the block of the pending submission, or of a person's command when there is none."""
+        state = self.state
+        submission = state.submission or {}
+        seq = state.next_block
+        state.next_block += 1
+        kind = str(submission.get("kind", "user"))
+        block = OpenBlock(
+            seq=seq,
+            kind=kind,
+            cmd=str(submission.get("cmd", "")),
+            cwd=state.cwd,
+            cwd_b64=state.cwd_b64,
+            ts_begin=int(submission.get("ts", state.ts)),
+            begin=offset,
+            author=str(submission.get("author", "user")),
+            session_id=f"s{seq}" if kind == "session" else None,
+            request=submission.get("request"),
+        )
+        state.block, state.submission, state.out_end = block, None, None
+        state.last_opened = (block.request, seq, block.ts_begin)
+        fields: dict[str, Any] = {
+            "block_id": block.block_id, "block_seq": seq, "kind": kind, "cmd": block.cmd,
+            "cwd": block.cwd, "ts_begin": block.ts_begin, "author": block.author,
+        }  # fmt: skip
+        if block.session_id:
+            fields["session_id"] = block.session_id
+        self._emit("agent_block_begin", offset, **fields)
+        if block.session_id:
+            self._emit("agent_session_begin", offset, session_id=block.session_id, block_id=block.block_id)
+        self._begin_region(offset)
+
+    def _open_unseen(self, reason: str) -> None:
+        """Open a block whose BEGIN never came: its output begins after the echo of the submitted line."""
+        state = self.state
+        line = str((state.submission or {}).get("line", "")).rstrip("\r\n").encode("utf-8")
+        begin = state.submitted_at
+        found = state.echoed.find(line) if line else -1
+        if found >= 0:
+            after = state.echoed.find(b"\n", found)
+            begin += after + 1 if after >= 0 else len(state.echoed)
+            if state.echoed.startswith(_PASTE_OFF, begin - state.submitted_at):
+                begin += len(_PASTE_OFF)
+        self._open(begin)
+        assert state.block is not None  # _open has just made it
+        state.block.degraded = reason
+
+    def _add_part(self, begin: int, end: int) -> None:
+        if self.state.block is None:
+            self._open(end)
+            return
+        self._end_region(begin)
+        block = self.state.block
+        block.parts += 1
+        block.ended_at = block.ts_end = block.exit_status = None
+        block.state = "running"
+        self.state.out_end = None
+        self._begin_region(end)
+
+    def _end_output(self, offset: int, status: int | None) -> None:
+        self._recovered("end_lost")
+        if status is not None:
+            self.state.exit_status = status
+        if self.state.block is None:
+            return
+        self._end_region(offset)
+        if self.state.block.ended_at is None or self.state.out_end is not None:
+            self.state.block.ended_at = self.state.out_end if self.state.out_end is not None else offset
+        self.state.block.ts_end = self.state.ts
+        self.state.block.exit_status = status
+
+    def _exit_block(self, offset: int) -> None:
+        state = self.state
+        if state.shell is ShellState.SUBMITTED and state.submission is not None:
+            self._open_unseen("begin_lost")
+        if state.block is not None and state.block.ended_at is None:
+            state.block.exit_status = (state.exit or {}).get("status")
+            state.block.signal = (state.exit or {}).get("signal")
+            state.block.state = "lost" if (state.exit or {}).get("lost") else "shell_exited"
+        self._close(offset)
+        self._region(None, offset)
+
+    def _close(self, offset: int, *, status: int | None = None, state: str | None = None) -> None:
+        """Close the open block, if there is one; END has told its end and status, or `offset` and `status` do."""
+        block = self.state.block
+        if block is None:
+            self.state.submission = None
+            return
+        if block.ended_at is None:
+            self._end_region(offset)
+            block.ended_at = self.state.out_end if self.state.out_end is not None else offset
+            block.ts_end = self.state.ts
+            if block.exit_status is None:
+                block.exit_status = status
+        if state is not None:
+            block.state = state
+        elif block.state == "running":
+            interrupted = block.exit_status == 130 and self.state.interrupted
+            block.state = "interrupted" if interrupted else "ended"
+        self.state.interrupted = False
+        self.state.block = None
+        record = finished(block)
+        self.state.session_over = record.session_id is not None
+        if record.session_id:
+            self._emit("agent_session_end", offset, session_id=record.session_id, block_id=record.block_id,
+                       exit_status=record.exit_status, state=record.state)  # fmt: skip
+        self._emit("agent_block_end", offset, block_id=record.block_id, exit_status=record.exit_status,
+                   state=record.state, block=record.to_dict())  # fmt: skip
+
+    def _recovered(self, what: str) -> None:
+        """A mark that had been missing is there again."""
+        if (self.state.integrity_reason or "").startswith(what):
+            self.state.integrity_reason = None
+
+    # Regions and deltas
+
+    def _begin_region(self, offset: int) -> None:
+        self.state.delta_begin, self.state.delta_ts = offset, self.state.ts
+        self._region("output", offset)
+
+    def _end_region(self, offset: int) -> None:
+        if self.state.delta_begin is not None:
+            self._cut(offset)
+            self.state.delta_begin = None
+            self._region(None, offset)
+
+    def _region(self, kind: str | None, offset: int) -> None:
+        if kind != self.state.region:
+            self.state.region = kind
+            self._signals.append(Signal("region", offset, kind))
+
+    def _cut(self, end: int) -> None:
+        """Emit what has come since the last delta."""
+        begin = self.state.delta_begin
+        if begin is not None and end > begin and self.state.block is not None:
+            self.state.delta_begin, self.state.delta_ts = end, self.state.ts
+            self._emit("agent_block_delta", end, block_id=self.state.block.block_id, span=[begin, end])
+
+    def _emit(self, kind: str, cursor: int, /, **fields: Any) -> None:
+        for name in ENVELOPE & fields.keys():
+            del fields[name]
+        self._events.append(Event(self.state.next_event, self.state.ts, cursor, kind, fields))
+        self.state.next_event += 1
+
+
+_ENTRIES: Final = {
+    "spawn": Machine._spawn, "tick": Machine._tick, "silence": Machine._silence, "input": Machine._input,
+    "input_cut": Machine._input_cut, "resize": Machine._resize, "note": Machine._note, "exit": Machine._exit,
+    "eof": Machine._eof, "storage": Machine._storage,
+}  # fmt: skip

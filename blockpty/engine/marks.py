@@ -1,0 +1,70 @@
+r"""The grammar of one mark, and nothing about what a mark does.
+
+    ESC ] 7717 ; KIND ; key=value ; ... BEL          (no blanks; ESC \ is accepted in place of BEL)
+
+Rules of this file: a mark is ASCII, at most `MAX_MARK` bytes, written by the shell in one write(2). What does not
+follow the grammar is no mark. Whether a mark may be believed is decided by the machine, not here.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final
+
+INTRODUCER: Final = b"\x1b]7717;"
+# bash's printf writes in 1,024-byte pieces; below that a mark survives any concurrent writer (measured).
+MAX_MARK: Final = 512
+NONCE_LENGTH: Final = 22
+
+KINDS: Final = frozenset(
+    {"__HELLO__", "__BEGIN__", "__OUT_END__", "__END__", "__PROMPT__", "__PS2__", "__CWD__", "__CMD__"}
+)
+
+BODY: Final = re.compile(rb"\x1b\]7717;([0-9A-Za-z+/=%._:,;\-]*)")
+_NUMBER: Final = re.compile(r"\d{1,12}\Z")
+
+
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """A well-formed mark.
+
+    Attributes:
+        kind: the word between the first two semicolons, such as `__BEGIN__`.
+        nonce: value of `n`.
+        instance: value of `i`, the pid of the shell that wrote it.
+        seq: value of `s`, +1 for every BEGIN and END of that shell.
+        count: value of `c`, +1 for every BEGIN.
+        prompt: value of `p`, +1 for every fresh prompt; None when absent.
+        fields: all key=value pairs.
+    """
+
+    kind: str
+    nonce: str
+    instance: str
+    seq: int
+    count: int
+    prompt: int | None
+    fields: Mapping[str, str]
+
+    def number(self, key: str) -> int | None:
+        """Return a non-negative number field, or None when it is absent or no number."""
+        return _number(self.fields.get(key, ""))
+
+
+def parse_mark(body: bytes) -> Mark | None:
+    """Parse what stands between introducer and terminator; None when it is no mark of ours."""
+    parts = body.decode("ascii", "replace").split(";")
+    if parts[0] not in KINDS:
+        return None
+    fields = dict(part.split("=", 1) for part in parts[1:] if "=" in part)
+    seq, count = _number(fields.get("s", "")), _number(fields.get("c", ""))
+    nonce, instance = fields.get("n", ""), fields.get("i", "")
+    if seq is None or count is None or not nonce or not instance:
+        return None
+    return Mark(parts[0], nonce, instance, seq, count, _number(fields.get("p", "")), fields)
+
+
+def _number(text: str) -> int | None:
+    return int(text) if _NUMBER.match(text) else None

@@ -1,0 +1,107 @@
+"""Records made of what the machine knows: blocks, and the bytes of an input entry."""
+
+from __future__ import annotations
+
+import binascii
+from collections.abc import Mapping
+from typing import Any
+
+from blockpty.engine.marks import NONCE_LENGTH
+from blockpty.engine.snapshot import MachineState, OpenBlock
+from blockpty.model.block import Block, signal_of
+
+
+def finished(block: OpenBlock) -> Block:
+    """Return the record of a block that has ended; `out_path` and `out_bytes` are the journal's to fill."""
+    assert block.ended_at is not None and block.ts_end is not None  # _close has set both
+    return Block(
+        block_id=block.block_id,
+        seq=block.seq,
+        kind=block.kind,
+        cmd=block.cmd,
+        cwd=block.cwd,
+        cwd_b64=block.cwd_b64,
+        ts_begin=block.ts_begin,
+        ts_end=block.ts_end,
+        duration_ms=max(0, block.ts_end - block.ts_begin),
+        state=block.state,
+        exit_status=block.exit_status,
+        signal=block.signal or signal_of(block.exit_status),
+        span=(block.begin, max(block.begin, block.ended_at)),
+        out_path=None,
+        out_bytes=0,
+        parts=block.parts,
+        author=block.author,
+        session_id=block.session_id,
+        degraded=block.degraded,
+    )
+
+
+def open_record(block: OpenBlock) -> Block:
+    """Return the record of a block that has not been closed."""
+    return Block(
+        block_id=block.block_id, seq=block.seq, kind=block.kind, cmd=block.cmd, cwd=block.cwd, cwd_b64=block.cwd_b64,
+        ts_begin=block.ts_begin, ts_end=None, duration_ms=None, state="running", exit_status=None, signal=None,
+        span=(block.begin, None), out_path=None, out_bytes=0, parts=block.parts, author=block.author,
+        session_id=block.session_id, degraded=block.degraded,
+    )  # fmt: skip
+
+
+def pending_record(state: MachineState) -> Block:
+    """Return the record of a submission that has not begun."""
+    submission = state.submission or {}
+    kind = str(submission.get("kind", "command"))
+    return Block(
+        block_id=f"b{state.next_block}",
+        seq=state.next_block,
+        kind=kind,
+        cmd=str(submission.get("cmd", "")),
+        cwd=state.cwd,
+        cwd_b64=state.cwd_b64,
+        ts_begin=int(submission.get("ts", state.ts)),
+        ts_end=None,
+        duration_ms=None,
+        state="running",
+        exit_status=None,
+        signal=None,
+        span=(state.classified, None),
+        out_path=None,
+        out_bytes=0,
+        parts=0,
+        author=str(submission.get("author", "agent")),
+        session_id=f"s{state.next_block}" if kind == "session" else None,
+    )
+
+
+def input_bytes(fields: Mapping[str, Any]) -> bytes:
+    """Return the bytes of an `input` entry; empty when they were not recorded."""
+    if isinstance(fields.get("data"), str):
+        return str(fields["data"]).encode("utf-8")
+    try:
+        return binascii.a2b_base64(fields.get("data_b64") or "")
+    except (binascii.Error, TypeError, ValueError):
+        return b""
+
+
+def number(fields: Mapping[str, Any], key: str, default: int) -> int:
+    """Return a whole number of an entry, or the default where it is none: a damaged line must not stop the machine."""
+    value = fields.get(key)
+    return value if isinstance(value, int) and not isinstance(value, bool) and abs(value) <= 2**53 else default
+
+
+def exit_number(fields: Mapping[str, Any]) -> int | None:
+    """Return the exit status of an entry, 0 to 255, or None."""
+    status = number(fields, "status", -1)
+    return status if 0 <= status <= 255 else None
+
+
+def word(fields: Mapping[str, Any], key: str) -> str | None:
+    """Return a text of an entry, or None."""
+    value = fields.get(key)
+    return value if isinstance(value, str) else None
+
+
+def nonce_of(fields: Mapping[str, Any]) -> str:
+    """Return the nonce of a spawn entry, or an empty one, with which no mark is believed and nothing is masked."""
+    nonce = word(fields, "nonce") or ""
+    return nonce if len(nonce) == NONCE_LENGTH and nonce.isascii() else ""

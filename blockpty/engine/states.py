@@ -1,0 +1,130 @@
+"""The states of a shell and every transition between them.
+
+Rules of this file: all that decides whether a block opens or ends stands in `TRANSITIONS`; the machine only looks a
+pair up and performs the action. A pair that is not listed changes nothing and is reported as an anomaly. The
+diagram in the documentation is made from this table.
+
+`STARTING` lasts until the first authenticated PROMPT. `IDLE` is the only state in which a command may be submitted.
+`EDITING` is a prompt with something typed at it that no fresh PROMPT has answered yet. `RETURNING` lies between END and
+PROMPT: the terminal is still cooked there and a command line would be cut at 4,095 bytes, so it is not `IDLE`.
+"""
+
+from __future__ import annotations
+
+from enum import Enum
+from typing import Final
+
+
+class ShellState(Enum):
+    """Where the shell is, as far as authenticated marks and the timeline tell."""
+
+    STARTING = "starting"
+    IDLE = "idle"
+    EDITING = "editing"
+    SUBMITTED = "submitted"
+    RUNNING = "running"
+    RETURNING = "returning"
+    EXITED = "exited"
+
+
+class Stimulus(Enum):
+    """What can happen to a shell: accepted marks and timeline entries."""
+
+    SPAWN = "spawn"
+    SUBMIT = "submit"
+    TYPED = "typed"
+    BEGIN = "begin"
+    END = "end"
+    LATE_END = "late_end"
+    PROMPT = "prompt"
+    REDRAW = "redraw"
+    SETTLED = "settled"
+    EXIT = "exit"
+
+
+class Action(Enum):
+    """What the machine does on a transition."""
+
+    NOTHING = "nothing"
+    START = "start a shell"
+    PEND = "remember the submission"
+    OPEN = "open the submitted block"
+    OPEN_FOREIGN = "open a block that a person typed"
+    ADD_PART = "add a part to the open block"
+    REOPEN = "add a part, or open a foreign block"
+    END_OUTPUT = "the output ended, keep the status"
+    END_UNSEEN = "the output ended, its begin was lost"
+    READY = "the shell is ready"
+    CLOSE = "close the block, the shell is ready"
+    CLOSE_UNSEEN = "close a block of which neither BEGIN nor END was seen"
+    CLOSE_DEGRADED = "close the block without a PROMPT"
+    CANCEL = "the submission never ran"
+    EXIT = "the shell ended, with whatever was open"
+
+
+_S, _I, _A = ShellState, Stimulus, Action
+
+TRANSITIONS: Final[dict[tuple[ShellState, Stimulus], tuple[ShellState, Action]]] = {
+    **{(state, _I.SPAWN): (_S.STARTING, _A.START) for state in _S},
+    **{(state, _I.EXIT): (_S.EXITED, _A.EXIT) for state in _S},
+    (_S.STARTING, _I.TYPED): (_S.STARTING, _A.NOTHING),
+    (_S.STARTING, _I.BEGIN): (_S.RUNNING, _A.OPEN_FOREIGN),
+    (_S.STARTING, _I.END): (_S.RETURNING, _A.NOTHING),
+    (_S.STARTING, _I.PROMPT): (_S.IDLE, _A.READY),
+    (_S.STARTING, _I.SETTLED): (_S.STARTING, _A.NOTHING),
+    (_S.IDLE, _I.SUBMIT): (_S.SUBMITTED, _A.PEND),
+    (_S.IDLE, _I.TYPED): (_S.EDITING, _A.NOTHING),
+    (_S.IDLE, _I.BEGIN): (_S.RUNNING, _A.OPEN_FOREIGN),
+    (_S.IDLE, _I.END): (_S.RETURNING, _A.NOTHING),
+    (_S.IDLE, _I.LATE_END): (_S.RETURNING, _A.NOTHING),
+    (_S.IDLE, _I.PROMPT): (_S.IDLE, _A.READY),
+    (_S.IDLE, _I.REDRAW): (_S.IDLE, _A.NOTHING),
+    (_S.IDLE, _I.SETTLED): (_S.IDLE, _A.NOTHING),
+    (_S.EDITING, _I.SUBMIT): (_S.SUBMITTED, _A.PEND),
+    (_S.EDITING, _I.TYPED): (_S.EDITING, _A.NOTHING),
+    (_S.EDITING, _I.BEGIN): (_S.RUNNING, _A.OPEN_FOREIGN),
+    (_S.EDITING, _I.END): (_S.RETURNING, _A.NOTHING),
+    (_S.EDITING, _I.LATE_END): (_S.RETURNING, _A.NOTHING),
+    (_S.EDITING, _I.PROMPT): (_S.IDLE, _A.READY),
+    (_S.EDITING, _I.REDRAW): (_S.EDITING, _A.NOTHING),
+    (_S.EDITING, _I.SETTLED): (_S.EDITING, _A.NOTHING),
+    (_S.SUBMITTED, _I.TYPED): (_S.SUBMITTED, _A.NOTHING),
+    (_S.SUBMITTED, _I.BEGIN): (_S.RUNNING, _A.OPEN),
+    (_S.SUBMITTED, _I.END): (_S.RETURNING, _A.CANCEL),
+    (_S.SUBMITTED, _I.LATE_END): (_S.RETURNING, _A.END_UNSEEN),
+    (_S.SUBMITTED, _I.PROMPT): (_S.IDLE, _A.CLOSE_UNSEEN),
+    (_S.SUBMITTED, _I.REDRAW): (_S.SUBMITTED, _A.NOTHING),
+    (_S.SUBMITTED, _I.SETTLED): (_S.SUBMITTED, _A.NOTHING),
+    (_S.RUNNING, _I.TYPED): (_S.RUNNING, _A.NOTHING),
+    (_S.RUNNING, _I.BEGIN): (_S.RUNNING, _A.ADD_PART),
+    (_S.RUNNING, _I.END): (_S.RETURNING, _A.END_OUTPUT),
+    (_S.RUNNING, _I.PROMPT): (_S.IDLE, _A.CLOSE),
+    (_S.RUNNING, _I.REDRAW): (_S.RUNNING, _A.NOTHING),
+    (_S.RUNNING, _I.SETTLED): (_S.RUNNING, _A.NOTHING),
+    (_S.RETURNING, _I.TYPED): (_S.RETURNING, _A.NOTHING),
+    (_S.RETURNING, _I.BEGIN): (_S.RUNNING, _A.REOPEN),
+    (_S.RETURNING, _I.END): (_S.RETURNING, _A.END_OUTPUT),
+    (_S.RETURNING, _I.PROMPT): (_S.IDLE, _A.CLOSE),
+    (_S.RETURNING, _I.SETTLED): (_S.IDLE, _A.CLOSE_DEGRADED),
+    (_S.EXITED, _I.TYPED): (_S.EXITED, _A.NOTHING),
+}
+
+
+def transition(state: ShellState, stimulus: Stimulus) -> tuple[ShellState, Action] | None:
+    """Return the next state and what to do, or None when the table does not know the pair."""
+    return TRANSITIONS.get((state, stimulus))
+
+
+def diagram() -> str:
+    """Return the table as a Mermaid state diagram, for the documentation."""
+    rows = [
+        f"    {state.value} --> {after.value}: {stimulus.value}"
+        for (state, stimulus), (after, _) in TRANSITIONS.items()
+        if state is not after and stimulus not in (Stimulus.SPAWN, Stimulus.EXIT)
+    ]
+    always = [
+        "    [*] --> starting: spawn",
+        "    running --> exited: exit, from every state",
+        "    exited --> starting: spawn",
+    ]
+    return "\n".join(["stateDiagram-v2", *always[:1], *rows, *always[1:]])

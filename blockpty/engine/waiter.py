@@ -1,0 +1,332 @@
+"""One wait: a pure function of the record, a cursor and what to look for.
+
+Rules of this file: a waiter is fed what the machine was fed, in the same order, from some place at or before its cursor
+on. `advance` and `begin` return an `Outcome` once, and the same one for any chunks. Deadlines do not exist here.
+
+Existing data first: until `begin` is called the waiter looks at what was recorded before somebody asked. `begin` then
+tells it the state of the shell at that moment, so that "ready already" and "waits for a password now" can be
+answered, and what comes afterwards is new. Candidates are compared by the stream offset at which they became true,
+then by order.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any, Final
+
+from blockpty.engine.echo import EchoFilter, expectations
+from blockpty.engine.matchers import Candidate, PatternMatcher, TextMatcher, Window
+from blockpty.engine.records import input_bytes
+from blockpty.engine.snapshot import MachineState
+from blockpty.engine.states import ShellState
+from blockpty.engine.views import View, transform
+from blockpty.model.conditions import Condition, Eof, Idle, Pattern, Prompt, Text
+from blockpty.model.events import Signal
+
+TEXT_KEPT: Final = 8192
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """How a wait ended.
+
+    Attributes:
+        matched: whether one of the conditions held.
+        reason: `matched`, `prompt`, `eof`, `max_bytes`, `stopped`, `password`, `incomplete_input`, `hooks_lost`.
+        at: stream offset at which it was decided.
+        cursor: where to go on.
+        index: which condition matched, or which stop condition stopped it.
+        span, match_text, groups: what matched, for texts and patterns.
+    """
+
+    matched: bool
+    reason: str
+    at: int
+    cursor: int
+    index: int | None = None
+    span: tuple[int, int] | None = None
+    match_text: str | None = None
+    groups: dict[str, Any] | None = None
+
+
+class Waiter:
+    """Looks for conditions from a cursor on.
+
+    Args:
+        conditions: alternatives; the first that becomes true wins.
+        stops: conditions that end the wait without a match.
+        cursor: stream offset to look from.
+        view: `text`, `ansi` or `raw`.
+        max_bytes: give up after this many bytes of the view.
+        echo: match the echo of what was typed as well.
+    """
+
+    def __init__(
+        self,
+        conditions: Iterable[Condition],
+        *,
+        stops: Iterable[Condition] = (),
+        cursor: int,
+        view: str = "text",
+        max_bytes: int | None = None,
+        echo: bool = False,
+    ) -> None:
+        self._conditions = tuple(conditions)
+        self._all = [*self._conditions, *stops]
+        self._matchers = [(index, matcher) for index, item in enumerate(self._all) if (matcher := _matcher(item))]
+        self._cursor = cursor
+        self._view_name = view
+        self._left = max_bytes
+        self._echo = echo
+        self._live = False
+        self._region: str | None = None
+        self._raw = bytearray()
+        self._at = self._classified = 0
+        self._filter = EchoFilter()
+        self._pending: list[Signal] = []
+        self._over_at: int | None = None
+        self._restart(cursor)
+        self.budget = 0.01
+        self._kept = b""
+        self._tail = b""
+        self.seen_bytes = 0
+
+    def attach(self, state: MachineState) -> None:
+        """Take over where the machine is; must be at or before the cursor, before the first `advance`."""
+        self._region = state.region
+        self._at = self._classified = state.classified
+        if not self._echo:
+            for offset, data, echo, icanon in state.inputs:
+                self._filter.expect(expectations(offset, data, echo, icanon))
+        self._restart(max(self._cursor, state.classified))
+
+    def advance(self, data: bytes, signals: list[Signal], classified: int) -> Outcome | None:
+        """Take the next raw bytes, the signals they gave and how far they are classified.
+
+        Raises PatternTimeout when a pattern used up `budget`; nothing is lost, call `resume` with a larger budget.
+        """
+        self._raw += data
+        self._pending += signals
+        self._classified = classified
+        return self.resume()
+
+    def resume(self) -> Outcome | None:
+        """Go on with what `advance` took."""
+        while self._pending:
+            signal = self._pending[0]
+            outcome = self._pass(min(signal.offset, self._classified)) or self._signal(signal)
+            self._pending.pop(0)
+            if outcome is not None:
+                return outcome
+        return self._pass(self._classified)
+
+    def begin(self, state: MachineState) -> Outcome | None:
+        """Existing data is through; `state` is the machine's now. Later signals are new."""
+        self._live = True
+        at = state.classified
+        if state.shell is ShellState.EXITED:
+            return self._over((Eof,), at, "eof")
+        if state.shell is ShellState.IDLE:
+            for index, condition in enumerate(self._all):
+                if isinstance(condition, Prompt):
+                    return self._decided(index, at, None)
+            if self._over_at is not None and not any(isinstance(condition, Idle) for condition in self._all):
+                return Outcome(False, "prompt", self._over_at, self._over_at)
+        if state.hooks_lost and self._only_prompt():
+            return Outcome(False, "hooks_lost", at, self.resume_cursor())
+        tty = state.tty or {}
+        if state.shell is ShellState.RUNNING and tty.get("icanon") is True and tty.get("echo") is False:
+            return Outcome(False, "password", at, self.resume_cursor())
+        return None
+
+    @property
+    def kept(self) -> bytes:
+        """The last text that was looked at, at most `TEXT_KEPT` bytes of the view."""
+        return transform(self._view_name, self._tail)[-TEXT_KEPT:] if self._tail else self._kept
+
+    def resume_cursor(self) -> int:
+        """Return a cursor from which the same wait, asked again, misses nothing."""
+        if self._classified <= self._cursor:
+            return self._cursor
+        if not self._matchers:
+            return max(self._cursor, self._at)
+        positions = [matcher.resume(self._window) for _, matcher in self._matchers]
+        wanted = [position for position in positions if position is not None]
+        seen = self._at if self._region is None else min(self._at, self._view.next)
+        if self._filter.held_at is not None:
+            seen = min(seen, self._filter.held_at)
+        if wanted and self._window.text:
+            seen = min(seen, self._window.raw(min(wanted)))
+        return max(self._cursor, seen)
+
+    # Bytes
+
+    def _restart(self, offset: int) -> None:
+        self._view = View(self._view_name, offset)
+        self._expected_raw = offset
+        self._window = Window(self._view_name)
+        for _, matcher in self._matchers:
+            matcher.restart()
+
+    def _pass(self, end: int) -> Outcome | None:
+        """Look at the bytes up to a stream offset."""
+        count = end - self._at
+        if count <= 0:
+            return self._search()
+        data, begin = bytes(self._raw[:count]), self._at
+        del self._raw[:count]
+        self._at = end
+        if self._region is None:
+            return None
+        if not self._matchers and self._left is None:
+            # Nothing looks at the text; only its end may be shown.
+            fresh = data[max(0, self._cursor - begin) :]
+            self.seen_bytes += len(fresh)
+            self._tail = (
+                (self._tail + fresh)[-2 * TEXT_KEPT :] if len(fresh) < 2 * TEXT_KEPT else fresh[-2 * TEXT_KEPT :]
+            )
+            return None
+        return self._take(self._filter.feed(data, begin))
+
+    def _take(self, pieces: list[tuple[int, bytes]]) -> Outcome | None:
+        for offset, data in pieces:
+            if offset < self._cursor:
+                data, offset = data[self._cursor - offset :], self._cursor
+            if not data:
+                continue
+            if offset != self._expected_raw:
+                self._add(self._view.finish())
+                self._view = View(self._view_name, offset)
+            self._expected_raw = offset + len(data)
+            self._add(self._view.feed(data))
+        return self._search()
+
+    def _add(self, piece: Any) -> None:
+        self._window.append(piece)
+        self.seen_bytes += len(piece.text)
+        self._kept = (self._kept + piece.text)[-TEXT_KEPT:] if len(piece.text) < TEXT_KEPT else piece.text[-TEXT_KEPT:]
+
+    def _search(self, settled_at: int | None = None) -> Outcome | None:
+        best: tuple[int, int] | None = None
+        chosen: Candidate | None = None
+        for index, matcher in self._matchers:
+            candidate = matcher.grow(self._window, self.budget)
+            if candidate is None and settled_at is not None:
+                candidate = matcher.settle(self._window, settled_at, self.budget)
+            if candidate is not None and (best is None or (candidate.at, index) < best):
+                best, chosen = (candidate.at, index), candidate
+        limit = self._limit()
+        if limit is not None and (best is None or limit < best[0]):
+            return Outcome(False, "max_bytes", limit, limit)
+        if best is not None:
+            return self._decided(best[1], best[0], chosen)
+        if self._matchers:
+            self._window.forget(min(matcher.needs for _, matcher in self._matchers))
+        else:
+            self._window.forget(self._window.end)
+        return None
+
+    def _limit(self) -> int | None:
+        """Return the stream offset at which `max_bytes` was reached, or None."""
+        if self._left is None or self.seen_bytes < self._left or not self._window.text:
+            return None
+        position = self._window.end - (self.seen_bytes - self._left) - 1
+        return self._window.raw(max(self._window.base, position), after=True)
+
+    # Signals
+
+    def _signal(self, signal: Signal) -> Outcome | None:
+        kind, at = signal.kind, signal.offset
+        if kind == "region":
+            outcome = self._end_region(at) if at > self._cursor else None
+            self._region = signal.value
+            self._filter = EchoFilter()
+            self._restart(max(at, self._cursor))
+            return outcome
+        if kind == "input" and not self._echo:
+            # Inputs before the cursor count as well: their echo may still come.
+            fields = signal.value.fields
+            self._filter.expect(
+                expectations(at, input_bytes(fields), bool(fields.get("echo")), bool(fields.get("icanon")))
+            )
+        if at < self._cursor or (at == self._cursor and not self._live):
+            if kind == "silence":
+                self._take(self._filter.flush())
+            return None
+        if kind == "silence":
+            return self._silence(signal)
+        if kind == "prompt":
+            if at == self._cursor:
+                return None
+            return self._over((Prompt, Eof) if signal.value else (Prompt,), at, "prompt")
+        if kind in ("exit", "eof"):
+            return self._over((Eof,), at, "eof")
+        if kind == "hooks_lost" and self._only_prompt():
+            return Outcome(False, "hooks_lost", at, self.resume_cursor())
+        return None
+
+    def _end_region(self, at: int) -> Outcome | None:
+        if self._region is None:
+            return None
+        outcome = self._take(self._filter.flush())
+        if outcome is None:
+            self._add(self._view.finish())
+            outcome = self._search(at)
+        return outcome
+
+    def _silence(self, signal: Signal) -> Outcome | None:
+        at, value = signal.offset, signal.value
+        if self._region is not None:
+            outcome = self._take(self._filter.flush()) or self._search(at)
+            if outcome is not None:
+                return outcome
+        for index, condition in enumerate(self._all):
+            if isinstance(condition, Idle) and value["ms"] >= condition.ms:
+                return self._decided(index, at, None)
+        if self._live and value["password"]:
+            return Outcome(False, "password", at, self.resume_cursor())
+        if self._live and value["incomplete"]:
+            return Outcome(False, "incomplete_input", at, self.resume_cursor())
+        return None
+
+    def _over(self, kinds: tuple[type[Condition], ...], at: int, reason: str) -> Outcome | None:
+        """What ran is over: a match for some tokens, and for everything else a reason to wait no longer.
+
+        In existing data it is only a reason if nothing has been started since, which `begin` can tell.
+        """
+        for index, condition in enumerate(self._all):
+            if isinstance(condition, kinds):
+                return self._decided(index, at, None, reason)
+        if self._live:
+            return Outcome(False, reason, at, at)
+        self._over_at = at
+        return None
+
+    def _only_prompt(self) -> bool:
+        return all(isinstance(condition, Prompt) for condition in self._conditions)
+
+    def _decided(self, index: int, at: int, candidate: Candidate | None, reason: str = "matched") -> Outcome:
+        stopped = index >= len(self._conditions)
+        if isinstance(self._all[index], (Prompt, Eof)):
+            reason = "prompt" if isinstance(self._all[index], Prompt) else "eof"
+        number = index - len(self._conditions) if stopped else index
+        span = candidate.span if candidate is not None else (at, at)
+        return Outcome(
+            matched=not stopped,
+            reason="stopped" if stopped else reason,
+            at=at,
+            cursor=span[1],
+            index=number,
+            span=span,
+            match_text=candidate.text if candidate is not None else None,
+            groups=candidate.groups if candidate is not None else None,
+        )
+
+
+def _matcher(condition: Condition) -> TextMatcher | PatternMatcher | None:
+    if isinstance(condition, Text):
+        return TextMatcher(condition.text)
+    if isinstance(condition, Pattern):
+        return PatternMatcher(condition.regex)
+    return None

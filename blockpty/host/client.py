@@ -1,0 +1,219 @@
+"""The engine's way to the host: one method per operation.
+
+This file knows what can be asked and what comes back. It knows nothing of blocks, of the spool or of what the bytes
+mean; how a request survives the recorder is in `connection.py`. Keeper and recorder never import it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import os
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Literal
+
+from blockpty.errors import BlockptyError, InternalError, error_from_code
+from blockpty.host import launch, protocol
+from blockpty.host.answers import Closed, Hello, Inspected, Listed, Opened, Sizes, Subscribed, Typed
+from blockpty.host.connection import Connection, rebuilt
+from blockpty.host.protocol import Refused
+
+
+class HostClient(Connection):
+    """A connection to the host of one home. Make it with `connect`, end it with `leave`.
+
+    Attributes:
+        transport: how bytes get into the stream: "splice" (a kill loses nothing) or "read".
+        closed: done when the connection has ended for good.
+        on_lost: called when the host itself is gone (all its shells with it, unless another host has them).
+    """
+
+    transport: Literal["splice", "read"] = "splice"
+
+    @classmethod
+    async def connect(cls, home: str | os.PathLike[str], *, start: bool = True) -> HostClient:
+        """Connect to the host of `home`, starting it if there is none and `start` is true.
+
+        Raises:
+            NotFound: no host runs and `start` is false.
+            SpawnFailed: the host directory is not private to this user, or the host did not come up.
+            BadRequest: the running host speaks another protocol version.
+        """
+        path = os.fspath(home)
+        last: BlockptyError = InternalError("the host leaves as fast as it is started")
+        for _ in range(20):
+            try:
+                sock = await asyncio.to_thread(launch.connect, path, start=start)
+            except Refused as refusal:
+                raise rebuilt(refusal.to_wire()) from None
+            if sock is None:
+                if not start:
+                    raise error_from_code("not_found", f"no host runs for {path}")
+                continue
+            client = cls(path, sock)
+            try:
+                # A host that was about to leave drops us unanswered; then there is a new one to be started.
+                client.transport = (await client.hello()).transport
+            except InternalError as error:
+                last = error
+                client.leave()
+                continue
+            except BaseException:
+                client.leave()
+                raise
+            client._established = True
+            return client
+        raise last
+
+    # -- operations -----------------------------------------------------------------------------------------------
+
+    async def hello(self) -> Hello:
+        """Say who answers."""
+        answer = await self._ask("hello", {"protocol": protocol.PROTOCOL})
+        return Hello(
+            answer["protocol"], answer["version"], answer["recorder"], answer["keeper"], answer["transport"],
+            answer["orphans"],
+        )  # fmt: skip
+
+    async def open(
+        self,
+        conversation: str,
+        directory: str | os.PathLike[str],
+        argv: Sequence[str],
+        env: Mapping[str, str],
+        cwd: str | os.PathLike[str],
+        *,
+        cols: int = 80,
+        rows: int = 24,
+        persist: bool = False,
+        entry: Mapping[str, Any] | None = None,
+        executable: str | None = None,
+        umask: int | None = None,
+        segment_bytes: int | None = None,
+    ) -> Opened:
+        """Start a shell on a new terminal.
+
+        `entry` is what the engine wants in the spawn entry of the timeline; its `nonce` makes asking twice harmless.
+        `executable` is what is run when `argv[0]` is only a name (`-bash`).
+
+        Raises:
+            SpawnFailed: the program or `cwd` cannot be used.
+            PtyLimit: no terminal is free.
+            Busy: the conversation has a shell.
+            BadRequest: `directory` is not a private directory in `<home>/conversations`.
+            StorageFull: the stream or the timeline cannot be written.
+        """
+        fields: dict[str, Any] = {
+            "conversation": conversation, "directory": os.fspath(directory), "argv": [*argv], "env": dict(env),
+            "cwd": os.fspath(cwd), "cols": cols, "rows": rows, "persist": persist, "entry": dict(entry or {}),
+        }  # fmt: skip
+        optional = {"executable": executable, "umask": umask, "segment_bytes": segment_bytes}
+        fields.update((name, value) for name, value in optional.items() if value is not None)
+        answer = await self._ask("open", fields)
+        return Opened(answer["offset"], answer["timeline"], answer["pid"])
+
+    async def subscribe(self, conversation: str, epoch: int, callback: Callable[[], object]) -> Subscribed:
+        """Have `callback` called, from the loop, whenever stream or timeline grew (coalesced), and claim `epoch`: from
+        now on writers with a lower one are refused. A lower epoch than another's only listens. Also for conversations
+        that have no shell now.
+        """
+        answer = await self._subscribe(conversation, epoch, callback)
+        return Subscribed(answer["offset"], answer["timeline"], answer["live"], answer["pid"], answer["persist"])
+
+    async def unsubscribe(self, conversation: str) -> None:
+        """Call the callback no more."""
+        self._drop_bell(conversation)
+        await self._ask("unsubscribe", {"conversation": conversation})
+
+    async def input(
+        self,
+        conversation: str,
+        data: bytes,
+        *,
+        author: str,
+        req: str | None = None,
+        submit: Mapping[str, Any] | None = None,
+        deadline_ms: int = protocol.DEADLINE_MS,
+        epoch: int | None = None,
+    ) -> Typed:
+        """Type `data`. Returns when the terminal took all of it, or at the deadline with how much it took (the rest is
+        dropped). Cancelling does not take back what was asked.
+
+        Raises:
+            LineTooLong: canonical mode, and a line of more than 4,095 bytes; nothing was typed.
+            Exited, NotFound, Busy, StorageFull: nothing was typed.
+            InternalError: details {"retry": True}: the recorder was killed, and nobody can say whether it was typed.
+        """
+        fields: dict[str, Any] = {
+            "conversation": conversation, "data_b64": base64.b64encode(data).decode(), "author": author,
+            "deadline_ms": deadline_ms, "epoch": epoch,
+        }  # fmt: skip
+        if req is not None:
+            fields["req"] = req
+        if submit is not None:
+            fields["submit"] = submit
+        answer = await self._ask("input", fields)
+        return Typed(answer["offset"], answer["timeline"], answer["accepted"])
+
+    def note(self, conversation: str, note: Any, *, epoch: int | None = None) -> asyncio.Future[dict[str, Any]]:
+        """Write a note entry, in order with everything asked before. Nobody needs to await the returned future."""
+        future = self._ask("note", {"conversation": conversation, "note": note, "epoch": epoch})
+        future.add_done_callback(_seen)
+        return future
+
+    async def resize(
+        self, conversation: str, cols: int, rows: int, *, author: str, epoch: int | None = None
+    ) -> Sizes:  # fmt: skip
+        """Set the terminal's size; the program in it is told by SIGWINCH."""
+        fields = {"conversation": conversation, "cols": cols, "rows": rows, "author": author, "epoch": epoch}
+        return _sizes(await self._ask("resize", fields))
+
+    async def signal(
+        self,
+        conversation: str,
+        signal: str,
+        *,
+        target: Literal["foreground", "shell", "session"] = "foreground",
+        epoch: int | None = None,
+    ) -> Sizes:
+        """Send a signal (`INT`) to the foreground process group, to the shell, or to every group of the session."""
+        fields = {"conversation": conversation, "signal": signal, "target": target, "epoch": epoch}
+        return _sizes(await self._ask("signal", fields))
+
+    async def inspect(self, conversation: str) -> Inspected:
+        """Look at the terminal now."""
+        answer = await self._ask("inspect", {"conversation": conversation})
+        return Inspected(**{name: value for name, value in answer.items() if name not in ("id", "ok")})
+
+    async def watch_idle(self, conversation: str, ms: int) -> Sizes:
+        """Have one silence entry written when nothing has come or gone in for `ms`; at once if that is so already."""
+        return _sizes(await self._ask("watch_idle", {"conversation": conversation, "ms": ms}))
+
+    async def set_persist(self, conversation: str, persist: bool) -> Sizes:
+        """Note whether the conversation is meant to outlive its engine."""
+        return _sizes(await self._ask("set_persist", {"conversation": conversation, "persist": persist}))
+
+    async def close(
+        self, conversation: str, *, grace_ms: int = protocol.GRACE_MS, epoch: int | None = None
+    ) -> Closed:  # fmt: skip
+        """Hang the session up, kill what is left of it after the grace, and wait for its end."""
+        answer = await self._ask("close", {"conversation": conversation, "grace_ms": grace_ms, "epoch": epoch})
+        return Closed(answer["offset"], answer["timeline"], answer["status"], answer["signal"])
+
+    async def list(self) -> list[Listed]:
+        """Every live conversation of the home."""
+        answer = await self._ask("list", {})
+        return [
+            Listed(one["offset"], one["timeline"], one["conversation"], one["pid"], one["persist"])
+            for one in answer["conversations"]
+        ]
+
+
+def _sizes(answer: dict[str, Any]) -> Sizes:
+    return Sizes(answer["offset"], answer["timeline"])
+
+
+def _seen(future: asyncio.Future[dict[str, Any]]) -> None:
+    """Nobody has to look at the outcome of a note."""
+    if not future.cancelled():
+        future.exception()

@@ -1,0 +1,331 @@
+"""One connection to the host that outlives the recorder at its other end, on asyncio.
+
+This file knows framing, doorbells and what may be asked twice; which operations there are is in `client.py`. A request
+goes out at once, on the socket itself: a round trip costs two system calls here and no task.
+
+Carrying on: when the connection ends, a new one is made as long as a host listens. Doorbells are handed over again and
+rung once (a ring may have been lost). What has no answer is asked again. That is harmless for most operations; an
+`input` with a `req` and a `note` say how far the timeline was known, and the host looks there first, so that they are
+entered once; `open` is recognised by the nonce in its entry. Only `signal`, an `input` without `req`, and one that was
+just being written fail with `internal`, details {"retry": true}: they may or may not have been done.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import itertools
+import json
+import os
+import socket
+from collections import deque
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from blockpty.errors import BlockptyError, InternalError, error_from_code
+from blockpty.host import launch, protocol
+from blockpty.host.protocol import Refused
+
+RECONNECT_SECONDS = 10.0
+FIRST_PAUSE_SECONDS = 0.002
+LONGEST_PAUSE_SECONDS = 0.25
+
+_encode = json.JSONEncoder(separators=(",", ":")).encode
+
+
+class _Bell:
+    """One doorbell: what the recorder writes to, what we read, whom we tell."""
+
+    __slots__ = ("callback", "epoch", "read_fd", "write_fd")
+
+    def __init__(self, epoch: int, callback: Callable[[], object]) -> None:
+        self.epoch = epoch
+        self.callback = callback
+        if hasattr(os, "eventfd"):
+            self.read_fd = self.write_fd = os.eventfd(0, os.EFD_NONBLOCK | os.EFD_CLOEXEC)
+        else:
+            self.read_fd, self.write_fd = os.pipe()
+            os.set_blocking(self.read_fd, False)
+            os.set_blocking(self.write_fd, False)
+
+    def close(self) -> None:
+        for fd in {self.read_fd, self.write_fd}:
+            os.close(fd)
+
+
+class _Call:
+    """A request that is under way."""
+
+    __slots__ = ("bell", "fields", "future", "known", "op")
+
+    def __init__(
+        self, op: str, fields: Mapping[str, Any], future: asyncio.Future[dict[str, Any]], bell: _Bell | None, known: int
+    ) -> None:  # fmt: skip
+        self.op = op
+        self.fields = fields
+        self.future = future
+        self.bell = bell
+        self.known = known
+
+    @property
+    def repeatable(self) -> bool:
+        return self.op != "signal" and (self.op != "input" or "req" in self.fields)
+
+    def again(self, number: int) -> bytes:
+        more = {"again": self.known} if self.op in ("input", "note", "close") else {}
+        return _line({"id": number, "op": self.op, **self.fields, **more})
+
+
+class Connection:
+    """Requests and doorbells over one socket after another.
+
+    Attributes:
+        closed: done when the connection has ended for good.
+        on_lost: called when the host itself is gone (all its shells with it, unless another host has them).
+    """
+
+    def __init__(self, home: str, sock: socket.socket) -> None:
+        self.home = home
+        self._loop = asyncio.get_running_loop()
+        self.closed: asyncio.Future[None] = self._loop.create_future()
+        self.on_lost: Callable[[], object] | None = None
+        self._sock: socket.socket | None = None
+        self._in = bytearray()
+        self._out: deque[tuple[memoryview, list[int]]] = deque()
+        self._writing = False
+        self._numbers = itertools.count(1)
+        self._calls: dict[int, _Call] = {}
+        self._bells: dict[str, _Bell] = {}
+        # How long each timeline is, for all the host has told us.
+        self._known: dict[str, int] = {}
+        self._reconnecting: asyncio.Task[None] | None = None
+        self._established = False
+        self._attach(sock)
+
+    # -- connection -----------------------------------------------------------------------------------------------
+
+    def leave(self) -> None:
+        """End the connection (not the conversations). What is under way fails with `internal`."""
+        self._established = False
+        if self._reconnecting is not None:
+            self._reconnecting.cancel()
+            self._reconnecting = None
+        self._detach()
+        self._end("the connection to the host was ended")
+        for conversation in [*self._bells]:
+            self._drop_bell(conversation)
+
+    def _attach(self, sock: socket.socket) -> None:
+        sock.setblocking(False)
+        self._sock = sock
+        self._loop.add_reader(sock.fileno(), self._readable)
+
+    def _detach(self) -> None:
+        if self._sock is not None:
+            self._loop.remove_reader(self._sock.fileno())
+            if self._writing:
+                self._loop.remove_writer(self._sock.fileno())
+            self._sock.close()
+            self._sock = None
+        self._writing = False
+        self._in.clear()
+        self._out.clear()
+
+    def _end(self, why: str) -> None:
+        for call in self._calls.values():
+            if not call.future.done():
+                call.future.set_exception(InternalError(why, details={"retry": False}))
+        self._calls.clear()
+        if not self.closed.done():
+            self.closed.set_result(None)
+
+    def _lost(self) -> None:
+        """The connection has ended: the recorder was killed, or the host is gone."""
+        self._detach()
+        if not self._established:
+            self._end("the host ended the connection")
+            return
+        for number, call in [*self._calls.items()]:
+            if not call.repeatable:
+                del self._calls[number]
+                if not call.future.done():
+                    call.future.set_exception(InternalError("host restarted", details={"retry": True}))
+        self._reconnecting = self._loop.create_task(self._reconnect())
+
+    async def _reconnect(self) -> None:
+        pause = FIRST_PAUSE_SECONDS
+        end = self._loop.time() + RECONNECT_SECONDS
+        while True:
+            sock = None
+            with contextlib.suppress(OSError, Refused):
+                sock = launch.connect(self.home, start=False)
+            if sock is None:
+                break
+            if await self._answers(sock):
+                self._reconnecting = None
+                self._attach(sock)
+                self._resume()
+                return
+            if self._loop.time() > end:
+                break
+            await asyncio.sleep(pause)
+            pause = min(pause * 2, LONGEST_PAUSE_SECONDS)
+        self._reconnecting = None
+        self._established = False
+        self._end("the host is gone")
+        if self.on_lost is not None:
+            self.on_lost()
+
+    async def _answers(self, sock: socket.socket) -> bool:
+        """Whether a recorder (not only the keeper's socket) is behind the connection."""
+        sock.setblocking(False)
+        try:
+            line = protocol.encode({"id": 0, "op": "hello", "protocol": protocol.PROTOCOL})
+            await self._loop.sock_sendall(sock, line)
+            got = b""
+            while not got.endswith(b"\n"):
+                piece = await self._loop.sock_recv(sock, 65536)
+                if not piece:
+                    sock.close()
+                    return False
+                got += piece
+        except OSError:
+            sock.close()
+            return False
+        except BaseException:
+            sock.close()
+            raise
+        return True
+
+    def _resume(self) -> None:
+        """Hand the doorbells over again, ring them, ask again what can be asked again."""
+        for conversation, bell in self._bells.items():
+            self._send(_subscribe_line(conversation, bell.epoch), [bell.write_fd])
+        for number, call in self._calls.items():
+            self._send(call.again(number), [call.bell.write_fd] if call.bell is not None else [])
+        for bell in [*self._bells.values()]:
+            bell.callback()
+
+    # -- sending and receiving ------------------------------------------------------------------------------------
+
+    def _ask(self, op: str, fields: Mapping[str, Any], bell: _Bell | None = None) -> asyncio.Future[dict[str, Any]]:
+        future: asyncio.Future[dict[str, Any]] = self._loop.create_future()
+        if self._sock is None and self._reconnecting is None:
+            future.set_exception(InternalError("there is no connection to the host", details={"retry": False}))
+            return future
+        number = next(self._numbers)
+        known = self._known.get(fields.get("conversation", ""), 0)
+        self._calls[number] = _Call(op, fields, future, bell, known)
+        if self._sock is not None:
+            self._send(_line({"id": number, "op": op, **fields}), [bell.write_fd] if bell is not None else [])
+        return future
+
+    def _send(self, line: bytes, fds: list[int]) -> None:
+        sock = self._sock
+        if sock is None:
+            return
+        if not self._out and not fds:
+            try:
+                sent = sock.send(line)
+            except (BlockingIOError, InterruptedError):
+                sent = 0
+            except OSError:
+                return  # the reader notices the end, and what is under way is dealt with there
+            if sent == len(line):
+                return
+            line = line[sent:]
+        self._out.append((memoryview(line), fds))
+        self._flush()
+
+    def _flush(self) -> None:
+        sock = self._sock
+        assert sock is not None
+        while self._out:
+            line, fds = self._out[0]
+            try:
+                sent = socket.send_fds(sock, [line], fds) if fds else sock.send(line)
+            except (BlockingIOError, InterruptedError):
+                if not self._writing:
+                    self._writing = True
+                    self._loop.add_writer(sock.fileno(), self._flush)
+                return
+            except OSError:
+                self._out.clear()
+                break
+            if sent == len(line):
+                self._out.popleft()
+            else:
+                self._out[0] = (line[sent:], [])
+        if self._writing:
+            self._writing = False
+            self._loop.remove_writer(sock.fileno())
+
+    def _readable(self) -> None:
+        assert self._sock is not None
+        try:
+            data = self._sock.recv(262144)
+        except (BlockingIOError, InterruptedError):
+            return
+        except OSError:
+            data = b""
+        if not data:
+            self._lost()
+            return
+        if self._in or not data.endswith(b"\n"):
+            self._in += data
+            end = self._in.rfind(b"\n")
+            if end < 0:
+                return
+            data = bytes(self._in[: end + 1])
+            del self._in[: end + 1]
+        for line in data[:-1].split(b"\n"):
+            message = json.loads(line)
+            call = self._calls.pop(message.get("id"), None)
+            if call is None:
+                continue
+            if "timeline" in message:
+                name = call.fields["conversation"]
+                self._known[name] = max(self._known.get(name, 0), message["timeline"])
+            if call.future.done():
+                continue
+            if message["ok"]:
+                call.future.set_result(message)
+            else:
+                call.future.set_exception(rebuilt(message["error"]))
+
+    # -- doorbells ------------------------------------------------------------------------------------------------
+
+    async def _subscribe(self, conversation: str, epoch: int, callback: Callable[[], object]) -> dict[str, Any]:
+        bell = _Bell(epoch, callback)
+        try:
+            answer = await self._ask("subscribe", {"conversation": conversation, "epoch": epoch}, bell)
+        except BaseException:
+            bell.close()
+            raise
+        self._drop_bell(conversation)
+        self._bells[conversation] = bell
+        self._loop.add_reader(bell.read_fd, self._rung, bell)
+        return answer
+
+    def _rung(self, bell: _Bell) -> None:
+        with contextlib.suppress(BlockingIOError):
+            os.read(bell.read_fd, 65536 if bell.read_fd != bell.write_fd else 8)
+        bell.callback()
+
+    def _drop_bell(self, conversation: str) -> None:
+        bell = self._bells.pop(conversation, None)
+        if bell is not None:
+            self._loop.remove_reader(bell.read_fd)
+            bell.close()
+
+
+def _line(message: Mapping[str, Any]) -> bytes:
+    return (_encode(message) + "\n").encode()
+
+
+def _subscribe_line(conversation: str, epoch: int) -> bytes:
+    return _line({"op": "subscribe", "conversation": conversation, "epoch": epoch})
+
+
+def rebuilt(error: Mapping[str, Any]) -> BlockptyError:
+    return error_from_code(error["code"], error["message"], error["hint"], error["details"])

@@ -1,0 +1,62 @@
+"""When to tell clients that a conversation grew: without delay for a prompt, 500 times a second at most for a flood."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sys
+import time
+
+from blockpty.host.loop import Loop
+
+WINDOW_SECONDS = 0.002
+WINDOW_BYTES = 16 * 1024
+# What an eventfd counts by one; any eight bytes would do for a pipe.
+RING = (1).to_bytes(8, sys.byteorder)
+
+
+class Bell:
+    """Who wants to know that a conversation grew.
+
+    Rung at once as long as little comes (less than 16 KiB in 2 ms), at the end of each 2 ms in a flood; and after every
+    growth at some time.
+    """
+
+    __slots__ = ("_end", "_flood", "_waiting", "_window", "fds", "grown")
+
+    def __init__(self) -> None:
+        self.fds: list[int] = []
+        self.grown = 0
+        self._end = 0.0
+        self._window = 0
+        self._flood = False
+        self._waiting = False
+
+    def ring(self, loop: Loop, now: float) -> None:
+        """Ring, now or soon, for the `grown` bytes of this turn (0 for an entry alone)."""
+        if now >= self._end and not self._waiting:
+            self._end = now + WINDOW_SECONDS
+            self._window = 0
+            self._flood = False
+        self._window += self.grown
+        self.grown = 0
+        if self._waiting:
+            return
+        if self._flood or self._window >= WINDOW_BYTES:
+            self._waiting = True
+            loop.after(max(0.0, self._end - now), self._window_ended)
+        else:
+            self._strike()
+
+    def _window_ended(self) -> None:
+        self._waiting = False
+        self._flood = self._window >= WINDOW_BYTES
+        self._window = 0
+        self._end = time.monotonic() + WINDOW_SECONDS
+        self._strike()
+
+    def _strike(self) -> None:
+        for fd in self.fds:
+            # EAGAIN: it is ringing already. Anything else: the client is gone, and will be noticed by its socket.
+            with contextlib.suppress(OSError):
+                os.write(fd, RING)

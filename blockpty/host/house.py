@@ -1,0 +1,126 @@
+"""What keeper and recorder both know, so that either can become the other by a fork.
+
+A `Holding` is one shell with its terminal: the descriptors, the pid and the few facts a new recorder must be told.
+A `House` is all of them plus the listening socket. The two processes have a copy each: the recorder changes its own and
+sends the change to the keeper. Neither the record nor any client appears here.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import mmap
+import os
+import socket
+import sys
+import time
+import traceback
+from typing import Any
+
+from blockpty.host import protocol
+
+LOG_BYTES = 1024 * 1024
+SLOTS = 8192
+SLOT_BYTES = 32
+
+
+class Holding:
+    """One live shell: its terminal's master, the pipe that bytes are moved through, and what must outlive a process."""
+
+    __slots__ = (
+        "announced", "argv", "conversation", "directory", "entry", "epoch", "exit", "master", "mine", "persist", "pid",
+        "pidfd", "pipe_r", "pipe_w", "reference", "segment_bytes", "slot", "watches",
+    )  # fmt: skip
+
+    FDS = ("master", "pipe_r", "pipe_w", "pidfd")
+    TOLD = ("persist", "watches", "reference", "announced")
+
+    def __init__(self, wire: dict[str, Any], fds: list[int]) -> None:
+        self.conversation: str = wire["conversation"]
+        self.directory: str = wire["directory"]
+        self.argv: list[str] = wire["argv"]
+        self.entry: dict[str, Any] = wire["entry"]
+        self.pid: int = wire["pid"]
+        self.persist: bool = wire["persist"]
+        self.segment_bytes: int = wire["segment_bytes"]
+        self.slot: int = wire["slot"]
+        self.master, self.pipe_r, self.pipe_w = fds[:3]
+        self.pidfd = fds[3] if len(fds) > 3 else -1
+        # The exit status once it is known: (status, signal name); a keeper that is not the parent never learns it.
+        self.exit: tuple[int | None, str | None] | None = None
+        self.mine = True
+        self.announced = False
+        self.watches: list[int] = []
+        # What /proc says of the shell until it executes something else.
+        self.reference: str | None = "".join(f"{os.fsencode(word).decode('latin-1')}\0" for word in self.argv)
+
+    def to_wire(self) -> dict[str, Any]:
+        return {
+            "conversation": self.conversation, "directory": self.directory, "argv": self.argv, "entry": self.entry,
+            "pid": self.pid, "persist": self.persist, "segment_bytes": self.segment_bytes, "slot": self.slot,
+        }  # fmt: skip
+
+    def fds(self) -> list[int]:
+        return [fd for fd in (self.master, self.pipe_r, self.pipe_w, self.pidfd) if fd >= 0]
+
+    def close(self) -> None:
+        for fd in self.fds():
+            os.close(fd)
+        self.master = self.pipe_r = self.pipe_w = self.pidfd = -1
+
+
+class House:
+    """The home, its listening socket, and every holding."""
+
+    def __init__(self, home: str, dir_fd: int, listener: socket.socket, limits: tuple[int, int]) -> None:
+        self.home = os.path.realpath(home)
+        self.dir_fd = dir_fd
+        self.listener = listener
+        self.limits = limits
+        self.holdings: dict[str, Holding] = {}
+        self.epochs: dict[str, int] = {}
+        self.splice = False
+        self.keeper = 0
+        self.recorder = 0
+        # Shared memory: how far the input in hand has got, so that a killed recorder's successor can say so.
+        self.slots = mmap.mmap(-1, SLOTS * SLOT_BYTES)
+
+    def write_pids(self) -> None:
+        """Say in `<home>/host/pid` who we are (for people and tests; nothing of ours reads it)."""
+        text = json.dumps({"keeper": self.keeper, "recorder": self.recorder}) + "\n"
+        with contextlib.suppress(OSError):
+            flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW
+            fd = os.open(protocol.PID_NAME + ".new", flags, 0o600, dir_fd=self.dir_fd)
+            os.write(fd, text.encode())
+            os.close(fd)
+            os.replace(
+                protocol.PID_NAME + ".new", protocol.PID_NAME, src_dir_fd=self.dir_fd, dst_dir_fd=self.dir_fd
+            )  # fmt: skip
+
+    def log(self, text: str) -> None:
+        """Write a line to host.log (our stderr), which never grows beyond `LOG_BYTES`."""
+        with contextlib.suppress(OSError, ValueError):
+            if os.fstat(2).st_size > LOG_BYTES:
+                os.ftruncate(2, 0)
+            stamp = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
+            os.write(2, f"{stamp} [{os.getpid()}] {text}\n".encode("utf-8", "replace"))
+
+    def log_exception(self, what: str) -> None:
+        self.log(what + "\n" + "".join(traceback.format_exception(*sys.exc_info())))
+
+
+class Restarts:
+    """Lets a process be started again at once; after more than 10 starts in 10 seconds, 4 times a second."""
+
+    LIMIT, SPAN, PAUSE = 10, 10.0, 0.25
+
+    def __init__(self) -> None:
+        self._times: list[float] = []
+
+    def wait(self, now: float) -> float:
+        """Seconds to wait before the next start; 0 counts as a start."""
+        self._times = [when for when in self._times if now - when < self.SPAN]
+        if len(self._times) >= self.LIMIT and now - self._times[-1] < self.PAUSE:
+            return self._times[-1] + self.PAUSE - now
+        self._times.append(now)
+        return 0.0

@@ -1,0 +1,88 @@
+"""Finding the host of a home, and starting it when there is none.
+
+Two clients that start at once make one host: whoever has start.lock looks again, then starts a keeper and waits until
+it listens. A leaving host holds the same lock from before its socket goes until its end.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import select
+import socket
+import subprocess
+import sys
+
+from blockpty.host import protocol
+from blockpty.host.protocol import Refused
+
+START_SECONDS = 20.0
+# What a keeper gets of our environment: enough to run this Python. Shells get exactly what the open request says.
+PASSED_ON = ("PATH", "HOME", "LANG", "LC_ALL", "LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH", "BLOCKPTY_NO_SPLICE")
+
+# A bare package object stands in for blockpty itself, so that a keeper never runs `blockpty/__init__.py`.
+_BOOTSTRAP = """
+import os, sys
+if os.fork():
+    os._exit(0)
+os.setsid()
+root, home, ready = sys.argv[1:]
+package = type(sys)("blockpty")
+package.__path__ = [os.path.join(root, "blockpty")]
+sys.modules["blockpty"] = package
+from blockpty.host.keeper import guarded_main
+guarded_main(home, int(ready))
+"""
+
+
+def connect(home: str, *, start: bool = True) -> socket.socket | None:
+    """Return a connection to the host of `home`, started if need be. Blocks for some milliseconds when it starts one.
+
+    Raises:
+        Refused: spawn_failed (the host's directory is not private, or the host did not come up).
+    """
+    if not start and not os.path.isdir(os.path.join(home, "host")):
+        return None
+    dir_fd = protocol.open_host_directory(home)
+    try:
+        sock = protocol.connect(dir_fd)
+        if sock is not None or not start:
+            return sock
+        lock = os.open(protocol.LOCK_NAME, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600, dir_fd=dir_fd)
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            sock = protocol.connect(dir_fd)
+            if sock is None:
+                _start_keeper(home, dir_fd)
+                sock = protocol.connect(dir_fd)
+            return sock
+        finally:
+            os.close(lock)
+    finally:
+        os.close(dir_fd)
+
+
+def _start_keeper(home: str, dir_fd: int) -> None:
+    root = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+    flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC | os.O_NOFOLLOW
+    log = os.open(protocol.LOG_NAME, flags, 0o600, dir_fd=dir_fd)
+    ready_r, ready_w = os.pipe()
+    try:
+        process = subprocess.Popen(
+            [sys.executable, "-I", "-S", "-c", _BOOTSTRAP, root, os.path.realpath(home), str(ready_w)],
+            stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=log, pass_fds=(ready_w,), cwd="/",
+            env={name: os.environ[name] for name in PASSED_ON if name in os.environ},
+        )  # fmt: skip
+        os.close(ready_w)
+        ready_w = -1
+        process.wait()
+        poller = select.poll()
+        poller.register(ready_r, select.POLLIN)
+        if not poller.poll(START_SECONDS * 1000) or not os.read(ready_r, 1):
+            path = os.path.join(home, "host", protocol.LOG_NAME)
+            raise Refused("spawn_failed", "the PTY host did not start", f"see {path}", log=path)
+    finally:
+        os.close(log)
+        os.close(ready_r)
+        if ready_w >= 0:
+            os.close(ready_w)

@@ -1,0 +1,213 @@
+"""The two files of truth: the stream of a conversation and its timeline. Only the recorder opens them for writing.
+
+This file knows names, offsets and what a full disk means. It does not know where bytes come from, what a timeline
+entry is for, or that there are several conversations.
+
+Rules:
+* nothing is cached: what was written is in the file, and its end is the position of the next write;
+* neither file is opened with O_APPEND (splice refuses that); there is one writer;
+* a line that could not be written whole is taken back (`ftruncate` needs no space), so the timeline holds whole lines
+  after any failure; after a kill in mid-line the next writer does the same;
+* no space and no medium are told by `StorageFailed`, and nothing has then been written or moved.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import json
+import os
+import time
+from typing import Any
+
+SPLICE_NONBLOCK = 2
+TAIL_BYTES = 256 * 1024
+LAST_BYTES = 2048
+TICK_NS = 2_000_000
+
+_encode_json = json.JSONEncoder(separators=(",", ":"), ensure_ascii=False).encode
+
+
+class StorageFailed(Exception):
+    """The stream or the timeline cannot grow now (ENOSPC, EDQUOT, EIO, EROFS, ...)."""
+
+    def __init__(self, error: OSError, path: str) -> None:
+        super().__init__(f"{path}: {error.strerror}")
+        self.name = errno.errorcode.get(error.errno or errno.EIO, "EIO")
+        self.strerror = error.strerror or ""
+        self.path = path
+
+
+class Stream:
+    """The raw bytes: `stream/<20-digit first offset>`, contiguous, each segment at most `segment_bytes`."""
+
+    def __init__(self, directory: str, segment_bytes: int) -> None:
+        self._directory = os.path.join(directory, "stream")
+        self._limit = segment_bytes
+        self._fd = -1
+        with contextlib.suppress(FileExistsError):
+            os.mkdir(self._directory, 0o700)
+        self._base = last_segment(self._directory)
+        self._open()
+
+    def _open(self) -> None:
+        flags = os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
+        fd = os.open(self._path(), flags, 0o600)
+        self.close()
+        self._fd = fd
+        self._size = os.fstat(fd).st_size
+
+    def _path(self) -> str:
+        return os.path.join(self._directory, f"{self._base:020d}")
+
+    @property
+    def offset(self) -> int:
+        """The size of the whole stream."""
+        return self._base + self._size
+
+    def _room(self) -> int:
+        """Bytes that fit in the segment, which is a new one if the last is full."""
+        if self._size >= self._limit:
+            self._base += self._size
+            self._size = 0
+            try:
+                self._open()
+            except OSError:
+                self._base = last_segment(self._directory)
+                self._open()
+                raise
+        return self._limit - self._size
+
+    def splice(self, pipe: int, count: int) -> int:
+        """Move up to `count` bytes that are in the pipe to the end of the stream, without a copy in this process."""
+        try:
+            room = self._room()
+            moved = os.splice(pipe, self._fd, min(count, room), offset_dst=self._size, flags=SPLICE_NONBLOCK)
+        except BlockingIOError:
+            return 0
+        except OSError as error:
+            raise StorageFailed(error, self._path()) from error
+        self._size += moved
+        return moved
+
+    def write(self, data: bytes) -> int:
+        """Write a first part of `data`; return its length."""
+        try:
+            room = self._room()
+            moved = os.pwrite(self._fd, data[:room], self._size)
+        except OSError as error:
+            raise StorageFailed(error, self._path()) from error
+        self._size += moved
+        return moved
+
+    def close(self) -> None:
+        if self._fd >= 0:
+            os.close(self._fd)
+            self._fd = -1
+
+
+def last_segment(directory: str) -> int:
+    """The first offset of the newest segment, 0 when there is none."""
+    return max((int(name) for name in os.listdir(directory) if name.isdigit() and len(name) == 20), default=0)
+
+
+def stream_size(directory: str) -> int:
+    """The size of a stream that nobody writes now."""
+    with contextlib.suppress(OSError):
+        base = last_segment(os.path.join(directory, "stream"))
+        return base + os.stat(os.path.join(directory, "stream", f"{base:020d}")).st_size
+    return 0
+
+
+def entries_since(directory: str, position: int) -> list[tuple[int, dict[str, Any]]]:
+    """(size of the timeline up to and with it, entry) for each entry from the byte `position` on."""
+    found = []
+    with contextlib.suppress(OSError), open(os.path.join(directory, "timeline.jsonl"), "rb") as file:
+        file.seek(position)
+        for line in file:
+            position += len(line)
+            with contextlib.suppress(ValueError):
+                entry = json.loads(line)
+                if isinstance(entry, dict):
+                    found.append((position, entry))
+    return found
+
+
+class Timeline:
+    """One JSON object per line; `offset` and `ts` never decrease."""
+
+    def __init__(self, directory: str) -> None:
+        self._path = os.path.join(directory, "timeline.jsonl")
+        self._fd = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+        self.size = os.fstat(self._fd).st_size
+        self._mend()
+        last = self.tail(LAST_BYTES)[-1:]
+        self.ts: int = last[0]["ts"] if last else 0
+        self._written_ns = 0
+
+    def _mend(self) -> None:
+        """Take back a line whose writer was killed in the middle of it."""
+        start = self.size
+        while start:
+            step = min(start, 65536)
+            start -= step
+            newline = os.pread(self._fd, step, start).rfind(b"\n")
+            if newline >= 0:
+                start += newline + 1
+                break
+        if start != self.size:
+            os.ftruncate(self._fd, start)
+            self.size = start
+
+    def tail(self, span: int = TAIL_BYTES) -> list[dict[str, Any]]:
+        """The last entries (all within the last `span` bytes, at least the very last), oldest first."""
+        while True:
+            span = min(span, self.size)
+            raw = os.pread(self._fd, span, self.size - span)
+            if span == self.size:
+                break
+            raw = raw.partition(b"\n")[2]
+            if raw:
+                break
+            span *= 8
+        entries = []
+        for line in raw.split(b"\n"):
+            with contextlib.suppress(ValueError):
+                entry = json.loads(line)
+                if isinstance(entry, dict) and isinstance(entry.get("ts"), int) and "kind" in entry:
+                    entries.append(entry)
+        return entries
+
+    def write(self, offset: int, kind: str, fields: dict[str, Any] | None = None) -> None:
+        """Append one entry."""
+        self._now()
+        entry = {"offset": offset, "ts": self.ts, "kind": kind}
+        if fields:
+            entry.update(fields)
+        self._append((_encode_json(entry) + "\n").encode("utf-8", "replace"))
+
+    def tick(self, offset: int) -> None:
+        """Say that the bytes from `offset` on come now or later, unless the last entry is fresh enough to say so."""
+        if time.monotonic_ns() - self._written_ns > TICK_NS:
+            self._now()
+            self._append(b'{"offset":%d,"ts":%d,"kind":"tick"}\n' % (offset, self.ts))
+
+    def _now(self) -> None:
+        now = time.time_ns() // 1_000_000
+        if now > self.ts:
+            self.ts = now
+
+    def _append(self, line: bytes) -> None:
+        written = 0
+        try:
+            while written < len(line):
+                written += os.pwrite(self._fd, line[written:], self.size + written)
+        except OSError as error:
+            if written:
+                os.ftruncate(self._fd, self.size)
+            raise StorageFailed(error, self._path) from error
+        self.size += len(line)
+        self._written_ns = time.monotonic_ns()
+
+    def close(self) -> None:
+        os.close(self._fd)

@@ -1,0 +1,396 @@
+"""The recorder: the only writer of streams and timelines, and the only process that clients talk to.
+
+It serves every terminal of a home from one thread. It may be killed at any point: bytes that were on their way are in
+pipes that the keeper holds too, and the keeper forks a successor, which finds out from the files how far this one got.
+What the requests mean is in `requests.py`, what happens in one terminal in `terminal.py`.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import itertools
+import os
+import socket
+import time
+from typing import Any
+
+from blockpty.host import protocol
+from blockpty.host.closing import Closing, Pending, finish_close
+from blockpty.host.doorbell import Bell
+from blockpty.host.house import Holding, House, Restarts
+from blockpty.host.keeper import unwatch_children, watch_children
+from blockpty.host.loop import IN, OUT, Loop
+from blockpty.host.protocol import Channel, Refused
+from blockpty.host.quiet import RETRY_SECONDS
+from blockpty.host.requests import OPERATIONS, dead_sizes
+from blockpty.host.terminal import Terminal
+
+IDLE_SECONDS = 10.0
+
+
+class Client:
+    """One connection and the doorbells that came over it."""
+
+    __slots__ = ("bells", "channel")
+
+    def __init__(self, channel: Channel) -> None:
+        self.channel = channel
+        self.bells: dict[str, int] = {}
+
+
+class Recorder:
+    def __init__(self, house: House, link: Channel) -> None:
+        self.house = house
+        self.link = link
+        self.loop = Loop()
+        self.slots = house.slots
+        self.splice = house.splice
+        self.terminals: dict[str, Terminal] = {}
+        self.clients: dict[int, Client] = {}
+        self.bells: dict[str, Bell] = {}
+        self.tickets: dict[str, Pending] = {}
+        self.closing: dict[str, Closing] = {}
+        self.child_link: Channel
+        self._dirty: set[str] = set()
+        self._unreadable: set[str] = set()
+        self._numbers = itertools.count(1)
+        self._restarts = Restarts()
+        self._leaving = False
+        # Whether a client has been here, or has had the time to: those of a killed predecessor come back.
+        self._met = False
+        self._orphaned = False
+        self._become_keeper = False
+        self._wake = watch_children()
+
+    def run(self) -> House | None:
+        """Work until the last conversation and the last client are gone. Returns the house in a forked child that must
+        become the keeper."""
+        loop = self.loop
+        loop.watch(self._wake, IN, self._reap)
+        loop.watch(self.house.listener.fileno(), IN, self._accept)
+        loop.watch(self.link.fd, IN, self._hear)
+        loop.after(IDLE_SECONDS, self._idle_check)
+        for holding in list(self.house.holdings.values()):
+            self._take(holding)
+        while True:
+            loop.turn()
+            if self._dirty:
+                self._ring()
+            if self._leaving:
+                return None
+            if self._orphaned:
+                self._replace_keeper()
+                if self._become_keeper:
+                    return self.house
+
+    # -- terminals (Desk) -----------------------------------------------------------------------------------------
+
+    def grew(self, conversation: str, count: int) -> None:
+        bell = self.bells.get(conversation)
+        if bell is not None:
+            bell.grown += count
+            self._dirty.add(conversation)
+
+    def _ring(self) -> None:
+        now = time.monotonic()
+        for conversation in self._dirty:
+            bell = self.bells.get(conversation)
+            if bell is not None:
+                bell.ring(self.loop, now)
+        self._dirty.clear()
+
+    def tell_keeper(self, holding: Holding) -> None:
+        self._say(
+            {
+                "do": "told", "conversation": holding.conversation, "pid": holding.pid,
+                **{name: getattr(holding, name) for name in Holding.TOLD},
+            }
+        )  # fmt: skip
+
+    def finished(self, terminal: Terminal) -> None:
+        """The terminal's last entry is written."""
+        holding = terminal.holding
+        del self.terminals[holding.conversation]
+        self.house.holdings.pop(holding.conversation, None)
+        self._say({"do": "closed", "conversation": holding.conversation, "pid": holding.pid})
+        finish_close(self, terminal)
+        holding.close()
+        self.check_leave()
+
+    def _take(self, holding: Holding, *, fresh: bool = False) -> None:
+        """Begin to serve a terminal; if its files cannot be opened now, it waits."""
+        self.house.holdings[holding.conversation] = holding
+        try:
+            terminal = Terminal(self, holding)
+        except OSError as error:
+            if holding.conversation not in self._unreadable:
+                self._unreadable.add(holding.conversation)
+                self.house.log(f"{holding.conversation}: its files cannot be opened: {error}")
+            self.loop.after(RETRY_SECONDS, lambda: self._take(holding))
+            return
+        self._unreadable.discard(holding.conversation)
+        self.terminals[holding.conversation] = terminal
+        terminal.begin(fresh=fresh)
+
+    # -- the keeper -----------------------------------------------------------------------------------------------
+
+    def spawn(self, request: dict[str, Any], pending: Pending) -> None:
+        ticket = f"{os.getpid()}.{next(self._numbers)}"
+        pending.request = request
+        self.tickets[ticket] = pending
+        self._say({"do": "spawn", "ticket": ticket, "request": request})
+
+    def set_epoch(self, conversation: str, epoch: int) -> None:
+        self.house.epochs[conversation] = epoch
+        self._say({"do": "epoch", "conversation": conversation, "epoch": epoch})
+
+    def _say(self, message: dict[str, Any]) -> None:
+        if not self.link.send(message):
+            self.loop.watch(self.link.fd, IN | OUT, self._hear)
+
+    def _hear(self, mask: int) -> None:
+        if mask & OUT and self.link.flush():
+            self.loop.watch(self.link.fd, IN, self._hear)
+        lines = self.link.receive()
+        while lines:
+            for line in lines:
+                try:
+                    self._obey(protocol.decode(line))
+                except Exception:  # noqa: BLE001  a defect here must not end every conversation of the home
+                    self.house.log_exception("recorder: a message of the keeper failed")
+            lines = self.link.receive()
+        if self.link.ended:
+            self.loop.forget(self.link.fd)
+            self._orphaned = True
+
+    def _obey(self, message: dict[str, Any]) -> None:
+        match message["say"]:
+            case "spawned":
+                fds = [self.link.fds.popleft() for _ in range(message["fds"])]
+                holding = Holding(message["holding"], fds)
+                self._take(holding, fresh=True)
+                self._opened(message["ticket"], holding)
+            case "present":
+                pending = self.tickets.get(message["ticket"])
+                if pending is not None:
+                    self._opened(message["ticket"], self.house.holdings.get(pending.request["conversation"]))
+            case "refused":
+                pending = self.tickets.pop(message["ticket"], None)
+                if pending is not None:
+                    error = message["error"]
+                    pending.refuse(Refused(error["code"], error["message"], error["hint"], **error["details"]))
+                self.check_leave()
+            case "exit":
+                known = self.house.holdings.get(message["conversation"])
+                if known is not None and known.pid == message["pid"]:
+                    known.exit = (message["exit"][0], message["exit"][1])
+                    terminal = self.terminals.get(known.conversation)
+                    if terminal is not None:
+                        terminal.exited()
+
+    def _opened(self, ticket: str, holding: Holding | None) -> None:
+        """Answer an open request with the shell that there is, if that is the one asked for."""
+        pending = self.tickets.pop(ticket, None)
+        if pending is None:
+            return
+        request = pending.request
+        if holding is None or (holding.entry, holding.argv) != (request["entry"], request["argv"]):
+            pending.refuse(Refused("busy", f"conversation {request['conversation']} has a shell already"))
+            return
+        terminal = self.terminals.get(holding.conversation)
+        sizes = terminal.sizes() if terminal is not None else dead_sizes(holding.directory)
+        pending.done({"pid": holding.pid, **sizes})
+
+    def _keeper_gone(self) -> None:
+        self._orphaned = True
+
+    def _replace_keeper(self) -> None:
+        """The keeper was killed: become one, in a child, with everything it had. Not to be called inside a turn of the
+        loop: what is still due in it is not the child's."""
+        self._orphaned = False
+        house = self.house
+        wait = self._restarts.wait(time.monotonic())
+        if wait:
+            self.loop.after(wait, self._keeper_gone)
+            return
+        house.log(f"the keeper {house.keeper} is gone")
+        ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_STREAM)
+        try:
+            pid = os.fork()
+        except OSError:
+            house.log_exception("no keeper could be started")
+            ours.close()
+            theirs.close()
+            self.loop.after(RETRY_SECONDS, self._keeper_gone)
+            return
+        if pid == 0:
+            ours.close()
+            self._abandon()
+            self.child_link = Channel(theirs)
+            self._become_keeper = True
+            return
+        theirs.close()
+        house.keeper = pid
+        self.link.close()
+        self.link = Channel(ours)
+        self.loop.watch(self.link.fd, IN, self._hear)
+        for holding in house.holdings.values():
+            holding.mine = False
+        house.write_pids()
+        for ticket, pending in self.tickets.items():
+            self._say({"do": "spawn", "ticket": ticket, "request": pending.request})
+
+    def _abandon(self) -> None:
+        """In the child: let go of what only a recorder has."""
+        self.loop.close()
+        unwatch_children(self._wake)
+        self.link.close()
+        for client in self.clients.values():
+            for fd in client.bells.values():
+                os.close(fd)
+            client.channel.close()
+        for terminal in self.terminals.values():
+            terminal.release()
+        self._dirty.clear()
+
+    def _reap(self, mask: int) -> None:
+        """Collect a killed keeper that was our child."""
+        with contextlib.suppress(BlockingIOError):
+            os.read(self._wake, 4096)
+        with contextlib.suppress(ChildProcessError):
+            while os.waitpid(-1, os.WNOHANG)[0]:
+                pass
+
+    # -- clients --------------------------------------------------------------------------------------------------
+
+    def _accept(self, mask: int = 0) -> None:
+        while True:
+            try:
+                sock, _ = self.house.listener.accept()
+            except (BlockingIOError, InterruptedError, ConnectionAbortedError):
+                return
+            except OSError:
+                self.house.log_exception("a client could not be accepted")
+                self.loop.forget(self.house.listener.fileno())
+                self.loop.after(RETRY_SECONDS, self._listen)
+                return
+            if protocol.peer_uid(sock) != os.geteuid():
+                sock.close()
+                continue
+            client = Client(Channel(sock))
+            self.clients[client.channel.fd] = client
+            self._met = True
+            self._watch_client(client, IN)
+
+    def _listen(self) -> None:
+        self.loop.watch(self.house.listener.fileno(), IN, self._accept)
+
+    def _serve(self, client: Client, mask: int) -> None:
+        channel = client.channel
+        if mask & OUT and channel.flush():
+            self._watch_client(client, IN)
+        if mask & ~OUT:
+            for line in channel.receive():
+                self._handle(client, line)
+                if channel.ended:
+                    break
+            if channel.fds:
+                channel.drop_fds()
+        if channel.ended:
+            self._goodbye(client)
+
+    def _watch_client(self, client: Client, mask: int) -> None:
+        if client.channel.fd in self.clients:
+            self.loop.watch(client.channel.fd, mask, lambda mask: self._serve(client, mask))
+
+    def _handle(self, client: Client, line: bytes) -> None:
+        number: Any = None
+        try:
+            request = protocol.decode(line)
+            number = request.get("id")
+            name = request.get("op")
+            operation = OPERATIONS.get(name) if isinstance(name, str) else None
+            if operation is None:
+                raise Refused("bad_request", f"the host knows no operation {name!r}")
+            result = operation(self, client, request)
+        except Refused as refusal:
+            self.refuse(client, number, refusal)
+        except Exception as error:  # noqa: BLE001  the same, for one client's request
+            self.house.log_exception("a request failed")
+            self.refuse(client, number, Refused("internal", f"the host failed: {type(error).__name__}: {error}"))
+        else:
+            if result is not None:
+                self.answer(client, number, result)
+
+    def answer(self, client: Client, number: Any, result: dict[str, Any]) -> None:
+        if number is not None:
+            self._reply(client, {"id": number, "ok": True, **result})
+
+    def refuse(self, client: Client, number: Any, refusal: Refused) -> None:
+        self._reply(client, {"id": number, "ok": False, "error": refusal.to_wire()})
+
+    def _reply(self, client: Client, message: dict[str, Any]) -> None:
+        if not client.channel.ended and not client.channel.send(message):
+            self._watch_client(client, IN | OUT)
+
+    def _goodbye(self, client: Client) -> None:
+        if self.clients.pop(client.channel.fd, None) is not None:
+            self.loop.forget(client.channel.fd)
+            for conversation in list(client.bells):
+                self.unsubscribe(client, conversation)
+            client.channel.close()
+            self.check_leave()
+
+    def subscribe(self, client: Client, conversation: str, fd: int) -> None:
+        self.unsubscribe(client, conversation)
+        os.set_blocking(fd, False)
+        client.bells[conversation] = fd
+        self.bells.setdefault(conversation, Bell()).fds.append(fd)
+
+    def unsubscribe(self, client: Client, conversation: str) -> None:
+        fd = client.bells.pop(conversation, None)
+        if fd is not None:
+            bell = self.bells[conversation]
+            bell.fds.remove(fd)
+            if not bell.fds:
+                del self.bells[conversation]
+            os.close(fd)
+
+    # -- leaving --------------------------------------------------------------------------------------------------
+
+    def _idle_check(self) -> None:
+        self._met = True
+        self.check_leave()
+        self.loop.after(IDLE_SECONDS, self._idle_check)
+
+    def check_leave(self) -> None:
+        """Leave when nobody needs us. A starting client holds start.lock; a client in the backlog is taken in first."""
+        if not self._met or self.clients or self.terminals or self.tickets or self.closing or self.house.holdings:
+            return
+        house = self.house
+        try:
+            lock = os.open(protocol.LOCK_NAME, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o600, dir_fd=house.dir_fd)
+        except OSError:
+            self._leave()
+            return
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            os.close(lock)
+            self.loop.after(RETRY_SECONDS, self.check_leave)
+            return
+        self._accept()
+        if self.clients:
+            os.close(lock)
+            return
+        # From here on a client finds no socket, waits for the lock, and gets it when this process has ended.
+        for name in (protocol.SOCKET_NAME, protocol.PID_NAME):
+            with contextlib.suppress(OSError):
+                os.unlink(name, dir_fd=house.dir_fd)
+        self._leave()
+
+    def _leave(self) -> None:
+        self._leaving = True
+        self.link.sock.setblocking(True)
+        self._say({"do": "leave"})

@@ -1,0 +1,380 @@
+"""What clients may ask of the recorder: one function per operation, and the table of them.
+
+Each function checks its request, does it, and returns the fields of the answer, or None when the answer comes later.
+It raises `Refused` before anything has been done. No socket and no descriptor is touched here.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import contextlib
+import os
+import signal
+import stat
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from blockpty.host import closing, protocol, spawn
+from blockpty.host.closing import Pending
+from blockpty.host.keyboard import Input, storage_full
+from blockpty.host.protocol import Refused
+from blockpty.host.record import StorageFailed, Stream, Timeline, entries_since, stream_size
+from blockpty.host.terminal import Terminal
+
+if TYPE_CHECKING:
+    from blockpty.host.recorder import Client, Recorder
+
+Answer = dict[str, Any] | None
+# What the host itself says in a spawn entry.
+RESERVED = frozenset(("offset", "ts", "kind", "pid", "transport"))
+
+
+# -- reading a request --------------------------------------------------------------------------------------------
+
+
+def _field(request: dict[str, Any], name: str, kind: type, default: Any = ...) -> Any:
+    value = request.get(name, default)
+    if value is ... or not (value is default or (isinstance(value, kind) and not (kind is int and value is True))):
+        raise Refused("bad_request", f"{name} must be {kind.__name__}", field=name)
+    return value
+
+
+def _number(request: dict[str, Any], name: str, low: int, high: int, default: Any = ...) -> int:
+    value = _field(request, name, int, default)
+    if not low <= value <= high:
+        raise Refused("bad_request", f"{name} must be from {low} to {high}", field=name)
+    return int(value)
+
+
+def _strings(request: dict[str, Any], name: str) -> list[str]:
+    value = request.get(name)
+    if not isinstance(value, list) or not value or not all(isinstance(s, str) and "\0" not in s for s in value):
+        raise Refused("bad_request", f"{name} must be a list of strings", field=name)
+    return value
+
+
+def _conversation(request: dict[str, Any]) -> str:
+    name = request.get("conversation")
+    if not protocol.is_conversation_id(name):
+        raise Refused("bad_request", f"{name!r} cannot name a conversation", "letters, digits, . _ - (at most 128)")
+    return str(name)
+
+
+def _fence(recorder: Recorder, request: dict[str, Any]) -> None:
+    """Refuse a writer that has been replaced by a newer one."""
+    epoch = request.get("epoch")
+    newest = recorder.house.epochs.get(request["conversation"], 0)
+    if epoch is not None and (not isinstance(epoch, int) or epoch < newest):
+        raise Refused(
+            "busy", "another engine has taken over this conversation", "attach to it again", epoch=epoch, newest=newest
+        )
+
+
+def _live(recorder: Recorder, request: dict[str, Any]) -> Terminal:
+    name = _conversation(request)
+    terminal = recorder.terminals.get(name)
+    if terminal is None:
+        if name in recorder.house.holdings:
+            raise Refused("storage_full", f"the files of {name} cannot be opened")
+        if not os.path.isdir(_directory(recorder, name)):
+            raise Refused("not_found", f"there is no conversation {name}")
+        raise Refused("exited", f"the shell of {name} has ended")
+    return terminal
+
+
+def _writable(recorder: Recorder, request: dict[str, Any]) -> Terminal:
+    terminal = _live(recorder, request)
+    _fence(recorder, request)
+    return terminal
+
+
+def _directory(recorder: Recorder, name: str) -> str:
+    return os.path.join(recorder.house.home, "conversations", name)
+
+
+# -- operations ---------------------------------------------------------------------------------------------------
+
+
+def hello(recorder: Recorder, client: Client, request: dict[str, Any]) -> Answer:
+    if request.get("protocol") != protocol.PROTOCOL:
+        raise Refused(
+            "bad_request", f"the running host speaks protocol {protocol.PROTOCOL}",
+            "close its conversations, so that it leaves", protocol=protocol.PROTOCOL,
+        )  # fmt: skip
+    house = recorder.house
+    return {
+        "protocol": protocol.PROTOCOL, "recorder": house.recorder, "keeper": house.keeper, "version": protocol.VERSION,
+        "transport": "splice" if recorder.splice else "read",
+        # Shells whose keeper was killed: their exit status will be null.
+        "orphans": sum(not holding.mine for holding in house.holdings.values()),
+    }  # fmt: skip
+
+
+def open_(recorder: Recorder, client: Client, request: dict[str, Any]) -> Answer:
+    name = _conversation(request)
+    argv, env = _strings(request, "argv"), _field(request, "env", dict)
+    if not all(isinstance(v, str) and "\0" not in k + v and k and "=" not in k for k, v in env.items()):
+        raise Refused("bad_request", "env must map names to strings", field="env")
+    wanted = {
+        "conversation": name,
+        "directory": _own_directory(recorder, _field(request, "directory", str)),
+        "argv": argv, "env": env,
+        "cwd": _field(request, "cwd", str),
+        "cols": _number(request, "cols", 1, 65535),
+        "rows": _number(request, "rows", 1, 65535),
+        "persist": _field(request, "persist", bool, False),
+        "entry": _field(request, "entry", dict, {}),
+        "umask": _number(request, "umask", 0, 0o777, 0o022),
+        "executable": _field(request, "executable", str, None),
+        "segment_bytes": _number(request, "segment_bytes", 4096, 1 << 40, protocol.SEGMENT_BYTES),
+    }  # fmt: skip
+    if not RESERVED.isdisjoint(wanted["entry"]):
+        raise Refused("bad_request", f"entry must not set {', '.join(sorted(RESERVED))}", field="entry")
+    if "\0" in wanted["cwd"] + (wanted["executable"] or ""):
+        raise Refused("bad_request", "a path cannot contain NUL")
+    terminal = recorder.terminals.get(name)
+    if terminal is not None:
+        # Asked again after a restart that swallowed the answer: the nonce says that it is the same shell.
+        nonce = wanted["entry"].get("nonce")
+        if nonce is not None and terminal.holding.entry.get("nonce") == nonce:
+            return {"pid": terminal.pid, **terminal.sizes()}
+    opening = (pending.request["conversation"] for pending in recorder.tickets.values())
+    if name in recorder.house.holdings or name in recorder.closing or name in opening:
+        raise Refused("busy", f"conversation {name} has a shell already")
+    _try_files(wanted["directory"], wanted["segment_bytes"])
+    recorder.spawn(wanted, Pending(recorder, client, request.get("id")))
+    return None
+
+
+def _own_directory(recorder: Recorder, path: str) -> str:
+    """The conversation's directory: directly in <home>/conversations, ours, closed to others."""
+    parent = os.path.join(recorder.house.home, "conversations")
+    real = os.path.join(os.path.realpath(os.path.dirname(path)), os.path.basename(path))
+    if os.path.dirname(real) != parent or os.path.basename(path) in ("", ".", ".."):
+        raise Refused("bad_request", f"{path} is not in {parent}", field="directory")
+    try:
+        status = os.lstat(real)
+    except OSError as error:
+        raise Refused("bad_request", f"{path}: {error.strerror}", field="directory") from None
+    if stat.S_ISLNK(status.st_mode):
+        raise Refused("bad_request", f"{path} is a symbolic link", field="directory")
+    protocol.check_private(status, real)
+    return real
+
+
+def _try_files(directory: str, segment_bytes: int) -> None:
+    """Make sure that the record can be written before there is anything to record."""
+    try:
+        Stream(directory, segment_bytes).close()
+        Timeline(directory).close()
+    except OSError as error:
+        raise storage_full(StorageFailed(error, directory)) from None
+
+
+def subscribe(recorder: Recorder, client: Client, request: dict[str, Any]) -> Answer:
+    name = _conversation(request)
+    epoch = _number(request, "epoch", 0, 1 << 62)
+    if not client.channel.fds:
+        raise Refused("bad_request", "subscribe needs one descriptor")
+    recorder.subscribe(client, name, client.channel.fds.popleft())
+    if epoch > recorder.house.epochs.get(name, 0):
+        recorder.set_epoch(name, epoch)
+    terminal = recorder.terminals.get(name)
+    if terminal is not None:
+        return {"live": True, "pid": terminal.pid, "persist": terminal.holding.persist, **terminal.sizes()}
+    return {"live": False, "pid": None, "persist": False, **_dead_sizes(recorder, name)}
+
+
+def _dead_sizes(recorder: Recorder, name: str) -> dict[str, Any]:
+    return dead_sizes(_directory(recorder, name))
+
+
+def dead_sizes(directory: str) -> dict[str, Any]:
+    """As Terminal.sizes, of a conversation that nobody writes now."""
+    timeline = 0
+    with contextlib.suppress(OSError):
+        timeline = os.stat(os.path.join(directory, "timeline.jsonl")).st_size
+    return {"offset": stream_size(directory), "timeline": timeline}
+
+
+def unsubscribe(recorder: Recorder, client: Client, request: dict[str, Any]) -> Answer:
+    recorder.unsubscribe(client, _conversation(request))
+    return {}
+
+
+def input_(recorder: Recorder, client: Client, request: dict[str, Any]) -> Answer:
+    entered = _entered(recorder, request) if "again" in request else None
+    if entered is not None:
+        return entered
+    terminal = _writable(recorder, request)
+    try:
+        data = base64.b64decode(_field(request, "data_b64", str), validate=True)
+    except binascii.Error:
+        raise Refused("bad_request", "data_b64 is not base64", field="data_b64") from None
+    fields = {
+        "author": _field(request, "author", str),
+        "req": _field(request, "req", str, None),
+        "submit": _field(request, "submit", dict, None),
+    }
+    deadline_ms = _number(request, "deadline_ms", 0, 1 << 31, protocol.DEADLINE_MS)
+    pending = Pending(recorder, client, request.get("id"))
+
+    def reply(answer: Input | Refused) -> None:
+        if isinstance(answer, Refused):
+            pending.refuse(answer)
+        else:
+            pending.done({"offset": answer.offset, "timeline": answer.timeline, "accepted": answer.done})
+
+    terminal.keyboard.type(Input(data, fields, reply), deadline_ms)
+    return None
+
+
+def _entered(recorder: Recorder, request: dict[str, Any]) -> Answer:
+    """The answer to an input that was entered before the last recorder was killed; None when it was not.
+
+    The request says in `again` how long the timeline was, for all its sender knew, when it was first made.
+    """
+    answer: Answer = None
+    req = _field(request, "req", str)
+    again = _number(request, "again", 0, 1 << 62)
+    for size, entry in entries_since(_directory(recorder, _conversation(request)), again):
+        if entry.get("req") == req and entry.get("kind") == "input":
+            typed = len(base64.b64decode(_field(request, "data_b64", str)))
+            answer = {"offset": entry["offset"], "timeline": size, "accepted": typed}
+        elif entry.get("req") == req and entry.get("kind") == "input_cut" and answer is not None:
+            answer.update(timeline=size, accepted=entry["accepted"])
+    if answer is not None and answer["accepted"] is None:
+        raise Refused("internal", f"the recorder was killed while it typed {req}: it may have gone in", retry=True)
+    return answer
+
+
+def note(recorder: Recorder, client: Client, request: dict[str, Any]) -> Answer:
+    """Also for a conversation whose shell has ended: its record may still be added to."""
+    name = _conversation(request)
+    _fence(recorder, request)
+    directory = _directory(recorder, name)
+    if "again" in request:
+        for size, entry in entries_since(directory, _number(request, "again", 0, 1 << 62)):
+            if entry.get("kind") == "note" and entry.get("note") == request.get("note"):
+                return {"offset": entry["offset"], "timeline": size}
+    terminal = recorder.terminals.get(name)
+    if terminal is not None:
+        terminal.note(request.get("note"))
+        return terminal.sizes()
+    if name in recorder.house.holdings or not os.path.isdir(directory):
+        _live(recorder, request)
+    try:
+        timeline = Timeline(directory)
+    except OSError as error:
+        raise storage_full(StorageFailed(error, directory)) from None
+    try:
+        timeline.write(stream_size(directory), "note", {"note": request.get("note")})
+    except StorageFailed as failure:
+        raise storage_full(failure) from None
+    finally:
+        timeline.close()
+    recorder.grew(name, 0)
+    return _dead_sizes(recorder, name)
+
+
+def resize(recorder: Recorder, client: Client, request: dict[str, Any]) -> Answer:
+    terminal = _writable(recorder, request)
+    cols, rows = _number(request, "cols", 1, 65535), _number(request, "rows", 1, 65535)
+    terminal.resize(cols, rows, _field(request, "author", str))
+    return terminal.sizes()
+
+
+def signal_(recorder: Recorder, client: Client, request: dict[str, Any]) -> Answer:
+    terminal = _writable(recorder, request)
+    name = _field(request, "signal", str).removeprefix("SIG")
+    number = getattr(signal, "SIG" + name, None)
+    if not isinstance(number, signal.Signals):
+        raise Refused("bad_request", f"there is no signal {name!r}", field="signal")
+    target = _field(request, "target", str, "foreground")
+    if target == "session":
+        spawn.signal_session(terminal.pid, terminal.holding.master, number)
+    elif target == "shell":
+        closing.signal_shell(terminal, number)
+    elif target == "foreground":
+        group = terminal.foreground()
+        with contextlib.suppress(ProcessLookupError):
+            if group is not None and group > 1:
+                os.killpg(group, number)
+    else:
+        raise Refused("bad_request", "target must be foreground, shell or session", field="target")
+    return terminal.sizes()
+
+
+def inspect(recorder: Recorder, client: Client, request: dict[str, Any]) -> Answer:
+    name = _conversation(request)
+    terminal = recorder.terminals.get(name)
+    if terminal is not None:
+        terminal.move(whole=True)
+    if terminal is None or terminal.ended:
+        return {"live": False, **_dead_sizes(recorder, name)}
+    group = terminal.foreground()
+    facts = [spawn.process_facts(pid) for pid in {group, terminal.pid} if pid]
+    try:
+        cols, rows = spawn.get_size(terminal.holding.master)
+    except OSError:
+        cols = rows = 0
+    failed = terminal.failed
+    return {
+        "live": True, "pid": terminal.pid, **terminal.state(),
+        "foreground_pid": group, "foreground_name": spawn.process_name(group) if group else None,
+        "cols": cols, "rows": rows, "stopped": any(fact is not None and fact[0] in "Tt" for fact in facts),
+        "storage": None if failed is None else f"{failed.path}: {failed.strerror}",
+        "persist": terminal.holding.persist, **terminal.sizes(),
+    }  # fmt: skip
+
+
+def watch_idle(recorder: Recorder, client: Client, request: dict[str, Any]) -> Answer:
+    terminal = _live(recorder, request)
+    terminal.quiet.watch(_number(request, "ms", 0, 1 << 31))
+    return terminal.sizes()
+
+
+def set_persist(recorder: Recorder, client: Client, request: dict[str, Any]) -> Answer:
+    terminal = _live(recorder, request)
+    terminal.holding.persist = _field(request, "persist", bool)
+    recorder.tell_keeper(terminal.holding)
+    return terminal.sizes()
+
+
+def list_(recorder: Recorder, client: Client, request: dict[str, Any]) -> Answer:
+    return {
+        "conversations": [
+            {"conversation": name, "pid": terminal.pid, "persist": terminal.holding.persist, **terminal.sizes()}
+            for name, terminal in recorder.terminals.items()
+        ]
+    }
+
+
+def close(recorder: Recorder, client: Client, request: dict[str, Any]) -> Answer:
+    grace_ms = _number(request, "grace_ms", 0, 1 << 31, protocol.GRACE_MS)
+    name = _conversation(request)
+    if "again" in request and name not in recorder.terminals and name not in recorder.house.holdings:
+        for entry in reversed([entry for _, entry in entries_since(_directory(recorder, name), 0)]):
+            if entry.get("kind") == "exit":
+                return {"status": entry["status"], "signal": entry["signal"], **_dead_sizes(recorder, name)}
+    terminal = None if name in recorder.closing else _writable(recorder, request)
+    closing.begin(recorder, name, terminal, grace_ms, Pending(recorder, client, request.get("id")))
+    return None
+
+
+OPERATIONS: dict[str, Callable[[Recorder, Client, dict[str, Any]], Answer]] = {
+    "hello": hello,
+    "open": open_,
+    "subscribe": subscribe,
+    "unsubscribe": unsubscribe,
+    "input": input_,
+    "note": note,
+    "resize": resize,
+    "signal": signal_,
+    "inspect": inspect,
+    "watch_idle": watch_idle,
+    "set_persist": set_persist,
+    "close": close,
+    "list": list_,
+}

@@ -1,0 +1,246 @@
+"""Starting a shell on a new terminal, and asking the system about processes.
+
+The parent's half runs in the keeper, the child's half between fork and exec. Nothing here waits: whether exec worked
+is read from a pipe that exec closes. What the shell is and which files it reads is decided by whoever made `argv`
+and `env`; this file adds nothing to either.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import fcntl
+import json
+import os
+import resource
+import signal
+import struct
+import sys
+import termios
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from blockpty.host.protocol import Refused
+
+IUTF8 = 0x4000
+PTY_LIMIT_ERRORS = (errno.ENOSPC, errno.EAGAIN, errno.ENFILE, errno.EMFILE)
+
+
+class Spawn:
+    """A child between fork and the news of its exec."""
+
+    __slots__ = ("master", "pid", "pidfd", "pipe_r", "pipe_w", "request", "status_fd")
+
+    def __init__(self, request: dict[str, Any], pid: int, fds: Sequence[int], status_fd: int) -> None:
+        self.request = request
+        self.pid = pid
+        self.master, self.pipe_r, self.pipe_w, self.pidfd = fds
+        self.status_fd = status_fd
+
+    def outcome(self) -> Refused | None:
+        """Read the news: None when the shell runs. Only to be called when `status_fd` is readable."""
+        with open(self.status_fd, "rb") as news:
+            text = news.read()
+        if not text:
+            return None
+        failure = json.loads(text)
+        reason = os.strerror(failure["errno"])
+        what = "directory" if failure["stage"] == "chdir" else "program"
+        return Refused(
+            "spawn_failed",
+            f"the {what} {failure['path']} cannot be used: {reason}",
+            stage=failure["stage"], path=failure["path"], errno=errno.errorcode.get(failure["errno"]),
+        )  # fmt: skip
+
+    def close(self) -> None:
+        for fd in (self.master, self.pipe_r, self.pipe_w, self.pidfd):
+            if fd >= 0:
+                os.close(fd)
+
+
+def start(request: dict[str, Any], limits: tuple[int, int]) -> Spawn:
+    """Open a terminal and fork the shell on it.
+
+    Raises:
+        Refused: pty_limit (no terminal or descriptor left), spawn_failed (no process left).
+    """
+    opened: list[int] = []
+    try:
+        opened += os.openpty()
+        opened += os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC) if sys.platform == "linux" else _pipe()
+        opened += os.pipe()
+        master, slave, pipe_r, pipe_w, status_r, status_w = opened
+        os.set_blocking(master, False)
+        prepare(slave, request["cols"], request["rows"])
+    except OSError as error:
+        for fd in opened:
+            os.close(fd)
+        if error.errno in PTY_LIMIT_ERRORS:
+            raise Refused(
+                "pty_limit", f"no terminal is free: {error.strerror}", "close conversations, or raise kernel.pty.max"
+            ) from None
+        raise Refused("spawn_failed", f"no terminal: {error.strerror}") from None
+    try:
+        pid = os.fork()
+    except OSError as error:
+        for fd in opened:
+            os.close(fd)
+        raise Refused("spawn_failed", f"no process can be started: {error.strerror}") from None
+    if pid == 0:
+        _become(request, slave, status_w, limits)
+    os.close(slave)
+    os.close(status_w)
+    pidfd = -1
+    if hasattr(os, "pidfd_open"):
+        with contextlib.suppress(OSError):
+            pidfd = os.pidfd_open(pid)
+    return Spawn(request, pid, (master, pipe_r, pipe_w, pidfd), status_r)
+
+
+def _pipe() -> tuple[int, int]:
+    ends = os.pipe()
+    for fd in ends:
+        os.set_blocking(fd, False)
+    return ends
+
+
+def prepare(slave: int, cols: int, rows: int) -> None:
+    """Set size and modes before the shell looks: UTF-8 aware erase, and no Ctrl-S that could freeze a conversation."""
+    set_size(slave, cols, rows)
+    modes = termios.tcgetattr(slave)
+    modes[0] = (modes[0] | IUTF8) & ~termios.IXON
+    termios.tcsetattr(slave, termios.TCSANOW, modes)
+
+
+def set_size(fd: int, cols: int, rows: int) -> None:
+    fcntl.ioctl(fd, termios.TIOCSWINSZ, struct.pack("HHHH", rows, cols, 0, 0))
+
+
+def get_size(fd: int) -> tuple[int, int]:
+    """(cols, rows)"""
+    rows, cols, _, _ = struct.unpack("HHHH", fcntl.ioctl(fd, termios.TIOCGWINSZ, b"\0" * 8))
+    return cols, rows
+
+
+def _become(request: dict[str, Any], slave: int, status_w: int, limits: tuple[int, int]) -> None:
+    """The child: turn into the shell, or tell why not. Never returns."""
+    stage, path = "terminal", "/dev/tty"
+    try:
+        os.setsid()
+        fcntl.ioctl(slave, termios.TIOCSCTTY, 0)
+        for fd in (0, 1, 2):
+            os.dup2(slave, fd)
+        signal.set_wakeup_fd(-1)
+        # Python ignores SIGPIPE and SIGXFSZ, and our starter may have ignored more; ignored signals survive exec.
+        for number in signal.valid_signals():
+            with contextlib.suppress(OSError, ValueError):
+                signal.signal(number, signal.SIG_DFL)
+        signal.pthread_sigmask(signal.SIG_SETMASK, [])
+        os.umask(request.get("umask", 0o022))
+        with contextlib.suppress(OSError, ValueError):
+            resource.setrlimit(resource.RLIMIT_NOFILE, limits)
+        stage, path = "chdir", request["cwd"]
+        os.chdir(path)
+        env, argv = request["env"], request["argv"]
+        stage, path = "exec", request.get("executable") or argv[0]
+        if "/" in path:
+            os.execve(path, argv, env)
+        os.execvpe(path, argv, env)
+    except BaseException as error:  # noqa: BLE001  whatever it is, the parent must hear of it
+        code = error.errno if isinstance(error, OSError) and error.errno else errno.EINVAL
+        with contextlib.suppress(BaseException):
+            os.write(status_w, json.dumps({"stage": stage, "path": path, "errno": code}).encode())
+    os._exit(127)
+
+
+# -- asking about processes ---------------------------------------------------------------------------------------
+
+
+def command_line(pid: int) -> str | None:
+    """The process's argv as one NUL-separated string; None where unknown (no /proc, or it has ended)."""
+    try:
+        with open(f"/proc/{pid}/cmdline", "rb", 0) as file:
+            return file.read().decode("latin-1") or None
+    except OSError:
+        return None
+
+
+def is_alive(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        pass
+    return True
+
+
+def process_name(pid: int) -> str | None:
+    try:
+        with open(f"/proc/{pid}/comm", "rb", 0) as file:
+            return file.read().decode("utf-8", "replace").rstrip("\n")
+    except OSError:
+        return None
+
+
+def process_facts(pid: int | str) -> tuple[str, int, int] | None:
+    """(state letter, process group, session) of a process, or None."""
+    try:
+        with open(f"/proc/{pid}/stat", "rb", 0) as file:
+            fields = file.read().rpartition(b")")[2].split()
+        return fields[0].decode(), int(fields[2]), int(fields[3])
+    except (OSError, IndexError, ValueError):
+        return None
+
+
+def session_members(session: int) -> Iterator[tuple[int, int]]:
+    """(pid, process group) of every process of a session that is not yet dead; nothing where there is no /proc.
+
+    Zombies do not count: they cannot be killed, and who waits for them to go waits for somebody else's wait().
+    """
+    try:
+        names = os.listdir("/proc")
+    except OSError:
+        return
+    for name in names:
+        if name.isdigit():
+            facts = process_facts(name)
+            if facts is not None and facts[2] == session and facts[0] not in "ZXx":
+                yield int(name), facts[1]
+
+
+def signal_session(session: int, master: int, *numbers: int) -> bool:
+    """Send signals to every process group of a session. Return whether anybody was left in it."""
+    members = list(session_members(session))
+    groups = {group for _, group in members}
+    if not os.path.isdir("/proc/self"):
+        groups = {session}
+        with contextlib.suppress(OSError):
+            groups.add(os.tcgetpgrp(master))
+    found = bool(members)
+    for group in groups - {0, 1, os.getpgrp()}:
+        for number in numbers:
+            with contextlib.suppress(OSError):
+                os.killpg(group, number)
+                found = True
+    return found
+
+
+def kill_session(session: int) -> bool:
+    """SIGKILL every process of a session. Return whether anybody was left in it."""
+    found = False
+    for pid, _ in session_members(session):
+        found = True
+        with contextlib.suppress(OSError):
+            os.kill(pid, signal.SIGKILL)
+    if not os.path.isdir("/proc/self"):
+        with contextlib.suppress(OSError):
+            os.killpg(session, signal.SIGKILL)
+    return found
+
+
+def signal_name(number: int) -> str:
+    try:
+        return signal.Signals(number).name
+    except ValueError:
+        return f"SIG{number}"

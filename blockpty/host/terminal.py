@@ -1,0 +1,367 @@
+"""One live terminal in the recorder: bytes out of it into the stream, and what the timeline says of it.
+
+This file knows the order of things within one conversation. It does not know clients, sockets, other conversations or
+how a shell is started; it is told of the exit and tells back through `Desk`. Input is in `keyboard.py`, silence in
+`quiet.py`.
+
+Rules:
+* an entry is written before the bytes it is about are moved or typed, and after everything that came earlier has been
+  moved; so its offset is honest;
+* nothing is dropped: when the files cannot grow, moving stops, the pipe and the tty fill up, and the program waits;
+* the end is: everything drained, `exit`, `eof`, descriptors closed, in that order.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import os
+import select
+import struct
+import termios
+from collections.abc import Callable
+from typing import Any, Protocol
+
+from blockpty.host import spawn
+from blockpty.host.house import Holding
+from blockpty.host.keyboard import Keyboard, storage_full
+from blockpty.host.loop import IN, OUT, Loop
+from blockpty.host.protocol import Refused
+from blockpty.host.quiet import RETRY_SECONDS, Quiet
+from blockpty.host.record import SPLICE_NONBLOCK, StorageFailed, Stream, Timeline
+
+TURN_BYTES = 256 * 1024
+LATE_BYTES = 4 * 1024 * 1024
+CHUNK = 65536
+SHORT = 2048
+LATE_SECONDS = 0.25
+
+
+class Desk(Protocol):
+    """What a terminal needs from the recorder."""
+
+    loop: Loop
+    slots: Any
+    splice: bool
+
+    def grew(self, conversation: str, count: int) -> None: ...
+    def tell_keeper(self, holding: Holding) -> None: ...
+    def finished(self, terminal: Terminal) -> None: ...
+
+
+class Terminal:
+    def __init__(self, desk: Desk, holding: Holding) -> None:
+        self.desk = desk
+        self.holding = holding
+        self.pid = holding.pid
+        self.stream = Stream(holding.directory, holding.segment_bytes)
+        self.timeline = Timeline(holding.directory)
+        self.quiet = Quiet(self)
+        self.keyboard = Keyboard(self)
+        # Why nothing is moved now; None when all is well.
+        self.failed: StorageFailed | None = None
+        # The master gives EIO: nobody has the terminal open.
+        self.hung = False
+        self.ended = False
+        self._held = b""
+        self._in_pipe: int = struct.unpack("i", fcntl.ioctl(holding.pipe_r, termios.FIONREAD, b"\0" * 4))[0]
+        self._wrote_exit = False
+        self._wrote_eof = False
+
+    def begin(self, *, fresh: bool = False) -> None:
+        """Take up the work, be it `fresh` or a killed predecessor's."""
+        tail = [] if fresh else self.timeline.tail()
+        try:
+            if not self.holding.announced:
+                self._announce(tail)
+            self._resume(tail)
+        except StorageFailed as failure:
+            self._stop_moving(failure, self.begin)
+            return
+        self.update_interest()
+        if self.holding.watches:
+            self.quiet.look()
+        if self.holding.exit is not None:
+            self.exited()
+
+    def _announce(self, tail: list[dict[str, Any]]) -> None:
+        """Write the spawn entry, unless a predecessor was killed just after that."""
+        entry = {**self.holding.entry, "pid": self.pid, "transport": "splice" if self.desk.splice else "read"}
+        if not any(known["kind"] == "spawn" and known == {**known, **entry} for known in tail):
+            self.write("spawn", entry)
+            tail.clear()
+        self.holding.announced = True
+        self.desk.tell_keeper(self.holding)
+
+    def _resume(self, tail: list[dict[str, Any]]) -> None:
+        """Find out from the last entries what a predecessor had done."""
+        for entry in reversed(tail):
+            if entry["kind"] == "spawn":
+                break
+            self._wrote_exit |= entry["kind"] == "exit"
+            self._wrote_eof |= entry["kind"] == "eof"
+        self.keyboard.cut_interrupted()
+        if tail and tail[-1]["kind"] != "silence":
+            self.quiet.arm()
+
+    # -- out of the terminal --------------------------------------------------------------------------------------
+
+    def on_ready(self, mask: int) -> None:
+        if mask & ~OUT:
+            self.move()
+        if mask & OUT:
+            self.keyboard.push()
+
+    def move(self, budget: int = TURN_BYTES, *, whole: bool = False) -> None:
+        """Move up to `budget` bytes of what is there to the stream; `whole`: do not stop at the first small piece."""
+        if self.failed is not None or self.hung or self.ended:
+            return
+        moved = 0
+        end: EOFError | StorageFailed | None = None
+        try:
+            while moved < budget:
+                step = self._splice() if self.desk.splice else self._copy()
+                moved += step
+                if step < SHORT and not whole:
+                    break
+        except BlockingIOError:
+            pass
+        except (EOFError, StorageFailed) as reason:
+            end = reason
+        if moved:
+            self.quiet.printed()
+            self.desk.grew(self.holding.conversation, moved)
+        if isinstance(end, EOFError):
+            self._hang()
+        elif end is not None:
+            self._stop_moving(end, self._go_on)
+
+    def _splice(self) -> int:
+        """Move one load of the pipe: master to pipe, then pipe to stream. A kill anywhere in here loses nothing."""
+        holding = self.holding
+        if not self._in_pipe:
+            try:
+                self._in_pipe = os.splice(holding.master, holding.pipe_w, CHUNK, flags=SPLICE_NONBLOCK)
+            except BlockingIOError:
+                raise
+            except OSError as error:
+                raise EOFError from error
+            if not self._in_pipe:
+                raise EOFError
+        self.timeline.tick(self.stream.offset)
+        moved = 0
+        while self._in_pipe:
+            step = self.stream.splice(holding.pipe_r, self._in_pipe)
+            if not step:
+                break
+            self._in_pipe -= step
+            moved += step
+        return moved
+
+    def _copy(self) -> int:
+        """As `_splice`, where that does not work: a kill between the two system calls loses what was read."""
+        if not self._held:
+            try:
+                self._held = os.read(self.holding.master, CHUNK)
+            except BlockingIOError:
+                raise
+            except OSError as error:
+                raise EOFError from error
+            if not self._held:
+                raise EOFError
+        self.timeline.tick(self.stream.offset)
+        moved = 0
+        while self._held:
+            step = self.stream.write(self._held)
+            self._held = self._held[step:]
+            moved += step
+        return moved
+
+    def update_interest(self) -> None:
+        """Be called when there is something to read, and when there is room for input that waits for it."""
+        mask = 0
+        if not self.hung and self.failed is None and not self.ended:
+            mask = IN | (OUT if self.keyboard.wants_room else 0)
+        if self.holding.master >= 0:
+            self.desk.loop.watch(self.holding.master, mask, self.on_ready)
+
+    def _stop_moving(self, failure: StorageFailed, retry: Callable[[], None]) -> None:
+        """Leave everything where it is until the files can grow again."""
+        self.failed = failure
+        self.update_interest()
+
+        def again() -> None:
+            if not self.ended:
+                self.failed = None
+                retry()
+
+        self.desk.loop.after(RETRY_SECONDS, again)
+
+    def _go_on(self) -> None:
+        self.move()
+        if self.failed is None:
+            self.update_interest()
+            self.keyboard.push()
+            if self.holding.exit is not None:
+                self.exited()
+
+    # -- entries --------------------------------------------------------------------------------------------------
+
+    def write(self, kind: str, fields: dict[str, Any] | None = None) -> None:
+        """Write an entry at the present end of the stream; raises StorageFailed."""
+        self.timeline.write(self.stream.offset, kind, fields)
+        self.desk.grew(self.holding.conversation, 0)
+
+    def sizes(self) -> dict[str, Any]:
+        return {"offset": self.stream.offset, "timeline": self.timeline.size}
+
+    def note(self, note: Any) -> None:
+        self._drained_write("note", {"note": note})
+
+    def resize(self, cols: int, rows: int, author: str) -> None:
+        self._drained_write("resize", {"cols": cols, "rows": rows, "author": author})
+        with contextlib.suppress(OSError):
+            spawn.set_size(self.holding.master, cols, rows)
+
+    def _drained_write(self, kind: str, fields: dict[str, Any]) -> None:
+        self.move(whole=True)
+        if self.ended:
+            raise Refused("exited", "the shell has ended")
+        self.check_storage()
+        try:
+            self.write(kind, fields)
+        except StorageFailed as failure:
+            raise storage_full(failure) from None
+
+    def check_storage(self) -> None:
+        """Refuse while the files cannot grow."""
+        if self.failed is not None:
+            raise storage_full(self.failed)
+
+    # -- what the terminal is doing -------------------------------------------------------------------------------
+
+    def state(self) -> dict[str, Any]:
+        """Who has the terminal and how it reads, at this moment."""
+        icanon, echo = self.modes()
+        group = self.foreground()
+        return {
+            "icanon": icanon, "echo": echo,
+            "foreground": None if group is None else "shell" if group == self.pid else "child",
+            "replaced": self.replaced(),
+        }  # fmt: skip
+
+    def modes(self) -> tuple[bool, bool]:
+        """(canonical, echo); read from the master, which shares the shell's terminal modes."""
+        try:
+            flags = termios.tcgetattr(self.holding.master)[3]
+        except (OSError, termios.error):
+            return False, False
+        return bool(flags & termios.ICANON), bool(flags & termios.ECHO)
+
+    def foreground(self) -> int | None:
+        """The process group that has the terminal."""
+        try:
+            return os.tcgetpgrp(self.holding.master) or None
+        except OSError:
+            return None
+
+    def replaced(self) -> bool | None:
+        """Whether the shell process runs another program than the one it was started with; None where unknown."""
+        line = spawn.command_line(self.pid)
+        if line is None:
+            return None
+        if self.holding.reference is None:
+            self.holding.reference = line
+            self.desk.tell_keeper(self.holding)
+        return line != self.holding.reference
+
+    # -- the end --------------------------------------------------------------------------------------------------
+
+    def _hang(self) -> None:
+        """The master gave EIO: nobody has the terminal open (any more, or for now)."""
+        self.hung = True
+        self.update_interest()
+        if self.holding.exit is not None:
+            self._finish()
+        else:
+            self.desk.loop.after(LATE_SECONDS, self._still_hung)
+
+    def _still_hung(self) -> None:
+        """The shell lives on without its terminal; it may open it again by /dev/tty."""
+        if self.ended or not self.hung:
+            return
+        if not self.holding.mine and self.holding.pidfd < 0 and not spawn.is_alive(self.pid):
+            # Nobody is its parent any more and there is no pidfd: this is how its death is noticed.
+            self.holding.exit = (None, None)
+            self._finish()
+            return
+        poller = select.poll()
+        poller.register(self.holding.master, select.POLLIN)
+        if any(mask & select.POLLHUP for _, mask in poller.poll(0)):
+            if not self._wrote_eof:
+                with contextlib.suppress(StorageFailed):
+                    self.write("eof")
+                    self._wrote_eof = True
+            self.desk.loop.after(LATE_SECONDS, self._still_hung)
+        else:
+            self.hung = False
+            self.update_interest()
+            self.move()
+
+    def exited(self) -> None:
+        """The shell is dead (`holding.exit` says how). What it wrote may still be on its way through the tty."""
+        if self._working():
+            self.hung = False
+            self.move(whole=True)
+        if self._working():
+            self.update_interest()
+            self.desk.loop.after(LATE_SECONDS, self._late)
+
+    def _late(self) -> None:
+        """Nothing has hung the terminal up: somebody still has it open. Exit is told now, eof when he lets go of it."""
+        if self._working():
+            self.move(LATE_BYTES, whole=True)
+        if not self._working():
+            return
+        try:
+            self._write_exit()
+        except StorageFailed as failure:
+            self._stop_moving(failure, self._late)
+
+    def let_go(self) -> None:
+        """Whoever still has the terminal open is not waited for any more."""
+        if self.holding.exit is not None and not self.ended:
+            self.move(LATE_BYTES, whole=True)
+            self._finish()
+
+    def _write_exit(self) -> None:
+        assert self.holding.exit is not None
+        status, name = self.holding.exit
+        if not self._wrote_exit:
+            self.write("exit", {"status": status, "signal": name})
+            self._wrote_exit = True
+
+    def _working(self) -> bool:
+        return not self.ended and self.failed is None
+
+    def _finish(self) -> None:
+        """Write the last entries and let go."""
+        self.keyboard.end()
+        try:
+            self._write_exit()
+            if not self._wrote_eof:
+                self.write("eof")
+                self._wrote_eof = True
+        except StorageFailed as failure:
+            self._stop_moving(failure, self._finish)
+            return
+        self.ended = True
+        self.desk.loop.forget(self.holding.master)
+        self.quiet.end()
+        self.desk.finished(self)
+        self.release()
+
+    def release(self) -> None:
+        """Close the files (the holding's descriptors are the holding's)."""
+        self.stream.close()
+        self.timeline.close()

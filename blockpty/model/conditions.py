@@ -1,0 +1,92 @@
+"""What can be waited for, as data, and how the wire form becomes it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from blockpty.errors import BadCondition
+
+MAX_PATTERN: Final = 4096
+MAX_TEXT: Final = 64 * 1024
+
+
+@dataclass(frozen=True, slots=True)
+class Text:
+    """The text appears, byte for byte."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Pattern:
+    """The regular expression matches settled text; `^` and `$` are line borders."""
+
+    regex: str
+
+
+@dataclass(frozen=True, slots=True)
+class Prompt:
+    """The shell is ready for the next command."""
+
+
+@dataclass(frozen=True, slots=True)
+class Eof:
+    """The interactive session is over, or the shell has ended."""
+
+
+@dataclass(frozen=True, slots=True)
+class Idle:
+    """Nothing was written and nothing typed for `ms` milliseconds."""
+
+    ms: int
+
+
+Condition = Text | Pattern | Prompt | Eof | Idle
+Match = str | Mapping[str, Any] | Sequence[Any] | Condition
+
+_SHAPES: Final = 'a string, {"regex": "..."}, {"token": "PROMPT"}, {"token": "EOF"}, {"idle_ms": n}, or a list of these'
+
+
+def parse_conditions(match: Match) -> tuple[Condition, ...]:
+    """Return the alternatives of a wait, in order; raises BadCondition with a hint when it is not one."""
+    if isinstance(match, Sequence) and not isinstance(match, (str, bytes)):
+        if not match:
+            raise BadCondition("the list of conditions is empty", hint=f"give {_SHAPES}")
+        return tuple(_parse_one(item) for item in match)
+    return (_parse_one(match),)
+
+
+def condition_to_wire(condition: Condition) -> Any:
+    """Return the wire form of a condition."""
+    if isinstance(condition, Text):
+        return condition.text
+    if isinstance(condition, Pattern):
+        return {"regex": condition.regex}
+    if isinstance(condition, Idle):
+        return {"idle_ms": condition.ms}
+    return {"token": "PROMPT" if isinstance(condition, Prompt) else "EOF"}
+
+
+def _parse_one(item: Any) -> Condition:
+    if isinstance(item, (Text, Pattern, Prompt, Eof, Idle)):
+        return item
+    if isinstance(item, str):
+        if not item or len(item) > MAX_TEXT:
+            raise BadCondition(
+                f"the text to wait for must have 1 to {MAX_TEXT} characters",
+                hint='for a prompt use {"token": "PROMPT"}',
+            )
+        return Text(item)
+    if isinstance(item, Mapping) and len(item) == 1:
+        ((key, value),) = item.items()
+        if key == "regex" and isinstance(value, str) and 0 < len(value) <= MAX_PATTERN:
+            return Pattern(value)
+        if key == "token" and value in ("PROMPT", "EOF"):
+            return Prompt() if value == "PROMPT" else Eof()
+        if key == "idle_ms" and isinstance(value, int) and not isinstance(value, bool) and 0 < value <= 3_600_000:
+            return Idle(value)
+        if key in ("screen", "changed"):
+            raise BadCondition(f"the condition {key!r} is not available in this version", hint=f"give {_SHAPES}")
+    raise BadCondition(f"not a condition: {str(item)[:100]!r}", hint=f"give {_SHAPES}")

@@ -1,0 +1,41 @@
+"""Timeline entries: what happened at which stream offset, apart from the bytes themselves.
+
+The recorder writes them, one JSON object a line (spool_schema/timeline-v1.json); this file only knows their shape.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+ENTRY_KINDS: Final = frozenset(
+    {"spawn", "tick", "silence", "input", "input_cut", "resize", "note", "exit", "eof", "storage"}
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One line of the timeline.
+
+    Attributes:
+        offset: bytes of the stream that had been written when this happened; never decreases.
+        ts: wall clock in ms, made non-decreasing by the recorder.
+        kind: one of `ENTRY_KINDS`; a reader ignores kinds it does not know.
+        fields: everything else of the line.
+    """
+
+    offset: int
+    ts: int
+    kind: str
+    fields: Mapping[str, Any] = field(default_factory=dict)
+
+    @classmethod
+    def from_dict(cls, line: Mapping[str, Any]) -> Entry:
+        """Build an entry from a decoded timeline line; raises KeyError or TypeError when it is none."""
+        fields = {key: value for key, value in line.items() if key not in ("offset", "ts", "kind")}
+        return cls(int(line["offset"]), int(line["ts"]), str(line["kind"]), fields)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the line as written, keys in the order of the file format."""
+        return {"offset": self.offset, "ts": self.ts, "kind": self.kind, **self.fields}

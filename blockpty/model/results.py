@@ -1,0 +1,243 @@
+"""What the operations return, as frozen data; every result carries a cursor where one makes sense."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, fields, is_dataclass
+from typing import Any
+
+from blockpty.model.block import Block
+
+
+class Result:
+    """Base of all results: `to_dict` gives the JSON form with `ok: true`."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the JSON form."""
+        return {"ok": True, **_plain(self)}
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, Block):
+        return value.to_dict()
+    if is_dataclass(value):
+        return {item.name: _plain(getattr(value, item.name)) for item in fields(value)}
+    if isinstance(value, (list, tuple)):
+        return [_plain(item) for item in value]
+    if isinstance(value, dict):
+        return {key: _plain(item) for key, item in value.items()}
+    return value
+
+
+@dataclass(frozen=True, slots=True)
+class OpenResult(Result):
+    """A conversation is open; `shell_id` names this shell instance inside it."""
+
+    conversation_id: str
+    shell_id: str
+    pid: int
+    cursor: int
+    mode: str
+
+
+@dataclass(frozen=True, slots=True)
+class ConversationInfo(Result):
+    """One line of `list`."""
+
+    conversation_id: str
+    live: bool
+    mode: str
+    shell: str
+    cwd: str | None
+    pid: int | None
+    cursor: int
+    blocks: int
+    created_ts: int
+
+
+@dataclass(frozen=True, slots=True)
+class ListResult(Result):
+    """The conversations of a home, newest first."""
+
+    conversations: list[ConversationInfo]
+
+
+@dataclass(frozen=True, slots=True)
+class StatusResult(Result):
+    """Where a conversation is.
+
+    Attributes:
+        mode: `starting`, `idle`, `block_running`, `interactive` or `exited`.
+        tty: `at_prompt`, `running`, `password`, `raw`, `incomplete_input`, or None when there is no terminal any more.
+        integrity: `ok` or `degraded`; integrity_reason says why.
+        transport: how the host moves bytes: `splice` (a killed recorder loses nothing) or `read`.
+        exit: {"status", "signal"} of the ended shell, else None.
+    """
+
+    conversation_id: str
+    mode: str
+    tty: str | None
+    integrity: str
+    integrity_reason: str | None
+    active_session_id: str | None
+    active_block_id: str | None
+    shell_id: str
+    shell: str
+    pid: int | None
+    cursor: int
+    cols: int
+    rows: int
+    cwd: str | None
+    control: str
+    foreground: str | None
+    transport: str | None
+    owner: bool
+    exit: dict[str, Any] | None
+
+
+@dataclass(frozen=True, slots=True)
+class ExecResult(Result):
+    """A command was submitted as one block; it runs."""
+
+    block_id: str
+    seq: int
+    ts_begin: int
+    cursor: int
+
+
+@dataclass(frozen=True, slots=True)
+class SessionResult(Result):
+    """An interactive program was submitted; use `send` and `wait_for`."""
+
+    session_id: str
+    block_id: str
+    ts_begin: int
+    cursor: int
+
+
+@dataclass(frozen=True, slots=True)
+class RunResult(Result):
+    """A command ran, or its time was up and it runs on.
+
+    Attributes:
+        block: the block's record; state `running` when timed_out.
+        output: text view of its output, at most max_bytes, head and tail kept.
+        output_bytes: size of the whole text; truncated: whether some was left out.
+        cursor: where to go on reading or waiting.
+    """
+
+    block: Block
+    output: str
+    output_bytes: int
+    truncated: bool
+    timed_out: bool
+    reason: str
+    cursor: int
+
+    @property
+    def exit_status(self) -> int | None:
+        """The command's exit status; None when unknown or still running."""
+        return self.block.exit_status
+
+
+@dataclass(frozen=True, slots=True)
+class SendResult(Result):
+    """Input went to the terminal."""
+
+    cursor: int
+    accepted_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class WaitResult(Result):
+    """How a wait ended.
+
+    Attributes:
+        matched: whether a condition held.
+        reason: `matched`, `prompt`, `eof`, `timeout`, `max_bytes`, `stopped`, `password`, `incomplete_input`,
+        `hooks_lost`,
+            `cancelled`.
+        index: which of several conditions matched (or which stop condition stopped it).
+        match_text, groups, span: what matched and where in the stream.
+        cursor: where to go on; for an unsuccessful wait a place from which asking again misses nothing.
+        text: the last text seen (at most 8 KiB) up to the end; text_bytes: how much there was.
+    """
+
+    matched: bool
+    reason: str
+    cursor: int
+    index: int | None = None
+    match_text: str | None = None
+    groups: dict[str, Any] | None = None
+    span: tuple[int, int] | None = None
+    mode: str = "idle"
+    tty: str | None = None
+    text: str = ""
+    text_bytes: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class ReadResult(Result):
+    """A piece of the transcript.
+
+    Attributes:
+        data: the view as text, invalid UTF-8 replaced; data_b64: exact bytes, for view `raw` only.
+        cursor: where the next piece begins; eof: nothing follows and nothing can.
+        truncated_before: first cursor that can still be read, when older bytes were dropped.
+    """
+
+    data: str
+    cursor: int
+    eof: bool
+    data_b64: str | None = None
+    truncated_before: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class BlocksResult(Result):
+    """Blocks, newest last; `next_page` continues, None at the end."""
+
+    blocks: list[Block]
+    next_page: int | None
+    cursor: int
+
+
+@dataclass(frozen=True, slots=True)
+class BlockResult(Result):
+    """One block."""
+
+    block: Block
+    cursor: int
+
+
+@dataclass(frozen=True, slots=True)
+class DoneResult(Result):
+    """Something was done; `how` says in one word or two what it took, where there are several ways."""
+
+    cursor: int
+    how: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class CloseResult(Result):
+    """The shell is gone; the transcript stays."""
+
+    cursor: int
+    exit: dict[str, Any] | None
+
+
+@dataclass(frozen=True, slots=True)
+class VerifyResult(Result):
+    """What re-deriving everything from stream and timeline showed.
+
+    Attributes:
+        clean: no differences.
+        events, blocks, waits: how many were compared.
+        differences: one dict a difference: {"invariant", "where", "message"}; at most 100.
+    """
+
+    clean: bool
+    stream_bytes: int
+    events: int
+    blocks: int
+    waits: int
+    differences: list[dict[str, Any]] = field(default_factory=list)

@@ -1,0 +1,103 @@
+"""What an operation is, as data, and how plain parameters become its request.
+
+This file knows no operation by name and no surface.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from enum import Enum
+from inspect import cleandoc
+from typing import TYPE_CHECKING, Any
+
+from pydantic import ValidationError
+
+from blockpty.errors import BadRequest
+from blockpty.model.events import Event
+from blockpty.model.results import Result
+from blockpty.ops.requests import Request
+
+if TYPE_CHECKING:
+    from pydantic_core import ErrorDetails
+
+
+class Effect(Enum):
+    """What an operation does to the shell."""
+
+    READ = "read"
+    """Nothing."""
+    INPUT = "input"
+    """Something reaches the programs in the terminal: bytes, a size, a signal."""
+    LIFECYCLE = "lifecycle"
+    """A shell or an interactive session begins or ends."""
+
+
+class Shape(Enum):
+    """What comes back."""
+
+    CALL = "call"
+    """One result."""
+    STREAM = "stream"
+    """Events, one after another."""
+
+
+@dataclass(frozen=True, slots=True)
+class Operation:
+    """One line of the table.
+
+    Attributes:
+        name: as in CLI (with dashes), HTTP, MCP and Python.
+        request: model of the parameters; its docstring describes the operation.
+        result: class of the result, of one event for a stream.
+        effect, shape: as above.
+        route: HTTP method and path; names in braces are parameters.
+        positional: parameters that need no name, the required ones first.
+        run: `async (engine, request) -> Result`, for a stream `(engine, request) -> AsyncIterator[Event]`.
+    """
+
+    name: str
+    request: type[Request]
+    result: type[Result | Event]
+    effect: Effect
+    shape: Shape
+    route: tuple[str, str]
+    positional: tuple[str, ...]
+    run: Callable[[Any, Any], Any]
+
+    @property
+    def doc(self) -> str:
+        """The description, first line one sentence."""
+        return cleandoc(self.request.__doc__ or "")
+
+    def parse(self, params: Mapping[str, Any]) -> Request:
+        """Return the request of these parameters; raises BadRequest, which names the parameter and never its value."""
+        try:
+            return self.request.model_validate(dict(params))
+        except ValidationError as error:
+            found = error.errors(include_url=False, include_context=False, include_input=False)
+            raise self._bad_request(found) from None
+
+    def _bad_request(self, errors: list[ErrorDetails]) -> BadRequest:
+        found = []
+        for error in errors:
+            field = ".".join(str(part) for part in error["loc"])
+            found.append({"parameter": field, "message": _REPHRASED.get(error["type"], error["msg"])})
+        first = errors[0]
+        more = f" (and {len(found) - 1} more)" if len(found) > 1 else ""
+        return BadRequest(
+            f"{self.name}: {found[0]['parameter']}: {found[0]['message']}{more}",
+            hint=self._hint(str(first["loc"][0]), first["type"]),
+            details={"operation": self.name, "errors": found},
+        )
+
+    def _hint(self, name: str, kind: str) -> str:
+        known = list(self.request.model_fields)
+        if kind == "extra_forbidden":
+            close = difflib.get_close_matches(name, known, 1)
+            return f"did you mean {close[0]}?" if close else f"the parameters of {self.name} are {', '.join(known)}"
+        return f"{name}: {self.request.model_fields[name].description}"
+
+
+_REPHRASED = {"missing": "is missing", "extra_forbidden": "no parameter has this name"}

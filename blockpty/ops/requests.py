@@ -1,0 +1,308 @@
+"""The parameters of every operation: the one place where each is spelled, typed, defaulted, bounded and described.
+
+Rules of this file: data only. A class is the request of one operation; its docstring is the operation's description in
+help texts, OpenAPI and MCP; its fields stand in the order of the Python signature. Nothing is converted: "5" is no
+number and 1 is no flag. What needs the state of a conversation to be judged is left to the conversation.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Final, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, WithJsonSchema
+
+MAX_TIMEOUT_MS: Final = 3_600_000
+MAX_BYTES: Final = 64 * 1024 * 1024
+MAX_COMMAND: Final = 16 * 1024 * 1024
+MAX_TEXT: Final = 4 * 1024 * 1024
+
+_CONDITION: Final[list[dict[str, Any]]] = [
+    {"type": "string", "minLength": 1},
+    {
+        "type": "object",
+        "properties": {
+            "regex": {"type": "string", "minLength": 1, "maxLength": 4096},
+            "token": {"enum": ["PROMPT", "EOF"]},
+            "idle_ms": {"type": "integer", "minimum": 1, "maximum": MAX_TIMEOUT_MS},
+        },
+        "minProperties": 1,
+        "maxProperties": 1,
+        "additionalProperties": False,
+    },
+]
+_CONDITIONS: Final = [*_CONDITION, {"type": "array", "minItems": 1, "items": {"anyOf": _CONDITION}}]
+# The engine itself judges conditions, so that a bad one is a `bad_condition` with its own hint on every surface.
+Conditions = Annotated[Any, WithJsonSchema({"anyOf": _CONDITIONS})]
+OptionalConditions = Annotated[Any, WithJsonSchema({"anyOf": [*_CONDITIONS, {"type": "null"}]})]
+
+ConversationId = Annotated[
+    str,
+    Field(
+        pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$",
+        description="Name of the conversation: a letter or digit, then up to 127 letters, digits, '.', '_' or '-'.",
+    ),
+]
+SessionId = Annotated[
+    str | None,
+    Field(description="The interactive session it is meant for; refused when another one, or none, is active."),
+]
+Command = Annotated[
+    str, Field(max_length=MAX_COMMAND, description="Shell text, run as exactly one block whatever it contains.")
+]
+Directory = Annotated[
+    str | None, Field(min_length=1, description="Change the shell's directory to this one first, as cd does.")
+]
+TimeoutMs = Annotated[
+    int, Field(ge=0, le=MAX_TIMEOUT_MS, description="Give up after so many milliseconds; what runs is left running.")
+]
+View = Annotated[
+    Literal["raw", "ansi", "text", "rendered"],
+    Field(
+        description="raw: every byte; ansi: without the shell's own marks; text: without control sequences; "
+        "rendered: with carriage returns and backspaces applied."
+    ),
+]
+WaitView = Annotated[
+    Literal["raw", "ansi", "text"],
+    Field(description="What is searched; the views are those of read, without rendered."),
+]
+Columns = Annotated[int, Field(ge=1, le=1000, description="Width of the terminal in columns.")]
+Rows = Annotated[int, Field(ge=1, le=1000, description="Height of the terminal in rows.")]
+Cursor = Annotated[int, Field(ge=0, description="Offset in the stream, as results give it.")]
+
+
+class Request(BaseModel):
+    """Base of all requests."""
+
+    model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
+
+
+class ConversationRequest(Request):
+    """Base of all requests to one conversation."""
+
+    conversation_id: ConversationId
+
+
+class SessionRequest(ConversationRequest):
+    """Base of the requests that are keys only."""
+
+    session_id: SessionId = None
+
+
+class OpenRequest(Request):
+    """Start a shell on a terminal of its own, and return when it has shown its first prompt.
+
+    It begins a new conversation, or goes on with one whose shell has ended; while that is live this is `busy`.
+    """
+
+    conversation_id: ConversationId | None = Field(
+        default=None,
+        description="Name of the conversation: a letter or digit, then up to 127 letters, digits, '.', '_' or '-'; "
+        "made up when not given.",
+    )
+    shell: str | None = Field(
+        default=None,
+        min_length=1,
+        description="Path or name of the shell; by default $SHELL if it is bash or zsh, else bash.",
+    )
+    cwd: str | None = Field(
+        default=None, min_length=1, description="Directory in which the shell starts; by default the current one."
+    )
+    env: dict[str, str] | None = Field(default=None, description="Variables added to the environment of the shell.")
+    cols: Columns = 80
+    rows: Rows = 24
+    login: bool = Field(default=False, description="Start a login shell.")
+    persist: bool = Field(default=False, description="Keep the shell running after the engine that opened it has gone.")
+    timeout_ms: Annotated[
+        int, Field(ge=0, le=MAX_TIMEOUT_MS, description="Give up when there is no prompt after so many milliseconds.")
+    ] = 30_000
+
+
+class ListRequest(Request):
+    """List the conversations of this home, newest first, live and ended."""
+
+    filter: str | None = Field(default=None, description="Only those whose name contains this text.")
+
+
+class StatusRequest(ConversationRequest):
+    """Say what the shell and its terminal are doing now."""
+
+
+class ExecBlockRequest(ConversationRequest):
+    """Run a command as one block and return when it has begun.
+
+    While another one runs this is `busy`, or waits its turn with queue; while an interactive session has the terminal
+    it is `interactive_session_active`. To see how it ends, wait for the token PROMPT.
+    """
+
+    command: Command
+    cwd: Directory = None
+    queue: bool = Field(default=False, description="While another block runs, wait for its end instead of refusing.")
+
+
+class ExecInteractiveRequest(ConversationRequest):
+    """Start a program that will be talked to with send and wait_for; it is an interactive session until it ends."""
+
+    command: Command
+    cwd: Directory = None
+
+
+class RunRequest(ConversationRequest):
+    """Run a command as one block, wait for its end and return its output and exit status.
+
+    When the time is up the command runs on; the result says so and gives the cursor to wait from.
+    """
+
+    command: Command
+    cwd: Directory = None
+    timeout_ms: TimeoutMs = 30_000
+    max_bytes: Annotated[
+        int, Field(ge=1, le=MAX_BYTES, description="Bytes of output to return; of more than that, head and tail.")
+    ] = 65_536
+
+
+class SendRequest(ConversationRequest):
+    """Write text or bytes to the terminal, exactly as given; give data or data_b64. No newline is added."""
+
+    data: str | None = Field(default=None, max_length=MAX_TEXT, description="Text, sent in UTF-8.")
+    data_b64: str | None = Field(
+        default=None, max_length=MAX_TEXT * 4 // 3 + 4, description="Exact bytes, in base64, in place of data."
+    )
+    session_id: SessionId = None
+    author: Literal["agent", "user"] = Field(default="agent", description="Who the input is recorded to be from.")
+
+
+class SendKeysRequest(ConversationRequest):
+    """Press keys: text with named keys in it.
+
+    ^C is a control character. [UP] [DOWN] [LEFT] [RIGHT] [HOME] [END] [PGUP] [PGDN] [INS] [DEL] [ESC] [TAB] [ENTER]
+    [BS] [SPACE] and [F1] to [F12] are keys, with C- M- S- for Ctrl, Alt and Shift: [C-UP] [M-x] [S-TAB] [C-S-LEFT].
+    A newline is the Enter key. Write [[ and ^^ for a literal [ and ^.
+    """
+
+    keys: str = Field(max_length=65_536, description="Text with named keys, such as ':wq[ENTER]' or '^C'.")
+    session_id: SessionId = None
+
+
+class PasteRequest(ConversationRequest):
+    """Paste text: in brackets where the program asked for that, otherwise with Enter at the line ends.
+
+    Control characters other than tab and line ends are replaced by their pictures, so that the text cannot act as keys.
+    """
+
+    text: str = Field(max_length=MAX_TEXT, description="What is pasted.")
+    session_id: SessionId = None
+
+
+class CtrlCRequest(SessionRequest):
+    """Press Ctrl-C."""
+
+
+class CtrlDRequest(SessionRequest):
+    """Press Ctrl-D."""
+
+
+class EnterRequest(SessionRequest):
+    """Press Enter."""
+
+
+class WaitForRequest(ConversationRequest):
+    """Wait until something appears or happens, looking at what is recorded already first.
+
+    The answer depends on the record alone: the same wait from the same cursor gives the same answer later. A wait that
+    ends without a match is a result with its reason, not an error.
+    """
+
+    match: Conditions = Field(
+        description='A text; {"regex": "..."}; {"token": "PROMPT"} (ready for a command); {"token": "EOF"} (session or '
+        'shell ended); {"idle_ms": n} (silence); or a list of these.'
+    )
+    session_id: SessionId = None
+    from_cursor: Cursor | None = Field(
+        default=None,
+        description="Where to look from; by default where the last wait ended, else where the block begins.",
+    )
+    timeout_ms: TimeoutMs = 30_000
+    max_bytes: int | None = Field(
+        default=None, ge=1, le=MAX_BYTES, description="Give up after so many bytes of the view; by default never."
+    )
+    stop: OptionalConditions = Field(
+        default=None, description="Conditions, as in match, that end the wait without a match."
+    )
+    view: WaitView = "text"
+    echo: bool = Field(default=False, description="Match the echo of what was typed as well.")
+
+
+class ReadRequest(ConversationRequest):
+    """Read a piece of the transcript, from a cursor or of a block; the result's cursor is where the next one begins."""
+
+    from_cursor: Cursor | None = Field(
+        default=None, description="Where to read from; by default the beginning, of the block if one is given."
+    )
+    block_id: str | None = Field(default=None, description="Read only the output of this block.")
+    max_bytes: Annotated[int, Field(ge=1, le=MAX_BYTES, description="Bytes of the view to return at most.")] = 65_536
+    view: View = "text"
+
+
+class BlocksRequest(ConversationRequest):
+    """List the blocks that have ended, oldest first."""
+
+    filter: str | None = Field(default=None, description="Only those whose command contains this text.")
+    page: int = Field(default=0, ge=0, description="Which page, from 0.")
+    page_size: int = Field(default=100, ge=1, le=1000, description="Blocks on a page.")
+
+
+class BlockRequest(ConversationRequest):
+    """Show the record of one block, running or ended."""
+
+    block_id: str = Field(min_length=1, description="Name of the block, such as b7.")
+
+
+class EventsRequest(ConversationRequest):
+    """Give the events of a conversation in order, and then live ones as they happen."""
+
+    from_seq: int = Field(default=0, ge=0, description="Sequence number of the first event.")
+    follow: bool = Field(default=True, description="Go on with live events, else stop after the last recorded one.")
+
+
+class ResizeRequest(ConversationRequest):
+    """Change the size of the terminal."""
+
+    cols: Columns
+    rows: Rows
+
+
+class EndSessionRequest(ConversationRequest):
+    """End an interactive session as gently as it allows; the result says how.
+
+    `exit` is typed only to a known shell or interpreter; otherwise Ctrl-C, and as the last resort a new shell.
+    """
+
+    session_id: str = Field(min_length=1, description="Name of the session, such as s7.")
+
+
+class InterruptRequest(ConversationRequest):
+    """Interrupt what runs, with SIGINT first and stronger signals only as far as asked for; says how it ended."""
+
+    up_to: Literal["INT", "QUIT", "TERM", "KILL"] = Field(
+        default="INT", description="The strongest signal to go to, in the order INT, QUIT, TERM, KILL."
+    )
+    grace_ms: int = Field(default=1000, ge=0, le=60_000, description="How long to wait for a prompt after each signal.")
+
+
+class ResetRequest(ConversationRequest):
+    """Kill the shell and start another on a new terminal; transcript and cursors go on."""
+
+
+class KillRequest(ConversationRequest):
+    """Send a signal to the shell and to what it runs in the foreground."""
+
+    signal: Literal["HUP", "INT", "TERM", "KILL"] = Field(default="TERM", description="Which signal.")
+
+
+class CloseRequest(ConversationRequest):
+    """End the shell, with everything it started on its terminal; the transcript stays."""
+
+
+class VerifyRequest(ConversationRequest):
+    """Derive everything again from stream and timeline, re-run the waits, and report what differs."""

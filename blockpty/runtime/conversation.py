@@ -1,0 +1,498 @@
+"""A conversation: one PTY, its record and what can be asked of it.
+
+Rules of this file: a command is typed only at an authenticated prompt; every result carries a cursor; timeouts never
+touch the program. What the bytes mean is the machine's business, how they are followed the live record's, who moves
+them the host's.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import binascii
+import itertools
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from blockpty.engine.keys import bracket, encode_keys
+from blockpty.engine.records import open_record, pending_record
+from blockpty.engine.states import ShellState
+from blockpty.errors import (
+    BadCursor,
+    BadRequest,
+    Busy,
+    InternalError,
+    NoSession,
+)
+from blockpty.model.block import Block
+from blockpty.model.conditions import Match, Prompt
+from blockpty.model.events import Event
+from blockpty.model.results import (
+    BlockResult,
+    BlocksResult,
+    CloseResult,
+    DoneResult,
+    ExecResult,
+    OpenResult,
+    ReadResult,
+    RunResult,
+    SendResult,
+    SessionResult,
+    StatusResult,
+    VerifyResult,
+    WaitResult,
+)
+from blockpty.runtime import ending, limits, reading
+from blockpty.runtime.live import BEGIN_SECONDS, LiveRecord
+from blockpty.runtime.modes import is_session, mode_of, private_modes, status_of, tty_of
+from blockpty.runtime.notes import Notes
+from blockpty.runtime.submission import Submission, encoded, ended
+from blockpty.runtime.verify import verify
+from blockpty.runtime.waiting import Waiting
+from blockpty.spool.layout import Layout
+from blockpty.spool.ownership import Ownership
+
+if TYPE_CHECKING:
+    from blockpty.host.client import HostClient
+
+SEND_DEADLINE_MS: Final = 5000
+
+
+class Conversation:
+    """One conversation; get it from `Engine.open` or `Engine.conversation`.
+
+    All methods may be cancelled: what was asked of the terminal may then have happened or not, nothing recorded is
+    lost.
+
+    Attributes:
+        id: its name.
+        directory: where its files are.
+        opened: the result of `open`, None for one that existed.
+    """
+
+    def __init__(
+        self,
+        conversation_id: str,
+        layout: Layout,
+        host: HostClient,
+        ownership: Ownership | None,
+        respawn: Callable[[Conversation], Awaitable[OpenResult]],
+    ) -> None:
+        self.id = conversation_id
+        self.directory: Path = layout.directory
+        self.opened: OpenResult | None = None
+        self.host = host
+        self.layout = layout
+        self._ownership = ownership
+        self._respawn = respawn
+        self.live = LiveRecord(conversation_id, layout, owner=ownership is not None)
+        self._waiting = Waiting(self.live, self.note, self._watch_idle, f"w{self.epoch}.")
+        self._notes = Notes(host, conversation_id)
+        self._requests = itertools.count(1)
+        self._submission = Submission(self)
+        self._cursor = 0
+
+    @property
+    def conversation_id(self) -> str:
+        """Its name, as results call it."""
+        return self.id
+
+    @property
+    def shell_id(self) -> str:
+        """The shell that runs, or ran last, in it; every `reset` starts another."""
+        return f"{self.id}.{self.live.state.instance}"
+
+    @property
+    def pid(self) -> int | None:
+        """Process id of the shell; None when it has ended."""
+        state = self.live.state
+        return int(state.pid) if state.pid.isdigit() and state.shell is not ShellState.EXITED else None
+
+    @property
+    def cursor(self) -> int:
+        """How far the stream has been read."""
+        return self.live.fold.position.offset
+
+    @property
+    def mode(self) -> str:
+        """The mode that `status` gives."""
+        return mode_of(self.live.state)
+
+    @property
+    def epoch(self) -> int:
+        """This engine's epoch for the conversation; 0 while another engine owns it."""
+        return self._ownership.epoch if self._ownership is not None else 0
+
+    async def attach(self, host: HostClient) -> None:
+        """Read what is there and hear of what comes; called by the engine, again when the host had to be replaced."""
+        again = host is not self.host
+        if again:
+            self.host = host
+            self._notes.adopt(host)
+        await self.live.catch_up()
+        subscribed = await host.subscribe(self.id, self.epoch, self.live.pump)
+        if self._ownership is not None:
+            if not again:
+                self.note({"type": "owner", "epoch": self.epoch})
+            if not subscribed.live and self.live.state.instance and self.live.state.shell is not ShellState.EXITED:
+                # Every process that held the terminal is gone, and the shell with them; nobody saw how it ended.
+                self.note({"type": "lost"})
+                await self._notes.written()
+                await self.live.drain()
+        self._cursor = self.live.state.wait_cursor
+
+    async def detach(self) -> None:
+        """Let go of the conversation; the shell runs on."""
+        try:
+            await self._notes.written()
+            await self.host.unsubscribe(self.id)
+        except InternalError:
+            # There is no host to tell.
+            self.live.pump()
+        self._notes.close()
+        self.live.close()
+        if self._ownership is not None:
+            self._ownership.release()
+
+    def next_request(self) -> str:
+        """Return a name for one input, unique in the conversation."""
+        return f"{self.epoch}.{next(self._requests)}"
+
+    def note(self, note: Mapping[str, Any]) -> None:
+        """Have something recorded in the timeline, if this engine owns the conversation."""
+        if self._ownership is not None:
+            self._notes.add(note, self.epoch)
+
+    def _watch_idle(self, ms: int) -> None:
+        task = asyncio.get_running_loop().create_task(self.host.watch_idle(self.id, ms))
+        task.add_done_callback(lambda done: done.cancelled() or done.exception())
+
+    # What is going on
+
+    async def status(self) -> StatusResult:
+        """Return mode, terminal state and integrity, sampled now."""
+        self.live.pump()
+        state = self.live.state
+        foreground, tty = None, state.tty
+        if state.shell is not ShellState.EXITED:
+            sample = await self.host.inspect(self.id)
+            self.live.pump()
+            foreground = sample.foreground_name
+            if sample.live and sample.icanon is not None:
+                tty = {"icanon": sample.icanon, "echo": sample.echo, "foreground": sample.foreground}
+        modes = self._screen_modes()
+        return status_of(
+            self.id,
+            state,
+            tty_of(state, tty, modes),
+            cursor=self.cursor,
+            foreground=foreground,
+            transport=self.host.transport,
+            owner=self._ownership is not None,
+        )
+
+    def _screen_modes(self) -> frozenset[int]:
+        """Return the private modes that the running program has set, such as 2004 for bracketed paste."""
+        block = self.live.state.block
+        return private_modes(self.live.stream, block.begin, self.cursor) if block is not None else frozenset()
+
+    async def blocks(self, filter: str | None = None, *, page: int = 0, page_size: int = 100) -> BlocksResult:
+        """Return a page of finished blocks, oldest first; `filter` must be part of the command."""
+        limits.check("page", page)
+        limits.check("page_size", page_size)
+        self.live.pump()
+        return reading.read_blocks(self.layout, filter, page, page_size, self.cursor)
+
+    async def block(self, block_id: str) -> BlockResult:
+        """Return one block, running or finished; raises NotFound."""
+        self.live.pump()
+        return BlockResult(self._block(block_id), self.cursor)
+
+    def _block(self, block_id: str) -> Block:
+        state = self.live.state
+        if state.block is not None and state.block.block_id == block_id:
+            return open_record(state.block)
+        if state.submission is not None and block_id == f"b{state.next_block}":
+            return pending_record(state)
+        return self.live.recent.get(block_id) or reading.find_block(self.layout, block_id)
+
+    async def read(
+        self, from_cursor: int | None = None, *, block_id: str | None = None, max_bytes: int = 65536, view: str = "text"
+    ) -> ReadResult:
+        """Return a piece of the transcript from a cursor, or the output of a block, in a view.
+
+        Raises BadCursor, BadRequest or NotFound. `max_bytes` is 1 to 64 MiB of the view.
+        """
+        reading.check_view(view)
+        limits.check("max_bytes", max_bytes)
+        self.live.pump()
+        end = self.cursor
+        if from_cursor is not None and from_cursor < 0:
+            raise BadCursor(f"the cursor {from_cursor} is below 0", hint="use a cursor from a result")
+        begin, ended = from_cursor or 0, self.live.state.eof or self.live.state.shell is ShellState.EXITED
+        if block_id is not None:
+            block = self._block(block_id)
+            first, last = block.span
+            begin = max(first, from_cursor) if from_cursor is not None else first
+            ended = last is not None
+            end = last if last is not None else self.live.state.classified
+        if begin < 0 or begin > max(end, self.cursor):
+            raise BadCursor(f"the cursor {begin} lies behind the end {end}", hint="use a cursor from a result")
+        data, cursor = reading.read_span(self.live.stream, self.live.mask, view, begin, max(begin, end), max_bytes)
+        return reading.read_result(data, view, cursor, ended and cursor >= end)
+
+    async def events(self, from_seq: int = 0, *, follow: bool = True) -> AsyncIterator[Event]:
+        """Yield events from a number on; with `follow`, those that come as well, until the conversation is detached."""
+        async for event in reading.follow_events(self.live, from_seq, follow):
+            yield event
+
+    # Commands
+
+    async def exec_block(self, command: str, *, cwd: str | None = None, queue: bool = False) -> ExecResult:
+        """Run a command as exactly one block and return at once.
+
+        `cwd` changes the shell's directory first, as `cd` does. While something runs: Busy, or with `queue` wait for
+        its end; InteractiveSessionActive while a session has the terminal. Raises Exited, NoPrompt, BadRequest.
+        """
+        seq, ts, cursor = await self._submit("command", command, cwd, queue)
+        return ExecResult(f"b{seq}", seq, ts, cursor)
+
+    async def exec_interactive(self, command: str, *, cwd: str | None = None) -> SessionResult:
+        """Start an interactive program as one block; then use `send` and `wait_for`. Raises as `exec_block` does."""
+        seq, ts, cursor = await self._submit("session", command, cwd, False)
+        return SessionResult(f"s{seq}", f"b{seq}", ts, cursor)
+
+    async def run(
+        self, command: str, *, cwd: str | None = None, timeout_ms: int = 30000, max_bytes: int = 65536
+    ) -> RunResult:
+        """Run a command as one block and wait for its end; when the time is up it runs on.
+
+        `max_bytes` bounds the returned text, head and tail are kept. Raises as `exec_block` does.
+        """
+        limits.check("timeout_ms", timeout_ms)
+        limits.check("max_bytes", max_bytes)
+        seq, _, cursor = await self._submit("command", command, cwd, False)
+        request = self._waiting.request([Prompt()], cursor=cursor)
+        result = await self._waiting.wait(request, timeout_ms)
+        self._cursor = result.cursor
+        state = self.live.state
+        block = self._block(f"b{seq}")
+        text, whole, truncated = self._output(block, max_bytes)
+        end = block.span[1] if block.span[1] is not None else state.classified
+        return RunResult(
+            block, text, whole, truncated, not result.matched and result.reason == "timeout", result.reason,
+            result.cursor if block.span[1] is not None else end,
+        )  # fmt: skip
+
+    def _output(self, block: Block, max_bytes: int) -> tuple[str, int, bool]:
+        end = block.span[1] if block.span[1] is not None else self.live.state.classified
+        return reading.bounded_text(self.live.stream, self.live.mask, (block.span[0], end), max_bytes, block.out_bytes)
+
+    async def _submit(self, kind: str, command: str, cwd: str | None, queue: bool) -> tuple[int, int, int]:
+        seq, ts, cursor = await self._submission.submit(kind, command, cwd, queue=queue)
+        self._cursor = cursor
+        return seq, ts, cursor
+
+    async def own(self) -> None:
+        """Make sure that this engine may write; another one may have gone since."""
+        if self.live.problem is not None:
+            raise self.live.problem
+        if self._ownership is None:
+            self._ownership = Ownership.take(self.layout.lock)
+            if self._ownership is None:
+                raise Busy(
+                    f"another engine owns {self.id}", hint="use that engine, or close it; reading and waiting work here"
+                )
+            self.live.become_owner()
+            await self.live.drain()
+            await self.host.subscribe(self.id, self.epoch, self.live.pump)
+            self.note({"type": "owner", "epoch": self.epoch})
+
+    # Input
+
+    async def send(
+        self,
+        data: str | bytes | None = None,
+        *,
+        data_b64: str | None = None,
+        session_id: str | None = None,
+        author: str = "agent",
+    ) -> SendResult:
+        """Type bytes into the running program, as they are.
+
+        Raises NoSession when nothing runs that could take them, LineTooLong when the terminal would cut a line.
+        `accepted_bytes` is less than given when the program did not take them within five seconds.
+        """
+        if (data is None) == (data_b64 is None):
+            raise BadRequest("give either data or data_b64")
+        if data is None:
+            try:
+                data = base64.b64decode(data_b64 or "", validate=True)
+            except binascii.Error:
+                raise BadRequest("data_b64 is no base64") from None
+        await self._running_program(session_id)
+        return await self.type(encoded(data) if isinstance(data, str) else data, author)
+
+    async def send_keys(self, keys: str, *, session_id: str | None = None) -> SendResult:
+        """Type keys in the notation of the reference (`[UP]`, `^C`, `[M-x]`); raises BadRequest for an unknown one."""
+        await self._running_program(session_id)
+        data = encode_keys(keys, application_cursor=1 in self._screen_modes())
+        return await self.type(data, "agent")
+
+    async def paste(self, text: str, *, session_id: str | None = None) -> SendResult:
+        """Type a text as a paste: bracketed when the program asked for it, never able to end the bracket itself."""
+        await self._running_program(session_id)
+        return await self.type(bracket(text, bracketed=2004 in self._screen_modes()), "agent")
+
+    async def ctrl_c(self, *, session_id: str | None = None) -> SendResult:
+        """Type Ctrl-C; at a prompt it clears the line."""
+        return await self._control(b"\x03", session_id)
+
+    async def ctrl_d(self, *, session_id: str | None = None) -> SendResult:
+        """Type Ctrl-D; at a prompt it ends the shell."""
+        return await self._control(b"\x04", session_id)
+
+    async def enter(self, *, session_id: str | None = None) -> SendResult:
+        """Type Enter (CR)."""
+        return await self._control(b"\r", session_id)
+
+    async def _control(self, data: bytes, session_id: str | None) -> SendResult:
+        self.live.pump()
+        if session_id is not None or self.live.state.shell is ShellState.SUBMITTED:
+            await self._running_program(session_id)
+        self._alive()
+        return await self.type(data, "agent")
+
+    async def type(self, data: bytes, author: str) -> SendResult:
+        """Type bytes whatever the shell does; the verbs above check first."""
+        await self.own()
+        reply = await self.host.input(
+            self.id, data, author=author, req=self.next_request(), deadline_ms=SEND_DEADLINE_MS,
+            epoch=self.epoch,
+        )  # fmt: skip
+        self.live.pump()
+        return SendResult(reply.offset, reply.accepted)
+
+    def _alive(self) -> None:
+        state = self.live.state
+        if state.shell is ShellState.EXITED:
+            raise ended(self.id, state)
+
+    async def _running_program(self, session_id: str | None) -> None:
+        """Check that something runs, and wait until it has the terminal.
+
+        What is typed between a submission and its BEGIN meets the line editor's terminal modes: its CR would not be a
+        line end for the program (measured: `read` never returns).
+        """
+        await self.live.begun(BEGIN_SECONDS)
+        self._alive()
+        state = self.live.state
+        if state.shell not in (ShellState.RUNNING, ShellState.SUBMITTED):
+            raise NoSession(
+                f"nothing runs in {self.id}", hint="exec_interactive starts a program; exec_block runs a command"
+            )
+        if session_id is not None:
+            seq = state.block.seq if state.block is not None else state.next_block
+            if not is_session(state) or session_id != f"s{seq}":
+                raise NoSession(
+                    f"the session {session_id[:40]!r} is not active", hint="status names the active session"
+                )
+
+    # Waiting
+
+    async def wait_for(
+        self,
+        match: Match,
+        *,
+        session_id: str | None = None,
+        from_cursor: int | None = None,
+        timeout_ms: int = 30000,
+        max_bytes: int | None = None,
+        stop: Match | None = None,
+        view: str = "text",
+        echo: bool = False,
+    ) -> WaitResult:
+        """Wait until something appears in the output, or one of several things.
+
+        The answer is a function of the record, `from_cursor` and `match`; only the deadline is not. Without
+        `from_cursor`:
+        from where the last wait ended, else from where the running block was submitted. `timeout_ms` 0 looks once. A
+        timeout is a result. Raises BadCondition, BadCursor, NoSession.
+        """
+        limits.check("timeout_ms", timeout_ms)
+        if max_bytes is not None:
+            limits.check("max_bytes", max_bytes)
+        if session_id is not None:
+            self._known_session(session_id)
+        cursor = self._cursor if from_cursor is None else from_cursor
+        request = self._waiting.request(match, cursor=cursor, stop=stop, max_bytes=max_bytes, view=view, echo=echo)
+        result = await self._waiting.wait(request, timeout_ms)
+        self._cursor = result.cursor
+        return result
+
+    def _known_session(self, session_id: str) -> None:
+        self.live.pump()
+        state = self.live.state
+        current = state.block.seq if state.block is not None else state.next_block
+        number = session_id[1:]
+        if not session_id.startswith("s") or not number.isdigit() or not 0 < int(number) <= current:
+            raise NoSession(f"no session is called {session_id[:40]!r}", hint="use the session_id of exec_interactive")
+
+    # Life
+
+    async def resize(self, cols: int, rows: int) -> DoneResult:
+        """Set the terminal's size, 1 to 1000 each way."""
+        limits.check("cols", cols)
+        limits.check("rows", rows)
+        await self.own()
+        self._alive()
+        reply = await self.host.resize(self.id, cols, rows, author="agent", epoch=self.epoch)
+        self.live.pump()
+        return DoneResult(reply.offset)
+
+    async def end_session(self, session_id: str) -> DoneResult:
+        """End a session: `exit` to a known shell or REPL, else Ctrl-C, else a new shell; `how` says which."""
+        await self._running_program(session_id)
+        await self.own()
+        return await ending.end_session(self, session_id)
+
+    async def interrupt(self, *, up_to: str = "INT", grace_ms: int = 1000) -> DoneResult:
+        """Interrupt the foreground program: SIGINT, and as far as `up_to` allows SIGQUIT, SIGTERM, SIGKILL.
+
+        Waits up to `grace_ms` after each for a prompt. `how` is the signal that ended it, or "running".
+        """
+        limits.check("grace_ms", grace_ms)
+        self.live.pump()
+        self._alive()
+        await self.own()
+        return await ending.interrupt(self, up_to, grace_ms)
+
+    async def kill(self, *, signal: str = "TERM") -> DoneResult:
+        """Send HUP, INT, TERM or KILL to the shell and the foreground program."""
+        if signal not in ("HUP", "INT", "TERM", "KILL"):
+            raise BadRequest(f"no signal {signal[:20]!r} here", hint="HUP, INT, TERM or KILL")
+        await self.own()
+        self._alive()
+        await self.host.signal(self.id, signal, target="foreground", epoch=self.epoch)
+        await self.host.signal(self.id, signal, target="shell", epoch=self.epoch)
+        self.live.pump()
+        return DoneResult(self.cursor, how=signal)
+
+    async def reset(self) -> OpenResult:
+        """Kill the shell and start a new one in the same conversation; the transcript goes on, cursors stay."""
+        await self.own()
+        return await self._respawn(self)
+
+    async def close(self) -> CloseResult:
+        """End the shell and everything in its session; the transcript stays readable."""
+        await self.own()
+        await ending.end_shell(self)
+        return CloseResult(self.cursor, self.live.state.exit)
+
+    async def verify(self) -> VerifyResult:
+        """Derive everything again from stream and timeline, run every recorded wait again, and compare."""
+        await self._notes.written()
+        await self.live.drain()
+        position, sizes = self.live.fold.position, self.live.journal_sizes()
+        return await asyncio.to_thread(verify, self.id, self.layout, position, sizes)

@@ -1,0 +1,338 @@
+"""The engine: opens, finds, lists and closes the conversations of one home."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import secrets
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Final, Self
+
+from blockpty.engine.snapshot import MachineState
+from blockpty.engine.states import ShellState
+from blockpty.errors import (
+    BlockptyError,
+    Busy,
+    NoPrompt,
+    NotFound,
+    SessionLimit,
+    SpawnFailed,
+    SpoolError,
+)
+from blockpty.host.answers import Listed
+from blockpty.host.client import HostClient
+from blockpty.host.shells import ShellPlan, plan
+from blockpty.model.results import ConversationInfo, ListResult, OpenResult
+from blockpty.runtime import limits
+from blockpty.runtime.conversation import Conversation
+from blockpty.runtime.ending import end_shell
+from blockpty.runtime.fold import Fold, resume_points
+from blockpty.runtime.modes import mode_of
+from blockpty.spool import checkpoint
+from blockpty.spool.layout import Layout, check_conversation_id, conversations_directory, default_home, make_private
+from blockpty.spool.ownership import Ownership
+from blockpty.spool.stream import StreamReader
+
+HOOKED_SHELLS: Final = ("bash", "zsh")
+
+
+class Engine:
+    """Conversations of one home; an async context manager.
+
+    Leaving it closes the conversations it opened without `persist`; the others, and all shells if the process dies,
+    run on in the PTY host, and the next engine takes them up where they are.
+
+    Args:
+        home: where transcripts and sockets live; default as in the documentation of the configuration.
+        session_limit: how many shells may be open in this home at once.
+    """
+
+    def __init__(self, home: str | os.PathLike[str] | None = None, *, session_limit: int = 15) -> None:
+        self.home = Path(home).absolute() if home is not None else default_home()
+        self._session_limit = session_limit
+        self._conversations: dict[str, Conversation] = {}
+        self._settings: dict[str, dict[str, Any]] = {}
+        self._transient: set[str] = set()
+        self._host: HostClient | None = None
+        self._opening = asyncio.Lock()
+        self._finding: asyncio.Task[None] | None = None
+
+    async def __aenter__(self) -> Self:
+        make_private(self.home)
+        make_private(conversations_directory(self.home))
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, problem: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.close()
+
+    async def close(self) -> None:
+        """Close what was opened without `persist`, and let go of the rest."""
+        if self._finding is not None:
+            await asyncio.wait((self._finding,))
+        for conversation_id, conversation in list(self._conversations.items()):
+            if conversation_id in self._transient:
+                try:
+                    await conversation.close()
+                except BlockptyError:
+                    # Somebody else has ended it, or taken it over: then it is not ours to close.
+                    conversation.live.pump()
+            await conversation.detach()
+        self._conversations.clear()
+        self._transient.clear()
+        if self._host is not None:
+            self._host.leave()
+            self._host = None
+
+    async def open(
+        self,
+        conversation_id: str | None = None,
+        *,
+        shell: str | None = None,
+        cwd: str | None = None,
+        env: Mapping[str, str] | None = None,
+        cols: int = 80,
+        rows: int = 24,
+        login: bool = False,
+        persist: bool = False,
+        timeout_ms: int = 30000,
+    ) -> Conversation:
+        """Start a shell in a new conversation, or a new shell in one whose shell has ended, and wait for its prompt.
+
+        Args:
+            conversation_id: its name; one is made up when it is None.
+            shell: name or path; default `$SHELL` when it is bash or zsh, else bash.
+            cwd: working directory; default the caller's.
+            env: added to the clean environment of the shell.
+            cols, rows: size of the terminal, 1 to 1000.
+            login: read the login files instead of the interactive ones.
+            persist: keep the shell when this engine goes.
+            timeout_ms: how long the first prompt may take.
+
+        Raises BadRequest, Busy (it is open already), SessionLimit, SpawnFailed, PtyLimit, NoPrompt.
+        """
+        name = check_conversation_id(conversation_id) if conversation_id is not None else f"c-{secrets.token_hex(4)}"
+        for label, value in (("cols", cols), ("rows", rows), ("timeout_ms", timeout_ms)):
+            limits.check(label, value)
+        settings = {
+            "shell": shell,
+            "cwd": cwd or os.getcwd(),
+            "env": dict(env or {}),
+            "cols": cols,
+            "rows": rows,
+            "login": login,
+        }
+        settings["persist"] = persist
+        async with self._opening:
+            host = await self._connected()
+            live = {item.conversation for item in await host.list()}
+            known = self._conversations.get(name)
+            if name in live and known is not None and known.live.state.shell is ShellState.EXITED:
+                # Its shell has ended, and somebody still has the terminal open.
+                await host.close(name)
+                live.discard(name)
+            if name in live:
+                raise Busy(f"{name} is open already", hint="use the conversation that is there, or close it first")
+            if len(live) >= self._session_limit:
+                raise SessionLimit(
+                    f"{len(live)} conversations are open in {self.home}", hint="close one, or raise the limit"
+                )
+            layout = self._create(name, settings)
+            conversation = self._conversations.get(name) or await self._attach(name, layout)
+            self._settings[name] = settings
+            begin = await self._spawn(conversation, settings)
+            if not persist:
+                self._transient.add(name)
+        await self._first_prompt(conversation, begin, timeout_ms)
+        return conversation
+
+    async def conversation(self, conversation_id: str) -> Conversation:
+        """Return a conversation that exists, with its shell running or not; raises NotFound."""
+        name = check_conversation_id(conversation_id)
+        if name in self._conversations:
+            return self._conversations[name]
+        layout = Layout(conversations_directory(self.home) / name)
+        try:
+            meta = checkpoint.load_meta(layout.meta)
+        except FileNotFoundError:
+            raise NotFound(f"no conversation is called {name}", hint="list names those that exist") from None
+        await self._connected()
+        self._settings.setdefault(name, meta.get("open", {}))
+        return await self._attach(name, layout)
+
+    async def list(self, filter: str | None = None) -> ListResult:
+        """Return the conversations of this home, newest first; `filter` must be part of the name."""
+        host = await self._connected()
+        live = {item.conversation: item for item in await host.list()}
+        found = []
+        directory = conversations_directory(self.home)
+        for name in sorted(os.listdir(directory)) if directory.is_dir() else []:
+            if filter is None or filter in name:
+                info = self._info(name, live.get(name))
+                if info is not None:
+                    found.append(info)
+        return ListResult(sorted(found, key=lambda info: info.created_ts, reverse=True))
+
+    def _info(self, name: str, live: Listed | None) -> ConversationInfo | None:
+        layout = Layout(conversations_directory(self.home) / name)
+        try:
+            meta = checkpoint.load_meta(layout.meta)
+        except (OSError, SpoolError):
+            return None
+        state, cursor = self._look(name, layout)
+        return ConversationInfo(
+            conversation_id=name,
+            live=live is not None,
+            mode=mode_of(state) if live is not None else "exited",
+            shell=state.shell_name,
+            cwd=state.cwd,
+            pid=live.pid if live is not None else None,
+            cursor=cursor,
+            blocks=state.next_block - 1,
+            created_ts=int(meta.get("created_ts", 0)),
+        )
+
+    def _look(self, name: str, layout: Layout) -> tuple[MachineState, int]:
+        """Return a conversation's state and the end of its stream, reading on from its last checkpoint."""
+        conversation = self._conversations.get(name)
+        if conversation is not None:
+            conversation.live.pump()
+            return conversation.live.state, conversation.cursor
+        stream = StreamReader(layout.stream)
+        points = resume_points(checkpoint.load_checkpoint(layout.checkpoint), layout, stream)
+        fold = Fold(layout, stream, *(points[-1] if points else (None, 0)))
+        try:
+            fold.look()
+            while fold.step() is not None:
+                pass
+            return fold.machine.state, fold.position.offset
+        finally:
+            fold.close()
+            stream.close()
+
+    async def _connected(self) -> HostClient:
+        if self._host is None:
+            make_private(self.home)
+            make_private(conversations_directory(self.home))
+            self._host = await HostClient.connect(self.home)
+            self._host.on_lost = self._host_lost
+        return self._host
+
+    def _host_lost(self) -> None:
+        """The host's processes were killed, all of them: start another and find out what is left."""
+        self._host = None
+        self._finding = asyncio.get_running_loop().create_task(self._find_host())
+
+    async def _find_host(self) -> None:
+        host = await self._connected()
+        for conversation in list(self._conversations.values()):
+            await conversation.attach(host)
+
+    def _create(self, name: str, settings: Mapping[str, Any]) -> Layout:
+        layout = Layout(conversations_directory(self.home) / name)
+        make_private(layout.directory)
+        for directory in (layout.stream, layout.outputs, layout.commands):
+            make_private(directory)
+        if not layout.meta.exists():
+            checkpoint.replace(
+                layout.meta,
+                {
+                    "format": checkpoint.FORMAT_VERSION,
+                    "conversation_id": name,
+                    "created_ts": time.time_ns() // 1_000_000,
+                    "shell": settings["shell"] or "",
+                    "open": {key: value for key, value in settings.items() if key != "env"},
+                },
+            )
+        else:
+            checkpoint.load_meta(layout.meta)
+        return layout
+
+    async def _attach(self, name: str, layout: Layout) -> Conversation:
+        host = await self._connected()
+        for directory in (layout.stream, layout.outputs, layout.commands):
+            make_private(directory)
+        ownership = Ownership.take(layout.lock)
+        try:
+            conversation = Conversation(name, layout, host, ownership, self._respawn)
+        except BaseException:
+            if ownership is not None:
+                ownership.release()
+            raise
+        self._conversations[name] = conversation
+        try:
+            await conversation.attach(host)
+        except BaseException:
+            self._conversations.pop(name, None)
+            await conversation.detach()
+            raise
+        return conversation
+
+    async def _spawn(self, conversation: Conversation, settings: Mapping[str, Any]) -> int:
+        """Have the host start a shell with our hooks in it; return where its output begins."""
+        instance = conversation.live.state.instance + 1
+        nonce = secrets.token_urlsafe(16)
+        made = plan(
+            settings.get("shell"), directory=str(conversation.directory), instance=instance, nonce=nonce,
+            login=bool(settings.get("login")), inherited=os.environ, additions=settings.get("env") or None,
+        )  # fmt: skip
+        if made.name not in HOOKED_SHELLS:
+            raise SpawnFailed(f"{made.argv[0]} is not a shell this version has hooks for", hint="use bash or zsh")
+        _write_private(conversation.directory, made)
+        entry = {
+            "instance": instance, "nonce": nonce, "shell": made.name, "argv": list(made.argv), "cwd": settings["cwd"],
+            "cols": settings["cols"], "rows": settings["rows"],
+        }  # fmt: skip
+        reply = await conversation.host.open(
+            conversation.id, directory=str(conversation.directory), argv=made.argv, env=made.env, cwd=settings["cwd"],
+            cols=settings["cols"], rows=settings["rows"], persist=bool(settings.get("persist")), entry=entry,
+        )  # fmt: skip
+        conversation.live.pump()
+        return reply.offset
+
+    async def _first_prompt(self, conversation: Conversation, begin: int, timeout_ms: int) -> None:
+        result = await conversation.wait_for({"token": "PROMPT"}, from_cursor=begin, timeout_ms=timeout_ms)
+        state = conversation.live.state
+        if state.shell is ShellState.EXITED:
+            raise SpawnFailed(
+                f"the shell of {conversation.id} ended before its first prompt",
+                hint="look at what it printed with read",
+                details={"exit": state.exit, "printed": result.text[-1000:]},
+            )
+        if not result.matched:
+            raise NoPrompt(
+                f"the shell of {conversation.id} showed no prompt within {timeout_ms} ms",
+                hint="it may still be reading its rc files; status and wait_for tell",
+                details={"printed": result.text[-1000:]},
+            )
+        conversation.opened = OpenResult(
+            conversation_id=conversation.id,
+            shell_id=f"{conversation.id}.{state.instance}",
+            pid=int(state.pid),
+            cursor=result.cursor,
+            mode=mode_of(state),
+        )
+
+    async def _respawn(self, conversation: Conversation) -> OpenResult:
+        settings = self._settings[conversation.id]
+        await end_shell(conversation)
+        begin = await self._spawn(conversation, settings)
+        await self._first_prompt(conversation, begin, 30000)
+        assert conversation.opened is not None  # _first_prompt sets it or raises
+        return conversation.opened
+
+
+def _write_private(directory: Path, made: ShellPlan) -> None:
+    """Write the shell's start files, 0600 in 0700 directories."""
+    for name, content in made.files:
+        path = directory / name
+        for parent in reversed(path.relative_to(directory).parents[:-1]):
+            make_private(directory / parent)
+        path.unlink(missing_ok=True)
+        descriptor = os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+        with open(descriptor, "wb") as file:
+            file.write(content)

@@ -1,0 +1,120 @@
+"""Reading a record: stream and timeline, merged in the one order that gives the same result every time.
+
+Rules of this file: the stream's size is taken before the timeline is read. The recorder is one thread, so an entry
+that is not in the file then cannot lie before that size; feeding up to it is final.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Mapping
+from typing import Any, Final, NamedTuple
+
+from blockpty.engine.machine import Machine
+from blockpty.engine.snapshot import MachineState
+from blockpty.model.entries import Entry
+from blockpty.model.events import Event, Signal
+from blockpty.spool.layout import Layout
+from blockpty.spool.lines import is_line_end, last_line
+from blockpty.spool.stream import StreamReader
+from blockpty.spool.timeline import TimelineReader
+
+STEP: Final = 64 * 1024
+
+
+def resume_points(
+    saved: Mapping[str, Any] | None, layout: Layout, stream: StreamReader
+) -> list[tuple[MachineState, int]]:
+    """Return the states of a checkpoint, each with its place in the timeline.
+
+    None when it cannot be used: damaged, or ahead of the files (they were restored from a copy, or cut).
+    """
+    if saved is None:
+        return []
+    try:
+        points = [(MachineState.from_dict(point["state"]), int(point["timeline"])) for point in saved["points"]]
+        whole = all(
+            state.classified <= stream.size() and is_line_end(layout.timeline, timeline) for state, timeline in points
+        )
+        return points if whole and _derived_are_there(layout, points[-1][0], saved["journal"]) else []
+    except (KeyError, TypeError, ValueError, AttributeError, IndexError, OSError):
+        return []
+
+
+def _derived_are_there(layout: Layout, state: MachineState, journal: Mapping[str, Any]) -> bool:
+    """Whether the derived files reach as far as a checkpoint says."""
+    event, _ = last_line(layout.events)
+    block, _ = last_line(layout.blocks)
+    finished = state.next_block - 1 - (state.block is not None)
+    if (int(event["seq"]) if event else -1) < state.next_event - 1 or (int(block["seq"]) if block else 0) < finished:
+        return False
+    if not all(isinstance(nonce, str) for nonce in journal["nonces"]):
+        return False
+    if journal["output"] is None:
+        return state.block is None
+    name, size, carry = journal["output"]
+    return isinstance(carry, str) and (layout.directory / name).stat().st_size >= int(size)
+
+
+class Position(NamedTuple):
+    """How far a record was read: stream bytes, and timeline bytes of the entries that were applied."""
+
+    offset: int
+    timeline: int
+
+
+class Step(NamedTuple):
+    """What one step read and what the machine made of it."""
+
+    data: bytes
+    entry: Entry | None
+    events: list[Event]
+    signals: list[Signal]
+    classified: int
+
+
+class Fold:
+    """A machine going through one conversation's record."""
+
+    def __init__(
+        self, layout: Layout, stream: StreamReader, state: MachineState | None = None, timeline: int = 0
+    ) -> None:
+        self.machine = Machine(state)
+        self._stream = stream
+        self._timeline = TimelineReader(layout.timeline, timeline)
+        self._pending: deque[tuple[Entry, int]] = deque()
+        self._size = self.machine.classified
+        self.position = Position(self.machine.classified, timeline)
+
+    def look(self, until: Position | None = None) -> None:
+        """See how much there is now, or at least as much as `until` says."""
+        self._size = max(self._size, self._stream.size())
+        self._pending += self._timeline.read_new(until.timeline if until is not None else None)
+
+    def step(self, until: Position | None = None) -> Step | None:
+        """Read on; None when there is nothing more (up to `until`)."""
+        offset, timeline = self.position
+        if (
+            self._pending
+            and self._pending[0][0].offset <= offset
+            and (until is None or self._pending[0][1] <= until.timeline)
+        ):
+            entry, after = self._pending.popleft()
+            events, signals = self.machine.apply(entry)
+            self.position = Position(offset, after)
+            return Step(b"", entry, events, signals, self.machine.classified)
+        end = min(self._size, offset + STEP) if until is None else min(until.offset, offset + STEP)
+        if self._pending and self._pending[0][0].offset > offset:
+            end = min(end, self._pending[0][0].offset)
+        if end <= offset:
+            return None
+        data = self._stream.read(offset, end - offset)
+        if not data:
+            return None
+        events, signals = self.machine.feed(data)
+        self.position = Position(offset + len(data), timeline)
+        return Step(data, None, events, signals, self.machine.classified)
+
+    def close(self) -> None:
+        """Close the timeline; the stream belongs to the caller."""
+        self._timeline.close()

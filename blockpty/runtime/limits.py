@@ -1,0 +1,26 @@
+"""What numbers may be asked for; the operations' request models have the same bounds, and a test compares them."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from blockpty.errors import BadRequest
+
+HOUR_MS: Final = 3_600_000
+
+BOUNDS: Final[dict[str, tuple[int, int]]] = {
+    "cols": (1, 1000),
+    "rows": (1, 1000),
+    "timeout_ms": (0, HOUR_MS),
+    "grace_ms": (0, 60_000),
+    "max_bytes": (1, 64 * 1024 * 1024),
+    "page": (0, 2**31),
+    "page_size": (1, 1000),
+}
+
+
+def check(name: str, value: object) -> None:
+    """Raise BadRequest when a number is none or out of its bounds."""
+    low, high = BOUNDS[name]
+    if not isinstance(value, int) or isinstance(value, bool) or not low <= value <= high:
+        raise BadRequest(f"{name} must be {low} to {high}, not {value!r}")

@@ -1,0 +1,368 @@
+"""One conversation's record, followed live: bytes and entries in, files written, waits answered, watchers told.
+
+Rules of this file: nobody hears of anything that is not written. `pump` is the only place where the machine moves; it
+is called by the doorbell, by a slow timer (a lost ring costs a quarter of a second, never data), and by whoever has
+just been told by the host that something was recorded. It never awaits, so it cannot be interrupted half way.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import shutil
+from collections.abc import Iterable
+from typing import Final
+
+from blockpty.engine.matchers import PatternTimeout
+from blockpty.engine.snapshot import MachineState
+from blockpty.engine.states import ShellState
+from blockpty.engine.waiter import Outcome, Waiter
+from blockpty.errors import BadCondition, StorageFull
+from blockpty.model.block import Block
+from blockpty.model.events import Event
+from blockpty.runtime.fold import Fold, Position, Step, resume_points
+from blockpty.runtime.waits import INLINE_BUDGET, PATIENCE, ResumePoint, ResumePoints, WaitRequest
+from blockpty.spool import checkpoint
+from blockpty.spool.journal import FileSink, Journal
+from blockpty.spool.layout import Layout
+from blockpty.spool.masking import Mask
+from blockpty.spool.stream import StreamReader
+
+# Bytes taken in one go before other tasks of the loop get a turn; about 5 ms of parsing.
+SLICE: Final = 1024 * 1024
+RECHECK_SECONDS: Final = 0.25
+CHECKPOINT_SECONDS: Final = 1.0
+# Finished blocks that are known without looking into the file.
+RECENT_BLOCKS: Final = 64
+# How long a submitted command may take to begin before input is typed, or a signal sent, all the same.
+BEGIN_SECONDS: Final = 5.0
+
+_POINT_EVENTS: Final = frozenset({"prompt", "agent_block_begin"})
+
+
+class LiveWait:
+    """A wait that has not been answered yet; slow patterns move it off the event loop."""
+
+    def __init__(self, waiter: Waiter, future: asyncio.Future[Outcome]) -> None:
+        self.waiter = waiter
+        self.future = future
+        self._backlog: list[Step] | None = None
+        self._task: asyncio.Task[None] | None = None
+
+    def take(self, step: Step) -> Outcome | None:
+        """Look at one step; an answer that takes long comes through the future instead."""
+        if self._backlog is not None:
+            self._backlog.append(step)
+            return None
+        try:
+            return self.waiter.advance(step.data, step.signals, step.classified)
+        except PatternTimeout:
+            self._backlog = []
+            self._task = asyncio.get_running_loop().create_task(self._slowly())
+            return None
+
+    def cancel(self) -> None:
+        """Stop looking."""
+        if self._task is not None:
+            self._task.cancel()
+
+    async def _slowly(self) -> None:
+        self.waiter.budget = PATIENCE
+        try:
+            outcome = await asyncio.to_thread(self.waiter.resume)
+            while outcome is None and self._backlog:
+                step = self._backlog.pop(0)
+                outcome = await asyncio.to_thread(self.waiter.advance, step.data, step.signals, step.classified)
+        except PatternTimeout:
+            if not self.future.done():
+                self.future.set_exception(runaway())
+            return
+        self.waiter.budget = INLINE_BUDGET
+        self._backlog, self._task = None, None
+        if outcome is not None and not self.future.done():
+            self.future.set_result(outcome)
+
+
+def runaway() -> BadCondition:
+    """Return the error for a pattern that does not come to an end."""
+    return BadCondition(
+        f"the regular expression took over {PATIENCE:g} s on one piece of text",
+        hint="avoid nested repetition such as (a+)+, or wait for a plain text",
+    )
+
+
+class LiveRecord:
+    """Follows a record; with `owner` it also writes the derived files."""
+
+    def __init__(self, conversation_id: str, layout: Layout, *, owner: bool) -> None:
+        self.layout = layout
+        self.stream = StreamReader(layout.stream)
+        self._loop = asyncio.get_running_loop()
+        self._conversation_id = conversation_id
+        self._journal: Journal | None = None
+        self._sink: FileSink | None = None
+        self._waits: list[LiveWait] = []
+        self._watchers: list[asyncio.Future[None]] = []
+        self._timer: asyncio.TimerHandle | None = None
+        self._checkpoint_timer: asyncio.TimerHandle | None = None
+        self.closed = False
+        self._cleaned_instance = 0
+        self.mask = Mask()
+        self.recent: dict[str, Block] = {}
+        self.problem: StorageFull | None = None
+        self._answered: list[tuple[LiveWait, Outcome]] = []
+        self._unremembered: list[Event] = []
+        self._resume(owner)
+
+    def _resume(self, owner: bool) -> None:
+        saved = checkpoint.load_checkpoint(self.layout.checkpoint)
+        self.points = ResumePoints(ResumePoint(MachineState(), 0))
+        state, timeline, journal = MachineState(), 0, None
+        points = resume_points(saved, self.layout, self.stream)
+        if saved is not None and points:
+            state, timeline, journal = *points[-1], saved["journal"]
+            for point in points:
+                self.points.add(point[0], Position(point[0].classified, point[1]))
+        self.fold = Fold(self.layout, self.stream, state, timeline)
+        if journal is not None:
+            self.mask = Mask(journal["nonces"])
+        if owner:
+            self._sink = FileSink(self.layout)
+            if not points:
+                self._sink.start_over()
+            self._journal = Journal(self._conversation_id, self.stream, self._sink, self.mask)
+            if journal is not None:
+                self._journal.restore(journal)
+                self.mask = self._journal.mask
+
+    @property
+    def state(self) -> MachineState:
+        """The machine's state; read it, never change it."""
+        return self.fold.machine.state
+
+    @property
+    def owner(self) -> bool:
+        """Whether this engine writes the derived files."""
+        return self._journal is not None
+
+    async def catch_up(self) -> None:
+        """Read everything that is there; gives other tasks a turn in between."""
+        await self.drain()
+        self._recheck()
+
+    def become_owner(self) -> None:
+        """Begin to write the derived files, from the last checkpoint on."""
+        self.fold.close()
+        self._resume(True)
+
+    def pump(self) -> bool:
+        """Take what is new, at most about `SLICE` bytes; return whether there is more."""
+        if self.closed:
+            return False
+        self.fold.look()
+        taken, more = 0, False
+        events: list[Event] = []
+        moved = False
+        while (step := self.fold.step()) is not None:
+            moved = True
+            events += step.events
+            self._mark_point(step)
+            for wait in list(self._waits):
+                outcome = wait.take(step)
+                if outcome is not None:
+                    self._answered.append((wait, outcome))
+                    self._waits.remove(wait)
+            taken += len(step.data)
+            if taken >= SLICE:
+                more = True
+                self._loop.call_soon(self.pump)
+                break
+        if not self._write(events):
+            return False
+        answered, self._answered = self._answered, []
+        for wait, outcome in answered:
+            if not wait.future.done():
+                wait.future.set_result(outcome)
+        if moved:
+            self._tell()
+        return more
+
+    def _write(self, events: list[Event]) -> bool:
+        """Write what follows from events; False while there is no space, and then nobody may hear of them yet."""
+        if self._journal is None or not (events or self._journal.pending):
+            return True
+        try:
+            self._journal.append(events)
+        except StorageFull as problem:
+            self.problem = problem
+            self._unremembered += events
+            return False
+        self.problem = None
+        self._remember([*self._unremembered, *events])
+        self._unremembered.clear()
+        return True
+
+    def _remember(self, events: Iterable[Event]) -> None:
+        for event in events:
+            if event.type == "agent_block_end":
+                self.recent[event.fields["block_id"]] = Block.from_dict(event.fields["block"])
+                if len(self.recent) > RECENT_BLOCKS:
+                    del self.recent[next(iter(self.recent))]
+
+    def _mark_point(self, step: Step) -> None:
+        entry = step.entry
+        if entry is not None and entry.kind == "spawn":
+            self.mask.add(self.state.nonce)
+        if (entry is not None and entry.kind in ("silence", "input")) or any(
+            event.type in _POINT_EVENTS for event in step.events
+        ):
+            self.points.add(self.state, self.fold.position)
+        if self.state.shell is not ShellState.STARTING and self._cleaned_instance != self.state.instance and self.owner:
+            # The shell has read its rc file to the end: nobody needs the nonce on disk any more.
+            self._cleaned_instance = self.state.instance
+            shutil.rmtree(self.layout.directory / "rc" / str(self.state.instance), ignore_errors=True)
+
+    def _tell(self) -> None:
+        watchers, self._watchers = self._watchers, []
+        for watcher in watchers:
+            if not watcher.done():
+                watcher.set_result(None)
+        if self._checkpoint_timer is None and self.owner:
+            self._checkpoint_timer = self._loop.call_later(CHECKPOINT_SECONDS, self.save)
+
+    async def changed(self, timeout: float | None = None) -> None:
+        """Return when something new has been read, or the time is up; look before you call, it may have happened."""
+        watcher: asyncio.Future[None] = self._loop.create_future()
+        self._watchers.append(watcher)
+        await asyncio.wait((watcher,), timeout=timeout)
+
+    async def begun(self, seconds: float) -> None:
+        """Return when nothing that was submitted is still to begin, or the time is up."""
+        deadline = self._loop.time() + seconds
+        self.pump()
+        while self.state.shell is ShellState.SUBMITTED and self._loop.time() < deadline:
+            await self.changed(deadline - self._loop.time())
+
+    async def drain(self) -> None:
+        """Read everything that is there; gives other tasks a turn in between."""
+        while self.pump():  # noqa: ASYNC110 - not polling: pump has said that there is more to read now
+            await asyncio.sleep(0)
+
+    def submitted(self, request: str) -> tuple[int, int]:
+        """Return number and time of the block that a recorded submission became."""
+        self.pump()
+        opened, seq, ts = self.state.last_opened
+        if opened == request:
+            return seq, ts
+        return self.state.next_block, int((self.state.submission or {}).get("ts", self.state.ts))
+
+    def _recheck(self) -> None:
+        if not self.closed:
+            self.pump()
+            self._timer = self._loop.call_later(RECHECK_SECONDS, self._recheck)
+
+    # Waits
+
+    async def begin_wait(self, request: WaitRequest) -> tuple[LiveWait, Position]:
+        """Start a wait: existing data first. Returns it with how far the record had been seen when it went live."""
+        waiter = request.waiter()
+        future: asyncio.Future[Outcome] = self._loop.create_future()
+        wait = LiveWait(waiter, future)
+        self.pump()
+        start = self.points.before(request.cursor)
+        if request.cursor >= self.fold.position.offset and not self.state.inputs and self._nothing_held():
+            waiter.attach(self.state)
+        else:
+            outcome = await self._read_existing(waiter, start)
+            if outcome is not None:
+                future.set_result(outcome)
+                return wait, self.fold.position
+        outcome = waiter.begin(self.state)
+        if outcome is not None:
+            future.set_result(outcome)
+        else:
+            self._waits.append(wait)
+        return wait, self.fold.position
+
+    def end_wait(self, wait: LiveWait) -> None:
+        """Forget a wait, answered or not."""
+        wait.cancel()
+        with contextlib.suppress(ValueError):
+            self._waits.remove(wait)
+
+    def _nothing_held(self) -> bool:
+        return self.state.classified == self.fold.position.offset
+
+    async def _read_existing(self, waiter: Waiter, start: ResumePoint) -> Outcome | None:
+        """Bring a waiter to exactly where the live machine is."""
+        fold = Fold(self.layout, self.stream, start.state, start.timeline)
+        try:
+            waiter.attach(fold.machine.state)
+            taken = 0
+            while True:
+                fold.look()
+                until = self.fold.position
+                while (step := fold.step(until)) is not None:
+                    try:
+                        outcome = waiter.advance(step.data, step.signals, step.classified)
+                    except PatternTimeout:
+                        outcome = await self._patiently(waiter)
+                    if outcome is not None:
+                        return outcome
+                    taken += len(step.data)
+                    if taken >= SLICE:
+                        taken = 0
+                        await asyncio.sleep(0)
+                if fold.position == self.fold.position:
+                    return None
+        finally:
+            fold.close()
+
+    async def _patiently(self, waiter: Waiter) -> Outcome | None:
+        waiter.budget = PATIENCE
+        try:
+            return await asyncio.to_thread(waiter.resume)
+        except PatternTimeout:
+            raise runaway() from None
+        finally:
+            waiter.budget = INLINE_BUDGET
+
+    # Checkpoints
+
+    def journal_sizes(self) -> tuple[int, int] | None:
+        """Return the sizes of events.jsonl and blocks.jsonl; None when another engine writes them."""
+        return self._sink.sizes() if self._sink is not None else None
+
+    def save(self) -> None:
+        """Write a checkpoint, so that a next engine needs little re-reading."""
+        if self._checkpoint_timer is not None:
+            self._checkpoint_timer.cancel()
+            self._checkpoint_timer = None
+        if self._journal is None or self._journal.pending or self.closed:
+            return
+        points: Iterable[ResumePoint] = [*self.points.sparse, ResumePoint(self.state, self.fold.position.timeline)]
+        record = {
+            "format": checkpoint.FORMAT_VERSION,
+            "points": [{"state": point.state.to_dict(), "timeline": point.timeline} for point in points],
+            "journal": self._journal.snapshot(),
+        }
+        with contextlib.suppress(OSError):
+            checkpoint.replace(self.layout.checkpoint, record)
+
+    def close(self) -> None:
+        """Write a checkpoint and close the files; waits end as cancelled."""
+        if self.closed:
+            return
+        self.pump()
+        self.save()
+        self.closed = True
+        if self._timer is not None:
+            self._timer.cancel()
+        for wait in self._waits:
+            wait.cancel()
+            wait.future.cancel()
+        self._tell()
+        self.fold.close()
+        self.stream.close()
+        if self._sink is not None:
+            self._sink.close()

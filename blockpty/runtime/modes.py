@@ -1,0 +1,105 @@
+"""What a machine's state is called outside."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any, Final
+
+from blockpty.engine.snapshot import MachineState
+from blockpty.engine.states import ShellState
+from blockpty.model.results import StatusResult
+from blockpty.spool.stream import StreamReader
+
+# How far back in the output the modes of a program are looked for.
+MODES_WINDOW: Final = 1024 * 1024
+ALTERNATE_SCREENS: Final = frozenset({47, 1047, 1049})
+
+_PRIVATE_MODE: Final = re.compile(rb"\x1b\[\?([0-9;]{1,64})([hl])")
+
+
+def is_session(state: MachineState) -> bool:
+    """Whether what runs, or was just submitted, is an interactive session."""
+    if state.block is not None:
+        return state.block.kind == "session"
+    return state.submission is not None and state.submission.get("kind") == "session"
+
+
+def mode_of(state: MachineState) -> str:
+    """Return `starting`, `idle`, `block_running`, `interactive` or `exited`."""
+    if state.shell is ShellState.EXITED:
+        return "exited"
+    if state.shell is ShellState.STARTING:
+        return "starting"
+    if state.block is not None or state.submission is not None:
+        return "interactive" if is_session(state) else "block_running"
+    return "block_running" if state.shell is ShellState.RUNNING else "idle"
+
+
+def private_modes(stream: StreamReader, begin: int, end: int) -> frozenset[int]:
+    """Return the private modes (DECSET) that are on at `end`, from what the program has printed since `begin`."""
+    on: set[int] = set()
+    tail = stream.read(max(begin, end - MODES_WINDOW), min(MODES_WINDOW, end - begin))
+    for found in _PRIVATE_MODE.finditer(tail):
+        for number in (int(part) for part in found.group(1).split(b";") if part):
+            (on.add if found.group(2) == b"h" else on.discard)(number)
+    return frozenset(on)
+
+
+def tty_of(state: MachineState, sample: Mapping[str, Any] | None, modes: frozenset[int] = frozenset()) -> str | None:
+    """Return what the terminal is doing, from marks, a sample of its modes and the modes that the program has set."""
+    if state.shell is ShellState.EXITED:
+        return None
+    if state.incomplete:
+        return "incomplete_input"
+    if state.shell in (ShellState.IDLE, ShellState.EDITING):
+        return "at_prompt"
+    tty = sample or {}
+    if tty.get("icanon") is True and tty.get("echo") is False:
+        return "password"
+    if state.shell is ShellState.RUNNING and modes & ALTERNATE_SCREENS:
+        return "alt_screen"
+    if tty.get("icanon") is False and state.shell is ShellState.RUNNING:
+        return "raw"
+    return "running"
+
+
+def integrity_of(state: MachineState) -> str:
+    """Return `ok` or `degraded`."""
+    return "degraded" if state.integrity_reason else "ok"
+
+
+def status_of(
+    conversation_id: str,
+    state: MachineState,
+    tty: str | None,
+    *,
+    cursor: int,
+    foreground: str | None,
+    transport: str | None,
+    owner: bool,
+) -> StatusResult:
+    """Return the whole status."""
+    running = state.block is not None or state.submission is not None
+    seq = state.block.seq if state.block is not None else state.next_block
+    return StatusResult(
+        conversation_id=conversation_id,
+        mode=mode_of(state),
+        tty=tty,
+        integrity=integrity_of(state),
+        integrity_reason=state.integrity_reason,
+        active_session_id=f"s{seq}" if running and is_session(state) else None,
+        active_block_id=f"b{seq}" if running else None,
+        shell_id=f"{conversation_id}.{state.instance}",
+        shell=state.shell_name,
+        pid=int(state.pid) if state.pid.isdigit() and state.shell is not ShellState.EXITED else None,
+        cursor=cursor,
+        cols=state.size[0],
+        rows=state.size[1],
+        cwd=state.cwd,
+        control="agent",
+        foreground=foreground,
+        transport=transport,
+        owner=owner,
+        exit=state.exit,
+    )

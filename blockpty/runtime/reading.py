@@ -1,0 +1,153 @@
+"""Reading a transcript: pieces of the stream in a view, blocks and events from their files."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+from collections.abc import AsyncIterator
+from typing import Final
+
+from blockpty.engine.marks import NONCE_LENGTH
+from blockpty.engine.views import VIEWS, Piece, View, raw_offset, rendered
+from blockpty.errors import BadRequest, NotFound
+from blockpty.model.block import Block
+from blockpty.model.events import Event
+from blockpty.model.results import BlocksResult, ReadResult
+from blockpty.runtime.live import LiveRecord
+from blockpty.spool.layout import Layout
+from blockpty.spool.lines import LineReader, iterate_lines
+from blockpty.spool.masking import Mask
+from blockpty.spool.stream import StreamReader
+
+_STEP: Final = 64 * 1024
+
+
+def check_view(view: str) -> str:
+    """Return the name of a view, or raise BadRequest."""
+    if view not in VIEWS:
+        raise BadRequest(f"no view is called {view[:40]!r}", hint=f"one of {', '.join(VIEWS)}")
+    return view
+
+
+def masked(stream: StreamReader, mask: Mask, begin: int, length: int) -> bytes:
+    """Return bytes of the stream with nonces covered, also those of which only a part lies in the range."""
+    before = min(begin, NONCE_LENGTH)
+    data = mask.hide(stream.read(begin - before, before + length + NONCE_LENGTH))
+    return data[before : before + length]
+
+
+def read_span(stream: StreamReader, mask: Mask, view: str, begin: int, end: int, max_bytes: int) -> tuple[bytes, int]:
+    """Return at most `max_bytes` of a view of the stream's `[begin, end)`, and the offset to go on from.
+
+    A character or control sequence is never cut in two; a piece may be a few bytes short of `max_bytes` for that.
+    """
+    if view == "raw":
+        data = masked(stream, mask, begin, min(max_bytes, end - begin))
+        return data, begin + len(data)
+    reader = View("ansi" if view in ("ansi", "rendered") else "text", begin)
+    out: list[bytes] = []
+    left, at = max_bytes, begin
+    while at < end and left > 0:
+        raw = masked(stream, mask, at, min(_STEP, end - at))
+        if not raw:
+            break
+        at += len(raw)
+        pieces = [reader.feed(raw)] + ([reader.finish()] if at >= end else [])
+        for piece in pieces:
+            if len(piece.text) >= left and piece.text:
+                kept, cursor = _part(reader.name, piece, left)
+                out.append(kept)
+                return _finished(view, mask, out), cursor
+            out.append(piece.text)
+            left -= len(piece.text)
+    return _finished(view, mask, out), at
+
+
+def _part(name: str, piece: Piece, limit: int) -> tuple[bytes, int]:
+    """Return the beginning of a piece that ends at a character, and the offset after it."""
+    while 0 < limit < len(piece.text) and piece.text[limit] & 0xC0 == 0x80:
+        limit -= 1
+    if limit == 0:
+        return b"", piece.raw_begin
+    return piece.text[:limit], raw_offset(name, piece, limit - 1, after=True)
+
+
+def _finished(view: str, mask: Mask, out: list[bytes]) -> bytes:
+    data = mask.hide(b"".join(out))
+    return rendered(data) if view == "rendered" else data
+
+
+def read_result(data: bytes, view: str, cursor: int, eof: bool) -> ReadResult:
+    """Return the result of a read."""
+    exact = base64.b64encode(data).decode("ascii") if view == "raw" else None
+    return ReadResult(data.decode("utf-8", "replace"), cursor, eof, exact)
+
+
+def bounded_text(
+    stream: StreamReader, mask: Mask, span: tuple[int, int], max_bytes: int, out_bytes: int
+) -> tuple[str, int, bool]:
+    """Return the text of a block's span, its whole size in bytes, and whether the middle was left out.
+
+    Head and tail are kept; what stands between says how much is missing and at which cursor to read on. The size of a
+    long output is that of its `.out` file, where that is known.
+    """
+    begin, end = span
+    if end - begin <= 8 * max_bytes + 65536:
+        data, _ = read_span(stream, mask, "text", begin, end, end - begin + 1)
+        if len(data) <= max_bytes:
+            return data.decode("utf-8", "replace"), len(data), False
+        whole, tail = len(data), data[-(max_bytes - max_bytes // 2) :]
+    else:
+        tail, _ = read_span(stream, mask, "text", end - 4 * max_bytes, end, 4 * max_bytes)
+        # It may begin inside a line or a control sequence.
+        whole, tail = out_bytes or end - begin, tail[-(max_bytes - max_bytes // 2) :].partition(b"\n")[2]
+    head, cursor = read_span(stream, mask, "text", begin, end, max(1, max_bytes // 2))
+    left_out = whole - len(head) - len(tail)
+    joint = f"\n[... {left_out} of {whole} bytes left out, read on at cursor {cursor} ...]\n"
+    return head.decode("utf-8", "replace") + joint + tail.decode("utf-8", "ignore"), whole, True
+
+
+def read_blocks(layout: Layout, text: str | None, page: int, page_size: int, cursor: int) -> BlocksResult:
+    """Return one page of finished blocks, oldest first; `text` must be part of the command."""
+    found: list[Block] = []
+    skip, more = page * page_size, False
+    for record in iterate_lines(layout.blocks):
+        if text is not None and text not in record.get("cmd", ""):
+            continue
+        if skip:
+            skip -= 1
+        elif len(found) == page_size:
+            more = True
+            break
+        else:
+            found.append(Block.from_dict(record))
+    return BlocksResult(found, page + 1 if more else None, cursor)
+
+
+def find_block(layout: Layout, block_id: str) -> Block:
+    """Return a finished block; raises NotFound."""
+    for record in iterate_lines(layout.blocks):
+        if record.get("block_id") == block_id:
+            return Block.from_dict(record)
+    raise NotFound(f"no block is called {block_id[:40]!r}", hint="blocks lists those that have ended")
+
+
+async def follow_events(live: LiveRecord, from_seq: int, follow: bool) -> AsyncIterator[Event]:
+    """Yield events from the file, and with `follow` those that come, until the record is closed."""
+    reader = LineReader(live.layout.events)
+    try:
+        while True:
+            # Ask to be told before looking, or an event between the two would be missed.
+            told = asyncio.ensure_future(live.changed())
+            try:
+                live.pump()
+                for line, _ in reader.read_new():
+                    if line.get("seq", -1) >= from_seq:
+                        yield Event.from_dict(line)
+                if not follow or live.closed:
+                    return
+                await told
+            finally:
+                told.cancel()
+    finally:
+        reader.close()

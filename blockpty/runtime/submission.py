@@ -1,0 +1,150 @@
+"""Submitting a command: a staged file, one short typed line, and only at an authenticated prompt.
+
+Rules of this file: nothing is typed before the shell has shown a prompt that the machine believes; one submission at
+a time. The typed line is short whatever the command is, so no terminal cuts it, and the shell reads the command as
+one unit.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from blockpty.engine.snapshot import MachineState
+from blockpty.engine.states import ShellState
+from blockpty.errors import BadRequest, Busy, Exited, InteractiveSessionActive, NoPrompt
+from blockpty.host.shells import stage, submit_line
+from blockpty.runtime.modes import is_session
+
+if TYPE_CHECKING:
+    from blockpty.runtime.conversation import Conversation
+
+# How long a shell may take between END and PROMPT, or to show a clean prompt, before a command is refused.
+READY_SECONDS: Final = 10.0
+SUBMIT_DEADLINE_MS: Final = 5000
+MAX_COMMAND: Final = 16 * 1024 * 1024
+
+
+class Submission:
+    """Types commands into one conversation, in turn."""
+
+    def __init__(self, conversation: Conversation) -> None:
+        self._conversation = conversation
+        self._turn = asyncio.Lock()
+
+    async def submit(self, kind: str, command: str, cwd: str | None, *, queue: bool) -> tuple[int, int, int]:
+        """Type one staged command; return block number, time and the cursor at which it was typed."""
+        _check_command(command)
+        conversation = self._conversation
+        async with self._turn:
+            await self._ready(queue)
+            _check_cwd(conversation.live.state.cwd, cwd)
+            path = self._stage(conversation.live.state.next_block, command, cwd)
+            request = conversation.next_request()
+            reply = await conversation.host.input(
+                conversation.id,
+                submit_line(str(path)).encode("utf-8", "surrogateescape") + b"\r",
+                author="agent",
+                req=request,
+                submit={"kind": kind, "cmd": command, "request": request},
+                deadline_ms=SUBMIT_DEADLINE_MS,
+                epoch=conversation.epoch,
+            )
+            seq, ts = conversation.live.submitted(request)
+            return seq, ts, reply.offset
+
+    def _stage(self, seq: int, command: str, cwd: str | None) -> Path:
+        path = self._conversation.layout.commands / str(seq)
+        path.unlink(missing_ok=True)
+        descriptor = os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+        with open(descriptor, "wb") as file:
+            file.write(stage(command, cwd))
+        return path
+
+    async def _ready(self, queue: bool) -> None:
+        """Return when the shell is at a clean prompt; raise when it cannot be, or only later without `queue`."""
+        conversation = self._conversation
+        await conversation.own()
+        loop = asyncio.get_running_loop()
+        deadline = loop.time() + READY_SECONDS
+        cleared = False
+        while True:
+            conversation.live.pump()
+            state = conversation.live.state
+            if state.shell is ShellState.EXITED:
+                raise ended(conversation.id, state)
+            if state.hooks_lost:
+                raise NoPrompt(
+                    f"{conversation.id} lost its shell integration: {state.integrity_reason}",
+                    hint="reset starts a fresh shell; send and wait_for work on",
+                )
+            if state.shell is ShellState.IDLE:
+                return
+            if state.shell is ShellState.EDITING and not cleared and not state.inputs:
+                # Something was typed and never entered; on that line a command would be part of it.
+                cleared = True
+                await conversation.type(b"\x03", "engine")
+                continue
+            if state.shell in (ShellState.RUNNING, ShellState.SUBMITTED):
+                _refuse_busy(conversation.id, state, queue)
+                await conversation.live.changed()
+                deadline = loop.time() + READY_SECONDS
+                continue
+            if loop.time() >= deadline:
+                raise NoPrompt(
+                    f"{conversation.id} shows no prompt",
+                    hint="status tells what the terminal does; reset starts a fresh shell",
+                )
+            await conversation.live.changed(deadline - loop.time())
+
+
+def ended(conversation_id: str, state: MachineState) -> Exited:
+    """Return the error for something that needs a shell which is gone."""
+    return Exited(
+        f"the shell of {conversation_id} has ended",
+        hint="reset, or open with its name, starts a new one",
+        details={"exit": state.exit},
+    )
+
+
+def _refuse_busy(conversation_id: str, state: MachineState, queue: bool) -> None:
+    if is_session(state):
+        raise InteractiveSessionActive(
+            f"an interactive session has the terminal of {conversation_id}",
+            hint="use send and wait_for, or end_session",
+        )
+    if not queue:
+        if state.block is not None:
+            block_id, command = state.block.block_id, state.block.cmd
+        else:
+            block_id, command = f"b{state.next_block}", str((state.submission or {}).get("cmd", ""))
+        raise Busy(
+            f"{conversation_id} is busy with {block_id} ({command[:40]!r})",
+            hint="wait_for its PROMPT, interrupt it, or queue=true",
+        )
+
+
+def _check_command(command: str) -> None:
+    if not isinstance(command, str):
+        raise BadRequest("the command is no text")
+    if "\0" in command:
+        raise BadRequest(
+            "the command holds a NUL byte, which no shell can take", hint="remove it, or write the data to a file"
+        )
+    if len(command) > MAX_COMMAND:
+        raise BadRequest(f"the command is longer than {MAX_COMMAND} characters", hint="put the data into a file")
+
+
+def _check_cwd(shell_cwd: str | None, cwd: str | None) -> None:
+    if cwd is not None and not Path(shell_cwd or "/", cwd).is_dir():
+        raise BadRequest(f"the working directory {cwd!r} is no directory", hint="create it first, or leave cwd out")
+
+
+def encoded(text: str) -> bytes:
+    """Return the bytes of a text, or raise BadRequest where it is none (a lone surrogate)."""
+    try:
+        return text.encode("utf-8")
+    except UnicodeEncodeError as problem:
+        raise BadRequest(f"not a text: {problem.reason}", hint="give bytes, or data_b64") from None

@@ -1,0 +1,170 @@
+"""`wait_for`: the deadline, the record of the wait and its result, around the pure waiter."""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+from collections.abc import Callable, Mapping
+from typing import Any, Final
+
+from blockpty.engine.waiter import Outcome
+from blockpty.errors import BadCursor, BadRequest
+from blockpty.model.conditions import Idle, Match, parse_conditions
+from blockpty.model.results import WaitResult
+from blockpty.runtime.fold import Position
+from blockpty.runtime.live import LiveRecord, LiveWait
+from blockpty.runtime.modes import mode_of, tty_of
+from blockpty.runtime.waits import WaitRequest, outcome_to_note
+
+# A wait that takes longer than this is announced while it lasts; a shorter one is recorded with its end.
+ANNOUNCE_SECONDS: Final = 0.05
+
+Note = Callable[[Mapping[str, Any]], None]
+
+
+class Waiting:
+    """Answers waits on one live record and has each of them recorded."""
+
+    def __init__(self, live: LiveRecord, note: Note, watch_idle: Callable[[int], None], prefix: str) -> None:
+        self._live = live
+        self._note = note
+        self._watch_idle = watch_idle
+        self._numbers = itertools.count(1)
+        self._prefix = prefix
+
+    def request(
+        self,
+        match: Match,
+        *,
+        cursor: Any,
+        stop: Match | None = None,
+        max_bytes: int | None = None,
+        view: str = "text",
+        echo: bool = False,
+    ) -> WaitRequest:
+        """Check what was asked; raises BadCondition, BadCursor or BadRequest."""
+        if view not in ("text", "ansi", "raw"):
+            raise BadRequest(f"a wait cannot look at the view {view[:40]!r}", hint="text, ansi or raw")
+        self._live.pump()
+        end = self._live.fold.position.offset
+        if (
+            isinstance(cursor, bool)
+            or not isinstance(cursor, int)
+            or not 0 <= cursor <= max(end, self._live.stream.size())
+        ):
+            raise BadCursor(
+                f"the cursor {cursor!r} does not lie between 0 and {end}", hint="use a cursor from a result"
+            )
+        stops = parse_conditions(stop) if stop is not None else ()
+        return WaitRequest(parse_conditions(match), stops, cursor, view, max_bytes, echo)
+
+    async def wait(self, request: WaitRequest, timeout_ms: int) -> WaitResult:
+        """Wait until a condition holds, none can any more, or the time is up; cancelling leaves the program alone."""
+        wait, seen = await self._live.begin_wait(request)
+        wait_id = f"{self._prefix}{next(self._numbers)}"
+        opening = {
+            "type": "wait_begin",
+            "wait_id": wait_id,
+            **request.to_note(),
+            "timeout_ms": timeout_ms,
+            "seen": seen._asdict(),
+        }
+        announced = self._announce(wait, opening)
+        outcome: Outcome | None = None
+        reason = "cancelled"
+        try:
+            outcome = await self._answer(wait, request, timeout_ms)
+            reason = outcome.reason if outcome is not None else "timeout"
+        except asyncio.CancelledError:
+            raise
+        except Exception:
+            reason = "error"
+            raise
+        finally:
+            horizon = self._live.fold.position
+            self._live.end_wait(wait)
+            announced()
+            self._note(self._closing(wait_id, wait, outcome, reason, horizon))
+        return self._result(wait, outcome)
+
+    def _masked(self, groups: Mapping[str, Any] | None) -> dict[str, Any] | None:
+        """Return groups with nonces covered."""
+        if groups is None:
+            return None
+        hide = self._live.mask.hide
+        return {
+            name: hide(value.encode("utf-8", "replace")).decode("utf-8", "replace") if isinstance(value, str) else value
+            for name, value in groups.items()
+        }
+
+    def _announce(self, wait: LiveWait, opening: Mapping[str, Any]) -> Callable[[], None]:
+        done = False
+
+        def announce() -> None:
+            nonlocal done
+            if not done:
+                done = True
+                self._note(opening)
+
+        if not wait.future.done():
+            timer = asyncio.get_running_loop().call_later(ANNOUNCE_SECONDS, announce)
+
+            def finish() -> None:
+                timer.cancel()
+                announce()
+
+            return finish
+        return announce
+
+    async def _answer(self, wait: LiveWait, request: WaitRequest, timeout_ms: int) -> Outcome | None:
+        if wait.future.done():
+            return wait.future.result()
+        for condition in (*request.conditions, *request.stops):
+            if isinstance(condition, Idle):
+                self._watch_idle(condition.ms)
+        if timeout_ms > 0:
+            await asyncio.wait((wait.future,), timeout=timeout_ms / 1000)
+        if not wait.future.done():
+            # What has been recorded by now counts: a finish at the deadline is a finish.
+            self._live.pump()
+        return wait.future.result() if wait.future.done() else None
+
+    def _closing(
+        self, wait_id: str, wait: LiveWait, outcome: Outcome | None, reason: str, horizon: Position
+    ) -> dict[str, Any]:
+        if outcome is not None:
+            found = outcome_to_note(outcome)
+        else:
+            found = {"matched": False, "reason": reason, "to_cursor": wait.waiter.resume_cursor()}
+        return {"type": "wait_end", "wait_id": wait_id, **found, "horizon": horizon._asdict()}
+
+    def _result(self, wait: LiveWait, outcome: Outcome | None) -> WaitResult:
+        state, waiter = self._live.state, wait.waiter
+        mask = self._live.mask
+        text = mask.hide(waiter.kept).decode("utf-8", "replace")
+        if outcome is None:
+            return WaitResult(
+                False,
+                "timeout",
+                waiter.resume_cursor(),
+                mode=mode_of(state),
+                tty=tty_of(state, state.tty),
+                text=text,
+                text_bytes=waiter.seen_bytes,
+            )
+        match_text = outcome.match_text
+        if match_text is not None:
+            match_text = mask.hide(match_text.encode("utf-8", "replace")).decode("utf-8", "replace")
+        return WaitResult(
+            matched=outcome.matched,
+            reason=outcome.reason,
+            cursor=outcome.cursor,
+            index=outcome.index,
+            match_text=match_text,
+            groups=self._masked(outcome.groups),
+            span=outcome.span,
+            mode=mode_of(state),
+            tty=tty_of(state, state.tty),
+            text=text,
+            text_bytes=waiter.seen_bytes,
+        )

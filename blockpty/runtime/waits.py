@@ -1,0 +1,150 @@
+"""Waits joined to a record: the same evaluation live and on replay."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from blockpty.engine.snapshot import MachineState
+from blockpty.engine.waiter import Outcome, Waiter
+from blockpty.model.conditions import Condition, condition_to_wire, parse_conditions
+from blockpty.runtime.fold import Fold, Position
+from blockpty.spool.layout import Layout
+from blockpty.spool.stream import StreamReader
+
+# A search on the event loop may take this long; after that it goes on in a thread, and after PATIENCE it is refused.
+INLINE_BUDGET: Final = 0.01
+PATIENCE: Final = 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class WaitRequest:
+    """What was asked, as it is recorded."""
+
+    conditions: tuple[Condition, ...]
+    stops: tuple[Condition, ...]
+    cursor: int
+    view: str = "text"
+    max_bytes: int | None = None
+    echo: bool = False
+
+    def waiter(self) -> Waiter:
+        """Return a fresh waiter; raises BadCondition when a pattern does not compile."""
+        return Waiter(
+            self.conditions,
+            stops=self.stops,
+            cursor=self.cursor,
+            view=self.view,
+            max_bytes=self.max_bytes,
+            echo=self.echo,
+        )
+
+    def to_note(self) -> dict[str, Any]:
+        """Return the recorded form."""
+        return {
+            "match": [condition_to_wire(item) for item in self.conditions],
+            "stop": [condition_to_wire(item) for item in self.stops],
+            "from_cursor": self.cursor,
+            "view": self.view,
+            "max_bytes": self.max_bytes,
+            "echo": self.echo,
+        }
+
+    @classmethod
+    def from_note(cls, note: Mapping[str, Any]) -> WaitRequest:
+        """Rebuild a request from its recorded form."""
+        return cls(
+            parse_conditions(note["match"]),
+            parse_conditions(note["stop"]) if note["stop"] else (),
+            int(note["from_cursor"]),
+            str(note["view"]),
+            note["max_bytes"],
+            bool(note["echo"]),
+        )
+
+
+def outcome_to_note(outcome: Outcome) -> dict[str, Any]:
+    """Return the recorded form of an outcome."""
+    return {
+        "matched": outcome.matched,
+        "reason": outcome.reason,
+        "at": outcome.at,
+        "to_cursor": outcome.cursor,
+        "index": outcome.index,
+        "span": list(outcome.span) if outcome.span is not None else None,
+        "match_text": outcome.match_text,
+        "groups": outcome.groups,
+    }
+
+
+@dataclass(frozen=True, slots=True)
+class ResumePoint:
+    """A place from which the record can be read again."""
+
+    state: MachineState
+    timeline: int
+
+    @property
+    def position(self) -> Position:
+        """Where reading resumes."""
+        return Position(self.state.classified, self.timeline)
+
+
+class ResumePoints:
+    """Places to resume from: all recent ones and sparse older ones, so that a wait on old text re-reads little."""
+
+    RECENT: Final = 256
+    SPACING: Final = 16 * 1024 * 1024
+
+    def __init__(self, first: ResumePoint) -> None:
+        self._sparse = [first]
+        self._recent: deque[ResumePoint] = deque(maxlen=self.RECENT)
+
+    def add(self, state: MachineState, position: Position) -> None:
+        """Remember a place; one where bytes are held or typed input may still be echoed is of no use."""
+        if state.inputs or state.classified != position.offset:
+            return
+        timeline = position.timeline
+        point = ResumePoint(state.copy(), timeline)
+        self._recent.append(point)
+        if state.classified - self._sparse[-1].state.classified >= self.SPACING:
+            self._sparse.append(point)
+
+    @property
+    def sparse(self) -> list[ResumePoint]:
+        """The points that are kept for good, but the very first."""
+        return self._sparse[1:]
+
+    def before(self, cursor: int, timeline: int | None = None) -> ResumePoint:
+        """Return the last place at or before a cursor, and at or before a place in the timeline."""
+        for points in (self._recent, self._sparse):
+            for point in reversed(points):
+                if point.state.classified <= cursor and (timeline is None or point.timeline <= timeline):
+                    return point
+        return self._sparse[0]
+
+
+def evaluate(
+    layout: Layout, stream: StreamReader, request: WaitRequest, start: ResumePoint, seen: Position, horizon: Position
+) -> Outcome | None:
+    """Answer a recorded wait from the record alone: existing data up to `seen`, new data up to `horizon`."""
+    waiter = request.waiter()
+    waiter.budget = PATIENCE
+    fold = Fold(layout, stream, start.state, start.timeline)
+    try:
+        waiter.attach(fold.machine.state)
+        fold.look(horizon)
+        for until in (seen, horizon):
+            while (step := fold.step(until)) is not None:
+                outcome = waiter.advance(step.data, step.signals, step.classified)
+                if outcome is not None:
+                    return outcome
+            if until is seen:
+                outcome = waiter.begin(fold.machine.state)
+                if outcome is not None:
+                    return outcome
+        return None
+    finally:
+        fold.close()

@@ -1,0 +1,54 @@
+"""Small JSON files that are replaced whole: `meta.json` and `checkpoint.json`."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Final
+
+import orjson
+
+from blockpty.errors import SpoolCorrupt, SpoolVersion
+
+FORMAT_VERSION: Final = 1
+
+
+def replace(path: Path, record: Mapping[str, Any]) -> None:
+    """Write a file 0600 beside its place and move it there."""
+    temporary = path.with_name(f".{path.name}.new")
+    descriptor = os.open(temporary, os.O_CREAT | os.O_TRUNC | os.O_WRONLY | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+    try:
+        left = memoryview(orjson.dumps(record))
+        while left:
+            left = left[os.write(descriptor, left) :]
+    finally:
+        os.close(descriptor)
+    os.replace(temporary, path)
+
+
+def load_checkpoint(path: Path) -> dict[str, Any] | None:
+    """Return a checkpoint of this version; None when there is none or it cannot be used (it is derived)."""
+    with contextlib.suppress(OSError, orjson.JSONDecodeError):
+        record = orjson.loads(path.read_bytes())
+        if isinstance(record, dict) and record.get("format") == FORMAT_VERSION:
+            return record
+    return None
+
+
+def load_meta(path: Path) -> dict[str, Any]:
+    """Return a conversation's identity; raises FileNotFoundError, SpoolCorrupt or SpoolVersion."""
+    try:
+        record = orjson.loads(path.read_bytes())
+    except orjson.JSONDecodeError:
+        record = None
+    version = record.get("format") if isinstance(record, dict) else None
+    if not isinstance(record, dict) or isinstance(version, bool) or not isinstance(version, int) or version < 1:
+        raise SpoolCorrupt(f"{path} is damaged", hint="restore meta.json; stream and timeline are not touched")
+    if version > FORMAT_VERSION:
+        raise SpoolVersion(
+            f"{path.parent.name} was written by format {version}, this version knows up to {FORMAT_VERSION}",
+            hint="use a newer blockpty",
+        )
+    return record

@@ -1,0 +1,109 @@
+"""Names: where everything of a home and of a conversation lies, and which names are allowed."""
+
+from __future__ import annotations
+
+import os
+import re
+import stat
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from blockpty.errors import BadRequest, SpoolCorrupt
+
+_CONVERSATION_ID: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}")
+
+
+def default_home() -> Path:
+    """Return `$BLOCKPTY_HOME`, else `$XDG_STATE_HOME/blockpty`, else `~/.local/state/blockpty`."""
+    if home := os.environ.get("BLOCKPTY_HOME"):
+        return Path(home).absolute()
+    state = os.environ.get("XDG_STATE_HOME") or "~/.local/state"
+    return Path(state).expanduser().absolute() / "blockpty"
+
+
+def check_conversation_id(conversation_id: object) -> str:
+    """Return the id, or raise BadRequest; an id is refused, never mapped to another."""
+    if not isinstance(conversation_id, str) or not _CONVERSATION_ID.fullmatch(conversation_id):
+        raise BadRequest(
+            f"not a conversation id: {str(conversation_id)[:60]!r}",
+            hint="1 to 128 letters, digits, dots, underscores and hyphens, beginning with a letter or digit",
+        )
+    return conversation_id
+
+
+def make_private(directory: Path) -> None:
+    """Create a directory 0700, or check that what is there is ours and a real directory; raises SpoolCorrupt."""
+    directory.parent.mkdir(parents=True, exist_ok=True)
+    try:
+        os.mkdir(directory, 0o700)
+    except FileExistsError:
+        found = os.lstat(directory)
+        if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.geteuid():
+            raise SpoolCorrupt(
+                f"{directory} is not a directory of this user", hint="choose another BLOCKPTY_HOME"
+            ) from None
+        if stat.S_IMODE(found.st_mode) & 0o077:
+            os.chmod(directory, 0o700)
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """The files of one conversation."""
+
+    directory: Path
+
+    @property
+    def meta(self) -> Path:
+        """Identity and format version."""
+        return self.directory / "meta.json"
+
+    @property
+    def stream(self) -> Path:
+        """Directory of the stream's segments."""
+        return self.directory / "stream"
+
+    @property
+    def timeline(self) -> Path:
+        """What happened at which offset."""
+        return self.directory / "timeline.jsonl"
+
+    @property
+    def events(self) -> Path:
+        """Derived: every event."""
+        return self.directory / "events.jsonl"
+
+    @property
+    def blocks(self) -> Path:
+        """Derived: one line a finished block."""
+        return self.directory / "blocks.jsonl"
+
+    @property
+    def outputs(self) -> Path:
+        """Derived: directory of the `.out` files."""
+        return self.directory / "blocks"
+
+    @property
+    def commands(self) -> Path:
+        """Directory of the staged command files."""
+        return self.directory / "commands"
+
+    @property
+    def checkpoint(self) -> Path:
+        """Derived: where parsing may resume."""
+        return self.directory / "checkpoint.json"
+
+    @property
+    def lock(self) -> Path:
+        """Held by the engine that writes the derived files; holds its epoch."""
+        return self.directory / "owner.lock"
+
+
+def conversations_directory(home: Path) -> Path:
+    """Return where the conversations of a home lie."""
+    return home / "conversations"
+
+
+def out_name(seq: int, ts_begin: int) -> str:
+    """Return the name of a block's `.out` file, relative to the conversation's directory."""
+    return f"blocks/{seq}_{ts_begin}.out"

@@ -1,0 +1,113 @@
+"""Reading files of JSON lines that somebody else may be appending to; only whole lines are ever returned."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, Final
+
+import orjson
+
+_PIECE: Final = 1024 * 1024
+
+
+class LineReader:
+    """Follows one file from a byte position.
+
+    Attributes:
+        position: byte after the last line that was returned.
+        damaged: byte ranges of lines that are no JSON object; they are passed over, the lines after them are read.
+    """
+
+    def __init__(self, path: Path, position: int = 0) -> None:
+        self._path = path
+        self._descriptor = -1
+        self.position = position
+        self.damaged: list[tuple[int, int]] = []
+
+    def read_new(self, until: int | None = None) -> list[tuple[dict[str, Any], int]]:
+        """Return the whole lines that have come since, each with the byte position after it; none behind `until`."""
+        if self._descriptor < 0:
+            try:
+                self._descriptor = os.open(self._path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW)
+            except FileNotFoundError:
+                return []
+        lines: list[tuple[dict[str, Any], int]] = []
+        data = b""
+        while piece := os.pread(self._descriptor, self._room(len(data), until), self.position + len(data)):
+            data += piece
+            end = data.rfind(b"\n") + 1
+            for line in data[:end].split(b"\n")[:-1]:
+                begin, self.position = self.position, self.position + len(line) + 1
+                parsed = parse_line(line)
+                if parsed is None:
+                    self.damaged.append((begin, self.position))
+                else:
+                    lines.append((parsed, self.position))
+            data = data[end:]
+        # What follows the last line feed is not kept: the writer takes half a line back when it cannot write the rest.
+        return lines
+
+    def _room(self, held: int, until: int | None) -> int:
+        return _PIECE if until is None else max(0, min(_PIECE, until - self.position - held))
+
+    def close(self) -> None:
+        """Close the file; the reader can be used again."""
+        if self._descriptor >= 0:
+            os.close(self._descriptor)
+            self._descriptor = -1
+
+
+def parse_line(line: bytes) -> dict[str, Any] | None:
+    """Return the object of one line, or None when it is none."""
+    try:
+        parsed = orjson.loads(line.lstrip(b"\x00"))
+    except orjson.JSONDecodeError:
+        return None
+    return parsed if isinstance(parsed, dict) else None
+
+
+def is_line_end(path: Path, position: int) -> bool:
+    """Whether a line begins, or the file ends, at a byte position."""
+    if position == 0:
+        return True
+    with path.open("rb") as file:
+        file.seek(position - 1)
+        return file.read(1) == b"\n"
+
+
+def iterate_lines(path: Path) -> Iterator[dict[str, Any]]:
+    """Yield the objects of a file's whole lines, from the beginning to where it ends now."""
+    reader = LineReader(path)
+    try:
+        for line, _ in reader.read_new():
+            yield line
+    finally:
+        reader.close()
+
+
+def last_line(path: Path) -> tuple[dict[str, Any] | None, int]:
+    """Return the last whole line that is a JSON object and the byte position after it; (None, 0) when there is none."""
+    try:
+        size = path.stat().st_size
+        with path.open("rb") as file:
+            span = 64 * 1024
+            while True:
+                begin = max(0, size - span)
+                file.seek(begin)
+                data = file.read(size - begin)
+                end = data.rfind(b"\n") + 1
+                while end:
+                    start = data.rfind(b"\n", 0, end - 1) + 1
+                    if not start and begin:
+                        break
+                    parsed = parse_line(data[start:end])
+                    if parsed is not None:
+                        return parsed, begin + end
+                    end = start
+                if not begin:
+                    return None, 0
+                span *= 4
+    except FileNotFoundError:
+        return None, 0

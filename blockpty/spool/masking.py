@@ -1,0 +1,40 @@
+"""Keeping the nonce out of everything derived: each occurrence becomes as many asterisks."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+
+class Mask:
+    """The nonces of a conversation's shells; a fresh one is added when a shell starts."""
+
+    def __init__(self, nonces: Iterable[str] = ()) -> None:
+        self._nonces = [nonce.encode("ascii", "replace") for nonce in nonces if nonce]
+
+    @property
+    def nonces(self) -> list[str]:
+        """All of them, for a checkpoint."""
+        return [nonce.decode("ascii", "replace") for nonce in self._nonces]
+
+    def add(self, nonce: str) -> None:
+        """Hide one more."""
+        encoded = nonce.encode("ascii", "replace")
+        if encoded and encoded not in self._nonces:
+            self._nonces.append(encoded)
+
+    def hide(self, data: bytes) -> bytes:
+        """Return the bytes with every nonce covered; the length stays."""
+        for nonce in self._nonces:
+            if nonce in data:
+                data = data.replace(nonce, b"*" * len(nonce))
+        return data
+
+    def partial(self, data: bytes) -> int:
+        """Return how many bytes at the end may be the beginning of a nonce."""
+        longest = 0
+        for nonce in self._nonces:
+            for length in range(min(len(nonce) - 1, len(data)), longest, -1):
+                if data.endswith(nonce[:length]):
+                    longest = length
+                    break
+        return longest

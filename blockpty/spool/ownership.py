@@ -1,0 +1,38 @@
+"""Who writes a conversation's derived files: one engine at a time, each with an epoch of its own."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+from pathlib import Path
+
+
+class Ownership:
+    """A held lock; `epoch` is larger than any owner's before."""
+
+    def __init__(self, descriptor: int, epoch: int) -> None:
+        self._descriptor = descriptor
+        self.epoch = epoch
+
+    @classmethod
+    def take(cls, path: Path) -> Ownership | None:
+        """Return the ownership, or None while another engine has it."""
+        descriptor = os.open(path, os.O_CREAT | os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            written = os.pread(descriptor, 32, 0).strip()
+            epoch = int(written) + 1 if written.isdigit() else 1
+            os.ftruncate(descriptor, os.pwrite(descriptor, b"%d\n" % epoch, 0))
+        except BlockingIOError:
+            os.close(descriptor)
+            return None
+        except BaseException:
+            os.close(descriptor)
+            raise
+        return cls(descriptor, epoch)
+
+    def release(self) -> None:
+        """Let another engine have it."""
+        if self._descriptor >= 0:
+            os.close(self._descriptor)
+            self._descriptor = -1

@@ -1,0 +1,103 @@
+"""Reading the stream: contiguous segments named by the offset they begin at, appended to by the recorder only."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Final
+
+NAME_DIGITS: Final = 20
+SEGMENT_BYTES: Final = 256 * 1024 * 1024
+
+
+def segment_name(offset: int) -> str:
+    """Return the file name of the segment that begins at an offset."""
+    return f"{offset:0{NAME_DIGITS}d}"
+
+
+class StreamReader:
+    """Random access to a stream that may be growing; keeps the segments it has read from open until `close`."""
+
+    def __init__(self, directory: Path, *, segment_bytes: int = SEGMENT_BYTES) -> None:
+        self._directory = str(directory)
+        self._segment_bytes = segment_bytes
+        self._segments: list[tuple[int, int]] = []
+
+    @property
+    def begin(self) -> int:
+        """First offset that can still be read."""
+        self._discover()
+        return self._segments[0][0] if self._segments else 0
+
+    def size(self) -> int:
+        """Return the offset after the last byte that is in the files now."""
+        self._discover()
+        if not self._segments:
+            return 0
+        base, descriptor = self._segments[-1]
+        return base + os.fstat(descriptor).st_size
+
+    def read(self, offset: int, length: int) -> bytes:
+        """Return up to `length` bytes from `offset`; fewer only at the end of the stream."""
+        pieces: list[bytes] = []
+        while length > 0:
+            index = self._index(offset)
+            if index is None:
+                break
+            base, descriptor = self._segments[index]
+            end = self._segments[index + 1][0] if index + 1 < len(self._segments) else None
+            wanted = length if end is None else min(length, end - offset)
+            data = os.pread(descriptor, wanted, offset - base)
+            if not data:
+                if end is not None or not self._discover():
+                    break
+                continue
+            pieces.append(data)
+            offset, length = offset + len(data), length - len(data)
+        return pieces[0] if len(pieces) == 1 else b"".join(pieces)
+
+    def close(self) -> None:
+        """Close the files; the reader can be used again."""
+        for _, descriptor in self._segments:
+            os.close(descriptor)
+        self._segments.clear()
+
+    def _index(self, offset: int) -> int | None:
+        if not self._segments and not self._discover():
+            return None
+        for index in range(len(self._segments) - 1, -1, -1):
+            if self._segments[index][0] <= offset:
+                return index
+        return None
+
+    def _discover(self) -> bool:
+        """Open segments that have appeared since; return whether there were any."""
+        found = False
+        if not self._segments:
+            try:
+                names = sorted(
+                    name for name in os.listdir(self._directory) if name.isdigit() and len(name) == NAME_DIGITS
+                )
+            except FileNotFoundError:
+                return False
+            for name in names:
+                found = self._open(int(name)) or found
+            return found
+        while True:
+            base, descriptor = self._segments[-1]
+            size = os.fstat(descriptor).st_size
+            # Asking for the next segment costs more than everything else here, so only a full one is asked after.
+            full = min(
+                self._segment_bytes, base - self._segments[-2][0] if len(self._segments) > 1 else self._segment_bytes
+            )
+            if size < full or not self._open(base + size):
+                return found
+            found = True
+
+    def _open(self, base: int) -> bool:
+        try:
+            descriptor = os.open(f"{self._directory}/{segment_name(base)}", os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW)
+        except FileNotFoundError:
+            return False
+        self._segments.append((base, descriptor))
+        return True

@@ -1,0 +1,286 @@
+"""Commands made from the table of operations: parameters become arguments and options, the call and its exit status.
+
+This file adds no parameter and no rule. What it adds is presentation: `open` keeps its shell, because the command line
+itself goes away, and conditions may be given as plain text.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import sys
+import types
+from collections.abc import Callable, Mapping
+from contextlib import aclosing
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final, Literal, Union, cast, get_args, get_origin
+
+import click
+
+from blockpty import __version__
+from blockpty.surfaces.cli.main import OpenEngine
+from blockpty.surfaces.cli.render import Screen, exit_status
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncGenerator
+
+    from pydantic.fields import FieldInfo
+
+    from blockpty.ops.operation import Operation
+
+EXIT_BROKEN_PIPE: Final = 141  # 128 + SIGPIPE, as a shell reports it
+
+# The one difference to the table: the engine of a command lives only as long as the command.
+_CLI_DEFAULTS: Final[Mapping[str, Mapping[str, Any]]] = {"open": {"persist": True}}
+_NOTES: Final[Mapping[str, str]] = {
+    "open": "On the command line the shell always outlives the command, unless --no-persist is given."
+}
+
+
+@dataclass(slots=True)
+class Invocation:
+    """What holds for one run of the command line; the options that may stand anywhere land here."""
+
+    open_engine: OpenEngine
+    home: str | None = None
+    as_json: bool = False
+
+    def screen(self) -> Screen:
+        """Return where results are shown."""
+        return Screen(sys.stdout, sys.stderr, as_json=self.as_json)
+
+
+def program() -> click.Group:
+    """Return the command line."""
+
+    def show_version(ctx: click.Context, _parameter: click.Parameter, value: bool) -> None:
+        if value and not ctx.resilient_parsing:
+            click.echo(f"blockpty {__version__}")
+            ctx.exit()
+
+    version = click.Option(
+        ["--version"], is_flag=True, is_eager=True, expose_value=False, callback=show_version, help="Show the version."
+    )
+    return _Operations(
+        name="blockpty",
+        help="Conversations with a real shell: every command is one block, every wait answers from the record alone.",
+        params=[*_anywhere(), version],
+        context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+    )
+
+
+class _Operations(click.Group):
+    """Looks up the table only when a command is asked for, and makes only that command."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        from blockpty.ops.table import OPERATIONS
+
+        return [*(_dashed(name) for name in OPERATIONS), "replay"]
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        from blockpty.ops.table import OPERATIONS
+
+        if cmd_name == "replay":
+            return _replay(OPERATIONS["verify"])
+        operation = OPERATIONS.get(cmd_name.replace("-", "_"))
+        # Only kebab-case, so that there is one name for one thing.
+        return _command(operation) if operation is not None and "_" not in cmd_name else None
+
+
+def _command(operation: Operation) -> click.Command:
+    parameters: list[click.Parameter] = []
+    for name, field in operation.request.model_fields.items():
+        if name in operation.positional:
+            parameters.append(_argument(name, field))
+        if not field.is_required():
+            parameters.append(_option(operation, name, field))
+    note = _NOTES.get(operation.name)
+    return click.Command(
+        _dashed(operation.name),
+        params=[*parameters, *_anywhere()],
+        help=f"{operation.doc}\n\n{note}" if note else operation.doc,
+        short_help=operation.doc.partition("\n")[0],
+        callback=_callback(operation),
+    )
+
+
+def _replay(verify: Operation) -> click.Command:
+    return click.Command(
+        "replay",
+        params=[
+            click.Argument(["conversation_id"]),
+            click.Option(["--verify", "verify"], is_flag=True, required=True, expose_value=False, help=verify.doc),
+            *_anywhere(),
+        ],
+        help="Replay a recorded conversation; with --verify to compare everything derived from it.",
+        callback=_callback(verify),
+    )
+
+
+def _dashed(name: str) -> str:
+    return name.replace("_", "-")
+
+
+# From fields to parameters
+
+
+def _argument(name: str, field: FieldInfo) -> click.Argument:
+    # An optional one is an option as well; click must not give both the same value, so it has a name of its own.
+    target = name if field.is_required() else f"{name}_argument"
+    metavar = name.upper() if field.is_required() else f"[{name.upper()}]"
+    return click.Argument([target], type=_type(field.annotation), required=field.is_required(), metavar=metavar)
+
+
+def _option(operation: Operation, name: str, field: FieldInfo) -> click.Option:
+    kind = _type(field.annotation)
+    default = _CLI_DEFAULTS.get(operation.name, {}).get(name, field.default)
+    explained = field.description or ""
+    dashed = _dashed(name)
+    if kind is click.BOOL:
+        shown = f"--{dashed}" if default else f"--no-{dashed}"
+        help_text = f"{explained} [default: {shown}]"
+        return click.Option([f"--{dashed}/--no-{dashed}", name], default=None, help=help_text)
+    if default is not None:
+        explained = f"{explained} [default: {default}]"
+    return click.Option([f"--{dashed}", name], type=kind, multiple=isinstance(kind, _Variables), help=explained)
+
+
+if TYPE_CHECKING:
+    _ParamType = click.ParamType[Any]
+else:
+    _ParamType = click.ParamType  # generic only since click 8.2
+
+
+def _type(annotation: Any) -> _ParamType:
+    """Return how a value of this type is written on a command line."""
+    if annotation is Any:
+        return _Conditions()
+    if get_origin(annotation) in (Union, types.UnionType):
+        (annotation,) = (item for item in get_args(annotation) if item is not type(None))
+    if hasattr(annotation, "__metadata__"):
+        return _type(annotation.__origin__)
+    if get_origin(annotation) is Literal:
+        return click.Choice([str(item) for item in get_args(annotation)])
+    if get_origin(annotation) is dict:
+        return _Variables()
+    return _PLAIN_TYPES[annotation]
+
+
+_PLAIN_TYPES: Final[Mapping[Any, _ParamType]] = {str: click.STRING, int: click.INT, bool: click.BOOL}
+
+
+class _Conditions(_ParamType):
+    """JSON where it is an object or a list; any other text is the text to look for."""
+
+    name = "text|json"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        if not isinstance(value, str):
+            return value
+        parsed = _json_or_none(value)
+        return parsed if isinstance(parsed, (dict, list)) else value
+
+
+class _Variables(_ParamType):
+    """NAME=value, or a JSON object of several."""
+
+    name = "name=value|json"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        if not isinstance(value, str):
+            return value
+        parsed = _json_or_none(value)
+        if isinstance(parsed, dict):
+            return parsed
+        name, equals, content = value.partition("=")
+        if not equals or not name:
+            self.fail(f"{value!r} is neither NAME=value nor a JSON object", param, ctx)
+        return {name: content}
+
+
+def _json_or_none(text: str) -> Any:
+    try:
+        return json.loads(text)
+    except ValueError:
+        return None
+
+
+def _anywhere() -> list[click.Parameter]:
+    """Return the options that every command has, and the program before them."""
+
+    def remember(name: str) -> Callable[[click.Context, click.Parameter, Any], None]:
+        def callback(ctx: click.Context, _parameter: click.Parameter, value: Any) -> None:
+            # Given before the command and not after it, it holds.
+            if value and isinstance(ctx.obj, Invocation):
+                setattr(ctx.obj, name, value)
+
+        return callback
+
+    return [
+        click.Option(
+            ["--home"], type=click.STRING, metavar="DIRECTORY", expose_value=False, callback=remember("home"),
+            help="Where transcripts and sockets live. [default: $BLOCKPTY_HOME]",
+        ),
+        click.Option(
+            ["--json", "as_json"], is_flag=True, expose_value=False, callback=remember("as_json"),
+            help="Print the result, or the error, as JSON on one line.",
+        ),
+    ]  # fmt: skip
+
+
+# The call
+
+
+def _callback(operation: Operation) -> Callable[..., int]:
+    @click.pass_obj
+    def callback(invocation: Invocation, /, **values: Any) -> int:
+        params = _params(operation, values)
+        try:
+            status = asyncio.run(_run(invocation, operation, params))
+            sys.stdout.flush()
+        except BrokenPipeError:
+            # Who read our output has gone; Python would complain again when it flushes at the end.
+            gone = os.open(os.devnull, os.O_WRONLY)
+            os.dup2(gone, sys.stdout.fileno())
+            os.close(gone)
+            return EXIT_BROKEN_PIPE
+        return status
+
+    return cast("Callable[..., int]", callback)
+
+
+def _params(operation: Operation, values: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the parameters that were given, and the few defaults of the command line."""
+    params = dict(_CLI_DEFAULTS.get(operation.name, {}))
+    for name, value in values.items():
+        if value is None or value == ():
+            continue
+        field = name.removesuffix("_argument")
+        if field != name and values.get(field) is not None:
+            raise click.UsageError(f"give {field} as an argument or as --{_dashed(field)}, not both")
+        params[field] = _merged(value) if isinstance(value, tuple) else value
+    return params
+
+
+def _merged(variables: tuple[Mapping[str, Any], ...]) -> dict[str, Any]:
+    return {name: content for mapping in variables for name, content in mapping.items()}
+
+
+async def _run(invocation: Invocation, operation: Operation, params: Mapping[str, Any]) -> int:
+    from blockpty.ops.operation import Shape
+    from blockpty.ops.table import call, stream
+
+    screen = invocation.screen()
+    operation.parse(params)  # what is refused anyway is refused before a home is made for it
+    async with invocation.open_engine(invocation.home) as engine:
+        if operation.shape is Shape.STREAM:
+            events = stream(engine, operation.name, params)
+            async with aclosing(cast("AsyncGenerator[Any, None]", events)):
+                async for event in events:
+                    screen.event(event, params["conversation_id"])
+            return 0
+        with screen.progress(operation.name):
+            result = await call(engine, operation.name, params)
+    screen.result(operation.name, result, params)
+    return exit_status(operation.name, result)

@@ -1,0 +1,301 @@
+"""Results for a person, and as JSON.
+
+Rules of this file: what a program wrote never reaches a terminal as it is; of its control sequences only colours do.
+Where stdout is no terminal, output is passed on unchanged. Rich is loaded only to draw on a terminal.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import os
+import re
+import shlex
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from datetime import datetime
+from typing import Any, Final, TextIO
+
+from blockpty.errors import BlockptyError
+from blockpty.model.block import Block
+from blockpty.model.events import Event
+from blockpty.model.results import (
+    BlockResult,
+    BlocksResult,
+    ConversationInfo,
+    ListResult,
+    ReadResult,
+    Result,
+    RunResult,
+    VerifyResult,
+    WaitResult,
+)
+
+EXIT_TIMEOUT: Final = 3
+EXIT_EXITED: Final = 4
+
+_SGR: Final = r"\x1b\[[0-9;:]{0,64}m"
+# C0 without tab and newline, DEL, C1, and the characters that reorder what is shown (Unicode's bidi controls).
+_UNSAFE: Final = re.compile(
+    rf"({_SGR})|\r(?=\n)|([\x00-\x08\x0b-\x1f\x7f])|([\x80-\x9f\u061c\u200e\u200f\u2028\u2029\u202a-\u202e\u2066-\u2069\ud800-\udfff])"
+)
+_RESET: Final = "\x1b[0m"
+_LONG_OPERATIONS: Final = frozenset({"open", "run", "wait_for", "end_session", "reset", "verify"})
+_WHY: Final[Mapping[str, str]] = {
+    "password": "the program waits for a password; answer with `send`",
+    "incomplete_input": "the shell waits for the rest of the command (a quote or bracket is open); `ctrl-c` drops it",
+    "hooks_lost": "the shell has lost its hooks; `status` says why, `reset` starts a new one",
+    "eof": "the session or the shell has ended",
+    "prompt": "the shell is at its prompt; nothing that runs could match any more",
+    "stopped": "a stop condition came first",
+    "max_bytes": "so many bytes came without a match",
+    "cancelled": "the wait was cancelled",
+}
+
+
+def sanitize(text: str, *, colour: bool = True) -> str:
+    """Return text that is safe to show: controls in caret notation, and of the control sequences only colours (SGR).
+
+    Args:
+        text: anything, also what a hostile program wrote.
+        colour: let SGR sequences pass; what they set is reset at the end.
+    """
+    coloured = False
+
+    def shown(match: re.Match[str]) -> str:
+        nonlocal coloured
+        sequence, control, other = match.groups()
+        if sequence is not None:
+            coloured = coloured or colour
+            return sequence if colour else ""
+        if control is not None:
+            return f"^{chr(ord(control) ^ 0x40)}"
+        return f"<U+{ord(other):04X}>" if other is not None else ""
+
+    safe = _UNSAFE.sub(shown, text)
+    return safe + _RESET if coloured else safe
+
+
+def exit_status(operation: str, result: Result) -> int:
+    """Return the exit status that a result stands for."""
+    if isinstance(result, RunResult):
+        if result.timed_out:
+            return EXIT_TIMEOUT
+        if result.exit_status is not None:
+            return result.exit_status
+        return EXIT_EXITED if result.block.state == "shell_exited" else 1
+    if isinstance(result, WaitResult) and not result.matched:
+        return {"timeout": EXIT_TIMEOUT, "eof": EXIT_EXITED}.get(result.reason, 1)
+    if isinstance(result, VerifyResult):
+        return 0 if result.clean else 1
+    return 0
+
+
+class Screen:
+    """Where results are shown: a terminal, or a file or pipe that gets plain text."""
+
+    def __init__(self, out: TextIO, err: TextIO, *, as_json: bool = False) -> None:
+        self._out = out
+        self._err = err
+        self._json = as_json
+        self._terminal = out.isatty()
+        self._plain = "NO_COLOR" in os.environ or os.environ.get("TERM") == "dumb"
+
+    # What the command line shows
+
+    def result(self, operation: str, result: Result, params: Mapping[str, Any]) -> None:
+        """Show a result."""
+        if self._json:
+            self._write_json(result.to_dict())
+        elif isinstance(result, RunResult):
+            self._run(result, params)
+        elif isinstance(result, ReadResult):
+            self._read(result)
+        elif isinstance(result, WaitResult):
+            self._wait(result, params)
+        elif isinstance(result, ListResult):
+            self._conversations(result)
+        elif isinstance(result, BlocksResult):
+            self._blocks(result)
+        elif isinstance(result, VerifyResult):
+            self._verify(result)
+        elif isinstance(result, BlockResult):
+            self._fields(result.block.to_dict())
+        else:
+            self._fields({name: value for name, value in result.to_dict().items() if name != "ok"})
+
+    def event(self, event: Event, conversation_id: str) -> None:
+        """Show one event of a stream, at once."""
+        if self._json:
+            self._write_json(event.to_dict(conversation_id))
+        else:
+            # What is itself a record (the block that ended) would hide the rest; --json has it.
+            plain = {name: value for name, value in event.fields.items() if not isinstance(value, Mapping)}
+            facts = " ".join(f"{name}={_compact(value)}" for name, value in plain.items())
+            self._line(f"{event.seq:>6}  {_clock(event.ts)}  {event.cursor:>10}  {event.type:<20} {facts}".rstrip())
+        self._out.flush()
+
+    def error(self, error: BlockptyError) -> None:
+        """Show an error."""
+        if self._json:
+            self._write_json(error.to_dict())
+            return
+        self._note(f"blockpty: {error.message} ({error.code})", style="31")
+        if error.hint:
+            self._note(f"  {error.hint}")
+
+    def progress(self, operation: str) -> AbstractContextManager[object]:
+        """Show on a terminal that something lasts."""
+        if self._json or operation not in _LONG_OPERATIONS or not self._err.isatty():
+            return nullcontext()
+        from rich.console import Console
+
+        return Console(file=self._err).status(operation.replace("_", "-"))
+
+    # One kind of result each
+
+    def _run(self, result: RunResult, params: Mapping[str, Any]) -> None:
+        self._output(result.output)
+        block = result.block
+        name = shlex.quote(str(params["conversation_id"]))
+        if result.truncated:
+            shown = len(result.output.encode("utf-8", "replace"))
+            self._note(
+                f"blockpty: {shown} of {result.output_bytes} bytes are shown. "
+                f"All of it: blockpty read {name} --block-id {block.block_id} --max-bytes {result.output_bytes}"
+            )
+        if result.timed_out:
+            self._note(f"blockpty: {_time_up(params)}; {block.block_id} runs on", style="33")
+            self._go_on(name, '{"token": "PROMPT"}', result.cursor)
+        elif block.exit_status is None:
+            why = _WHY.get(result.reason) if block.state == "running" else None
+            self._note(f"blockpty: {block.block_id} has no exit status ({why or block.state})", style="33")
+
+    def _wait(self, result: WaitResult, params: Mapping[str, Any]) -> None:
+        facts = {name: value for name, value in result.to_dict().items() if name not in ("ok", "text", "text_bytes")}
+        self._fields(facts)
+        if result.matched:
+            return
+        if result.text:
+            self._line("")
+            self._output(result.text)
+        name = shlex.quote(str(params["conversation_id"]))
+        if result.reason == "timeout":
+            self._note(f"blockpty: no match, {_time_up(params)}", style="33")
+            match = params["match"]
+            self._go_on(name, match if isinstance(match, str) else json.dumps(match), result.cursor)
+        else:
+            self._note(f"blockpty: no match: {_WHY.get(result.reason, result.reason)}", style="33")
+
+    def _go_on(self, name: str, match: str, cursor: int) -> None:
+        self._note(f"  go on: blockpty wait-for {name} {shlex.quote(match)} --from-cursor {cursor}")
+
+    def _read(self, result: ReadResult) -> None:
+        if result.data_b64 is not None and not self._terminal:
+            self._out.flush()
+            self._out.buffer.write(base64.b64decode(result.data_b64))
+        else:
+            self._output(result.data)
+        if result.truncated_before is not None:
+            self._note(f"blockpty: what was before {result.truncated_before} is not kept any more")
+        if not result.eof:
+            self._note(f"blockpty: go on with --from-cursor {result.cursor}")
+
+    def _conversations(self, result: ListResult) -> None:
+        rows = [_conversation_row(conversation) for conversation in result.conversations]
+        self._table(("conversation", "mode", "shell", "pid", "blocks", "cursor", "created", "cwd"), rows)
+
+    def _blocks(self, result: BlocksResult) -> None:
+        rows = [_block_row(block) for block in result.blocks]
+        self._table(("block", "began", "ms", "status", "bytes", "command"), rows)
+        if result.next_page is not None:
+            self._note(f"blockpty: more with --page {result.next_page}")
+
+    def _verify(self, result: VerifyResult) -> None:
+        derived = f"{result.events} events, {result.blocks} blocks and {result.waits} waits"
+        compared = f"{derived} of {result.stream_bytes} bytes compared"
+        if result.clean:
+            self._line(f"clean: {compared}")
+            return
+        found = len(result.differences)
+        self._line(f"{found} difference{'' if found == 1 else 's'}: {compared}")
+        for difference in result.differences[:1]:
+            self._fields(difference)
+
+    # Ways to draw
+
+    def _output(self, text: str) -> None:
+        """Write what a program wrote: as it is to a file, safely to a terminal, which also gets the last line's end."""
+        if not self._terminal:
+            self._out.flush()
+            self._out.buffer.write(text.encode("utf-8", "replace"))
+        elif text:
+            safe = sanitize(text, colour=not self._plain)
+            self._out.write(safe if text.endswith("\n") else f"{safe}\n")
+
+    def _fields(self, fields: Mapping[str, Any]) -> None:
+        known = {name: value for name, value in fields.items() if value is not None}
+        width = max(map(len, known), default=0)
+        for name, value in known.items():
+            self._line(f"{name:<{width}}  {_compact(value)}")
+
+    def _table(self, heads: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
+        cells = [["" if value is None else _one_line(str(value)) for value in row] for row in rows]
+        if not self._terminal:
+            for row in cells:
+                self._line("\t".join(row))
+            return
+        from rich.console import Console
+        from rich.table import Table
+        from rich.text import Text
+
+        table = Table(box=None, pad_edge=False, header_style="bold")
+        for head in heads:
+            table.add_column(head, overflow="fold" if head in ("command", "cwd") else "ellipsis")
+        for row in cells:
+            table.add_row(*(Text(cell) for cell in row))
+        Console(file=self._out, no_color=self._plain, highlight=False).print(table)
+
+    def _line(self, text: str) -> None:
+        self._out.write(sanitize(text, colour=False) + "\n")
+
+    def _note(self, text: str, *, style: str | None = None) -> None:
+        """Write a line of our own to stderr."""
+        self._out.flush()
+        safe = sanitize(text, colour=False)
+        coloured = style is not None and self._err.isatty() and not self._plain
+        self._err.write(f"\x1b[{style}m{safe}{_RESET}\n" if coloured else f"{safe}\n")
+
+    def _write_json(self, value: Mapping[str, Any]) -> None:
+        # ASCII only: safe on any terminal and in any locale.
+        self._out.write(json.dumps(value, separators=(",", ":")) + "\n")
+
+
+def _conversation_row(one: ConversationInfo) -> tuple[Any, ...]:
+    return (one.conversation_id, one.mode, one.shell, one.pid, one.blocks, one.cursor, _moment(one.created_ts), one.cwd)
+
+
+def _block_row(block: Block) -> tuple[Any, ...]:
+    status = block.state if block.exit_status is None else block.exit_status
+    return (block.block_id, _moment(block.ts_begin), block.duration_ms, status, block.out_bytes, block.cmd)
+
+
+def _time_up(params: Mapping[str, Any]) -> str:
+    given = params.get("timeout_ms")
+    return "the time is up" if given is None else f"{given} ms are up"
+
+
+def _one_line(text: str) -> str:
+    return sanitize(text.replace("\r\n", "\n").replace("\n", "↵").replace("\t", " "), colour=False)
+
+
+def _compact(value: Any) -> str:
+    return _one_line(value) if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
+
+
+def _clock(ts: int) -> str:
+    return datetime.fromtimestamp(ts / 1000).astimezone().strftime("%H:%M:%S.%f")[:-3]
+
+
+def _moment(ts: int) -> str:
+    return datetime.fromtimestamp(ts / 1000).astimezone().strftime("%Y-%m-%d %H:%M:%S")

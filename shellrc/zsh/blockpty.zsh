@@ -1,0 +1,202 @@
+# Shell integration of blockpty for zsh 5.8 and later: the hooks.
+#
+# Lives here: the marks that say where a command begins and ends and when the line editor is ready.
+# Does not know: how it got here. host/shells.py writes header + this file + zshenv (the wrapper) as one 0600 file
+# `.zshenv`; the header sets __bp_n (nonce), __bp_dir, __bp_zdotdir. The wire form and the reasons are in ../README.md.
+#
+# Habits: defined before any file of the user is read (aliases cannot reach into functions); no fork; every function
+# that zsh calls begins with `emulate -L zsh`, and with xtrace, errexit and allexport off for its own duration; those
+# that only our functions call (first group) inherit that, since it costs 8 us each time.
+
+typeset -g +x __bp_s=0 __bp_c=0 __bp_p=0 __bp_x=0 __bp_pwd= __bp_fd= __bp_m= __bp_user_init= __bp_installed=
+
+# The terminal, by a descriptor that no command inherits; opened again when somebody closed it.
+__bp_open() {
+	__bp_fd=
+	\builtin zmodload -F zsh/system b:sysopen b:syswrite 2>/dev/null || return 1
+	\builtin sysopen -w -o cloexec -u __bp_fd -- ${TTY:-/dev/tty} 2>/dev/null ||
+		\builtin sysopen -w -o cloexec -u __bp_fd -- /dev/tty 2>/dev/null || { __bp_fd=; return 1 }
+}
+
+# Writes $1 to the terminal in one write(2).
+__bp_put() {
+	if [[ -n $__bp_fd ]]; then
+		\builtin syswrite -o $__bp_fd -- "$1" && return 0
+	fi
+	if __bp_open && \builtin syswrite -o $__bp_fd -- "$1" 2>/dev/null; then return 0; fi
+	[[ -t 1 ]] && \builtin print -rn -- "$1"
+	return 0
+}
+
+# Sets __bp_m to the mark of kind $1 with the extra fields $2 (each with its leading semicolon).
+__bp_mark() {
+	__bp_m=$'\e]7717;'"$1;n=$__bp_n;i=$$;s=$__bp_s;c=$__bp_c;p=$__bp_p${2-}"$'\a'
+}
+
+# zsh prints PROMPT_EOL_MARK exactly where output ended, before any hook can speak: the only place for __OUT_END__.
+# The user's visible mark is left out, because it would be printed into the block. Never exported.
+__bp_eol() {
+	__bp_mark __OUT_END__
+	typeset -g +x PROMPT_EOL_MARK="%{$__bp_m%}"
+}
+
+# The working directory, percent-encoded byte by byte; in pieces of 300 characters, so that each mark stays below 512.
+__bp_cwd() {
+	\builtin emulate -L zsh -o no_xtrace -o no_err_exit -o no_err_return -o no_all_export -o extended_glob -o no_multibyte
+	local encoded=$PWD MATCH MBEGIN MEND
+	local -i k n
+	__bp_pwd=$PWD
+	if [[ $PWD == *[^A-Za-z0-9/._-]* ]]; then
+		encoded=${PWD//(#m)[^A-Za-z0-9\/._-]/%${(l:2::0:)$(( [##16] #MATCH ))}}
+	fi
+	if (( $#encoded <= 300 )); then
+		__bp_mark __CWD__ ";d=$encoded"
+		__bp_put $__bp_m
+	else
+		n=$(( ($#encoded + 299) / 300 ))
+		for (( k = 1; k <= n; k++ )); do
+			__bp_mark __CWD__ ";d=$k/$n:${encoded[(k - 1) * 300 + 1, k * 300]}"
+			__bp_put $__bp_m
+		done
+	fi
+}
+
+__bp_preexec() {
+	\builtin emulate -L zsh -o no_xtrace -o no_err_exit -o no_err_return -o no_all_export
+	__bp_unprompt
+	(( __bp_s += 1, __bp_c += 1 ))
+	__bp_eol
+	__bp_mark __BEGIN__
+	__bp_put $'\e]133;C\a'$__bp_m
+	__bp_place
+	return 0
+}
+
+__bp_precmd() {
+	__bp_x=$?
+	\builtin emulate -L zsh -o no_xtrace -o no_err_exit -o no_err_return -o no_all_export
+	(( __bp_s += 1 ))
+	__bp_mark __END__ ";x=$__bp_x"
+	if [[ $PWD == $__bp_pwd ]]; then
+		__bp_put $__bp_m$'\e]133;D;'$__bp_x$'\a\e]133;A\a'
+	else
+		__bp_put $__bp_m
+		__bp_cwd
+		__bp_put $'\e]133;D;'$__bp_x$'\a\e]133;A\a'
+	fi
+	__bp_place || __bp_ready
+	return 0
+}
+
+# Puts our hooks back in their places, first and last; fails when they were not there, because zsh walks through a copy
+# of the array and so does not come to a hook that is added now.
+__bp_place() {
+	[[ ${preexec_functions[1]-} == __bp_preexec ]] || preexec_functions=(__bp_preexec ${preexec_functions:#__bp_preexec})
+	[[ ${precmd_functions[1]-} == __bp_precmd && ${precmd_functions[-1]-} == __bp_ready ]] && return 0
+	precmd_functions=(__bp_precmd ${precmd_functions:#(__bp_precmd|__bp_ready)} __bp_ready)
+	return 1
+}
+
+# Last in precmd: whatever the user's hooks did to the widget or the prompt, the next prompt will say that it is one.
+__bp_ready() {
+	\builtin emulate -L zsh -o no_xtrace -o no_err_exit -o no_err_return -o no_all_export
+	__bp_unprompt
+	if [[ -o zle ]]; then
+		__bp_widget
+	else
+		# No line editor, no zle-line-init: the only place left is the prompt itself. Literal, and taken out again
+		# before the next command runs, so that no child inherits it.
+		(( __bp_p += 1 ))
+		__bp_eol
+		__bp_mark __PROMPT__ ";x=$__bp_x"
+		PS1+="%{"$'\e]133;B\a'$__bp_m"%}"
+	fi
+	return 0
+}
+
+# Takes the prompt's fallback mark out of PS1.
+__bp_unprompt() {
+	[[ ${PS1-} == *$'\e]7717;__PROMPT__;'* ]] && PS1=${PS1%%'%{'$'\e]133;B\a\e]7717;__PROMPT__;'*}
+	return 0
+}
+
+# zle-line-init is a contended widget: wrap an existing one; when add-zle-hook-widget governs it, join its list (to
+# wrap that one recurses, kitty #4428).
+__bp_widget() {
+	local current=${widgets[zle-line-init]-}
+	local -a hooked
+	[[ $current == user:__bp_line_init ]] && return 0
+	if [[ $current == user:azhw:zle-line-init ]]; then
+		\builtin zstyle -g hooked zle-line-init widgets
+		[[ -n ${(M)hooked:#*:__bp_line_init} ]] && return 0
+		__bp_user_init=
+		\builtin zle -N __bp_line_init
+		add-zle-hook-widget zle-line-init __bp_line_init
+		return 0
+	fi
+	__bp_user_init=
+	if [[ -n $current ]]; then
+		\builtin zle -A zle-line-init __bp_user_line_init && __bp_user_init=1
+	fi
+	\builtin zle -N zle-line-init __bp_line_init
+	return 0
+}
+
+# The line editor reads now. CONTEXT tells a fresh command line from a continuation, `select` and `vared`.
+__bp_line_init() {
+	\builtin emulate -L zsh -o no_xtrace -o no_err_exit -o no_err_return -o no_all_export
+	if [[ -n $__bp_user_init ]]; then
+		\builtin zle __bp_user_line_init -f nolast -N -- "$@"
+	fi
+	if [[ $CONTEXT == start ]]; then
+		(( __bp_p += 1 ))
+		__bp_mark __PROMPT__ ";x=$__bp_x"
+		__bp_put $'\e]133;B\a'$__bp_m
+		__bp_eol
+		# After a user's `precmd_functions=()` only this hook is left.
+		__bp_place
+	elif [[ $CONTEXT == cont ]]; then
+		__bp_mark __PS2__
+		__bp_put $__bp_m
+	fi
+	return 0
+}
+
+# Runs once, at the first prompt, after the user's files: from precmd_functions, or from `sched` (which zsh asks after
+# all precmd hooks) when the user's files emptied that array. The second call only looks after the widget, which a
+# prompt theme may have taken in its own first precmd. Not `emulate -L`: the options are to stay.
+__bp_install() {
+	__bp_x=$?
+	if [[ -n $__bp_installed ]]; then
+		[[ -o zle ]] && __bp_ready
+		return 0
+	fi
+	__bp_installed=1
+	\builtin unsetopt bang_hist
+	\builtin setopt interactive_comments
+	__bp_install_now
+	return 0
+}
+
+__bp_install_now() {
+	\builtin emulate -L zsh -o no_xtrace -o no_err_exit -o no_err_return -o no_all_export
+	local features=preexec,precmd,lineinit
+	local -i keep=${SAVEHIST:-0}
+	precmd_functions=(${precmd_functions:#__bp_install})
+	(( $+functions[zsh-newuser-install] )) && \builtin unfunction zsh-newuser-install
+	# The user's history was read by zsh itself before this point. A fresh list, and the old one without a file, so
+	# that neither is written into the other.
+	unset HISTFILE
+	SAVEHIST=0
+	\builtin fc -p "$__bp_dir/history" ${HISTSIZE:-1000} $keep
+	typeset -g +x HISTFILE
+	__bp_open
+	[[ -n $__bp_fd ]] && features+=,fd
+	[[ -o prompt_sp && -o prompt_cr ]] && features+=,eolmark
+	__bp_mark __HELLO__ ";v=1;sh=zsh;sv=${ZSH_VERSION//[^0-9A-Za-z.-]/_};f=$features"
+	__bp_put $__bp_m
+	# The first prompt's own cycle; `$?` of the startup files means nothing to anybody.
+	__bp_x=0
+	() { return 0 }
+	__bp_precmd
+}

@@ -1,0 +1,321 @@
+"""Events and blocks of hand-made records: derived the same for every cut, whatever the entries hold."""
+
+from __future__ import annotations
+
+import itertools
+from typing import Any
+
+import orjson
+import pytest
+
+from blockpty.engine.machine import Machine
+from blockpty.engine.states import ShellState
+from blockpty.model.entries import ENTRY_KINDS
+from blockpty.testing import FakePty, Recording, derive, every_split
+from tests.engine.support import NONCE, at_prompt, blocks_of, running, stops_of, through_json
+from tests.engine.test_states import in_state
+
+FIELDS = {
+    "spawn": ("instance", "nonce", "pid", "shell", "hooks", "cols", "rows"),
+    "tick": ("ms",),
+    "silence": ("ms", "icanon", "echo", "foreground", "replaced"),
+    "input": ("author", "req", "bytes", "data", "data_b64", "redacted", "echo", "icanon", "submit"),
+    "input_cut": ("req", "accepted"),
+    "resize": ("cols", "rows", "author"),
+    "note": ("note",),
+    "exit": ("status", "signal"),
+    "eof": ("x",),
+    "storage": ("state", "seq", "type", "cursor"),
+}
+ODD: tuple[Any, ...] = (
+    None, True, -1, 1.5, 2**62, 1e300, "", "x", "9" * 5000, "\x00", [], [1], {}, {"a": 1},
+    {"type": "wait_end"}, {"type": "wait_end", "cursor": None}, {"type": "wait_end", "cursor": "x"},
+    {"type": "wait_begin", "seq": 99, "cursor": [], "conversation_id": 1, "ts": "x"}, {"type": []},
+    {"kind": 7, "cmd": [1], "request": {}, "author": None}, {"kind": "session", "ts": "x", "line": 3},
+)  # fmt: skip
+
+
+def test_the_fields_of_every_kind_are_tried() -> None:
+    assert set(FIELDS) == ENTRY_KINDS
+
+
+@pytest.mark.parametrize("state", ShellState)
+@pytest.mark.parametrize("kind", sorted(FIELDS))
+def test_no_entry_raises(kind: str, state: ShellState) -> None:
+    for name, value in [("absent", 0), *itertools.product(FIELDS[kind], ODD)]:
+        pty = in_state(state)
+        pty.entry(kind, **{name: value})
+        pty.output(b"more\r\n")
+        pty.entry("exit", status=0, signal=None)
+        derived = derive(pty.recording)
+        numbers = [orjson.loads(line)["seq"] for line in derived.events.splitlines()]
+        assert numbers == list(range(len(numbers))), f"{name}={value!r}"
+
+
+def whole(name: str) -> Recording:
+    """Return the record of a situation by its name."""
+    pty = at_prompt()
+    if name == "one command":
+        pty.run("echo", b"out\r\n\x1b[1mput\x1b[0m\r\n", 3)
+    elif name == "commands one after the other":
+        for number in range(4):
+            pty.run(f"echo {number}", b"x\r\n" * number)
+    elif name == "a part after the end":
+        pty.submit("x")
+        pty.begin()
+        pty.output(b"one\r\n")
+        pty.end(3)
+        pty.begin()
+        pty.output(b"two\r\n")
+        pty.end(0)
+        pty.prompt()
+    elif name == "a part after the end, its end lost":
+        pty.submit("x")
+        pty.begin()
+        pty.output(b"one\r\n")
+        pty.end(3)
+        pty.begin()
+        pty.output(b"two\r\n")
+        pty.prompt(4)
+    elif name == "a part after the end, then the shell exits":
+        pty.submit("x")
+        pty.begin()
+        pty.output(b"one\r\n")
+        pty.end(3)
+        pty.begin()
+        pty.output(b"two\r\n")
+        pty.entry("exit", status=7, signal=None)
+    elif name == "two parts":
+        pty.submit("x")
+        pty.begin()
+        pty.output(b"one\r\n")
+        pty.begin()
+        pty.output(b"two\r\n")
+        pty.end()
+        pty.prompt()
+    elif name == "begin lost":
+        pty.submit("x")
+        pty.output(b"one\r\n")
+        pty.seq, pty.count = pty.seq + 1, pty.count + 1
+        pty.end()
+        pty.prompt()
+    elif name == "begin lost, prompt redrawn in the echo":
+        pty.submit("x")
+        pty.recording.stream = pty.recording.stream[: -len(b" . /c/1\r\n")]
+        pty.output(pty.mark("PROMPT", x=0) + b" . /c/1\r\none\r\n")
+        pty.seq, pty.count = pty.seq + 1, pty.count + 1
+        pty.end()
+        pty.prompt()
+    elif name == "exit in the middle":
+        pty.submit("x")
+        pty.begin()
+        pty.output(b"one\r\n\x1b]7717;__EN")
+        pty.entry("exit", status=None, signal="SIGKILL")
+        pty.entry("eof")
+    elif name == "long output":
+        pty.run("x", b"0123456789abcde\n" * 13_000)
+    return pty.recording
+
+
+OUTPUTS: dict[str, list[bytes]] = {
+    "one command": [b"out\n\x1b[1mput\x1b[0m\n"],
+    "commands one after the other": [b"x\n" * number for number in range(4)],
+    "a part after the end": [b"one\ntwo\n"],
+    # Without END the prompt's text is in front of the first mark; the block says so (degraded: end_lost).
+    "a part after the end, its end lost": [b"one\ntwo\n$ "],
+    "a part after the end, then the shell exits": [b"one\ntwo\n"],
+    "two parts": [b"one\ntwo\n"],
+    "begin lost": [b"one\n"],
+    "begin lost, prompt redrawn in the echo": [b"one\n"],
+    "exit in the middle": [b"one\n\x1b]7717;__EN"],
+    "long output": [b"0123456789abcde\n" * 13_000],
+}
+
+
+@pytest.mark.parametrize("name", OUTPUTS)
+def test_files_are_the_same_for_every_cut(name: str) -> None:
+    recording = whole(name)
+    expected = derive(recording)
+    assert [expected.outputs[key] for key in sorted(expected.outputs, key=_number)] == OUTPUTS[name]
+    short = len(recording.stream) < 2000
+    sizes = (range(1, len(recording.stream), size) for size in (1021, 4096, 65_535, 65_536, 65_537))
+    for cuts in every_split(recording.stream, pairs=50) if short else sizes:
+        assert derive(recording, cuts) == expected
+
+
+def _number(name: str) -> int:
+    return int(name.removeprefix("blocks/").split("_")[0])
+
+
+@pytest.mark.parametrize("name", OUTPUTS)
+def test_span_ends_where_the_output_ends(name: str) -> None:
+    recording = whole(name)
+    for block, output in zip(blocks_of(recording), OUTPUTS[name], strict=True):
+        begin, end = block["span"]
+        last = output.rstrip(b"\n").rsplit(b"\n", 1)[-1]
+        assert recording.stream[begin:end].rstrip(b"\r\n").endswith(last)
+
+
+def test_exit_in_a_reopened_block_is_told() -> None:
+    (block,) = blocks_of(whole("a part after the end, then the shell exits"))
+    assert (block["state"], block["exit_status"]) == ("shell_exited", 7)
+
+
+def test_status_of_a_reopened_block_is_the_last_one() -> None:
+    (block,) = blocks_of(whole("a part after the end, its end lost"))
+    assert block["exit_status"] == 4
+
+
+@pytest.mark.parametrize("place", range(0, 60, 3))
+def test_entry_in_the_middle_of_a_mark_moves_nothing(place: int) -> None:
+    # Where it lies decides what an entry means, never how the mark around it is read.
+    pty, _ = running()
+    pty.output(b"out\r\n")
+    begin = len(pty.recording.stream)
+    pty.end(3)
+    pty.prompt(3)
+    stream, pty.recording.stream = pty.recording.stream, pty.recording.stream[: begin + place]
+    pty.silence(foreground="child")
+    pty.entry("resize", cols=100, rows=30)
+    pty.entry("tick")
+    pty.recording.stream = stream
+    (block,) = blocks_of(pty.recording)
+    assert (block["exit_status"], block["span"][1]) == (3, begin)
+    expected = derive(pty.recording)
+    for cuts in every_split(stream):
+        assert derive(pty.recording, cuts) == expected
+
+
+def test_submission_in_the_middle_of_what_is_no_mark() -> None:
+    pty = at_prompt()
+    pty.output(b"\x1b]7717;" + b"x" * 400)
+    pty.submit("x")
+    pty.output(b"one\r\n")
+    pty.seq, pty.count = pty.seq + 1, pty.count + 1
+    pty.end()
+    pty.prompt()
+    size = len(pty.recording.stream)
+    (block,) = blocks_of(pty.recording)
+    begin, end = block["span"]
+    assert pty.recording.stream[begin:end] == b"one\r\n"
+    assert end <= size
+
+
+def test_forged_marks_never_change_the_block_list() -> None:
+    pty, _ = running()
+    numbers = {"s": pty.seq + 1, "c": pty.count}
+    wrong: list[dict[str, Any]] = [
+        {"n": "B" * 22}, {"n": NONCE[:-1]}, {"n": NONCE + "x"}, {"n": NONCE.lower()}, {"n": NONCE.swapcase()},
+        {"i": 4243}, {"i": "04242"}, {"i": ""}, {"i": "4242.0"},
+        {"s": pty.seq}, {"s": pty.seq - 1}, {"s": pty.seq + 2}, {"s": pty.seq + 1000}, {"c": pty.count + 1},
+        {"c": pty.count - 1}, {"s": 10**12},
+    ]  # fmt: skip
+    for fields in wrong:
+        for kind in ("END", "BEGIN", "PROMPT"):
+            own = {**numbers, "c": numbers["c"] + (kind == "BEGIN"), "p": pty.prompts + 1, **fields}
+            authentic = "n" not in fields and "i" not in fields
+            next_one = (own["s"], own["c"]) == (pty.seq + 1, pty.count + (kind == "BEGIN"))
+            if authentic and (next_one or (kind == "PROMPT" and own["s"] in (pty.seq, pty.seq + 1))):
+                continue  # the shell's own next numbers; a prompt may also tell of an END that was lost
+            pty.output(pty.mark(kind, x=0, **own))
+    assert blocks_of(pty.recording) == []
+    pty.end(5)
+    pty.prompt(5)
+    (block,) = blocks_of(pty.recording)
+    assert (block["exit_status"], block["parts"]) == (5, 1)
+
+
+def test_an_old_transcript_changes_nothing() -> None:
+    pty = at_prompt()
+    for number in range(3):
+        pty.run(f"c{number}", b"x\r\n")
+    before = blocks_of(pty.recording)
+    transcript = pty.recording.stream
+    pty.submit("cat transcript")
+    pty.begin()
+    pty.output(transcript)
+    assert blocks_of(pty.recording) == before
+    pty.output(transcript.replace(b"s=0", b"s=9"))
+    pty.end()
+    pty.prompt()
+    (*_, block) = blocks_of(pty.recording)
+    assert (block["cmd"], block["parts"], block["exit_status"]) == ("cat transcript", 1, 0)
+
+
+def test_marks_of_an_earlier_shell_change_nothing() -> None:
+    pty = at_prompt()
+    pty.run("x", b"y\r\n")
+    old = pty.recording.stream
+    pty.spawn(nonce="C" * 22)
+    pty.prompt()
+    pty.submit("z")
+    pty.begin()
+    pty.output(old)
+    pty.end(1)
+    pty.prompt(1)
+    assert [block["cmd"] for block in blocks_of(pty.recording)] == ["x", "z"]
+
+
+# Nonces that overlap themselves are the hard ones: what has been covered must not count as a beginning.
+@pytest.mark.parametrize("nonce", [NONCE, "A" * 22, "Q" + "b" * 20 + "Q", "ab" * 11, "abc" + "d" * 16 + "abc"])
+def test_nonce_is_in_no_derived_file(nonce: str) -> None:
+    secret = nonce.encode()
+    for place in range(len(secret) + 1):
+        pty = at_prompt(nonce)
+        pty.submit(f"echo {nonce}")
+        pty.begin()
+        pty.output(b"x" + secret[:place])
+        pty.silence()
+        pty.output(secret[place:])
+        pty.silence()
+        pty.output(secret[:1] + secret + b"\r\n" + pty.mark("END", s=99))
+        pty.end()
+        pty.prompt()
+        for cuts in ((), range(len(pty.recording.stream))):
+            derived = derive(pty.recording, cuts)
+            for name, data in [("events", derived.events), ("blocks", derived.blocks), *derived.outputs.items()]:
+                assert secret not in data, f"{name}, silence at {place}"
+
+
+def test_state_stays_small_whatever_is_typed() -> None:
+    pty, _ = running()
+    for _ in range(2000):
+        pty.type(b"x" * 4000 + b"\n")
+    machine = Machine()
+    for step in pty.recording.steps():
+        machine.feed(step) if isinstance(step, bytes) else machine.apply(step)
+    assert len(orjson.dumps(machine.snapshot().to_dict())) < 256 * 1024
+
+
+def test_state_stays_small_whatever_the_shell_says_of_its_directory() -> None:
+    pty, _ = running()
+    machine = Machine()
+    for step in pty.recording.steps():
+        machine.feed(step) if isinstance(step, bytes) else machine.apply(step)
+    for _ in range(2000):
+        machine.feed(pty.mark("CWD", d="2/9:" + "x" * 400))
+    assert len(orjson.dumps(machine.snapshot().to_dict())) < 256 * 1024
+
+
+def test_a_directory_in_pieces() -> None:
+    pty = at_prompt()
+    pty.output(pty.mark("CWD", d="1/2:/tmp/%C3%A9") + pty.mark("CWD", d="2/2:%20x"))
+    stops, events = stops_of(pty.recording, ())
+    assert stops[-1].state.cwd == "/tmp/é x"
+    assert not [event for event in events if event.type == "anomaly"]
+
+
+@pytest.mark.parametrize("name", OUTPUTS)
+def test_state_is_the_same_out_of_json(name: str) -> None:
+    recording = whole(name)
+    if len(recording.stream) > 2000:
+        return
+    stops, _ = stops_of(recording, range(len(recording.stream)))
+    for stop in stops:
+        assert through_json(stop.state) == stop.state
+
+
+def test_background_output_at_a_prompt_opens_no_block() -> None:
+    pty: FakePty = at_prompt()
+    pty.output(b"[1]+ Done\r\n" + pty.mark("PROMPT", x=0))
+    assert blocks_of(pty.recording) == []

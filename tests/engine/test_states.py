@@ -1,0 +1,154 @@
+"""The table: complete where it must be, and every pair it does not list is an anomaly that changes nothing."""
+
+from __future__ import annotations
+
+import itertools
+
+import pytest
+
+from blockpty.engine.machine import Machine
+from blockpty.engine.states import TRANSITIONS, Action, ShellState, Stimulus, diagram, transition
+from blockpty.model.events import Event
+from blockpty.testing import FakePty
+from tests.engine.support import NONCE, at_prompt
+
+PAIRS = list(itertools.product(ShellState, Stimulus))
+
+
+def in_state(state: ShellState) -> FakePty:
+    """Return a terminal whose shell is in this state."""
+    pty = FakePty()
+    pty.spawn(nonce=NONCE)
+    if state is ShellState.STARTING:
+        return pty
+    pty.prompt()
+    if state is ShellState.EDITING:
+        pty.type(b"x", echo=False, icanon=False)
+    if state in (ShellState.SUBMITTED, ShellState.RUNNING, ShellState.RETURNING):
+        pty.submit("x")
+    if state in (ShellState.RUNNING, ShellState.RETURNING):
+        pty.begin()
+    if state is ShellState.RETURNING:
+        pty.end()
+    if state is ShellState.EXITED:
+        pty.entry("exit", status=0, signal=None)
+    return pty
+
+
+def stimulate(pty: FakePty, stimulus: Stimulus) -> None:
+    """Do to a terminal what the stimulus stands for."""
+    if stimulus is Stimulus.SPAWN:
+        pty.spawn(nonce=NONCE)
+    elif stimulus is Stimulus.SUBMIT:
+        pty.submit("y")
+    elif stimulus is Stimulus.TYPED:
+        pty.type(b"z")
+    elif stimulus is Stimulus.BEGIN:
+        pty.begin()
+    elif stimulus is Stimulus.END:
+        pty.end()
+    elif stimulus is Stimulus.LATE_END:
+        pty.seq, pty.count = pty.seq + 1, pty.count + 1
+        pty.end()
+    elif stimulus is Stimulus.PROMPT:
+        pty.prompt()
+    elif stimulus is Stimulus.REDRAW:
+        pty.output(pty.mark("PROMPT", x=0))
+    elif stimulus is Stimulus.SETTLED:
+        pty.silence(icanon=False, echo=False, foreground="shell")
+    else:
+        pty.entry("exit", status=0, signal=None)
+
+
+def play(pty: FakePty) -> tuple[Machine, list[Event]]:
+    """Return the machine after a recording, and its events."""
+    machine, events = Machine(), []
+    for step in pty.recording.steps():
+        events += (machine.feed(step) if isinstance(step, bytes) else machine.apply(step))[0]
+    return machine, events
+
+
+@pytest.mark.parametrize("state", ShellState)
+def test_the_states_can_be_reached(state: ShellState) -> None:
+    assert play(in_state(state))[0].state.shell is state
+
+
+@pytest.mark.parametrize(("state", "stimulus"), PAIRS, ids=lambda item: item.value)
+def test_every_pair_is_listed_or_an_anomaly(state: ShellState, stimulus: Stimulus) -> None:
+    pty = in_state(state)
+    _, before = play(pty)
+    stimulate(pty, stimulus)
+    machine, events = play(pty)
+    fresh = events[len(before) :]
+    surprises = [event for event in fresh if event.type in ("anomaly", "spoofed_mark")]
+    found = transition(state, stimulus)
+    if found is not None:
+        assert machine.state.shell is found[0]
+        assert not surprises
+    elif stimulus is not Stimulus.SETTLED:
+        # A silence means nothing in the other states; a mark or an entry that cannot be is reported.
+        believed = stimulus is not Stimulus.REDRAW or pty.prompts
+        assert machine.state.shell is state
+        assert surprises or not believed
+        assert not [event for event in fresh if event.type.startswith("agent_")]
+
+
+@pytest.mark.parametrize("state", ShellState)
+def test_spawn_and_exit_are_possible_everywhere(state: ShellState) -> None:
+    assert transition(state, Stimulus.SPAWN) == (ShellState.STARTING, Action.START)
+    assert transition(state, Stimulus.EXIT) == (ShellState.EXITED, Action.EXIT)
+
+
+def test_only_a_prompt_or_a_settled_editor_makes_it_idle() -> None:
+    ways = {stimulus for (_, stimulus), (after, _) in TRANSITIONS.items() if after is ShellState.IDLE}
+    assert ways <= {Stimulus.PROMPT, Stimulus.SETTLED, Stimulus.REDRAW}
+    assert all(
+        state is ShellState.IDLE
+        for (state, stimulus), (after, _) in TRANSITIONS.items()
+        if after is ShellState.IDLE and stimulus is Stimulus.REDRAW
+    )
+
+
+def test_only_at_a_prompt_is_a_command_submitted() -> None:
+    assert {state for state, stimulus in TRANSITIONS if stimulus is Stimulus.SUBMIT} == {
+        ShellState.IDLE, ShellState.EDITING,
+    }  # fmt: skip
+
+
+def test_end_never_closes_a_block() -> None:
+    closing = {Action.CLOSE, Action.CLOSE_UNSEEN, Action.CLOSE_DEGRADED, Action.EXIT, Action.START}
+    assert not [
+        pair
+        for pair, (_, action) in TRANSITIONS.items()
+        if pair[1] in (Stimulus.END, Stimulus.LATE_END) and action in closing
+    ]
+
+
+def test_end_without_begin_leaves_no_block() -> None:
+    pty = at_prompt()
+    for _ in range(5):
+        pty.end(1)
+        pty.prompt(1)
+    machine, events = play(pty)
+    assert machine.state.next_block == 1
+    assert not [event for event in events if event.type.startswith("agent_")]
+
+
+@pytest.mark.parametrize("state", ShellState)
+def test_no_submission_is_forgotten(state: ShellState) -> None:
+    # Whatever ends the shell after a command was submitted: there is one block for it, and it ended.
+    pty = in_state(state)
+    submitted = state in (ShellState.SUBMITTED, ShellState.RUNNING, ShellState.RETURNING)
+    pty.spawn(nonce=NONCE)
+    machine, events = play(pty)
+    assert [event.type for event in events].count("agent_block_end") == submitted
+    assert machine.state.block is None
+    assert machine.state.submission is None
+
+
+def test_the_diagram_is_the_table_s() -> None:
+    lines = diagram().splitlines()
+    assert lines[0] == "stateDiagram-v2"
+    for (state, stimulus), (after, _) in TRANSITIONS.items():
+        if state is not after and stimulus not in (Stimulus.SPAWN, Stimulus.EXIT):
+            assert f"    {state.value} --> {after.value}: {stimulus.value}" in lines

@@ -1,0 +1,81 @@
+"""Views: a table of raw bytes, each cut in every way, with the way back to every byte."""
+
+from __future__ import annotations
+
+import pytest
+
+from blockpty.engine.views import HELD_LIMIT, STRING_LIMIT, View, raw_offset, rendered
+from blockpty.testing import every_split
+from tests.engine.support import slow_view
+
+RAW: list[bytes] = [
+    b"", b"plain", b"a\r\nb\r\r\nc\rd\n", b"\r", b"\r\r\r", b"\x1b", b"\x1b\x1b[m", b"\x1b[1;31mred\x1b[0m", b"\x1b[",
+    b"\x1b]0;title\x07x", b"\x1b]0;title\x1b\\x", b"\x1b]0;title\nx", b"\x1b]0;ti\x18tle",
+    b"\x1b]0;ti\x1b[mtle", b"\x1b]0;ti",
+    b"\x1bPq#0\x1b\\x", b"\x1b_app\x1b\\x", b"\x1b^pm\x1b\\x", b"\x1bXsos\x1b\\x", b"\x1b(B\x1b=\x1bM",
+    b"a\x08b\x07c\x7fd\te",
+    b"\r\x1b[K\n", b"\r\x1b]7717;__END__;n=a\x07\n", b"\x1b]7717;__END__;n=a\x1b\\x", b"\x1b]7717;x",
+    b"\x1b[" + b"1" * 257 + b"m",
+    b"\x1b[" + b"1" * 256 + b"m", b"\x1b" + b" " * 9 + b"F", b"\xc3\xa9\xff\x9b31m",
+]  # fmt: skip
+
+
+def viewed(name: str, raw: bytes, cuts: object = ()) -> list[tuple[int, int, int]]:
+    """Return every byte of a view with the raw bytes it came from."""
+    view, shown, at = View(name, 50), [], 0
+    for place in [*cuts, len(raw), None]:  # type: ignore[misc]
+        piece = view.finish() if place is None else view.feed(raw[at:place])
+        at = at if place is None else place
+        assert len(view._held) <= HELD_LIMIT
+        shown += [
+            (code, raw_offset(name, piece, where), raw_offset(name, piece, where, after=True))
+            for where, code in enumerate(piece.text)
+        ]
+    return shown
+
+
+@pytest.mark.parametrize("name", ["raw", "ansi", "text"])
+@pytest.mark.parametrize("raw", RAW, ids=lambda raw: repr(raw[:20]))
+def test_bytes_and_offsets_are_the_reference_s_for_every_cut(raw: bytes, name: str) -> None:
+    expected = [tuple(item) for item in slow_view(name, raw, 50)]
+    for cuts in every_split(raw, pairs=20):
+        assert viewed(name, raw, cuts) == expected
+
+
+@pytest.mark.parametrize("size", [STRING_LIMIT - 1, STRING_LIMIT, STRING_LIMIT + 1])
+@pytest.mark.parametrize("end", [b"\x07", b"\x1b\\", b"\x18", b"\n", b""])
+def test_string_as_long_as_is_believed(size: int, end: bytes) -> None:
+    raw = b"a\x1b]" + b"t" * size + end + b"b"
+    expected = bytes(item.byte for item in slow_view("text", raw, 50))
+    last = range(len(raw) - 6, len(raw) + 1)
+    for cuts in [(), *((place,) for place in last), last, range(1, len(raw), 511)]:
+        view, text, at = View("text", 50), b"", 0
+        for place in [*cuts, len(raw)]:
+            text, at = text + view.feed(raw[at:place]).text, place
+        assert text + view.finish().text == expected
+
+
+@pytest.mark.parametrize("filler", [b"\r", b"\x1b]" + b"t" * 99, b"t", b"\x1b[", b"\x1b", b"\r\x1b"])
+@pytest.mark.parametrize("name", ["text", "ansi"])
+def test_little_is_held_whatever_comes(name: str, filler: bytes) -> None:
+    view = View(name, 0)
+    view.feed(b"\x1b]0;")
+    for _ in range(300):
+        view.feed(filler * 100)
+        assert len(view._held) <= HELD_LIMIT
+
+
+@pytest.mark.parametrize(
+    ("raw", "shown"),
+    [
+        (b"10%\r20%", b"20%"), (b"abc\rX", b"Xbc"), (b"abc\r\x1b[KX", b"X"), (b"abc\x08\x08X", b"aXc"),
+        (b"a\x1b[3Cb", b"a   b"), (b"abc\x1b[2Dx", b"axc"), (b"abc\x1b[2K\rx", b"x"), (b"one\ntwo", b"one\ntwo"),
+        (b"\x1b[1mb\x1b[0m", b"b"), (b"\xff\rx", b"x"), (b"a   ", b"a   "), (b"\x1b]0;t\x07x", b"x"),
+    ],
+)  # fmt: skip
+def test_rendered(raw: bytes, shown: bytes) -> None:
+    assert rendered(raw) == shown
+
+
+def test_rendered_does_not_grow_without_end() -> None:
+    assert len(rendered(b"\x1b[9999C" * 200 + b"x")) <= 64 * 1024

@@ -1,0 +1,78 @@
+"""Silence is an entry: 25 ms after a burst, and when a watched time has passed; with what the terminal was doing."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.asyncio_support import async_test
+from tests.host.driver import BASH, running_host
+
+
+@async_test
+async def test_one_silence_after_each_burst(home: Path) -> None:
+    async with running_host(home) as host:
+        one = await host.spoken()
+        await one.sh("echo one; read x; echo two; read x")
+        first = await one.entry("silence")
+        assert first["ms"] == 25
+        assert first["offset"] == len(b"one\r\n")
+        assert first["foreground"] == "shell"
+        assert first["icanon"] is first["echo"] is True
+        await one.type(b"\r")
+        await one.until(lambda: [e for e in one.entries("silence") if e["offset"] == len(b"one\r\n\r\ntwo\r\n")])
+        await host.client.watch_idle("c1", 150)
+        await one.until(lambda: [e for e in one.entries("silence") if e["ms"] == 150])
+        offsets = [entry["offset"] for entry in one.entries("silence") if entry["ms"] == 25]
+        assert len(offsets) == len({*offsets})
+
+
+@async_test
+async def test_watched_times_are_entered_once(home: Path) -> None:
+    async with running_host(home) as host:
+        one = await host.spoken()
+        await one.open("/bin/cat")
+        await host.client.watch_idle("c1", 60)
+        await host.client.watch_idle("c1", 30)
+        await one.until(lambda: len(one.entries("silence")) >= 2)
+        assert [entry["ms"] for entry in one.entries("silence")] == [30, 60]
+        # It has been quiet for longer than that: entered before the answer comes.
+        answer = await host.client.watch_idle("c1", 10)
+        assert [entry["ms"] for entry in one.entries("silence")] == [30, 60, 10]
+        assert answer.timeline == (one.directory / "timeline.jsonl").stat().st_size
+
+
+@pytest.mark.linux
+@async_test
+async def test_who_has_the_terminal(home: Path) -> None:
+    async with running_host(home) as host:
+        one = await host.spoken()
+        await one.open(
+            BASH, "--norc", "--noprofile", "-i", env={"PS1": "ready> ", "TERM": "dumb", "PATH": "/usr/bin:/bin"}
+        )
+        await one.entry("silence")
+        assert (await host.client.inspect("c1")).foreground_name == "bash"
+        await one.type(b"cat\r")
+        await one.until(lambda: one.entries("silence")[-1]["foreground"] == "child")
+        inside = await host.client.inspect("c1")
+        assert inside.foreground_name == "cat"
+        assert inside.foreground_pid not in (None, inside.pid)
+        assert inside.icanon and inside.echo and not inside.stopped and inside.storage is None
+        await one.type(b"\x1a")
+        await one.until(lambda: one.entries("silence")[-1]["foreground"] == "shell")
+        assert not [entry for entry in one.entries("silence") if entry["replaced"]]
+        await one.type(b"kill -9 %1; exec cat -u\r")
+        await one.until(lambda: one.entries("silence")[-1]["replaced"])
+        assert one.entries("silence")[-1]["foreground"] == "shell"
+
+
+@async_test
+async def test_the_dead_are_not_live(home: Path) -> None:
+    async with running_host(home) as host:
+        one = await host.spoken()
+        await one.sh("echo x")
+        await one.ended()
+        seen = await host.client.inspect("c1")
+        assert (seen.live, seen.pid, seen.offset) == (False, None, 3)
+        assert seen.timeline == (one.directory / "timeline.jsonl").stat().st_size

@@ -1,0 +1,152 @@
+"""A shell gets exactly what was asked for, and a failure to start says why."""
+
+from __future__ import annotations
+
+import os
+import re
+from pathlib import Path
+
+import pytest
+
+from blockpty.errors import BadRequest, Busy, SpawnFailed
+from tests.asyncio_support import async_test
+from tests.host.driver import BASH, ENV, SH, running_host
+
+
+@async_test
+async def test_size_directory_and_session(home: Path) -> None:
+    async with running_host(home) as host:
+        one = await host.spoken()
+        opened = await one.sh("stty size; pwd; ps -o pid=,sid= -p $$ | tr -s ' '; umask", cols=132, rows=43, cwd="/usr")
+        await one.ended()
+        size, directory, process, mask = one.stream().decode().split("\r\n")[:4]
+        assert (size, directory, mask) == ("43 132", "/usr", "0022")
+        assert process.split() == [str(opened.pid), str(opened.pid)]
+
+
+@pytest.mark.linux
+@async_test
+async def test_the_environment_is_exact(home: Path) -> None:
+    poison = {"LD_PRELOAD": "", "A": "b=c", "EMPTY": "", "RAW": os.fsdecode(b"\xff\xfe"), "PATH": ENV["PATH"]}
+    async with running_host(home) as host:
+        one = await host.spoken()
+        await one.open("/bin/cat", "/proc/self/environ", env=poison)
+        await one.ended()
+        assert dict(item.split(b"=", 1) for item in one.stream().split(b"\0")[:-1]) == {
+            os.fsencode(name): os.fsencode(value) for name, value in poison.items()
+        }
+
+
+@pytest.mark.linux
+@async_test
+async def test_only_the_terminal_is_open(home: Path) -> None:
+    async with running_host(home) as host:
+        others = [await host.spoken(f"other{number}") for number in range(3)]
+        for other in others:
+            await other.open("/bin/cat")
+        one = await host.spoken()
+        await one.open("/bin/ls", "-l", "/proc/self/fd")
+        await one.ended()
+        found = dict(re.findall(r"(\d+) -> (\S+)\r\n", one.stream().decode()))
+        assert re.fullmatch(r"/dev/pts/\d+", found["0"])
+        # 3 is the directory that ls reads.
+        assert found.pop("3").endswith("/fd")
+        assert found == dict.fromkeys("012", found["0"])
+
+
+@pytest.mark.linux
+@async_test
+async def test_signals_and_modes_are_as_at_a_login(home: Path) -> None:
+    async with running_host(home) as host:
+        one = await host.spoken()
+        await one.sh("grep -E 'Sig(Ign|Blk)' /proc/self/status; stty -a")
+        await one.ended()
+        text = one.stream().decode()
+        assert re.findall(r"Sig\w+:\s+(\w+)", text) == ["0" * 16] * 2
+        assert " iutf8" in text and "-iutf8" not in text
+        assert "-ixon" in text
+
+
+@async_test
+async def test_a_name_for_a_path(home: Path) -> None:
+    async with running_host(home) as host:
+        one = await host.spoken()
+        await one.open("-login", "-c", "echo $0", executable=BASH)
+        assert await one.ended() == (0, None)
+        assert one.stream() == b"-login\r\n"
+
+
+@async_test
+async def test_what_cannot_be_started_says_why(home: Path) -> None:
+    async with running_host(home) as host:
+        one = await host.spoken()
+        with pytest.raises(SpawnFailed, match="/no/such/shell cannot be used: No such file") as failed:
+            await one.open("/no/such/shell")
+        assert failed.value.details == {"stage": "exec", "path": "/no/such/shell", "errno": "ENOENT"}
+        with pytest.raises(SpawnFailed, match="the directory /no/such/place cannot be used: No such file"):
+            await one.sh("true", cwd="/no/such/place")
+        with pytest.raises(SpawnFailed, match=r"Permission denied|Is a directory"):
+            await one.open("/etc")
+        assert one.entries() == []
+        await one.sh("exit 0")
+        assert await one.ended() == (0, None)
+
+
+@async_test
+async def test_a_conversation_has_one_shell(home: Path) -> None:
+    async with running_host(home) as host:
+        one = await host.spoken()
+        first = await one.open("/bin/cat", entry={"nonce": "n1"})
+        with pytest.raises(Busy):
+            await one.open("/bin/cat", entry={"nonce": "n2"})
+        again = await one.open("/bin/cat", entry={"nonce": "n1"})
+        assert again.pid == first.pid
+        assert len(one.entries("spawn")) == 1
+
+
+@pytest.mark.parametrize(
+    "name", ["", ".", "..", "a/b", "../x", "-x", ".x", "a b", "a\0b", "x" * 129, "\u0430", "a\n"]
+)  # fmt: skip
+def test_names_are_refused_not_mended(home: Path, name: str) -> None:
+    @async_test
+    async def check() -> None:
+        async with running_host(home) as host:
+            one = host.conversation("good")
+            with pytest.raises(BadRequest):
+                await host.client.open(name, one.directory, [SH], ENV, "/")
+
+    check()
+
+
+@async_test
+async def test_directories_outside_the_home_are_refused(home: Path) -> None:
+    async with running_host(home) as host:
+        one = await host.spoken()
+        outside = home / "outside"
+        outside.mkdir(mode=0o700)
+        link = home / "conversations" / "link"
+        link.symlink_to(outside)
+        missing = home / "conversations" / "missing"
+        for directory in (outside, link, missing, home / "conversations", one.directory / "..", Path("/tmp")):
+            with pytest.raises(BadRequest):
+                await host.client.open("c1", directory, [SH], ENV, "/")
+        one.directory.chmod(0o750)
+        with pytest.raises(SpawnFailed, match="0750"):
+            await one.sh("true")
+
+
+@async_test
+async def test_fields_are_checked(home: Path) -> None:
+    async with running_host(home) as host:
+        one = host.conversation()
+        with pytest.raises(BadRequest):
+            await one.open()
+        with pytest.raises(BadRequest):
+            await one.sh("true", cols=0)
+        with pytest.raises(BadRequest):
+            await one.open(SH, env={"A=B": "c"})
+        with pytest.raises(BadRequest):
+            await one.open(SH, "nul\0")
+        for reserved in ("offset", "ts", "kind", "pid", "transport"):
+            with pytest.raises(BadRequest, match="entry must not set"):
+                await one.sh("true", entry={reserved: 1})

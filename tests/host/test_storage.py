@@ -1,0 +1,91 @@
+"""A full disk stops a conversation, loses nothing, and is over when there is space again."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from blockpty.errors import StorageFull
+from tests.asyncio_support import async_test
+from tests.host.driver import Spoken, running_host
+
+
+@pytest.fixture
+def small(home: Path) -> Iterator[Path]:
+    """`<home>/conversations` on a file system of 8 MiB."""
+    place = home / "conversations"
+    place.mkdir(mode=0o700)
+    if os.geteuid() != 0 or shutil.which("mount") is None:
+        pytest.skip("needs to mount")
+    done = subprocess.run(
+        ["mount", "-t", "tmpfs", "-o", "size=8m,mode=700", "tmpfs", str(place)], capture_output=True, check=False
+    )
+    if done.returncode:
+        pytest.skip(f"cannot mount: {done.stderr!r}")
+    try:
+        yield place
+    finally:
+        subprocess.run(["umount", "-l", str(place)], check=True)
+
+
+@pytest.mark.linux
+@pytest.mark.slow
+@pytest.mark.parametrize("no_splice", [False, True])
+def test_fill_and_free(small: Path, home: Path, no_splice: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    if no_splice:
+        monkeypatch.setenv("BLOCKPTY_NO_SPLICE", "1")
+
+    @async_test
+    async def check() -> None:
+        async with running_host(home) as host:
+            one = await host.spoken()
+            ballast = small / "ballast"
+            await one.sh("while read x; do seq 1 20000; done; exit 2", segment_bytes=64 * 1024)
+            printed = b"\r\n" + b"".join(b"%d\r\n" % number for number in range(1, 20_001))
+            for number in range(1, 6):
+                fill(ballast)
+                os.truncate(ballast, ballast.stat().st_size - 64 * 1024)
+                await one.type(b"\r")
+                while (await host.client.inspect("c1")).storage is None:
+                    pass
+                with pytest.raises(StorageFull):
+                    await host.client.note("c1", "x" * 5000)
+                with pytest.raises(StorageFull):
+                    await one.type(b"x" * 4000)
+                assert len(one.stream()) < number * len(printed)
+                ballast.unlink()
+                await grown(one, number * len(printed))
+            await one.type(b"\x04")
+            assert await one.ended() == (2, None)
+            assert one.stream() == printed * 5
+            one.check_timeline()
+
+    check()
+
+
+async def grown(one: Spoken, size: int) -> None:
+    await one.until(lambda: len(one.stream()) >= size)
+
+
+def fill(ballast: Path) -> None:
+    with contextlib.suppress(OSError), ballast.open("ab", buffering=0) as file:
+        while True:
+            file.write(b"b" * 4096)
+
+
+@pytest.mark.linux
+@async_test
+async def test_other_conversations_do_not_suffer(home: Path) -> None:
+    async with running_host(home) as host:
+        one, other = await host.spoken("one"), await host.spoken("other")
+        await one.open("/bin/cat")
+        await other.open("/bin/cat")
+        shutil.rmtree(other.directory)
+        await one.type(b"fine\r")
+        await one.printed(b"fine\r\nfine\r\n")

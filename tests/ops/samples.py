@@ -1,0 +1,152 @@
+"""One request of every operation with every parameter given and none at its default, and a result for each.
+
+Shared by the tests of the table, its schema and the command line. `RecordingEngine` answers like an engine and notes
+which method was called with what.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from types import TracebackType
+from typing import Any, Final, Self
+
+from blockpty.errors import BlockptyError
+from blockpty.model.block import Block
+from blockpty.model.events import Event
+from blockpty.model.results import (
+    BlockResult,
+    BlocksResult,
+    CloseResult,
+    ConversationInfo,
+    DoneResult,
+    ExecResult,
+    ListResult,
+    OpenResult,
+    ReadResult,
+    Result,
+    RunResult,
+    SendResult,
+    SessionResult,
+    StatusResult,
+    VerifyResult,
+    WaitResult,
+)
+
+BLOCK: Final = Block(
+    block_id="b7", seq=7, kind="command", cmd="make test", cwd="/", cwd_b64="Lw==", ts_begin=1_700_000_000_000,
+    ts_end=1_700_000_001_000, duration_ms=1000, state="ended", exit_status=0, signal=None, span=(10, 20),
+    out_path="blocks/7_1700000000000.out", out_bytes=10, parts=1, author="agent",
+)  # fmt: skip
+
+PARAMS: Final[dict[str, dict[str, Any]]] = {
+    "open": {
+        "conversation_id": "c1", "shell": "zsh", "cwd": "/", "env": {"A": "1"}, "cols": 100, "rows": 30, "login": True,
+        "persist": True, "timeout_ms": 5,
+    },
+    "list": {"filter": "c"},
+    "status": {"conversation_id": "c1"},
+    "exec_block": {"conversation_id": "c1", "command": "make", "cwd": "/", "queue": True},
+    "exec_interactive": {"conversation_id": "c1", "command": "python3", "cwd": "/"},
+    "run": {"conversation_id": "c1", "command": "make", "cwd": "/", "timeout_ms": 5, "max_bytes": 6},
+    "send": {"conversation_id": "c1", "data": "x", "data_b64": "eA==", "session_id": "s7", "author": "user"},
+    "send_keys": {"conversation_id": "c1", "keys": "^C", "session_id": "s7"},
+    "paste": {"conversation_id": "c1", "text": "x", "session_id": "s7"},
+    "ctrl_c": {"conversation_id": "c1", "session_id": "s7"},
+    "ctrl_d": {"conversation_id": "c1", "session_id": "s7"},
+    "enter": {"conversation_id": "c1", "session_id": "s7"},
+    "wait_for": {
+        "conversation_id": "c1", "match": [{"regex": "x"}, "y"], "session_id": "s7", "from_cursor": 3, "timeout_ms": 5,
+        "max_bytes": 6, "stop": {"token": "EOF"}, "view": "ansi", "echo": True,
+    },
+    "read": {"conversation_id": "c1", "from_cursor": 3, "block_id": "b7", "max_bytes": 6, "view": "rendered"},
+    "blocks": {"conversation_id": "c1", "filter": "make", "page": 2, "page_size": 3},
+    "block": {"conversation_id": "c1", "block_id": "b7"},
+    "events": {"conversation_id": "c1", "from_seq": 3, "follow": False},
+    "resize": {"conversation_id": "c1", "cols": 100, "rows": 30},
+    "end_session": {"conversation_id": "c1", "session_id": "s7"},
+    "interrupt": {"conversation_id": "c1", "up_to": "KILL", "grace_ms": 5},
+    "reset": {"conversation_id": "c1"},
+    "kill": {"conversation_id": "c1", "signal": "HUP"},
+    "close": {"conversation_id": "c1"},
+    "verify": {"conversation_id": "c1"},
+}  # fmt: skip
+
+OPENED: Final = OpenResult("c1", "c1.1", 42, 9, "idle")
+INFO: Final = ConversationInfo("c1", True, "idle", "bash", "/", 42, 9, 7, 1_700_000_000_000)
+STATUS: Final = StatusResult(
+    conversation_id="c1", mode="idle", tty="at_prompt", integrity="ok", integrity_reason=None, active_session_id=None,
+    active_block_id=None, shell_id="c1.1", shell="bash", pid=42, cursor=9, cols=80, rows=24, cwd="/", control="agent",
+    foreground=None, transport="splice", owner=True, exit=None,
+)  # fmt: skip
+
+RESULTS: Final[dict[str, Result]] = {
+    "open": OPENED,
+    "list": ListResult([INFO]),
+    "status": STATUS,
+    "exec_block": ExecResult("b7", 7, 1_700_000_000_000, 9),
+    "exec_interactive": SessionResult("s7", "b7", 1_700_000_000_000, 9),
+    "run": RunResult(BLOCK, "ok\n", 3, False, False, "prompt", 20),
+    **dict.fromkeys(("send", "send_keys", "paste", "ctrl_c", "ctrl_d", "enter"), SendResult(9, 1)),
+    "wait_for": WaitResult(True, "matched", 20, 0, "port 1", {"1": "1"}, (14, 20), "block_running", "running"),
+    "read": ReadResult("data", 14, False),
+    "blocks": BlocksResult([BLOCK], 1, 20),
+    "block": BlockResult(BLOCK, 20),
+    **dict.fromkeys(("resize", "end_session", "interrupt", "kill"), DoneResult(20, "exit")),
+    "reset": OPENED,
+    "close": CloseResult(20, {"status": 0, "signal": None}),
+    "verify": VerifyResult(True, 20, 3, 1, 0),
+}
+
+EVENTS: Final = (
+    Event(3, 1_700_000_000_000, 9, "prompt", {"exit_status": 0, "cwd": "/"}),
+    Event(4, 1_700_000_000_001, 20, "agent_block_end", {"block_id": "b7", "block": BLOCK.to_dict()}),
+)
+
+
+class RecordingEngine:
+    """Answers with `results`; an error among them is raised."""
+
+    def __init__(self, results: dict[str, Result | BlockptyError] | None = None) -> None:
+        self.results: dict[str, Result | BlockptyError] = {**RESULTS, **(results or {})}
+        self.calls: list[tuple[str, tuple[Any, ...], dict[str, Any]]] = []
+        self.home: str | None = None
+        self.closed = False
+        self.opened = OPENED
+
+    def __call__(self, home: str | None) -> Self:
+        self.home = home
+        return self
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, problem: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.closed = True
+
+    async def open(self, *args: Any, **kwargs: Any) -> Self:
+        self._answer("open", args, kwargs)
+        return self
+
+    async def conversation(self, *args: Any, **kwargs: Any) -> Self:
+        self.calls.append(("conversation", args, kwargs))
+        return self
+
+    async def events(self, *args: Any, **kwargs: Any) -> AsyncIterator[Event]:
+        self.calls.append(("events", args, kwargs))
+        for event in EVENTS:
+            yield event
+
+    def __getattr__(self, name: str) -> Any:
+        async def method(*args: Any, **kwargs: Any) -> Result:
+            return self._answer(name, args, kwargs)
+
+        return method
+
+    def _answer(self, name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Result:
+        self.calls.append((name, args, kwargs))
+        result = self.results[name]
+        if isinstance(result, BlockptyError):
+            raise result
+        return result

@@ -1,0 +1,116 @@
+"""What a request refuses, and how it says so."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from blockpty.errors import BadRequest
+from blockpty.ops.table import OPERATIONS
+from tests.ops.samples import PARAMS
+
+C1 = {"conversation_id": "c1"}
+
+# operation, parameters, the parameter that the message names
+REFUSED: list[tuple[str, dict[str, Any], str]] = [
+    # missing and unknown
+    ("status", {}, "conversation_id"),
+    ("run", {**C1}, "command"),
+    ("wait_for", {**C1}, "match"),
+    ("resize", {**C1, "cols": 80}, "rows"),
+    ("status", {**C1, "verbose": True}, "verbose"),
+    ("open", {"size": [80, 24]}, "size"),
+    # nothing is converted
+    ("resize", {**C1, "cols": "80", "rows": 24}, "cols"),
+    ("resize", {**C1, "cols": 80.0, "rows": 24}, "cols"),
+    ("resize", {**C1, "cols": True, "rows": 24}, "cols"),
+    ("exec_block", {**C1, "command": "x", "queue": 1}, "queue"),
+    ("exec_block", {**C1, "command": "x", "queue": "true"}, "queue"),
+    ("exec_block", {**C1, "command": None}, "command"),
+    ("exec_block", {**C1, "command": ["ls"]}, "command"),
+    ("send", {**C1, "data": b"bytes"}, "data"),
+    ("open", {"env": {"A": 1}}, "env.A"),
+    ("open", {"env": ["A=1"]}, "env"),
+    # bounds
+    ("resize", {**C1, "cols": 0, "rows": 24}, "cols"),
+    ("resize", {**C1, "cols": 80, "rows": 1001}, "rows"),
+    ("open", {"cols": 1001}, "cols"),
+    ("run", {**C1, "command": "x", "timeout_ms": -1}, "timeout_ms"),
+    ("run", {**C1, "command": "x", "timeout_ms": 3_600_001}, "timeout_ms"),
+    ("run", {**C1, "command": "x", "max_bytes": 0}, "max_bytes"),
+    ("read", {**C1, "max_bytes": 64 * 1024 * 1024 + 1}, "max_bytes"),
+    ("read", {**C1, "from_cursor": -1}, "from_cursor"),
+    ("wait_for", {**C1, "match": "x", "max_bytes": 0}, "max_bytes"),
+    ("blocks", {**C1, "page": -1}, "page"),
+    ("blocks", {**C1, "page_size": 1001}, "page_size"),
+    ("events", {**C1, "from_seq": -1}, "from_seq"),
+    ("interrupt", {**C1, "grace_ms": 60_001}, "grace_ms"),
+    ("exec_block", {**C1, "command": "x" * (16 * 1024 * 1024 + 1)}, "command"),
+    # choices
+    ("read", {**C1, "view": "html"}, "view"),
+    ("wait_for", {**C1, "match": "x", "view": "rendered"}, "view"),
+    ("kill", {**C1, "signal": "SIGTERM"}, "signal"),
+    ("interrupt", {**C1, "up_to": "STOP"}, "up_to"),
+    ("send", {**C1, "data": "x", "author": "engine"}, "author"),
+    # names
+    *(
+        ("status", {"conversation_id": name}, "conversation_id")
+        for name in ("", "../x", "a/b", ".x", "-x", "x\n", "ü", "x" * 129, 7)
+    ),
+]
+
+
+@pytest.mark.parametrize(("name", "params", "named"), REFUSED)
+def test_what_is_refused_names_the_parameter(name: str, params: dict[str, Any], named: str) -> None:
+    with pytest.raises(BadRequest) as caught:
+        OPERATIONS[name].parse(params)
+    error = caught.value
+    assert error.message.startswith(f"{name}: {named}: ")
+    assert error.hint
+    assert error.details["errors"][0]["parameter"] == named
+
+
+@pytest.mark.parametrize("name", OPERATIONS)
+def test_what_is_right_is_taken(name: str) -> None:
+    assert OPERATIONS[name].parse(PARAMS[name]).model_dump() == PARAMS[name]
+
+
+@pytest.mark.parametrize("name", ["a", "c-1", "A.b_c-9", "0", "x" * 128])
+def test_names_of_conversations(name: str) -> None:
+    OPERATIONS["status"].parse({"conversation_id": name})
+
+
+def test_defaults_are_those_of_the_contract() -> None:
+    opened = OPERATIONS["open"].parse({}).model_dump()
+    assert (opened["cols"], opened["rows"], opened["persist"], opened["login"]) == (80, 24, False, False)
+    assert OPERATIONS["wait_for"].parse({**C1, "match": "x"}).model_dump() == {
+        "conversation_id": "c1",
+        "match": "x",
+        "session_id": None,
+        "from_cursor": None,
+        "timeout_ms": 30_000,
+        "max_bytes": None,
+        "stop": None,
+        "view": "text",
+        "echo": False,
+    }
+    assert OPERATIONS["kill"].parse(C1).model_dump()["signal"] == "TERM"
+
+
+def test_a_misspelled_parameter_gets_a_suggestion() -> None:
+    with pytest.raises(BadRequest) as caught:
+        OPERATIONS["run"].parse({**C1, "command": "x", "timeout": 5})
+    assert caught.value.hint == "did you mean timeout_ms?"
+
+
+def test_several_mistakes_are_all_in_the_details() -> None:
+    with pytest.raises(BadRequest, match=r"and 1 more") as caught:
+        OPERATIONS["resize"].parse({**C1, "cols": 0, "rows": 0})
+    assert [item["parameter"] for item in caught.value.details["errors"]] == ["cols", "rows"]
+
+
+def test_a_refusal_never_repeats_a_value() -> None:
+    with pytest.raises(BadRequest) as caught:
+        OPERATIONS["send"].parse({**C1, "data": ["hunter2"], "author": "hunter2", "hunter": "hunter2"})
+    assert "hunter2" not in str(caught.value.to_dict())

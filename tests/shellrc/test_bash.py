@@ -1,0 +1,581 @@
+"""bash 4.4 and later: the marks survive everything a person or an agent does to a shell."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import signal
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from blockpty.host import shells
+
+from .conftest import NONCE, Mark, Run, Terminal, check_cycle
+
+Open = Callable[..., Terminal]
+
+
+def kinds(marks: list[Mark]) -> list[str]:
+    return [mark.kind.strip("_") for mark in marks]
+
+
+def as_string_version(content: bytes) -> bytes:
+    """Make a newer bash take the branch for 4.4 and 5.0, where PROMPT_COMMAND is a string."""
+    changed = content.replace(b">= 501))", b">= 9901))")
+    assert changed != content
+    return changed
+
+
+@pytest.fixture(params=["array", "string"])
+def bash(request: pytest.FixtureRequest, open_terminal: Open) -> Open:
+    """Open bash with either kind of PROMPT_COMMAND."""
+
+    def open_one(rc: str = "", **options: object) -> Terminal:
+        if request.param == "string":
+            options["edit"] = as_string_version
+        return open_terminal("bash", rc, **options)
+
+    return open_one
+
+
+def test_first_prompt(bash: Open) -> None:
+    terminal = bash()
+    hello, end, cwd, prompt = terminal.start()
+    assert kinds([hello, end, cwd, prompt]) == ["HELLO", "END", "CWD", "PROMPT"]
+    assert [hello.number(name) for name in "scp"] == [0, 0, 0]
+    assert (hello.fields["v"], hello.fields["sh"]) == ("1", "bash")
+    assert {"ps0", "ps1", "pc"} <= set(hello.fields["f"].split(","))
+    assert [end.number(name) for name in "scx"] == [1, 0, 0]
+    assert terminal.directory_told([cwd]) == os.fsencode(terminal.home)
+    assert [prompt.number(name) for name in "scpx"] == [1, 0, 1, 0]
+    assert terminal.data.endswith(prompt.raw)
+
+
+def test_command(bash: Open) -> None:
+    terminal = bash()
+    before = terminal.start()[-1]
+    for command, output, status in (("echo hi", b"hi\r\n", 0), ("printf x", b"x", 0), ("false", b"", 1)):
+        run = terminal.run(command)
+        check_cycle(run.marks, terminal.pid, before=before)
+        assert (run.output, run.status, run.one("END").fields["x"]) == (output, status, str(status))
+        before = run.prompt
+
+
+def test_foreign_terminals_get_their_zones(bash: Open) -> None:
+    terminal = bash()
+    terminal.start()
+    run = terminal.run("echo hi; false")
+    begin, end, prompt = run.marks
+    assert terminal.data[: begin.start].endswith(b"\x1b]133;C\x07")
+    assert terminal.data[end.end :].startswith(b"\x1b]133;D;1\x07\x1b]133;A\x07")
+    assert terminal.data[: prompt.start].endswith(b"\x1b]133;B\x07")
+
+
+@pytest.mark.parametrize("typed", ["", "   ", "# only a comment"])
+def test_nothing_to_run(bash: Open, typed: str) -> None:
+    terminal = bash()
+    terminal.start()
+    before = terminal.run("false").prompt
+    marks = terminal.line(typed)
+    assert kinds(marks) == ["END", "PROMPT"]
+    assert marks[-1].number("s") == before.number("s") + 1
+    assert marks[-1].number("c") == before.number("c")
+    assert marks[-1].fields["x"] == "1"
+
+
+def test_syntax_error(bash: Open) -> None:
+    terminal = bash()
+    terminal.start()
+    marks = terminal.line("echo )")
+    assert kinds(marks) == ["END", "PROMPT"]
+    assert marks[-1].fields["x"] == "2"
+    run = terminal.run("echo one\necho )\necho three")
+    assert (run.kinds, run.status) == (["BEGIN", "END", "PROMPT"], 2)
+    assert b"one\r\n" in run.output
+    assert b"three" not in run.output
+
+
+def test_interrupt_at_the_prompt(bash: Open) -> None:
+    terminal = bash()
+    terminal.start()
+    terminal.type("some text")
+    terminal.until_text(b"some text")
+    marks = terminal.interrupt()
+    assert kinds(marks)[-2:] == ["END", "PROMPT"]
+    assert "BEGIN" not in kinds(marks)
+    assert marks[-1].fields["x"] == "130"
+
+
+def test_interrupt_aborts_the_rest(bash: Open) -> None:
+    terminal = bash()
+    terminal.start()
+    terminal.submit("sh -c 'echo started; exec sleep 600'\necho after")
+    terminal.until("__BEGIN__")
+    start = terminal.position
+    terminal.until_text(b"started\r\n")
+    assert terminal.interrupt()[-1].fields["x"] == "130"
+    assert b"after" not in terminal.data[start:]
+
+
+def test_several_lines_are_one_block(bash: Open) -> None:
+    terminal = bash()
+    before = terminal.start()[-1]
+    run = terminal.run("alias shout='echo LOUD'\nshout\ncat <<EOF\n$((1+1))\nEOF\ndeclare kept=yes\nfalse\n\techo $?")
+    check_cycle(run.marks, terminal.pid, before=before)
+    assert run.output == b"LOUD\r\n2\r\n1\r\n"
+    assert terminal.run("echo $kept").output == b"yes\r\n"
+
+
+def test_continuation_prompt(bash: Open) -> None:
+    terminal = bash()
+    terminal.start()
+    terminal.type("echo 'a\r")
+    mark = terminal.until("__PS2__")[-1]
+    assert (mark.fields["n"], mark.number("s")) == (NONCE, 1)
+    assert kinds(terminal.line("b'")) == ["BEGIN", "END", "PROMPT"]
+
+
+def test_redraw_repeats_the_count(bash: Open) -> None:
+    terminal = bash()
+    first = terminal.start()[-1]
+    terminal.type("\x0c")
+    again = terminal.until("__PROMPT__")
+    assert kinds(again) == ["PROMPT"]
+    assert again[0].fields == first.fields
+    check_cycle(terminal.run(":").marks, terminal.pid, before=first)
+
+
+@pytest.mark.parametrize("typed", [
+    "set -u", "set -x", "set -v", "set -o posix", "set -C", "shopt -s failglob", "IFS=x;:", "set -f",
+    "shopt -s nullglob", "shopt -s nocasematch", "set -E; trap 'echo ERR' ERR", "shopt -u promptvars",
+    "set -T; trap 'echo -n' DEBUG", "set -a", "set -k", "shopt -s extglob",
+    "shopt -u globasciiranges", "set -H", "set -o vi", "unset _", "unset PWD; set -u",
+])  # fmt: skip
+def test_shell_options(bash: Open, typed: str) -> None:
+    terminal = bash()
+    terminal.start()
+    before = terminal.run(typed).prompt
+    run = terminal.run("echo hi; mkdir -p 'a b'; cd 'a b'; false")
+    check_cycle(run.marks, terminal.pid, before=before)
+    assert b"hi\r\n" in run.output
+    assert terminal.directory_told(run.marks) == os.fsencode(terminal.home / "a b")
+    assert run.status == 1
+    again = terminal.run("(exit 3)")
+    check_cycle(again.marks, terminal.pid, before=run.prompt)
+    assert again.status == 3
+
+
+def test_errexit_lives_through_prompts_and_dies_of_the_command(bash: Open) -> None:
+    terminal = bash()
+    before = terminal.start()[-1]
+    run = terminal.run("set -eu; cd /")
+    check_cycle(run.marks, terminal.pid, before=before)
+    assert kinds(terminal.line("")) == ["END", "PROMPT"]
+    terminal.submit("echo last; false; echo never")
+    terminal.until("__BEGIN__")
+    assert terminal.until_end() == 1
+    assert b"never" not in terminal.data
+
+
+def test_errexit_and_closed_output(bash: Open) -> None:
+    terminal = bash()
+    before = terminal.start()[-1]
+    run = terminal.run("set -e; exec 1>&-")
+    check_cycle(run.marks, terminal.pid, before=before)
+    check_cycle(terminal.run(":").marks, terminal.pid, before=run.prompt)
+
+
+def test_xtrace_shows_nothing_of_ours(bash: Open) -> None:
+    terminal = bash()
+    terminal.start()
+    terminal.run("set -x")
+    start = terminal.position
+    run = terminal.run("echo hi")
+    assert run.output.endswith(b"+ echo hi\r\nhi\r\n")
+    assert b"__bp" not in terminal.data[start:]
+
+
+@pytest.mark.parametrize("redirection", ["exec >/dev/null", "exec 1>&-", "exec >plain_file"])
+def test_output_elsewhere(bash: Open, redirection: str) -> None:
+    terminal = bash()
+    before = terminal.start()[-1]
+    run = terminal.run(redirection)
+    check_cycle(run.marks, terminal.pid, before=before)
+    run2 = terminal.run("echo hi; false")
+    check_cycle(run2.marks, terminal.pid, before=run.prompt)
+    assert run2.status == 1
+    assert b"hi" not in run2.output
+
+
+def test_errors_elsewhere_leaves_the_end(bash: Open) -> None:
+    terminal = bash()
+    terminal.start()
+    terminal.submit("exec 2>/dev/null")
+    terminal.until("__END__")
+    terminal.submit("echo hi; (exit 4)")
+    assert terminal.until("__END__")[-1].fields["x"] == "4"
+    terminal.submit("exec 2>/dev/tty")
+    terminal.until("__PROMPT__")
+    assert terminal.run("echo back").output == b"back\r\n"
+
+
+@pytest.mark.parametrize("rc", [
+    "PROMPT_COMMAND='PS1=\"new> \"'",
+    "PROMPT_COMMAND='PS1=\"$PS1 more \"; PS1=${PS1:0-300}'",
+    "PROMPT_COMMAND=(':' 'PS1=\"new> \"')",
+    "PROMPT_COMMAND='PS1=\"new> \"; PS0=\"\"; PS2=\"\"'",
+    "PROMPT_COMMAND='unset PS0; PS1=x;'",
+    "PROMPT_COMMAND='x=1 # comment'",
+    "PROMPT_COMMAND='\n x=1 ; '",
+    "PROMPT_COMMAND='x=$(('",
+    "PROMPT_COMMAND='fi'",
+    "PROMPT_COMMAND='return 7'",
+    "PROMPT_COMMAND='false'",
+    "PROMPT_COMMAND='f() { unset -f f; }; f; set -u'",
+    "PS0='seen\\n'",
+    "export PS0='' PS1='exported> ' PROMPT_COMMAND=:",
+    "set -a",
+    "set -u",
+    "set -x",
+    "set -o posix",
+    "unset PS1 PS2; set -u",
+    "readonly PS2",
+    "alias if=echo then=echo local=echo printf=echo builtin=echo '[['=echo",
+    "printf() { command echo shadow; }; local() { :; }; return() { :; }; shopt() { :; }; export() { :; }",
+    "enable -n local",
+    "trap 'true' DEBUG",
+    "trap 'echo -n' RETURN; set -o functrace",
+    "shopt -s extdebug",
+    "IFS=_7; set -o noclobber",
+    "return 5",
+    "shopt -u promptvars",
+    "LC_ALL=C",
+])  # fmt: skip
+def test_startup_files(bash: Open, rc: str, request: pytest.FixtureRequest) -> None:
+    if rc.startswith("PROMPT_COMMAND=(") and request.node.callspec.params["bash"] == "string":
+        pytest.skip("before 5.1 an array PROMPT_COMMAND means its first element")
+    terminal = bash(rc)
+    before = terminal.start()[-1]
+    for _ in range(3):
+        run = terminal.run("echo hi; (exit 3)")
+        check_cycle(run.marks, terminal.pid, before=before)
+        assert b"hi\r\n" in run.output
+        assert (run.status, run.one("END").fields["x"]) == (3, "3")
+        before = run.prompt
+
+
+@pytest.mark.parametrize("body", [
+    "builtin() { echo shadow; }",
+    "builtin() { echo shadow; }; printf() { echo shadow; }",
+    "builtin() { echo shadow; }; command() { echo shadow; }",
+    "builtin() { return 1; }",
+    "command() { echo shadow; }",
+    "builtin() { command builtin \"$@\"; }",
+])  # fmt: skip
+def test_functions_with_our_builtins_names(bash: Open, body: str) -> None:
+    terminal = bash(body)
+    before = terminal.start()[-1]
+    for options in (":", "set -eu"):
+        terminal.run(options)
+        before = terminal.marks()[-1]
+        run = terminal.run("cd /tmp; echo hi")
+        check_cycle(run.marks, terminal.pid, before=before)
+        assert run.output == b"hi\r\n"
+
+
+def test_disabled_printf_leaves_the_prompt(bash: Open) -> None:
+    terminal = bash()
+    before = terminal.start()[-1]
+    run = terminal.run("enable -n printf")
+    assert run.kinds == ["BEGIN", "PROMPT"]
+    assert run.prompt.number("s") == before.number("s") + 2
+    assert terminal.run("enable printf").kinds == ["BEGIN", "END", "PROMPT"]
+
+
+@pytest.mark.parametrize("setting", ["PROMPT_COMMAND='echo \"<$?>\"'", "PROMPT_COMMAND=('echo \"<$?>\"' 'true')"])
+def test_prompt_command_sees_the_status(bash: Open, setting: str) -> None:
+    terminal = bash(setting)
+    terminal.start()
+    start = terminal.position
+    terminal.run("set -E; trap 'echo ERRTRAP' ERR; set +E")
+    terminal.line("(exit 3)")
+    assert b"<3>\r\n" in terminal.data[start:]
+    assert terminal.data[start:].count(b"ERRTRAP") == 1
+
+
+@pytest.mark.parametrize("command", [
+    "PROMPT_COMMAND='echo mine'",
+    "PROMPT_COMMAND=\"$PROMPT_COMMAND; echo mine\"",
+    "PROMPT_COMMAND=\"echo mine;$PROMPT_COMMAND\"",
+    "PROMPT_COMMAND=(); PROMPT_COMMAND+=('echo mine')",
+    "PROMPT_COMMAND+=('echo mine')",
+])  # fmt: skip
+def test_prompt_command_changed_later(open_terminal: Open, command: str) -> None:
+    terminal = open_terminal("bash")
+    terminal.start()
+    terminal.run(command)
+    before = terminal.run(":").prompt
+    for _ in range(2):
+        start = terminal.position
+        run = terminal.run("(exit 6)")
+        check_cycle(run.marks, terminal.pid, before=before)
+        assert terminal.data[start:].count(b"mine\r\n") == 1
+        assert terminal.data.index(b"mine\r\n", start) > run.one("END").start
+        assert (run.output, run.status) == (b"", 6)
+        before = run.prompt
+
+
+@pytest.mark.parametrize("command", [
+    "unset PROMPT_COMMAND PS0", "PS0=; PROMPT_COMMAND=", "set -eu; unset PROMPT_COMMAND PS0 PS2",
+])  # fmt: skip
+def test_removed_hooks_heal(bash: Open, command: str) -> None:
+    terminal = bash()
+    before = terminal.start()[-1]
+    run = terminal.run(command)
+    assert run.kinds == ["BEGIN", "PROMPT"]
+    assert run.prompt.number("p") == before.number("p") + 1
+    if run.prompt.fields["b"] == "":
+        # bash took PS0 before it expanded PS1: one command without __BEGIN__, and the prompt said so.
+        unmarked = terminal.run("echo hi")
+        assert unmarked.kinds == ["END", "PROMPT"]
+        assert unmarked.prompt.fields["b"] == "1"
+        before = unmarked.prompt
+    else:
+        before = run.prompt
+    check_cycle(terminal.run("echo hi").marks, terminal.pid, before=before)
+
+
+@pytest.mark.parametrize("rc", [
+    "readonly PROMPT_COMMAND=:", "readonly PROMPT_COMMAND", "readonly PROMPT_COMMAND=(: :)",
+])  # fmt: skip
+def test_readonly_prompt_command(bash: Open, rc: str) -> None:
+    terminal = bash(rc)
+    terminal.start()
+    before = terminal.marks()[-1]
+    run = terminal.run("echo hi; (exit 3)")
+    assert run.kinds == ["BEGIN", "PROMPT"]
+    assert (run.output[:4], run.status) == (b"hi\r\n", 3)
+    assert run.prompt.number("c") == before.number("c") + 1
+
+
+def test_debug_trap_is_left_alone(bash: Open) -> None:
+    terminal = bash("trap 'seen=$BASH_COMMAND' DEBUG")
+    before = terminal.start()[-1]
+    run = Run(terminal, terminal.line("trap -p DEBUG"))
+    check_cycle(run.marks, terminal.pid, before=before)
+    assert run.output == b"trap -- 'seen=$BASH_COMMAND' DEBUG\r\n"
+
+
+def test_extdebug_with_a_refusing_trap(bash: Open) -> None:
+    terminal = bash()
+    before = terminal.start()[-1]
+    run = terminal.run("shopt -s extdebug; trap '[[ $BASH_COMMAND == [.e]* ]]' DEBUG")
+    assert run.kinds in (["BEGIN", "PROMPT"], ["BEGIN", "END", "PROMPT"])
+    run = terminal.run("echo hi")
+    assert run.kinds == ["BEGIN", "PROMPT"]
+    assert run.output.startswith(b"hi\r\n")
+    assert run.status == 0
+    assert run.prompt.number("c") == before.number("c") + 2
+
+
+def test_status_underscore_and_pipestatus(bash: Open) -> None:
+    terminal = bash("PROMPT_COMMAND=true")
+    terminal.start()
+    terminal.run("true | false | (exit 3) | true")
+    assert terminal.line('echo "<${PIPESTATUS[*]}>"') and b"<0>" in terminal.data
+    terminal.line("false | (exit 3) | true")
+    start = terminal.position
+    terminal.line('echo "<${PIPESTATUS[*]}>"')
+    assert b"<1 3 0>\r\n" in terminal.data[start:]
+    terminal.line(": last_argument")
+    start = terminal.position
+    terminal.line('echo "<$_>"')
+    assert b"<last_argument>\r\n" in terminal.data[start:]
+    terminal.run("(exit 9)")
+    assert terminal.run("echo $?").output == b"9\r\n"
+
+
+NAMES = [
+    b"a b", b"a\nb", "ünï ✓".encode(), b"100%", b"a;b", b"esc\x1b[31m", b"bel\x07", b"\xff\xfe", b"it's", b"a:b,c=d",
+    b"-dash", b"$HOME", b"\\", b"*", b"x" * 200, "é".encode() * 100,
+]  # fmt: skip
+
+
+def test_directories(bash: Open) -> None:
+    terminal = bash()
+    terminal.start()
+    for name in NAMES:
+        path = os.fsencode(terminal.home) + b"/" + name
+        os.mkdir(path)
+        run = terminal.run(":", os.fsdecode(path))
+        assert run.status == 0
+        assert terminal.directory_told(run.marks) == path
+        assert all(len(mark.raw) <= 512 for mark in run.marks)
+    assert terminal.run("x=é; echo ${#x}").output == b"1\r\n"
+
+
+def test_directory_of_two_thousand_bytes(bash: Open) -> None:
+    terminal = bash()
+    terminal.start()
+    path = os.fsencode(terminal.home)
+    while len(path) < 2000:
+        path += b"/" + "é;".encode() * 60
+        os.mkdir(path)
+    run = terminal.run(":", os.fsdecode(path))
+    assert terminal.directory_told(run.marks) == path
+    assert all(len(mark.raw) <= 512 for mark in run.marks)
+    assert "CWD" not in terminal.run(":").kinds
+
+
+def test_missing_directory_runs_nothing(bash: Open) -> None:
+    terminal = bash()
+    terminal.start()
+    run = terminal.run("echo never", "/does/not/exist")
+    assert run.status == 1
+    assert b"never" not in run.output
+
+
+def test_line_numbers_stay_true(bash: Open) -> None:
+    terminal = bash()
+    terminal.start()
+    run = terminal.run("echo $LINENO\n\necho $LINENO", "/tmp")
+    assert run.output == b"1\r\n3\r\n"
+
+
+def test_nested_shell_is_silent(bash: Open) -> None:
+    terminal = bash("export PS1='exported> ' PS0 PROMPT_COMMAND\nset -a")
+    terminal.start()
+    terminal.run("export PS1 PS0 PS2 PROMPT_COMMAND; x=1; set -a")
+    before = terminal.run(":").prompt
+    terminal.submit("bash --norc --noprofile")
+    terminal.until("__BEGIN__")
+    terminal.until_text(b"bash-")
+    terminal.type("echo in''ner; exit 5\r")
+    terminal.until_text(b"inner\r\n")
+    end = terminal.until("__PROMPT__")
+    assert kinds(end) == ["END", "PROMPT"]
+    assert end[-1].fields["x"] == "5"
+    assert end[-1].number("c") == before.number("c") + 1
+
+
+def test_exported_everything_gives_no_valid_mark_in_a_child(bash: Open) -> None:
+    terminal = bash()
+    terminal.start()
+    terminal.submit("export PS1 PS0 PS2 PROMPT_COMMAND; export ${!__bp_*}; bash --norc --noprofile")
+    begin = terminal.until("__BEGIN__")[-1]
+    terminal.until_text(b"__PROMPT__")
+    terminal.type("exit 5\r")
+    terminal.until("__PROMPT__", lambda mark: mark.fields["i"] == begin.fields["i"])
+    between = [mark for mark in terminal.marks(begin.end) if mark.fields["i"] != begin.fields["i"]]
+    assert between
+    assert terminal.marks()[-1].fields["x"] == "5"
+
+
+def test_history(bash: Open) -> None:
+    terminal = bash("export HISTFILE=~/.mine; HISTCONTROL=ignoreboth")
+    terminal.start()
+    run = terminal.run('echo "$HISTFILE $HISTCONTROL"; env | grep -c HISTFILE; printf "%s\\n" "$-"')
+    lines = run.output.split(b"\r\n")
+    assert lines[0] == os.fsencode(terminal.directory) + b"/history ignoreboth"
+    assert lines[1] == b"0"
+    assert b"H" not in lines[2]
+    terminal.line("echo remembered")
+    terminal.type("exit\r")
+    assert terminal.until_end() == 0
+    assert "remembered" in (terminal.directory / "history").read_text()
+    assert not (terminal.home / ".mine").exists()
+
+
+def test_history_expansion_cannot_reach_a_staged_command(bash: Open) -> None:
+    terminal = bash()
+    terminal.start()
+    terminal.run("set -H")
+    assert terminal.run("echo wow!! !x").output == b"wow!! !x\r\n"
+    start = terminal.position
+    terminal.run("set +H")
+    terminal.line("echo wow!!")
+    assert b"\nwow!!\r\n" in terminal.data[start:] or b"\x07wow!!\r\n" in terminal.data[start:]
+
+
+def test_nonce_is_not_in_the_environment_and_the_file_is_gone(bash: Open) -> None:
+    terminal = bash("set -a")
+    terminal.start()
+    run = terminal.run("env; cat /proc/self/environ /proc/$$/environ | tr '\\0' '\\n'; set -a; env")
+    assert NONCE.encode() not in run.output
+    assert b"__bp_n=" not in run.output
+    assert NONCE.encode() not in Path(f"/proc/{terminal.pid}/environ").read_bytes()
+    assert NONCE.encode() not in Path(f"/proc/{terminal.pid}/cmdline").read_bytes()
+    assert not (terminal.directory / "rc" / "1").exists()
+
+
+def test_no_descriptor_is_left(bash: Open) -> None:
+    terminal, plain = bash(), bash(bare=True)
+    terminal.start()
+    terminal.run(":")
+    plain.until_text(b"ready> ")
+    plain.type("echo; ls /proc/self/fd; echo done\r")
+    plain.until_text(b"\n")
+    expected = plain.until_text(b"done\r\n").split()[:-1]
+    listed = terminal.run("echo; ls /proc/self/fd; echo done").output.split()[:-1]
+    # One more than the plain shell, the file being sourced, is bash's own business and not a descriptor of a child.
+    assert len(listed) == len([name for name in expected if name.isdigit()])
+
+
+@pytest.mark.parametrize(("files", "expected"), [
+    ((".bash_profile", ".bash_login", ".profile"), b".bash_profile"),
+    ((".bash_login", ".profile"), b".bash_login"),
+    ((".profile",), b".profile"),
+])  # fmt: skip
+def test_login_profiles(tmp_path: Path, files: tuple[str, ...], expected: bytes) -> None:
+    for name in (*files, ".bashrc"):
+        (tmp_path / name).write_text(f"came_from={name}\n")
+    terminal = Terminal(tmp_path, "bash", login=True)
+    try:
+        terminal.start()
+        assert terminal.run("echo $came_from").output == expected + b"\r\n"
+    finally:
+        terminal.close()
+
+
+@pytest.mark.skipif(shutil.which("strace") is None, reason="strace is not installed")
+def test_a_prompt_forks_nothing(bash: Open, tmp_path: Path) -> None:
+    terminal = bash("PROMPT_COMMAND='PS1=\"$PWD> \"'")
+    terminal.start()
+    trace = tmp_path / "trace"
+    command = ["strace", "-f", "-p", str(terminal.pid), "-e", "trace=clone,clone3,fork,vfork", "-o", str(trace)]
+    with subprocess.Popen(command, stderr=subprocess.PIPE) as tracer:
+        assert tracer.stderr is not None
+        if b"attached" not in tracer.stderr.readline():
+            pytest.skip("this system does not allow tracing")
+        terminal.run("cd /tmp")
+        terminal.run("/bin/true")
+        terminal.run(":")
+        tracer.send_signal(signal.SIGINT)
+    calls = re.findall(r"\b(?:clone3?|v?fork)\(", trace.read_text())
+    assert len(calls) == 1, "only /bin/true is a process"
+
+
+@pytest.mark.skipif(shutil.which("shellcheck") is None, reason="shellcheck is not installed")
+def test_shellcheck() -> None:
+    path = shells.shellrc_directory() / "bash" / "blockpty.bash"
+    assert subprocess.run(["shellcheck", path], check=False).returncode == 0
+
+
+def test_restricted(tmp_path: Path) -> None:
+    program = tmp_path / "rbash"
+    program.symlink_to(shutil.which("bash") or "/bin/bash")
+    home = tmp_path / "restricted_home"
+    home.mkdir()
+    terminal = Terminal(home, str(program))
+    try:
+        before = terminal.start()[-1]
+        run = Run(terminal, terminal.line("echo hi; false"))
+        check_cycle(run.marks, terminal.pid, before=before)
+        assert (run.output, run.status) == (b"hi\r\n", 1)
+        assert b"restricted:" not in terminal.data
+    finally:
+        terminal.close()

@@ -1,0 +1,155 @@
+"""What reaches a terminal: nothing that could do more than colour."""
+
+from __future__ import annotations
+
+import base64
+import io
+import re
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from blockpty.errors import Busy
+from blockpty.model.results import BlocksResult, ListResult, ReadResult, Result, RunResult, VerifyResult, WaitResult
+from blockpty.surfaces.cli.render import Screen, sanitize
+from tests.ops.samples import BLOCK, EVENTS, INFO, PARAMS, RESULTS
+
+SHOWN = [
+    ("plain text\n", "plain text\n"),
+    ("tabs\tand ümlaut 😀", "tabs\tand ümlaut 😀"),
+    ("dos\r\nline", "dos\nline"),
+    ("over\rwritten", "over^Mwritten"),
+    ("\x1b[31mred\x1b[0m", "\x1b[31mred\x1b[0m\x1b[0m"),
+    ("\x1b[1;38;5;196;48:2::1:2:3mx", "\x1b[1;38;5;196;48:2::1:2:3mx\x1b[0m"),
+    ("\x1b[m", "\x1b[m\x1b[0m"),
+    ("\x1b]0;title\x07", "^[]0;title^G"),
+    ("\x1b]52;c;aGk=\x1b\\", "^[]52;c;aGk=^[\\"),
+    ("\x1b[2J\x1b[H", "^[[2J^[[H"),
+    ("\x1b[?1049h", "^[[?1049h"),
+    ("\x1b[>4;2m", "^[[>4;2m"),
+    ("\x1b[6n", "^[[6n"),
+    ("\x1bP+q\x1b\\", "^[P+q^[\\"),
+    ("\x1b", "^["),
+    ("\x1b[31", "^[[31"),
+    ("\x1b[" + "1;" * 40 + "m", "^[[" + "1;" * 40 + "m"),
+    ("\x00\x07\x08\x0b\x0c\x0e\x7f", "^@^G^H^K^L^N^?"),
+    ("\x9b31m \x90 \x85", "<U+009B>31m <U+0090> <U+0085>"),
+    ("user\u202etxt.exe", "user<U+202E>txt.exe"),
+    ("\u2066\u200f\u2028", "<U+2066><U+200F><U+2028>"),
+    ("\ud800", "<U+D800>"),
+]
+
+
+@pytest.mark.parametrize(("text", "shown"), SHOWN)
+def test_what_is_shown(text: str, shown: str) -> None:
+    assert sanitize(text) == shown
+
+
+def test_without_colour_nothing_passes() -> None:
+    assert sanitize("\x1b[31mred\x1b[0m \x1b[2J", colour=False) == "red ^[[2J"
+
+
+@given(st.text(alphabet=st.sampled_from("\x1b[]0;:31mJ?\x07\x9b\r\n\t x\u202e") | st.characters()))
+def test_only_colours_tabs_and_line_ends_are_left(text: str) -> None:
+    safe = sanitize(text)
+    rest = re.sub(r"\x1b\[[0-9;:]*m", "", safe)
+    assert all(character in "\t\n" or not re.match(r"[\x00-\x1f\x7f-\x9f]", character) for character in rest)
+    assert "\x1b" not in sanitize(text, colour=False)
+    assert safe == sanitize(text) and ("\x1b" not in safe or safe.endswith("\x1b[0m"))
+
+
+class Terminal(io.TextIOWrapper):
+    def __init__(self) -> None:
+        super().__init__(io.BytesIO(), encoding="utf-8", newline="")
+
+    def isatty(self) -> bool:
+        return True
+
+    def shown(self) -> str:
+        self.flush()
+        raw = self.buffer
+        assert isinstance(raw, io.BytesIO)
+        return raw.getvalue().decode()
+
+
+HOSTILE = "\x1b]0;owned\x07\x1b[2J\x9b6n\u202e"
+HOSTILE_RESULTS: list[tuple[str, Result]] = [
+    ("run", RunResult(replace(BLOCK, exit_status=None, state=HOSTILE), HOSTILE, 4, True, False, HOSTILE, 20)),
+    ("read", ReadResult(HOSTILE, 9, False, data_b64=base64.b64encode(HOSTILE.encode()).decode())),
+    ("wait_for", WaitResult(True, HOSTILE, 20, 0, HOSTILE, {"1": HOSTILE, HOSTILE: "x"})),
+    ("wait_for", WaitResult(False, "timeout", 20, text=HOSTILE)),
+    ("list", ListResult([replace(INFO, cwd=HOSTILE, shell=HOSTILE)])),
+    ("blocks", BlocksResult([replace(BLOCK, cmd=HOSTILE)], None, 20)),
+    ("verify", VerifyResult(False, 1, 1, 1, 1, [{"message": HOSTILE, HOSTILE: "x"}])),
+    ("status", replace(RESULTS["status"], cwd=HOSTILE, foreground=HOSTILE)),  # type: ignore[type-var]
+]
+
+
+@pytest.fixture(params=["xterm-256color", "dumb"])
+def terminals(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> tuple[Terminal, Terminal]:
+    monkeypatch.setenv("TERM", request.param)
+    monkeypatch.delenv("NO_COLOR", raising=False)
+    return Terminal(), Terminal()
+
+
+def assert_harmless(*terminals: Terminal) -> None:
+    for terminal in terminals:
+        rest = re.sub(r"\x1b\[[0-9;:]*m", "", terminal.shown())
+        assert not re.search(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202e]", rest), rest
+
+
+@pytest.mark.parametrize(("name", "result"), HOSTILE_RESULTS)
+def test_no_result_can_drive_the_terminal(terminals: tuple[Terminal, Terminal], name: str, result: Result) -> None:
+    Screen(*terminals).result(name, result, {**PARAMS[name], "match": HOSTILE})
+    assert "owned" in terminals[0].shown() + terminals[1].shown()
+    assert_harmless(*terminals)
+
+
+def test_no_event_and_no_error_can(terminals: tuple[Terminal, Terminal]) -> None:
+    screen = Screen(*terminals)
+    screen.event(replace(EVENTS[0], fields={"cmd": HOSTILE, "list": [HOSTILE]}), "c1")
+    screen.error(Busy(HOSTILE, hint=HOSTILE))
+    assert terminals[0].shown().count("owned") == 2 and terminals[1].shown().count("owned") == 2
+    assert_harmless(*terminals)
+
+
+def test_json_on_a_terminal_is_harmless_too(terminals: tuple[Terminal, Terminal]) -> None:
+    Screen(*terminals, as_json=True).result("read", ReadResult(HOSTILE, 9, True), PARAMS["read"])
+    assert_harmless(*terminals)
+
+
+def test_output_on_a_terminal_ends_with_its_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.delenv("NO_COLOR", raising=False)
+    out = Terminal()
+    Screen(out, Terminal()).result("read", ReadResult("\x1b[31mno newline", 9, True), PARAMS["read"])
+    assert out.shown() == "\x1b[31mno newline\x1b[0m\n"
+
+
+def test_colours_can_be_turned_off(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("NO_COLOR", "1")
+    out, err = Terminal(), Terminal()
+    screen = Screen(out, err)
+    screen.result("read", ReadResult("\x1b[31mred\x1b[0m\n", 9, True), PARAMS["read"])
+    screen.error(Busy("b7 is running"))
+    assert out.shown() == "red\n" and "\x1b" not in err.shown()
+
+
+def test_tables_are_drawn_on_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "100")
+    out = Terminal()
+    Screen(out, Terminal()).result("blocks", RESULTS["blocks"], PARAMS["blocks"])
+    shown = re.sub(r"\x1b\[[0-9;]*m", "", out.shown())
+    assert shown.split()[:3] == ["block", "began", "ms"] and "make test" in shown
+
+
+def test_nothing_is_drawn_while_waiting_but_on_a_terminal() -> None:
+    out, err = io.TextIOWrapper(io.BytesIO()), io.TextIOWrapper(io.BytesIO())
+    with Screen(out, err).progress("run"):
+        pass
+    with Screen(Terminal(), Terminal(), as_json=True).progress("run"):
+        pass
+    err.flush()
+    assert err.buffer.tell() == 0

@@ -1,0 +1,148 @@
+"""The rooms and their one-way arrows, and the other things about the tree that no single test would notice.
+
+The contracts themselves are in pyproject.toml. They are checked twice: that the package keeps them, and, on a small
+package made for it, that each of them does break when somebody crosses it.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+import pytest
+
+TOP = Path(__file__).resolve().parents[1]
+ROOMS = ("surfaces", "ops", "runtime", "search", "engine", "spool", "host", "screen", "control", "model", "errors")
+MAX_LINES = 500
+
+
+def lint_imports(directory: Path) -> subprocess.CompletedProcess[str]:
+    program = "from importlinter.cli import lint_imports_command; lint_imports_command()"
+    arguments = ["--config", str(TOP / "pyproject.toml"), "--no-cache", "--no-logo"]
+    return subprocess.run(
+        [sys.executable, "-c", program, *arguments],
+        cwd=directory,
+        env={**os.environ, "PYTHONPATH": str(directory), "NO_COLOR": "1", "COLUMNS": "200"},
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=100,
+    )
+
+
+def test_the_package_keeps_its_contracts() -> None:
+    found = lint_imports(TOP)
+    assert found.returncode == 0, found.stdout + found.stderr
+
+
+@pytest.fixture
+def empty_rooms(tmp_path: Path) -> Path:
+    for room in ("", *ROOMS):
+        (tmp_path / "blockpty" / room).mkdir()
+        (tmp_path / "blockpty" / room / "__init__.py").write_text("")
+    return tmp_path
+
+
+def test_empty_rooms_keep_the_contracts(empty_rooms: Path) -> None:
+    found = lint_imports(empty_rooms)
+    assert found.returncode == 0, found.stdout + found.stderr
+
+
+def test_what_is_allowed_is_not_refused(empty_rooms: Path) -> None:
+    package = empty_rooms / "blockpty"
+    (package / "surfaces" / "cli.py").write_text("import click, rich.console, pydantic, blockpty.ops.table\n")
+    (package / "ops" / "table.py").write_text("import asyncio, pydantic, blockpty.runtime, blockpty.search\n")
+    (package / "runtime" / "conversation.py").write_text("import asyncio, blockpty.engine, blockpty.spool\n")
+    (package / "engine" / "machine.py").write_text("import re, regex, blockpty.model, blockpty.errors\n")
+    found = lint_imports(empty_rooms)
+    assert found.returncode == 0, found.stdout + found.stderr
+
+
+@pytest.mark.parametrize(
+    ("room", "imported"),
+    [
+        ("errors", "blockpty.model"),
+        ("model", "blockpty.engine"),
+        ("engine", "blockpty.runtime"),
+        ("engine", "blockpty.spool"),
+        ("spool", "blockpty.host"),
+        ("host", "blockpty.engine"),
+        ("screen", "blockpty.control"),
+        ("control", "blockpty.screen"),
+        ("runtime", "blockpty.search"),
+        ("runtime", "blockpty.ops"),
+        ("ops", "blockpty.surfaces"),
+        ("engine", "asyncio"),
+        ("engine", "time"),
+        ("model", "os.path"),
+        ("errors", "logging"),
+        ("runtime", "click"),
+        ("ops", "starlette.routing"),
+        ("runtime", "pydantic"),
+    ],
+)
+def test_crossing_an_arrow_is_noticed(empty_rooms: Path, room: str, imported: str) -> None:
+    (empty_rooms / "blockpty" / room / "culprit.py").write_text(f"import {imported}\n")
+    found = lint_imports(empty_rooms)
+    assert found.returncode == 1, found.stdout + found.stderr
+    assert "culprit" in found.stdout
+
+
+def test_a_new_room_must_be_declared(empty_rooms: Path) -> None:
+    (empty_rooms / "blockpty" / "attic.py").write_text("")
+    found = lint_imports(empty_rooms)
+    assert found.returncode == 1
+    assert "attic" in found.stdout
+
+
+def test_no_source_file_is_too_long() -> None:
+    lengths = {path: len(path.read_text("utf-8").splitlines()) for path in (TOP / "blockpty").rglob("*.py")}
+    assert lengths
+    too_long = {str(path.relative_to(TOP)): lines for path, lines in lengths.items() if lines > MAX_LINES}
+    assert not too_long, f"files of more than {MAX_LINES} lines: split them along their rooms"
+
+
+def tree() -> Iterator[Path]:
+    """List the files of the project: by git where there is a repository, else all outside hidden directories."""
+    candidates: Iterable[Path] = TOP.rglob("*")
+    if (TOP / ".git").exists():
+        command = ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
+        listing = subprocess.run(command, cwd=TOP, capture_output=True, check=True, timeout=60)
+        candidates = [TOP / os.fsdecode(name) for name in listing.stdout.split(b"\0") if name]
+    else:
+        hidden = re.compile(r"\.(?!ci$|github$)")
+        candidates = [path for path in candidates if not any(map(hidden.match, path.relative_to(TOP).parts[:-1]))]
+    return (path for path in candidates if path.is_file() and not path.is_symlink())
+
+
+def machine_paths() -> re.Pattern[bytes]:
+    """Match where a developer keeps things: homes, virtual environments, and the place of this very checkout."""
+    patterns = [
+        rb"/(?:home|Users)/(?!user\b|you\b|me\b)[A-Za-z][\w.-]*/",
+        rb"(?<![\w.])/root/[\w.]",
+        rb"/tmp/[\w.-]*venv\b",
+    ]
+    places = {TOP, TOP.parent, Path.home()}
+    # A place with a common name of one part, such as /src or /tmp, says nothing about anybody's machine.
+    patterns += [re.escape(os.fsencode(place)) + rb"/" for place in places if len(place.parts) > 2]
+    return re.compile(b"|".join(patterns))
+
+
+def test_no_file_names_a_path_of_somebodys_machine() -> None:
+    pattern = machine_paths()
+    found = []
+    for path in tree():
+        content = path.read_bytes()
+        for match in pattern.finditer(content):
+            line = content.count(b"\n", 0, match.start()) + 1
+            found.append(f"{path.relative_to(TOP)}:{line}: {match.group().decode()}")
+    assert not found
+
+
+@pytest.mark.parametrize("text", ["/ho" "me/jane/x", "/Use" "rs/jane/x", "see /ro" "ot/x", f"{TOP}/x"])
+def test_a_path_of_somebodys_machine_would_be_found(text: str) -> None:
+    assert machine_paths().search(text.encode())

@@ -1,0 +1,53 @@
+"""tools/bench runs and prints a row for everything it promises. How fast anything is, no test asks."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+TOP = Path(__file__).resolve().parents[1]
+
+# What must be measured, by the beginning of the row's text.
+EXPECTED = {
+    "import": ["import blockpty", "import blockpty, Engine loaded"],
+    "exec": ['exec_block("true") to its PROMPT', 'run("true")', "bash --norc", "replwrap"],
+    "wait": ["substring", "regex on a whole line", "regex on an unterminated line", "add_reader on the master"],
+    "memory": ["a conversation, one command run", "a conversation, 3 commands run"],
+    "ingest": ["seq 1 ", "cat of a coloured log"],
+    "feed": ["plain log", "coloured log", "blocks of one line each", "memory over"],
+}
+
+
+@pytest.mark.slow
+def test_every_benchmark_runs_and_prints_every_row(tmp_path: Path) -> None:
+    file = tmp_path / "rows.json"
+    command = [sys.executable, str(TOP / "tools" / "bench"), "all", "--quick", "--json", str(file)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=100, cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert "Exception" not in done.stderr
+    record = json.loads(file.read_text("utf-8"))
+    assert record["quick"] and record["machine"]["before"] in done.stdout
+    rows = record["rows"]
+    skipped = {row["bench"] for row in rows if (row["note"] or "").startswith("skipped")}
+    for bench, texts in EXPECTED.items():
+        measured = [row["what"] for row in rows if row["bench"] == bench]
+        assert measured, bench
+        for text in texts if bench not in skipped else ():
+            assert any(what.startswith(text) for what in measured), (bench, text, measured)
+    for row in rows:
+        assert row["what"] in done.stdout
+        assert row["value"] is not None or row["note"].startswith("skipped"), row
+        assert row["met"] is None, "a quick run judges nothing"
+        if row["against"] is not None:
+            assert row["ratio"] is not None, row
+
+
+def test_a_benchmark_that_does_not_exist_is_refused(tmp_path: Path) -> None:
+    command = [sys.executable, str(TOP / "tools" / "bench"), "warp"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60, cwd=tmp_path)
+    assert done.returncode == 2
+    assert "invalid choice" in done.stderr

@@ -1,0 +1,68 @@
+#!/usr/bin/env python3
+"""Measure speed and memory, each beside something that does only the bare part, in the same run.
+
+Prints a table; `--json` writes the same as JSON. Numbers of a busy machine are wrong on both sides, so look at the
+ratios first. The exit status does not depend on how fast anything was.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import os
+import sys
+import tempfile
+from dataclasses import replace
+from pathlib import Path
+
+TOP = Path(__file__).resolve().parents[2]
+# Instead of this directory: a module here must not be found by a plain `import wait` of somebody else.
+sys.path[0:1] = [str(TOP), str(TOP / "tools")]
+
+from bench.report import Row, Run, machine_line, table, write_json  # noqa: E402
+
+# In the order in which `all` runs them: what is small and waits for others comes before what fills the memory.
+BENCHES = {
+    "import": "bench.imports",
+    "exec": "bench.exec",
+    "wait": "bench.wait",
+    "memory": "bench.memory",
+    "ingest": "bench.ingest",
+    "feed": "bench.feed",
+}
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(prog="bench", description=__doc__.split("\n\n")[0] if __doc__ else None)
+    parser.add_argument("bench", choices=[*BENCHES, "all"], nargs="+")
+    parser.add_argument("--json", type=Path, metavar="FILE", help="write the rows as JSON as well")
+    parser.add_argument("--quick", action="store_true", help="a few seconds in all; shows that it runs, nothing else")
+    parser.add_argument("--rounds", type=int, metavar="N", help="rounds of each comparison instead of the default")
+    arguments = parser.parse_args()
+    chosen = [name for name in BENCHES if name in arguments.bench or "all" in arguments.bench]
+    before = machine_line()
+    print(before)
+    rows: list[Row] = []
+    with tempfile.TemporaryDirectory(prefix="bench") as directory:
+        user = Path(directory, "user")
+        user.mkdir()
+        # No rc file of the caller on either side.
+        os.environ["HOME"] = str(user)
+        for name in chosen:
+            place = Path(directory, name)
+            place.mkdir()
+            print(f"running {name} ...", file=sys.stderr)
+            rows += importlib.import_module(BENCHES[name]).measure(Run(place, arguments.quick, arguments.rounds))
+    if arguments.quick:
+        # So little is measured then that no verdict would mean anything.
+        rows = [replace(row, met=None) for row in rows]
+    print(table(rows))
+    after = machine_line()
+    print(f"\nat the end: {after}")
+    if arguments.json is not None:
+        write_json(arguments.json, rows, [before, after], quick=arguments.quick)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
