@@ -182,14 +182,15 @@ class Machine:
         if state.delta_begin is not None:
             self._cut(state.classified)
         state.tty = {name: fields.get(name) for name in ("icanon", "echo", "foreground", "replaced")}
-        state.inputs = []
+        abandoned, state.inputs = bool(state.inputs) and state.inputs[-1][1].endswith(b"\x03"), []
         at_editor = fields.get("icanon") is False and fields.get("foreground") == "shell"
         if fields.get("replaced") and fields.get("foreground") == "shell" and state.hooked and not state.hooks_lost:
             state.hooks_lost = True
             state.integrity_reason = "hooks_lost: the shell was replaced by another program (exec)"
             self._emit("anomaly", entry.offset, reason="hooks_lost")
             self._signals.append(Signal("hooks_lost", entry.offset))
-        elif at_editor and not state.hooks_lost and state.shell is ShellState.RETURNING:
+        elif at_editor and not state.hooks_lost and (state.shell is ShellState.RETURNING or abandoned):
+            # After Ctrl-C, bash that had not read a key yet (5.2) edits an empty line and draws no prompt for it.
             self._step(Stimulus.SETTLED, entry.offset, entry.offset, None)
         password = fields.get("icanon") is True and fields.get("echo") is False
         at = {"ms": number(fields, "ms", 0), "password": password, "incomplete": state.incomplete}

@@ -87,7 +87,7 @@ TRANSITIONS: Final[dict[tuple[ShellState, Stimulus], tuple[ShellState, Action]]]
     (_S.EDITING, _I.LATE_END): (_S.RETURNING, _A.NOTHING),
     (_S.EDITING, _I.PROMPT): (_S.IDLE, _A.READY),
     (_S.EDITING, _I.REDRAW): (_S.EDITING, _A.NOTHING),
-    (_S.EDITING, _I.SETTLED): (_S.EDITING, _A.NOTHING),
+    (_S.EDITING, _I.SETTLED): (_S.IDLE, _A.READY),
     (_S.SUBMITTED, _I.TYPED): (_S.SUBMITTED, _A.NOTHING),
     (_S.SUBMITTED, _I.BEGIN): (_S.RUNNING, _A.OPEN),
     (_S.SUBMITTED, _I.END): (_S.RETURNING, _A.CANCEL),

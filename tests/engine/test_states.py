@@ -23,7 +23,7 @@ def in_state(state: ShellState) -> FakePty:
         return pty
     pty.prompt()
     if state is ShellState.EDITING:
-        pty.type(b"x", echo=False, icanon=False)
+        pty.type(b"x\x03", echo=False, icanon=False)
     if state in (ShellState.SUBMITTED, ShellState.RUNNING, ShellState.RETURNING):
         pty.submit("x")
     if state in (ShellState.RUNNING, ShellState.RETURNING):
@@ -107,6 +107,31 @@ def test_only_a_prompt_or_a_settled_editor_makes_it_idle() -> None:
         for (state, stimulus), (after, _) in TRANSITIONS.items()
         if after is ShellState.IDLE and stimulus is Stimulus.REDRAW
     )
+
+
+@pytest.mark.parametrize(
+    ("typed", "tty", "ready"),
+    [
+        (b"x\x03", {}, True),
+        (b"\x03", {}, True),
+        (b"x", {}, False),
+        (b"\x03x", {}, False),
+        (b"\x03", {"icanon": True}, False),
+        (b"\x03", {"foreground": "child"}, False),
+    ],
+)
+def test_an_abandoned_line_is_a_prompt_though_none_is_drawn(typed: bytes, tty: dict[str, object], ready: bool) -> None:
+    pty = in_state(ShellState.SUBMITTED)
+    pty.begin()
+    pty.end()
+    pty.prompt()
+    before = play(pty)[1]
+    pty.type(typed, echo=False, icanon=False)
+    pty.silence(**{"icanon": False, "echo": False, "foreground": "shell", **tty})
+    machine, events = play(pty)
+    assert (machine.state.shell is ShellState.IDLE) is ready
+    assert [event.type for event in events[len(before) :]] == ["input", *["prompt"] * ready]
+    assert machine.state.integrity_reason is None
 
 
 def test_only_at_a_prompt_is_a_command_submitted() -> None:
