@@ -189,7 +189,9 @@ class Machine:
             state.integrity_reason = "hooks_lost: the shell was replaced by another program (exec)"
             self._emit("anomaly", entry.offset, reason="hooks_lost")
             self._signals.append(Signal("hooks_lost", entry.offset))
-        elif at_editor and not state.hooks_lost and (state.shell is ShellState.RETURNING or abandoned):
+        elif at_editor and not state.hooks_lost and (
+            state.shell is ShellState.RETURNING or (state.shell is ShellState.EDITING and abandoned)
+        ):
             # After Ctrl-C, bash that had not read a key yet (5.2) edits an empty line and draws no prompt for it.
             self._step(Stimulus.SETTLED, entry.offset, entry.offset, None)
         password = fields.get("icanon") is True and fields.get("echo") is False

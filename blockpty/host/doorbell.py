@@ -1,4 +1,4 @@
-"""When to tell clients that a conversation grew: without delay for a prompt, 500 times a second at most for a flood."""
+"""When to tell clients that a conversation grew: without delay for a prompt, every 6 ms for a flood."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import time
 from blockpty.host.loop import Loop
 
 WINDOW_SECONDS = 0.002
+FLOOD_SECONDS = 0.006
 WINDOW_BYTES = 16 * 1024
 # What an eventfd counts by one; any eight bytes would do for a pipe.
 RING = (1).to_bytes(8, sys.byteorder)
@@ -18,8 +19,8 @@ RING = (1).to_bytes(8, sys.byteorder)
 class Bell:
     """Who wants to know that a conversation grew.
 
-    Rung at once as long as little comes (less than 16 KiB in 2 ms), at the end of each 2 ms in a flood; and after every
-    growth at some time.
+    Rung at once as long as little comes (less than 16 KiB in 2 ms), every 6 ms in a flood, which leaves the processor to
+    the program that prints; and after every growth at some time.
     """
 
     __slots__ = ("_end", "_flood", "_waiting", "_window", "fds", "grown")
@@ -52,7 +53,7 @@ class Bell:
         self._waiting = False
         self._flood = self._window >= WINDOW_BYTES
         self._window = 0
-        self._end = time.monotonic() + WINDOW_SECONDS
+        self._end = time.monotonic() + (FLOOD_SECONDS if self._flood else WINDOW_SECONDS)
         self._strike()
 
     def _strike(self) -> None:

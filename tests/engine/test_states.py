@@ -134,6 +134,14 @@ def test_an_abandoned_line_is_a_prompt_though_none_is_drawn(typed: bytes, tty: d
     assert machine.state.integrity_reason is None
 
 
+def test_an_abandoned_line_that_got_its_prompt_has_only_that() -> None:
+    pty = in_state(ShellState.EDITING)
+    pty.prompt()
+    before = play(pty)[1]
+    pty.silence(icanon=False, echo=False, foreground="shell")
+    assert play(pty)[1] == before
+
+
 def test_only_at_a_prompt_is_a_command_submitted() -> None:
     assert {state for state, stimulus in TRANSITIONS if stimulus is Stimulus.SUBMIT} == {
         ShellState.IDLE, ShellState.EDITING,

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from blockpty.host.doorbell import WINDOW_BYTES, WINDOW_SECONDS, Bell
+from blockpty.host.doorbell import FLOOD_SECONDS, WINDOW_BYTES, WINDOW_SECONDS, Bell
 
 
 class Clock:
@@ -74,7 +74,7 @@ def test_a_flood_rings_once_in_a_window(clock: Clock, monkeypatch: pytest.Monkey
     clock.pass_to(clock.now + 1)
     assert rung.times[-1] >= start + seconds
     # The first window rings for what came before it was a flood.
-    assert len(rung.times) <= seconds / WINDOW_SECONDS + WINDOW_BYTES / count + 2
+    assert len(rung.times) <= seconds / FLOOD_SECONDS + WINDOW_BYTES / count + 2
 
 
 def test_after_a_flood_little_rings_at_once_again(clock: Clock, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -83,7 +83,7 @@ def test_after_a_flood_little_rings_at_once_again(clock: Clock, monkeypatch: pyt
     assert rung.times == []
     clock.pass_to(clock.now + WINDOW_SECONDS)
     assert len(rung.times) == 1
-    clock.pass_to(clock.now + 2 * WINDOW_SECONDS)
+    clock.pass_to(clock.now + FLOOD_SECONDS)
     rung.grow(10)
     assert len(rung.times) == 2
     assert rung.times[-1] == clock.now
