@@ -19,8 +19,8 @@ RING = (1).to_bytes(8, sys.byteorder)
 class Bell:
     """Who wants to know that a conversation grew.
 
-    Rung at once as long as little comes (less than 16 KiB in 2 ms), every 6 ms in a flood, which leaves the processor to
-    the program that prints; and after every growth at some time.
+    Rung at once as long as little comes (less than 16 KiB in 2 ms), every 6 ms in a flood, which leaves the processor
+    to the program that prints; and after every growth at some time.
     """
 
     __slots__ = ("_end", "_flood", "_waiting", "_window", "fds", "grown")
