@@ -16,13 +16,14 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from blockpty.engine.judge import judge
+from blockpty.engine.ledger import Ledger
 from blockpty.engine.marks import Mark
-from blockpty.engine.records import exit_number, finished, input_bytes, nonce_of, number, word
+from blockpty.engine.records import exit_number, input_bytes, nonce_of, number, word
 from blockpty.engine.scanner import Scanner, Token
-from blockpty.engine.snapshot import MachineState, OpenBlock
+from blockpty.engine.snapshot import MachineState
 from blockpty.engine.states import Action, ShellState, Stimulus, transition
 from blockpty.model.entries import Entry
-from blockpty.model.events import ENVELOPE, Event, Signal
+from blockpty.model.events import Event, Signal
 
 # A delta is cut at fixed stream offsets, at silences and now and then by recorded time: never by the reader's chunks.
 DELTA_BYTES: Final = 64 * 1024
@@ -32,8 +33,6 @@ ECHO_WINDOW: Final = 4096
 # A path of 4,096 bytes, all of them escaped, in pieces of 300.
 MAX_CWD_PIECES: Final = 42
 
-# What readline prints between the echo of a line and its execution.
-_PASTE_OFF: Final = b"\x1b[?2004l\r"
 _UNESCAPE: Final = re.compile(rb"%([0-9A-Fa-f]{2})")
 
 
@@ -46,8 +45,8 @@ class Machine:
     def __init__(self, state: MachineState | None = None) -> None:
         self.state = state.copy() if state is not None else MachineState()
         self._scanner = Scanner(self.state.classified)
-        self._events: list[Event] = []
-        self._signals: list[Signal] = []
+        self._ledger = Ledger(self.state)
+        self._emit = self._ledger.emit
 
     @property
     def classified(self) -> int:
@@ -66,7 +65,7 @@ class Machine:
             else:
                 self._mark(token, token.mark)
             self.state.classified = token.end
-        return self._taken()
+        return self._ledger.taken()
 
     def apply(self, entry: Entry) -> tuple[list[Event], list[Signal]]:
         """Take the next timeline entry; the bytes before its offset must have been fed."""
@@ -74,12 +73,7 @@ class Machine:
         handler = _ENTRIES.get(entry.kind)
         if handler is not None:
             handler(self, entry, entry.fields)
-        return self._taken()
-
-    def _taken(self) -> tuple[list[Event], list[Signal]]:
-        events, signals = self._events, self._signals
-        self._events, self._signals = [], []
-        return events, signals
+        return self._ledger.taken()
 
     # Tokens
 
@@ -90,7 +84,7 @@ class Machine:
         if state.delta_begin is not None:
             boundary = (state.delta_begin // DELTA_BYTES + 1) * DELTA_BYTES
             while boundary <= token.end:
-                self._cut(boundary)
+                self._ledger.cut(boundary)
                 boundary += DELTA_BYTES
         elif state.shell is ShellState.SUBMITTED:
             self._echoed(token)
@@ -126,7 +120,7 @@ class Machine:
     def _out_end(self, token: Token) -> None:
         state = self.state
         if state.shell is ShellState.RUNNING and state.out_end is None:
-            self._end_region(token.begin)
+            self._ledger.end_region(token.begin)
             state.out_end = token.begin
 
     def _cwd(self, mark: Mark) -> None:
@@ -171,16 +165,16 @@ class Machine:
         )
         if again:
             self._emit("reset", entry.offset, instance=state.instance, pid=fields.get("pid"))
-        self._signals.append(Signal("spawn", entry.offset))
+        self._ledger.signals.append(Signal("spawn", entry.offset))
 
     def _tick(self, entry: Entry, fields: Mapping[str, Any]) -> None:
         if self.state.delta_begin is not None and self.state.ts - self.state.delta_ts >= DELTA_MS:
-            self._cut(self.state.classified)
+            self._ledger.cut(self.state.classified)
 
     def _silence(self, entry: Entry, fields: Mapping[str, Any]) -> None:
         state = self.state
         if state.delta_begin is not None:
-            self._cut(state.classified)
+            self._ledger.cut(state.classified)
         state.tty = {name: fields.get(name) for name in ("icanon", "echo", "foreground", "replaced")}
         abandoned, state.inputs = bool(state.inputs) and state.inputs[-1][1].endswith(b"\x03"), []
         at_editor = fields.get("icanon") is False and fields.get("foreground") == "shell"
@@ -188,7 +182,7 @@ class Machine:
             state.hooks_lost = True
             state.integrity_reason = "hooks_lost: the shell was replaced by another program (exec)"
             self._emit("anomaly", entry.offset, reason="hooks_lost")
-            self._signals.append(Signal("hooks_lost", entry.offset))
+            self._ledger.signals.append(Signal("hooks_lost", entry.offset))
         elif at_editor and not state.hooks_lost and (
             state.shell is ShellState.RETURNING or (state.shell is ShellState.EDITING and abandoned)
         ):
@@ -196,7 +190,7 @@ class Machine:
             self._step(Stimulus.SETTLED, entry.offset, entry.offset, None)
         password = fields.get("icanon") is True and fields.get("echo") is False
         at = {"ms": number(fields, "ms", 0), "password": password, "incomplete": state.incomplete}
-        self._signals.append(Signal("silence", entry.offset, at))
+        self._ledger.signals.append(Signal("silence", entry.offset, at))
 
     def _input(self, entry: Entry, fields: Mapping[str, Any]) -> None:
         shown: dict[str, Any] = {"author": fields.get("author", "agent")}
@@ -218,7 +212,7 @@ class Machine:
             self._step(Stimulus.SUBMIT, entry.offset, entry.offset, None)
             return
         if self.state.region == "idle":
-            self._region(None, entry.offset)
+            self._ledger.region(None, entry.offset)
         data = input_bytes(fields)
         self.state.tty = None
         if b"\x03" in data and self.state.shell is ShellState.RUNNING:
@@ -226,7 +220,7 @@ class Machine:
         if data and sum(len(item[1]) for item in self.state.inputs) + len(data) <= 2 * ECHO_WINDOW:
             self.state.inputs.append((entry.offset, data, bool(fields.get("echo")), bool(fields.get("icanon"))))
         self._step(Stimulus.TYPED, entry.offset, entry.offset, None)
-        self._signals.append(Signal("input", entry.offset, entry))
+        self._ledger.signals.append(Signal("input", entry.offset, entry))
 
     def _input_cut(self, entry: Entry, fields: Mapping[str, Any]) -> None:
         self._emit("anomaly", entry.offset, reason="input_cut", accepted=fields.get("accepted"))
@@ -256,13 +250,13 @@ class Machine:
         self._step(Stimulus.EXIT, entry.offset, entry.offset, None)
         lost = {"lost": True} if how.get("lost") else {}
         self._emit("shell_exit", entry.offset, exit_status=how["status"], signal=how["signal"], **lost)
-        self._signals.append(Signal("exit", entry.offset))
+        self._ledger.signals.append(Signal("exit", entry.offset))
 
     def _eof(self, entry: Entry, fields: Mapping[str, Any]) -> None:
         self._flush()
         self.state.eof = True
         self._emit("eof", entry.offset)
-        self._signals.append(Signal("eof", entry.offset))
+        self._ledger.signals.append(Signal("eof", entry.offset))
 
     def _storage(self, entry: Entry, fields: Mapping[str, Any]) -> None:
         self._emit("storage", entry.offset, **fields)
@@ -286,41 +280,41 @@ class Machine:
         status = mark.number("x") if mark is not None else None
         if action is Action.START:
             if self.state.submission is not None:
-                self._open_unseen("begin_lost")
-            self._close(begin, state="lost")
+                self._ledger.open_unseen("begin_lost")
+            self._ledger.close(begin, state="lost")
         elif action is Action.PEND:
-            self._region(None, begin)
+            self._ledger.region(None, begin)
             self.state.submitted_at, self.state.echoed = self.state.classified, b""
             self.state.wait_cursor = begin
         elif action in (Action.OPEN, Action.OPEN_FOREIGN):
-            self._open(end)
+            self._ledger.open(end)
         elif action in (Action.ADD_PART, Action.REOPEN):
-            self._add_part(begin, end)
+            self._ledger.add_part(begin, end)
         elif action is Action.END_OUTPUT:
-            self._end_output(begin, status)
+            self._ledger.end_output(begin, status)
         elif action is Action.END_UNSEEN:
-            self._open_unseen("begin_lost")
-            self._end_output(begin, status)
+            self._ledger.open_unseen("begin_lost")
+            self._ledger.end_output(begin, status)
         elif action is Action.CANCEL:
-            self._open(begin)
-            self._end_output(begin, status)
+            self._ledger.open(begin)
+            self._ledger.end_output(begin, status)
             assert self.state.block is not None  # _open has just made it
             self.state.block.state = "cancelled" if status == 130 else "rejected"
         elif action is Action.CLOSE_UNSEEN:
-            self._open_unseen("hooks_lost")
+            self._ledger.open_unseen("hooks_lost")
             self.state.integrity_reason = "hooks_lost: BEGIN and END are not written any more"
-            self._close(begin, status=status)
+            self._ledger.close(begin, status=status)
         elif action is Action.CLOSE:
             if self.state.block is not None and self.state.block.ended_at is None:
                 # The prompt's own text stands in front of its mark and is now part of the output.
                 self.state.block.degraded = "end_lost"
                 self.state.integrity_reason = "end_lost: the shell does not write END any more"
-            self._close(begin, status=status)
+            self._ledger.close(begin, status=status)
         elif action is Action.CLOSE_DEGRADED:
             self.state.integrity_reason = "prompt_lost: the prompt's mark does not reach the terminal"
-            self._close(begin)
+            self._ledger.close(begin)
         elif action is Action.EXIT:
-            self._exit_block(begin)
+            self._ledger.exit_block(begin)
         self.state.shell = after
         if after is ShellState.IDLE and stimulus in (Stimulus.PROMPT, Stimulus.SETTLED):
             self._ready(end, status, stimulus)
@@ -329,155 +323,11 @@ class Machine:
         state = self.state
         state.incomplete, state.exit_status = False, status if status is not None else state.exit_status
         if stimulus is Stimulus.PROMPT:
-            self._recovered("prompt_lost")
+            self._ledger.recovered("prompt_lost")
         self._emit("prompt", offset, exit_status=state.exit_status, cwd=state.cwd, instance=state.instance)
-        self._region("idle", offset)
-        self._signals.append(Signal("prompt", offset, state.session_over))
+        self._ledger.region("idle", offset)
+        self._ledger.signals.append(Signal("prompt", offset, state.session_over))
         state.session_over = False
-
-    def _open(self, offset: int) -> None:
-        """Open the block of the pending submission, or of a person's command when there is none."""
-        state = self.state
-        submission = state.submission or {}
-        seq = state.next_block
-        state.next_block += 1
-        kind = str(submission.get("kind", "user"))
-        block = OpenBlock(
-            seq=seq,
-            kind=kind,
-            cmd=str(submission.get("cmd", "")),
-            cwd=state.cwd,
-            cwd_b64=state.cwd_b64,
-            ts_begin=int(submission.get("ts", state.ts)),
-            begin=offset,
-            author=str(submission.get("author", "user")),
-            session_id=f"s{seq}" if kind == "session" else None,
-            request=submission.get("request"),
-        )
-        state.block, state.submission, state.out_end = block, None, None
-        state.last_opened = (block.request, seq, block.ts_begin)
-        fields: dict[str, Any] = {
-            "block_id": block.block_id, "block_seq": seq, "kind": kind, "cmd": block.cmd,
-            "cwd": block.cwd, "ts_begin": block.ts_begin, "author": block.author,
-        }  # fmt: skip
-        if block.session_id:
-            fields["session_id"] = block.session_id
-        self._emit("agent_block_begin", offset, **fields)
-        if block.session_id:
-            self._emit("agent_session_begin", offset, session_id=block.session_id, block_id=block.block_id)
-        self._begin_region(offset)
-
-    def _open_unseen(self, reason: str) -> None:
-        """Open a block whose BEGIN never came: its output begins after the echo of the submitted line."""
-        state = self.state
-        line = str((state.submission or {}).get("line", "")).rstrip("\r\n").encode("utf-8")
-        begin = state.submitted_at
-        found = state.echoed.find(line) if line else -1
-        if found >= 0:
-            after = state.echoed.find(b"\n", found)
-            begin += after + 1 if after >= 0 else len(state.echoed)
-            if state.echoed.startswith(_PASTE_OFF, begin - state.submitted_at):
-                begin += len(_PASTE_OFF)
-        self._open(begin)
-        assert state.block is not None  # _open has just made it
-        state.block.degraded = reason
-
-    def _add_part(self, begin: int, end: int) -> None:
-        if self.state.block is None:
-            self._open(end)
-            return
-        self._end_region(begin)
-        block = self.state.block
-        block.parts += 1
-        block.ended_at = block.ts_end = block.exit_status = None
-        block.state = "running"
-        self.state.out_end = None
-        self._begin_region(end)
-
-    def _end_output(self, offset: int, status: int | None) -> None:
-        self._recovered("end_lost")
-        if status is not None:
-            self.state.exit_status = status
-        if self.state.block is None:
-            return
-        self._end_region(offset)
-        if self.state.block.ended_at is None or self.state.out_end is not None:
-            self.state.block.ended_at = self.state.out_end if self.state.out_end is not None else offset
-        self.state.block.ts_end = self.state.ts
-        self.state.block.exit_status = status
-
-    def _exit_block(self, offset: int) -> None:
-        state = self.state
-        if state.shell is ShellState.SUBMITTED and state.submission is not None:
-            self._open_unseen("begin_lost")
-        if state.block is not None and state.block.ended_at is None:
-            state.block.exit_status = (state.exit or {}).get("status")
-            state.block.signal = (state.exit or {}).get("signal")
-            state.block.state = "lost" if (state.exit or {}).get("lost") else "shell_exited"
-        self._close(offset)
-        self._region(None, offset)
-
-    def _close(self, offset: int, *, status: int | None = None, state: str | None = None) -> None:
-        """Close the open block, if there is one; END has told its end and status, or `offset` and `status` do."""
-        block = self.state.block
-        if block is None:
-            self.state.submission = None
-            return
-        if block.ended_at is None:
-            self._end_region(offset)
-            block.ended_at = self.state.out_end if self.state.out_end is not None else offset
-            block.ts_end = self.state.ts
-            if block.exit_status is None:
-                block.exit_status = status
-        if state is not None:
-            block.state = state
-        elif block.state == "running":
-            interrupted = block.exit_status == 130 and self.state.interrupted
-            block.state = "interrupted" if interrupted else "ended"
-        self.state.interrupted = False
-        self.state.block = None
-        record = finished(block)
-        self.state.session_over = record.session_id is not None
-        if record.session_id:
-            self._emit("agent_session_end", offset, session_id=record.session_id, block_id=record.block_id,
-                       exit_status=record.exit_status, state=record.state)  # fmt: skip
-        self._emit("agent_block_end", offset, block_id=record.block_id, exit_status=record.exit_status,
-                   state=record.state, block=record.to_dict())  # fmt: skip
-
-    def _recovered(self, what: str) -> None:
-        """A mark that had been missing is there again."""
-        if (self.state.integrity_reason or "").startswith(what):
-            self.state.integrity_reason = None
-
-    # Regions and deltas
-
-    def _begin_region(self, offset: int) -> None:
-        self.state.delta_begin, self.state.delta_ts = offset, self.state.ts
-        self._region("output", offset)
-
-    def _end_region(self, offset: int) -> None:
-        if self.state.delta_begin is not None:
-            self._cut(offset)
-            self.state.delta_begin = None
-            self._region(None, offset)
-
-    def _region(self, kind: str | None, offset: int) -> None:
-        if kind != self.state.region:
-            self.state.region = kind
-            self._signals.append(Signal("region", offset, kind))
-
-    def _cut(self, end: int) -> None:
-        """Emit what has come since the last delta."""
-        begin = self.state.delta_begin
-        if begin is not None and end > begin and self.state.block is not None:
-            self.state.delta_begin, self.state.delta_ts = end, self.state.ts
-            self._emit("agent_block_delta", end, block_id=self.state.block.block_id, span=[begin, end])
-
-    def _emit(self, kind: str, cursor: int, /, **fields: Any) -> None:
-        for name in ENVELOPE & fields.keys():
-            del fields[name]
-        self._events.append(Event(self.state.next_event, self.state.ts, cursor, kind, fields))
-        self.state.next_event += 1
 
 
 _ENTRIES: Final = {

@@ -1,0 +1,176 @@
+"""The blocks and what is told of them: events to be written, signals for waits.
+
+Rules of this file: it opens, extends and closes blocks, and cuts their output into deltas, as it is told; it decides
+nothing. When something is to happen is the machine's business. It shares the machine's state and keeps no output.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from blockpty.engine.records import finished
+from blockpty.engine.snapshot import MachineState, OpenBlock
+from blockpty.engine.states import ShellState
+from blockpty.model.events import ENVELOPE, Event, Signal
+
+# What readline prints between the echo of a line and its execution.
+_PASTE_OFF: Final = b"\x1b[?2004l\r"
+
+
+class Ledger:
+    """Keeps the open block of a state, and collects what is to be told."""
+
+    def __init__(self, state: MachineState) -> None:
+        self.state = state
+        self.events: list[Event] = []
+        self.signals: list[Signal] = []
+
+    def taken(self) -> tuple[list[Event], list[Signal]]:
+        """Return what has been collected since the last call."""
+        events, signals = self.events, self.signals
+        self.events, self.signals = [], []
+        return events, signals
+
+    def open(self, offset: int) -> None:
+        """Open the block of the pending submission, or of a person's command when there is none."""
+        state = self.state
+        submission = state.submission or {}
+        seq = state.next_block
+        state.next_block += 1
+        kind = str(submission.get("kind", "user"))
+        block = OpenBlock(
+            seq=seq,
+            kind=kind,
+            cmd=str(submission.get("cmd", "")),
+            cwd=state.cwd,
+            cwd_b64=state.cwd_b64,
+            ts_begin=int(submission.get("ts", state.ts)),
+            begin=offset,
+            author=str(submission.get("author", "user")),
+            session_id=f"s{seq}" if kind == "session" else None,
+            request=submission.get("request"),
+        )
+        state.block, state.submission, state.out_end = block, None, None
+        state.last_opened = (block.request, seq, block.ts_begin)
+        fields: dict[str, Any] = {
+            "block_id": block.block_id, "block_seq": seq, "kind": kind, "cmd": block.cmd,
+            "cwd": block.cwd, "ts_begin": block.ts_begin, "author": block.author,
+        }  # fmt: skip
+        if block.session_id:
+            fields["session_id"] = block.session_id
+        self.emit("agent_block_begin", offset, **fields)
+        if block.session_id:
+            self.emit("agent_session_begin", offset, session_id=block.session_id, block_id=block.block_id)
+        self.begin_region(offset)
+
+    def open_unseen(self, reason: str) -> None:
+        """Open a block whose BEGIN never came: its output begins after the echo of the submitted line."""
+        state = self.state
+        line = str((state.submission or {}).get("line", "")).rstrip("\r\n").encode("utf-8")
+        begin = state.submitted_at
+        found = state.echoed.find(line) if line else -1
+        if found >= 0:
+            after = state.echoed.find(b"\n", found)
+            begin += after + 1 if after >= 0 else len(state.echoed)
+            if state.echoed.startswith(_PASTE_OFF, begin - state.submitted_at):
+                begin += len(_PASTE_OFF)
+        self.open(begin)
+        assert state.block is not None  # _open has just made it
+        state.block.degraded = reason
+
+    def add_part(self, begin: int, end: int) -> None:
+        if self.state.block is None:
+            self.open(end)
+            return
+        self.end_region(begin)
+        block = self.state.block
+        block.parts += 1
+        block.ended_at = block.ts_end = block.exit_status = None
+        block.state = "running"
+        self.state.out_end = None
+        self.begin_region(end)
+
+    def end_output(self, offset: int, status: int | None) -> None:
+        self.recovered("end_lost")
+        if status is not None:
+            self.state.exit_status = status
+        if self.state.block is None:
+            return
+        self.end_region(offset)
+        if self.state.block.ended_at is None or self.state.out_end is not None:
+            self.state.block.ended_at = self.state.out_end if self.state.out_end is not None else offset
+        self.state.block.ts_end = self.state.ts
+        self.state.block.exit_status = status
+
+    def exit_block(self, offset: int) -> None:
+        state = self.state
+        if state.shell is ShellState.SUBMITTED and state.submission is not None:
+            self.open_unseen("begin_lost")
+        if state.block is not None and state.block.ended_at is None:
+            state.block.exit_status = (state.exit or {}).get("status")
+            state.block.signal = (state.exit or {}).get("signal")
+            state.block.state = "lost" if (state.exit or {}).get("lost") else "shell_exited"
+        self.close(offset)
+        self.region(None, offset)
+
+    def close(self, offset: int, *, status: int | None = None, state: str | None = None) -> None:
+        """Close the open block, if there is one; END has told its end and status, or `offset` and `status` do."""
+        block = self.state.block
+        if block is None:
+            self.state.submission = None
+            return
+        if block.ended_at is None:
+            self.end_region(offset)
+            block.ended_at = self.state.out_end if self.state.out_end is not None else offset
+            block.ts_end = self.state.ts
+            if block.exit_status is None:
+                block.exit_status = status
+        if state is not None:
+            block.state = state
+        elif block.state == "running":
+            interrupted = block.exit_status == 130 and self.state.interrupted
+            block.state = "interrupted" if interrupted else "ended"
+        self.state.interrupted = False
+        self.state.block = None
+        record = finished(block)
+        self.state.session_over = record.session_id is not None
+        if record.session_id:
+            self.emit("agent_session_end", offset, session_id=record.session_id, block_id=record.block_id,
+                       exit_status=record.exit_status, state=record.state)  # fmt: skip
+        self.emit("agent_block_end", offset, block_id=record.block_id, exit_status=record.exit_status,
+                   state=record.state, block=record.to_dict())  # fmt: skip
+
+    def recovered(self, what: str) -> None:
+        """A mark that had been missing is there again."""
+        if (self.state.integrity_reason or "").startswith(what):
+            self.state.integrity_reason = None
+
+    # Regions and deltas
+
+    def begin_region(self, offset: int) -> None:
+        self.state.delta_begin, self.state.delta_ts = offset, self.state.ts
+        self.region("output", offset)
+
+    def end_region(self, offset: int) -> None:
+        if self.state.delta_begin is not None:
+            self.cut(offset)
+            self.state.delta_begin = None
+            self.region(None, offset)
+
+    def region(self, kind: str | None, offset: int) -> None:
+        if kind != self.state.region:
+            self.state.region = kind
+            self.signals.append(Signal("region", offset, kind))
+
+    def cut(self, end: int) -> None:
+        """Emit what has come since the last delta."""
+        begin = self.state.delta_begin
+        if begin is not None and end > begin and self.state.block is not None:
+            self.state.delta_begin, self.state.delta_ts = end, self.state.ts
+            self.emit("agent_block_delta", end, block_id=self.state.block.block_id, span=[begin, end])
+
+    def emit(self, kind: str, cursor: int, /, **fields: Any) -> None:
+        for name in ENVELOPE & fields.keys():
+            del fields[name]
+        self.events.append(Event(self.state.next_event, self.state.ts, cursor, kind, fields))
+        self.state.next_event += 1
