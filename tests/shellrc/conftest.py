@@ -67,6 +67,9 @@ class Terminal:
         self.pid, self.fd = os.forkpty()
         if self.pid == 0:
             try:
+                # A test run in the background of a shell has them ignored, and so would every child.
+                for ignored in (signal.SIGINT, signal.SIGQUIT, signal.SIGTSTP):
+                    signal.signal(ignored, signal.SIG_DFL)
                 os.chdir(home)
                 os.execve(argv[0], argv, env)
             finally:
