@@ -91,6 +91,7 @@ class FakePty:
         self.seq = self.count = self.prompts = 0
         self._instance = 0
         self._blocks = 0
+        self._outer: list[tuple[str, int, int, int, int]] = []
 
     def entry(self, kind: str, **fields: Any) -> Entry:
         """Add a timeline entry at the end of the stream."""
@@ -104,6 +105,20 @@ class FakePty:
         self.nonce = nonce
         self.seq = self.count = self.prompts = 0
         self.entry("spawn", instance=self._instance, nonce=nonce, pid=self.pid, shell="bash", cols=80, rows=24)
+
+    def enter(self, nonce: str, *, nested: bool = True, pid: int = 77, hello: bool = True) -> None:
+        """The engine gives the hooks to another shell, which says hello."""
+        self.entry("note", note={"type": "enter", "nonce": nonce, "shell": "zsh", "nested": nested, "how": "file"})
+        if nested:
+            self._outer.append((self.nonce, self.pid, self.seq, self.count, self.prompts))
+        self.nonce, self.pid = nonce, pid
+        self.seq = self.count = self.prompts = 0
+        if hello:
+            self.output(self.mark("HELLO", v=1, sh="zsh", f="preexec,nofs"))
+
+    def leave(self) -> None:
+        """The shell that was entered is gone: the one outside writes the next mark."""
+        self.nonce, self.pid, self.seq, self.count, self.prompts = self._outer.pop()
 
     def output(self, data: bytes) -> None:
         """The terminal shows something."""

@@ -21,7 +21,8 @@ def judge(state: MachineState, mark: Mark) -> Stimulus | str | None:
     """Return what an authentic mark means, None when it moves nothing, or the reason why it is not believed."""
     if not state.nonce or mark.nonce != state.nonce:
         return "nonce"
-    if mark.instance != state.pid:
+    introduces = mark.kind == "__HELLO__" and not state.identity
+    if mark.instance != state.identity and not introduces:
         return "instance"
     if mark.kind == "__HELLO__":
         return None if state.shell is ShellState.STARTING and mark.seq == 0 and not state.seq else "sequence"
@@ -37,6 +38,18 @@ def judge(state: MachineState, mark: Mark) -> Stimulus | str | None:
         lost = mark.kind == "__END__" and mark.seq == state.seq + 2 and mark.count == state.count + 1
         return Stimulus.LATE_END if lost and state.shell in _AT_PROMPT else "sequence"
     return None if mark.seq == state.seq else "sequence"
+
+
+def level_of(state: MachineState, mark: Mark) -> int | None:
+    """Return which of the outer shells a mark speaks for, if it does so believably; None for any other mark."""
+    for level in range(len(state.outer) - 1, -1, -1):
+        if state.outer[level]["nonce"] == mark.nonce:
+            there = state.copy()
+            for name, value in state.outer[level].items():
+                setattr(there, name, value)
+            there.shell = ShellState.RUNNING
+            return level if isinstance(judge(there, mark), Stimulus) else None
+    return None
 
 
 def _judge_prompt(state: MachineState, mark: Mark) -> Stimulus | str:

@@ -113,6 +113,27 @@ class Ledger:
         self.close(offset)
         self.region(None, offset)
 
+    def leave_block(self, offset: int) -> None:
+        """Close the open block: the shell that it started, or that replaced its own, gets our hooks and blocks."""
+        state = self.state
+        if state.submission is not None:
+            self.open_unseen("begin_lost")
+        if state.block is not None:
+            state.block.degraded = "shell_entered"
+            self.close(offset, state="ended")
+        self.region(None, offset)
+
+    def end_block(self, offset: int, status: int | None) -> None:
+        """Close what was open in a shell that has ended, with the status that the shell outside of it tells."""
+        state = self.state
+        if state.submission is not None:
+            self.open_unseen("begin_lost")
+        if state.block is not None and state.block.ended_at is None:
+            self.close(offset, status=status, state="shell_exited")
+        else:
+            self.close(offset)
+        self.region(None, offset)
+
     def close(self, offset: int, *, status: int | None = None, state: str | None = None) -> None:
         """Close the open block, if there is one; END has told its end and status, or `offset` and `status` do."""
         block = self.state.block

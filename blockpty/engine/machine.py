@@ -15,12 +15,12 @@ import re
 from collections.abc import Mapping
 from typing import Any, Final
 
-from blockpty.engine.judge import judge
+from blockpty.engine.judge import judge, level_of
 from blockpty.engine.ledger import Ledger
 from blockpty.engine.marks import Mark
 from blockpty.engine.records import exit_number, input_bytes, nonce_of, number, word
 from blockpty.engine.scanner import Scanner, Token
-from blockpty.engine.snapshot import MachineState
+from blockpty.engine.snapshot import LEVEL, MachineState
 from blockpty.engine.states import Action, ShellState, Stimulus, transition
 from blockpty.model.entries import Entry
 from blockpty.model.events import Event, Signal
@@ -92,6 +92,10 @@ class Machine:
             state.inputs = [item for item in state.inputs if token.end - item[0] <= ECHO_WINDOW]
 
     def _mark(self, token: Token, mark: Mark) -> None:
+        if self.state.outer and mark.nonce != self.state.nonce:
+            level = level_of(self.state, mark)
+            if level is not None:
+                self._left(token, mark, level)
         judged = judge(self.state, mark)
         if isinstance(judged, str):
             self._emit("spoofed_mark", token.begin, kind=mark.kind, reason=judged, span=[token.begin, token.end])
@@ -106,6 +110,8 @@ class Machine:
             self._cwd(mark)
         elif mark.kind == "__PS2__":
             self.state.incomplete = True
+        elif mark.kind == "__HELLO__":
+            self.state.identity, self.state.features = mark.instance, mark.fields.get("f", "")
         if judged is not None:
             if judged is Stimulus.PROMPT and mark.prompt is not None:
                 self.state.prompt, self.state.begins = mark.prompt, mark.fields.get("b", "1") != ""
@@ -148,7 +154,8 @@ class Machine:
         self._step(Stimulus.SPAWN, entry.offset, entry.offset, None)
         state = self.state
         state.instance = number(fields, "instance", state.instance + 1)
-        state.nonce, state.pid = nonce_of(fields), str(fields.get("pid", ""))
+        state.nonce, state.pid, state.features, state.outer = nonce_of(fields), str(fields.get("pid", "")), "", []
+        state.identity = state.pid
         state.shell_name = str(fields.get("shell", ""))
         state.hooked = bool(fields.get("hooks", True))
         state.size = (number(fields, "cols", 80), number(fields, "rows", 24))
@@ -177,7 +184,8 @@ class Machine:
             self._ledger.cut(state.classified)
         state.tty = {name: fields.get(name) for name in ("icanon", "echo", "foreground", "replaced")}
         abandoned, state.inputs = bool(state.inputs) and state.inputs[-1][1].endswith(b"\x03"), []
-        at_editor = fields.get("icanon") is False and fields.get("foreground") == "shell"
+        here = "child" if state.outer else "shell"
+        at_editor = fields.get("icanon") is False and fields.get("foreground") == here
         if fields.get("replaced") and fields.get("foreground") == "shell" and state.hooked and not state.hooks_lost:
             state.hooks_lost = True
             state.integrity_reason = "hooks_lost: the shell was replaced by another program (exec)"
@@ -235,11 +243,53 @@ class Machine:
             self.state.interrupted = self.state.shell is ShellState.RUNNING
         elif isinstance(note, Mapping) and note.get("type") == "lost":
             self._ended(entry, {"status": None, "signal": None, "lost": True})
+        elif isinstance(note, Mapping) and note.get("type") == "enter":
+            self._enter(entry, note)
+        elif isinstance(note, Mapping) and note.get("type") == "leave":
+            self._give_up(entry, note)
         elif isinstance(note, Mapping) and note.get("type") in ("wait_begin", "wait_end"):
             if note["type"] == "wait_end":
                 self.state.wait_cursor = number(note, "to_cursor", self.state.wait_cursor)
             shown = {key: value for key, value in note.items() if key != "type"}
             self._emit(str(note["type"]), entry.offset, **shown)
+
+    def _enter(self, entry: Entry, note: Mapping[str, Any]) -> None:
+        """Expect our hooks in another shell: what replaced the one that had them, or what runs inside of it."""
+        state = self.state
+        nested = bool(note.get("nested"))
+        self._step(Stimulus.ENTER, entry.offset, entry.offset, None)
+        if nested:
+            state.outer.append({name: getattr(state, name) for name in LEVEL})
+        state.nonce, state.identity, state.features = nonce_of(note), "", ""
+        state.shell_name = str(note.get("shell", ""))
+        state.seq = state.count = state.prompt = 0
+        state.begins, state.hooks_lost, state.incomplete, state.integrity_reason = True, False, False, None
+        self._emit("shell_entered", entry.offset, shell=state.shell_name, level=len(state.outer))
+        self._ledger.signals.append(Signal("spawn", entry.offset))
+
+    def _give_up(self, entry: Entry, note: Mapping[str, Any]) -> None:
+        """Our hooks did not show in the other shell: expect the marks of the one before again."""
+        state = self.state
+        if state.shell is not ShellState.STARTING or nonce_of(note) != state.nonce:
+            return
+        if state.outer:
+            self._back(entry.offset, None, len(state.outer) - 1)
+        else:
+            state.shell, state.hooks_lost = ShellState.RUNNING, True
+            state.integrity_reason = "hooks_lost: the shell was replaced, and did not take our hooks"
+
+    def _left(self, token: Token, mark: Mark, level: int) -> None:
+        """The shell that was entered has ended: a shell outside of it speaks again."""
+        self._back(token.begin, mark, level)
+
+    def _back(self, offset: int, mark: Mark | None, level: int) -> None:
+        state = self.state
+        self._step(Stimulus.LEFT, offset, offset, mark)
+        for name, value in state.outer[level].items():
+            setattr(state, name, value)
+        del state.outer[level:]
+        state.incomplete, state.hooks_lost = False, False
+        self._emit("shell_left", offset, shell=state.shell_name, level=level)
 
     def _exit(self, entry: Entry, fields: Mapping[str, Any]) -> None:
         self._ended(entry, {"status": exit_number(fields), "signal": word(fields, "signal")})
@@ -315,6 +365,10 @@ class Machine:
             self._ledger.close(begin)
         elif action is Action.EXIT:
             self._ledger.exit_block(begin)
+        elif action is Action.ENTER:
+            self._ledger.leave_block(begin)
+        elif action is Action.LEFT:
+            self._ledger.end_block(begin, status)
         self.state.shell = after
         if after is ShellState.IDLE and stimulus in (Stimulus.PROMPT, Stimulus.SETTLED):
             self._ready(end, status, stimulus)

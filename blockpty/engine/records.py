@@ -9,6 +9,7 @@ from typing import Any
 from blockpty.engine.marks import NONCE_LENGTH
 from blockpty.engine.snapshot import MachineState, OpenBlock
 from blockpty.model.block import Block, signal_of
+from blockpty.model.entries import Entry
 
 
 def finished(block: OpenBlock) -> Block:
@@ -99,6 +100,14 @@ def word(fields: Mapping[str, Any], key: str) -> str | None:
     """Return a text of an entry, or None."""
     value = fields.get(key)
     return value if isinstance(value, str) else None
+
+
+def new_nonce(entry: Entry) -> str:
+    """Return the nonce that is to be hidden from this timeline entry on, "" for an entry that brings none."""
+    note = entry.fields.get("note")
+    if isinstance(note, Mapping) and note.get("type") == "enter":
+        return nonce_of(note)
+    return nonce_of(entry.fields) if entry.kind == "spawn" else ""
 
 
 def nonce_of(fields: Mapping[str, Any]) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
-from typing import Any
+from typing import Any, Final
 
 from blockpty.engine.states import ShellState
 
@@ -38,6 +38,10 @@ class OpenBlock:
         return f"b{self.seq}"
 
 
+LEVEL: Final = ("nonce", "identity", "features", "shell_name", "seq", "count", "prompt", "begins", "cwd", "cwd_b64")
+"""What belongs to one shell and comes back when the shell that was entered from it has ended."""
+
+
 @dataclass(slots=True)
 class MachineState:
     """Everything that decides what the next byte or entry means.
@@ -47,6 +51,9 @@ class MachineState:
         ts: time of the last entry.
         next_event, next_block: numbers to give out next.
         shell: where the shell is.
+        pid: the process that the host started; identity: what the shell calls itself in its marks, "" until it has
+            said so; features: what it said about itself.
+        outer: the shells that this one was entered from, the nearest last: what `LEVEL` names of each.
         seq, count, prompt: numbers of the last accepted marks.
         begins: whether the shell said at its last prompt that the next command will have a BEGIN.
         submission: the submit object of a command that has not begun, with `ts` and `author`.
@@ -73,6 +80,9 @@ class MachineState:
     instance: int = 0
     nonce: str = ""
     pid: str = ""
+    identity: str = ""
+    features: str = ""
+    outer: list[dict[str, Any]] = field(default_factory=list)
     seq: int = 0
     count: int = 0
     prompt: int = 0
@@ -109,6 +119,7 @@ class MachineState:
             setattr(twin, name, getattr(self, name))
         twin.block = copy.copy(self.block)
         twin.inputs = list(self.inputs)
+        twin.outer = list(self.outer)
         return twin
 
     def to_dict(self) -> dict[str, Any]:

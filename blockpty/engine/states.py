@@ -40,6 +40,8 @@ class Stimulus(Enum):
     REDRAW = "redraw"
     SETTLED = "settled"
     EXIT = "exit"
+    ENTER = "enter"
+    LEFT = "left"
 
 
 class Action(Enum):
@@ -60,6 +62,8 @@ class Action(Enum):
     CLOSE_DEGRADED = "close the block without a PROMPT"
     CANCEL = "the submission never ran"
     EXIT = "the shell ended, with whatever was open"
+    ENTER = "our hooks go into another shell, whatever was open is left to it"
+    LEFT = "that shell ended, with whatever was open in it"
 
 
 _S, _I, _A = ShellState, Stimulus, Action
@@ -67,6 +71,8 @@ _S, _I, _A = ShellState, Stimulus, Action
 TRANSITIONS: Final[dict[tuple[ShellState, Stimulus], tuple[ShellState, Action]]] = {
     **{(state, _I.SPAWN): (_S.STARTING, _A.START) for state in _S},
     **{(state, _I.EXIT): (_S.EXITED, _A.EXIT) for state in _S},
+    **{(state, _I.ENTER): (_S.STARTING, _A.ENTER) for state in _S if state is not _S.EXITED},
+    **{(state, _I.LEFT): (_S.RUNNING, _A.LEFT) for state in _S if state is not _S.EXITED},
     (_S.STARTING, _I.TYPED): (_S.STARTING, _A.NOTHING),
     (_S.STARTING, _I.BEGIN): (_S.RUNNING, _A.OPEN_FOREIGN),
     (_S.STARTING, _I.END): (_S.RETURNING, _A.NOTHING),
@@ -120,11 +126,13 @@ def diagram() -> str:
     rows = [
         f"    {state.value} --> {after.value}: {stimulus.value}"
         for (state, stimulus), (after, _) in TRANSITIONS.items()
-        if state is not after and stimulus not in (Stimulus.SPAWN, Stimulus.EXIT)
+        if state is not after and stimulus not in (Stimulus.SPAWN, Stimulus.EXIT, Stimulus.ENTER, Stimulus.LEFT)
     ]
     always = [
         "    [*] --> starting: spawn",
         "    running --> exited: exit, from every state",
         "    exited --> starting: spawn",
+        "    running --> starting: enter, from every state but exited",
+        "    starting --> running: left, from every state but exited",
     ]
     return "\n".join(["stateDiagram-v2", *always[:1], *rows, *always[1:]])

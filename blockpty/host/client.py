@@ -189,6 +189,10 @@ class HostClient(Connection):
         """Have one silence entry written when nothing has come or gone in for `ms`; at once if that is so already."""
         return _sizes(await self._ask("watch_idle", {"conversation": conversation, "ms": ms}))
 
+    async def adopt(self, conversation: str) -> Sizes:
+        """Take the program that the shell process runs now for the one it was started with (see `replaced`)."""
+        return _sizes(await self._ask("adopt", {"conversation": conversation}))
+
     async def set_persist(self, conversation: str, persist: bool) -> Sizes:
         """Note whether the conversation is meant to outlive its engine."""
         return _sizes(await self._ask("set_persist", {"conversation": conversation, "persist": persist}))

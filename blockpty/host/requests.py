@@ -335,6 +335,13 @@ def watch_idle(recorder: Recorder, client: Client, request: dict[str, Any]) -> A
     return terminal.sizes()
 
 
+def adopt(recorder: Recorder, client: Client, request: dict[str, Any]) -> Answer:
+    terminal = _live(recorder, request)
+    terminal.holding.reference = spawn.program_image(terminal.pid)
+    recorder.tell_keeper(terminal.holding)
+    return terminal.sizes()
+
+
 def set_persist(recorder: Recorder, client: Client, request: dict[str, Any]) -> Answer:
     terminal = _live(recorder, request)
     terminal.holding.persist = _field(request, "persist", bool)
@@ -374,6 +381,7 @@ OPERATIONS: dict[str, Callable[[Recorder, Client, dict[str, Any]], Answer]] = {
     "signal": signal_,
     "inspect": inspect,
     "watch_idle": watch_idle,
+    "adopt": adopt,
     "set_persist": set_persist,
     "close": close,
     "list": list_,

@@ -156,13 +156,21 @@ def _become(request: dict[str, Any], slave: int, status_w: int, limits: tuple[in
 # -- asking about processes ---------------------------------------------------------------------------------------
 
 
-def command_line(pid: int) -> str | None:
-    """The process's argv as one NUL-separated string; None where unknown (no /proc, or it has ended)."""
+def program_image(pid: int) -> str | None:
+    """What changes when a process executes another program; None where unknown (no /proc, or it has ended).
+
+    Its arguments, and the address they lie at, which the kernel chooses anew each time: so `exec bash` is seen in what
+    is the same bash already. Where addresses are not told (0), the arguments have to do: they stand before the last @.
+    """
     try:
         with open(f"/proc/{pid}/cmdline", "rb", 0) as file:
-            return file.read().decode("latin-1") or None
+            arguments = file.read().decode("latin-1")
+        with open(f"/proc/{pid}/stat", "rb", 0) as file:
+            # From the third field on; the second, the name, is in parentheses and may hold anything.
+            fields = file.read().rpartition(b")")[2].split()
     except OSError:
         return None
+    return f"{arguments}@{int(fields[45]):x}" if arguments else None
 
 
 def is_alive(pid: int) -> bool:

@@ -267,13 +267,15 @@ class Terminal:
 
     def replaced(self) -> bool | None:
         """Whether the shell process runs another program than the one it was started with; None where unknown."""
-        line = spawn.command_line(self.pid)
-        if line is None:
+        image = spawn.program_image(self.pid)
+        if image is None:
             return None
-        if self.holding.reference is None:
-            self.holding.reference = line
+        reference = self.holding.reference
+        if reference is None or reference == image.rpartition("@")[0]:
+            # What it was told to run: from now on it is known by its address as well.
+            self.holding.reference = reference = image
             self.desk.tell_keeper(self.holding)
-        return line != self.holding.reference
+        return image != reference
 
     # -- the end --------------------------------------------------------------------------------------------------
 

@@ -154,6 +154,10 @@ async def end_session(engine: Engine, request: requests.EndSessionRequest) -> Do
     return await (await _of(engine, request)).end_session(request.session_id)
 
 
+async def enter_shell(engine: Engine, request: requests.EnterShellRequest) -> DoneResult:
+    return await (await _of(engine, request)).enter_shell(request.shell, timeout_ms=request.timeout_ms)
+
+
 async def interrupt(engine: Engine, request: requests.InterruptRequest) -> DoneResult:
     return await (await _of(engine, request)).interrupt(up_to=request.up_to, grace_ms=request.grace_ms)
 

@@ -281,6 +281,15 @@ class EndSessionRequest(ConversationRequest):
     session_id: str = Field(min_length=1, description="Name of the session, such as s7.")
 
 
+class EnterShellRequest(ConversationRequest):
+    """Give the hooks to a shell that runs inside a command (ssh, su, a container): its commands are blocks then."""
+
+    shell: Literal["bash", "zsh"] | None = Field(
+        default=None, description="Which shell is at the prompt; needed where it runs behind another program, as ssh."
+    )
+    timeout_ms: int = Field(default=10_000, ge=0, le=86_400_000, description="How long its first prompt may take.")
+
+
 class InterruptRequest(ConversationRequest):
     """Interrupt what runs, with SIGINT first and stronger signals only as far as asked for; says how it ended."""
 

@@ -71,6 +71,7 @@ OPERATIONS: Final[Mapping[str, Operation]] = {
         _line(handlers.events, requests.EventsRequest, Event, _READ, "from_seq", method="GET"),
         _line(handlers.resize, requests.ResizeRequest, results.DoneResult, _INPUT, "cols", "rows"),
         _line(handlers.end_session, requests.EndSessionRequest, results.DoneResult, _LIFE, "session_id"),
+        _line(handlers.enter_shell, requests.EnterShellRequest, results.DoneResult, _INPUT, "shell"),
         _line(handlers.interrupt, requests.InterruptRequest, results.DoneResult, _INPUT),
         _line(handlers.reset, requests.ResetRequest, results.OpenResult, _LIFE),
         _line(handlers.kill, requests.KillRequest, results.DoneResult, _LIFE),

@@ -23,7 +23,6 @@ from blockpty.errors import (
     BadRequest,
     Busy,
     InternalError,
-    NoSession,
 )
 from blockpty.model.block import Block
 from blockpty.model.conditions import Match, Prompt
@@ -43,11 +42,12 @@ from blockpty.model.results import (
     VerifyResult,
     WaitResult,
 )
-from blockpty.runtime import ending, limits, reading
-from blockpty.runtime.live import BEGIN_SECONDS, LiveRecord
-from blockpty.runtime.modes import is_session, mode_of, private_modes, status_of, tty_of
+from blockpty.runtime import ending, handover, limits, reading
+from blockpty.runtime.live import LiveRecord
+from blockpty.runtime.modes import mode_of, private_modes, status_of, tty_of
 from blockpty.runtime.notes import Notes
-from blockpty.runtime.submission import Submission, encoded, ended
+from blockpty.runtime.sessions import alive, known_session, running_program
+from blockpty.runtime.submission import Submission, encoded
 from blockpty.runtime.verify import verify
 from blockpty.runtime.waiting import Waiting
 from blockpty.spool.layout import Layout
@@ -138,8 +138,7 @@ class Conversation:
             if not subscribed.live and self.live.state.instance and self.live.state.shell is not ShellState.EXITED:
                 # Every process that held the terminal is gone, and the shell with them; nobody saw how it ended.
                 self.note({"type": "lost"})
-                await self._notes.written()
-                await self.live.drain()
+                await self.noted()
         self._cursor = self.live.state.wait_cursor
 
     async def detach(self) -> None:
@@ -163,6 +162,11 @@ class Conversation:
         """Have something recorded in the timeline, if this engine owns the conversation."""
         if self._ownership is not None:
             self._notes.add(note, self.epoch)
+
+    async def noted(self) -> None:
+        """Return when every note is in the timeline and has been read."""
+        await self._notes.written()
+        await self.live.drain()
 
     def _watch_idle(self, ms: int) -> None:
         task = asyncio.get_running_loop().create_task(self.host.watch_idle(self.id, ms))
@@ -331,18 +335,18 @@ class Conversation:
                 data = base64.b64decode(data_b64 or "", validate=True)
             except binascii.Error:
                 raise BadRequest("data_b64 is no base64") from None
-        await self._running_program(session_id)
+        await running_program(self, session_id)
         return await self.type(encoded(data) if isinstance(data, str) else data, author)
 
     async def send_keys(self, keys: str, *, session_id: str | None = None) -> SendResult:
         """Type keys in the notation of the reference (`[UP]`, `^C`, `[M-x]`); raises BadRequest for an unknown one."""
-        await self._running_program(session_id)
+        await running_program(self, session_id)
         data = encode_keys(keys, application_cursor=1 in self._screen_modes())
         return await self.type(data, "agent")
 
     async def paste(self, text: str, *, session_id: str | None = None) -> SendResult:
         """Type a text as a paste: bracketed when the program asked for it, never able to end the bracket itself."""
-        await self._running_program(session_id)
+        await running_program(self, session_id)
         return await self.type(bracket(text, bracketed=2004 in self._screen_modes()), "agent")
 
     async def ctrl_c(self, *, session_id: str | None = None) -> SendResult:
@@ -360,8 +364,8 @@ class Conversation:
     async def _control(self, data: bytes, session_id: str | None) -> SendResult:
         self.live.pump()
         if session_id is not None or self.live.state.shell is ShellState.SUBMITTED:
-            await self._running_program(session_id)
-        self._alive()
+            await running_program(self, session_id)
+        alive(self)
         return await self.type(data, "agent")
 
     async def type(self, data: bytes, author: str) -> SendResult:
@@ -373,31 +377,6 @@ class Conversation:
         )  # fmt: skip
         self.live.pump()
         return SendResult(reply.offset, reply.accepted)
-
-    def _alive(self) -> None:
-        state = self.live.state
-        if state.shell is ShellState.EXITED:
-            raise ended(self.id, state)
-
-    async def _running_program(self, session_id: str | None) -> None:
-        """Check that something runs, and wait until it has the terminal.
-
-        What is typed between a submission and its BEGIN meets the line editor's terminal modes: its CR would not be a
-        line end for the program (measured: `read` never returns).
-        """
-        await self.live.begun(BEGIN_SECONDS)
-        self._alive()
-        state = self.live.state
-        if state.shell not in (ShellState.RUNNING, ShellState.SUBMITTED):
-            raise NoSession(
-                f"nothing runs in {self.id}", hint="exec_interactive starts a program; exec_block runs a command"
-            )
-        if session_id is not None:
-            seq = state.block.seq if state.block is not None else state.next_block
-            if not is_session(state) or session_id != f"s{seq}":
-                raise NoSession(
-                    f"the session {session_id[:40]!r} is not active", hint="status names the active session"
-                )
 
     # Waiting
 
@@ -424,20 +403,12 @@ class Conversation:
         if max_bytes is not None:
             limits.check("max_bytes", max_bytes)
         if session_id is not None:
-            self._known_session(session_id)
+            known_session(self, session_id)
         cursor = self._cursor if from_cursor is None else from_cursor
         request = self._waiting.request(match, cursor=cursor, stop=stop, max_bytes=max_bytes, view=view, echo=echo)
         result = await self._waiting.wait(request, timeout_ms)
         self._cursor = result.cursor
         return result
-
-    def _known_session(self, session_id: str) -> None:
-        self.live.pump()
-        state = self.live.state
-        current = state.block.seq if state.block is not None else state.next_block
-        number = session_id[1:]
-        if not session_id.startswith("s") or not number.isdigit() or not 0 < int(number) <= current:
-            raise NoSession(f"no session is called {session_id[:40]!r}", hint="use the session_id of exec_interactive")
 
     # Life
 
@@ -446,16 +417,28 @@ class Conversation:
         limits.check("cols", cols)
         limits.check("rows", rows)
         await self.own()
-        self._alive()
+        alive(self)
         reply = await self.host.resize(self.id, cols, rows, author="agent", epoch=self.epoch)
         self.live.pump()
         return DoneResult(reply.offset)
 
     async def end_session(self, session_id: str) -> DoneResult:
         """End a session: `exit` to a known shell or REPL, else Ctrl-C, else a new shell; `how` says which."""
-        await self._running_program(session_id)
+        await running_program(self, session_id)
         await self.own()
         return await ending.end_session(self, session_id)
+
+    async def enter_shell(self, shell: str | None = None, *, timeout_ms: int = 10000) -> DoneResult:
+        """Give our hooks to the shell that is at a prompt now inside a running command (ssh, su, a container, bash).
+
+        Its commands are blocks from then on, until it ends; the block that started it is closed here. `shell` (bash
+        or zsh) must be named where it runs behind another program. A shell that replaced ours (`exec bash`) gets its
+        hooks by itself at the next command. Raises BadRequest, NoPrompt.
+        """
+        limits.check("timeout_ms", timeout_ms)
+        alive(self)
+        await self.own()
+        return await handover.enter_shell(self, shell, timeout_ms / 1000)
 
     async def interrupt(self, *, up_to: str = "INT", grace_ms: int = 1000) -> DoneResult:
         """Interrupt the foreground program: SIGINT, and as far as `up_to` allows SIGQUIT, SIGTERM, SIGKILL.
@@ -464,7 +447,7 @@ class Conversation:
         """
         limits.check("grace_ms", grace_ms)
         self.live.pump()
-        self._alive()
+        alive(self)
         await self.own()
         return await ending.interrupt(self, up_to, grace_ms)
 
@@ -473,7 +456,7 @@ class Conversation:
         if signal not in ("HUP", "INT", "TERM", "KILL"):
             raise BadRequest(f"no signal {signal[:20]!r} here", hint="HUP, INT, TERM or KILL")
         await self.own()
-        self._alive()
+        alive(self)
         await self.host.signal(self.id, signal, target="foreground", epoch=self.epoch)
         await self.host.signal(self.id, signal, target="shell", epoch=self.epoch)
         self.live.pump()
@@ -492,7 +475,6 @@ class Conversation:
 
     async def verify(self) -> VerifyResult:
         """Derive everything again from stream and timeline, run every recorded wait again, and compare."""
-        await self._notes.written()
-        await self.live.drain()
+        await self.noted()
         position, sizes = self.live.fold.position, self.live.journal_sizes()
         return await asyncio.to_thread(verify, self.id, self.layout, position, sizes)

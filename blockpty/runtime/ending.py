@@ -23,6 +23,7 @@ FAREWELLS: Final = {
 
 GRACE_SECONDS: Final = 2.0
 RETRY_SECONDS: Final = 0.1
+KEYS: Final = {"INT": b"\x03", "QUIT": b"\x1c"}
 SIGNALS: Final = ("INT", "QUIT", "TERM", "KILL")
 
 
@@ -79,6 +80,11 @@ async def _signalled(conversation: Conversation, name: str, grace: float) -> boo
     A shell that is about to start a program takes the signal for itself and may drop it (measured in bash 5.2 and
     zsh 5.9). So as long as it went to the shell it is sent again; a program gets it once, it may count.
     """
+    if conversation.live.state.outer:
+        # What has the terminal here may be ssh: a signal would end the way to the program, a key is passed on to it.
+        if name in KEYS:
+            await conversation.type(KEYS[name], "engine")
+        return await ended_within(conversation, grace)
     loop = asyncio.get_running_loop()
     deadline = loop.time() + grace
     while True:

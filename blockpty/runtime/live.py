@@ -14,6 +14,7 @@ from collections.abc import Iterable
 from typing import Final
 
 from blockpty.engine.matchers import PatternTimeout
+from blockpty.engine.records import new_nonce
 from blockpty.engine.snapshot import MachineState
 from blockpty.engine.states import ShellState
 from blockpty.engine.waiter import Outcome, Waiter
@@ -211,8 +212,8 @@ class LiveRecord:
 
     def _mark_point(self, step: Step) -> None:
         entry = step.entry
-        if entry is not None and entry.kind == "spawn":
-            self.mask.add(self.state.nonce)
+        if entry is not None and (nonce := new_nonce(entry)):
+            self.mask.add(nonce)
         if (entry is not None and entry.kind in ("silence", "input")) or any(
             event.type in _POINT_EVENTS for event in step.events
         ):

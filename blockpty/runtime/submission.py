@@ -15,7 +15,9 @@ from typing import TYPE_CHECKING, Final
 from blockpty.engine.snapshot import MachineState
 from blockpty.engine.states import ShellState
 from blockpty.errors import BadRequest, Busy, Exited, InteractiveSessionActive, NoPrompt
+from blockpty.host.handover import typed_command
 from blockpty.host.shells import stage, submit_line
+from blockpty.runtime.handover import REPAIR_SECONDS, can_repair, enter_shell
 from blockpty.runtime.modes import is_session
 
 if TYPE_CHECKING:
@@ -40,12 +42,12 @@ class Submission:
         conversation = self._conversation
         async with self._turn:
             await self._ready(queue)
-            _check_cwd(conversation.live.state.cwd, cwd)
-            path = self._stage(conversation.live.state.next_block, command, cwd)
+            _check_cwd(conversation.live.state, cwd)
+            line = self._line(conversation.live.state, command, cwd)
             request = conversation.next_request()
             reply = await conversation.host.input(
                 conversation.id,
-                submit_line(str(path)).encode("utf-8", "surrogateescape") + b"\r",
+                line + b"\r",
                 author="agent",
                 req=request,
                 submit={"kind": kind, "cmd": command, "request": request},
@@ -54,6 +56,13 @@ class Submission:
             )
             seq, ts = conversation.live.submitted(request)
             return seq, ts, reply.offset
+
+    def _line(self, state: MachineState, command: str, cwd: str | None) -> bytes:
+        """Return the line that runs the command: it names a staged file, or holds the command itself."""
+        if "nofs" in state.features.split(","):
+            return typed_command(state.shell_name, command, cwd)
+        path = self._stage(state.next_block, command, cwd)
+        return submit_line(str(path)).encode("utf-8", "surrogateescape")
 
     def _stage(self, seq: int, command: str, cwd: str | None) -> Path:
         path = self._conversation.layout.commands / str(seq)
@@ -69,12 +78,17 @@ class Submission:
         await conversation.own()
         loop = asyncio.get_running_loop()
         deadline = loop.time() + READY_SECONDS
-        cleared = False
+        cleared = repaired = False
         while True:
             conversation.live.pump()
             state = conversation.live.state
             if state.shell is ShellState.EXITED:
                 raise ended(conversation.id, state)
+            if state.hooks_lost and not repaired:
+                repaired = True
+                if can_repair(state, await conversation.host.inspect(conversation.id)):
+                    await enter_shell(conversation, None, REPAIR_SECONDS)
+                    continue
             if state.hooks_lost:
                 raise NoPrompt(
                     f"{conversation.id} lost its shell integration: {state.integrity_reason}",
@@ -137,8 +151,10 @@ def _check_command(command: str) -> None:
         raise BadRequest(f"the command is longer than {MAX_COMMAND} characters", hint="put the data into a file")
 
 
-def _check_cwd(shell_cwd: str | None, cwd: str | None) -> None:
-    if cwd is not None and not Path(shell_cwd or "/", cwd).is_dir():
+def _check_cwd(state: MachineState, cwd: str | None) -> None:
+    if cwd is None or "nofs" in state.features.split(","):
+        return
+    if not Path(state.cwd or "/", cwd).is_dir():
         raise BadRequest(f"the working directory {cwd!r} is no directory", hint="create it first, or leave cwd out")
 
 

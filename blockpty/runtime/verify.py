@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from blockpty.engine.matchers import PatternTimeout
-from blockpty.engine.records import nonce_of
+from blockpty.engine.records import new_nonce
 from blockpty.engine.snapshot import MachineState
 from blockpty.engine.waiter import Outcome
 from blockpty.errors import BlockptyError
@@ -82,8 +82,8 @@ class _Verification:
             self._stream.close()
 
     def _entry(self, entry: Entry) -> None:
-        if entry.kind == "spawn":
-            self._mask.add(nonce_of(entry.fields))
+        if nonce := new_nonce(entry):
+            self._mask.add(nonce)
         note = entry.fields.get("note") if entry.kind == "note" else None
         if not isinstance(note, Mapping):
             return

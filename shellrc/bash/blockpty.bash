@@ -217,6 +217,11 @@ __bp_install() {
 		__bp_texts
 		__bp_post
 	fi
+	# Handed over to a shell that runs where our files are not: commands have to be typed, and are no history of ours.
+	if [[ ${__bp_file-} && ! -r ${__bp_file-} ]]; then
+		__bp_f+=,nofs
+		\builtin unset HISTFILE
+	fi
 	__bp_put __HELLO__ ";v=1;sh=bash;sv=${BASH_VERSINFO[0]}.${BASH_VERSINFO[1]}.${BASH_VERSINFO[2]};f=$__bp_f"
 	if [[ $__bp_a ]]; then \builtin set -a; fi
 	__bp_t=''
@@ -235,7 +240,7 @@ if [[ $__bp_login == 1 ]]; then
 	elif [[ -r ~/.profile ]]; then
 		. ~/.profile
 	fi
-elif [[ -r ~/.bashrc ]]; then
+elif [[ $__bp_login != no && -r ~/.bashrc ]]; then
 	# shellcheck disable=SC1090
 	. ~/.bashrc
 fi

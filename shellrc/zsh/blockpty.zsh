@@ -193,6 +193,11 @@ __bp_install_now() {
 	__bp_open
 	[[ -n $__bp_fd ]] && features+=,fd
 	[[ -o prompt_sp && -o prompt_cr ]] && features+=,eolmark
+	# Handed over to a shell that runs where our files are not: commands have to be typed, and are no history of ours.
+	if [[ -n ${__bp_file-} && ! -r ${__bp_file-} ]]; then
+		features+=,nofs
+		unset HISTFILE
+	fi
 	__bp_mark __HELLO__ ";v=1;sh=zsh;sv=${ZSH_VERSION//[^0-9A-Za-z.-]/_};f=$features"
 	__bp_put $__bp_m
 	# The first prompt's own cycle; `$?` of the startup files means nothing to anybody.

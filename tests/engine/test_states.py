@@ -15,10 +15,15 @@ from tests.engine.support import NONCE, at_prompt
 PAIRS = list(itertools.product(ShellState, Stimulus))
 
 
-def in_state(state: ShellState) -> FakePty:
-    """Return a terminal whose shell is in this state."""
+def in_state(state: ShellState, *, inside: bool = False) -> FakePty:
+    """Return a terminal whose shell is in this state; `inside`, one that was entered from another."""
     pty = FakePty()
     pty.spawn(nonce=NONCE)
+    if inside:
+        pty.prompt()
+        pty.submit("inner")
+        pty.begin()
+        pty.enter("E" * 22)
     if state is ShellState.STARTING:
         return pty
     pty.prompt()
@@ -56,6 +61,11 @@ def stimulate(pty: FakePty, stimulus: Stimulus) -> None:
         pty.output(pty.mark("PROMPT", x=0))
     elif stimulus is Stimulus.SETTLED:
         pty.silence(icanon=False, echo=False, foreground="shell")
+    elif stimulus is Stimulus.ENTER:
+        pty.enter("E" * 22, hello=False)
+    elif stimulus is Stimulus.LEFT:
+        pty.leave()
+        pty.end(3)
     else:
         pty.entry("exit", status=0, signal=None)
 
@@ -75,11 +85,16 @@ def test_the_states_can_be_reached(state: ShellState) -> None:
 
 @pytest.mark.parametrize(("state", "stimulus"), PAIRS, ids=lambda item: item.value)
 def test_every_pair_is_listed_or_an_anomaly(state: ShellState, stimulus: Stimulus) -> None:
-    pty = in_state(state)
+    pty = in_state(state, inside=stimulus is Stimulus.LEFT)
     _, before = play(pty)
     stimulate(pty, stimulus)
     machine, events = play(pty)
     fresh = events[len(before) :]
+    if stimulus is Stimulus.LEFT and state is not ShellState.EXITED:
+        # Known by the END of the shell outside, which moves it on.
+        assert [event.type for event in fresh if event.type == "shell_left"] == ["shell_left"]
+        assert machine.state.shell is ShellState.RETURNING
+        return
     surprises = [event for event in fresh if event.type in ("anomaly", "spoofed_mark")]
     found = transition(state, stimulus)
     if found is not None:
@@ -183,5 +198,5 @@ def test_the_diagram_is_the_table_s() -> None:
     lines = diagram().splitlines()
     assert lines[0] == "stateDiagram-v2"
     for (state, stimulus), (after, _) in TRANSITIONS.items():
-        if state is not after and stimulus not in (Stimulus.SPAWN, Stimulus.EXIT):
+        if state is not after and stimulus not in (Stimulus.SPAWN, Stimulus.EXIT, Stimulus.ENTER, Stimulus.LEFT):
             assert f"    {state.value} --> {after.value}: {stimulus.value}" in lines

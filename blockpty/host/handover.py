@@ -1,0 +1,74 @@
+"""Our hooks for a shell that runs already, and commands for a shell that cannot read our files.
+
+Lives here: the text that is to be read or typed. Does not know: who types it, and whether the shell is ready for it.
+A shell at the other end of ssh, or in a container, has no file of ours: everything then goes through the terminal, as
+one line `eval $'...'`, which bash and zsh read alike.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from blockpty.errors import BadRequest
+from blockpty.host.shells import shellrc_directory
+
+HANDED_OVER: Final = {"bash": b'-v "${!__bp_@}"', "zsh": b"-m '__bp_*'"}
+"""The shells that can take our hooks over while they run, and how each forgets all names of ours."""
+
+_PLAIN: Final = frozenset(range(0x20, 0x7F)) - frozenset(b"'\\!")
+
+
+def hooks_of(shell: str, *, directory: str, file: str, nonce: str) -> bytes:
+    """Return the text that puts our hooks into a running bash or zsh, which then shows a prompt with marks.
+
+    Args:
+        shell: "bash" or "zsh".
+        directory: absolute path of the conversation; the shell writes its history there, if the place exists.
+        file: absolute path of the file that will hold this text; whether the shell can read it, its hello tells.
+        nonce: 22 characters of base64url, fresh.
+
+    Raises:
+        BadRequest: no hooks are known for this shell.
+    """
+    if shell not in HANDED_OVER:
+        raise BadRequest(f"there are no hooks for a running {shell!r}", hint=f"known: {', '.join(sorted(HANDED_OVER))}")
+    header = (
+        b"\\builtin unset " + HANDED_OVER[shell] + b"\n__bp_n=" + _escaped(nonce.encode(), every_byte=True)
+        + b"\n__bp_login=no\n__bp_dir=" + _escaped(directory.encode("utf-8", "surrogateescape"))
+        + b"\n__bp_file=" + _escaped(file.encode("utf-8", "surrogateescape")) + b"\n"
+    )  # fmt: skip
+    # zsh is in the middle of a command now; its installer runs before the next prompt, as it does at the start.
+    last = b"" if shell == "bash" else b"precmd_functions+=(__bp_install)\n"
+    return header + (shellrc_directory() / shell / f"blockpty.{shell}").read_bytes() + last
+
+
+def typed_line(shell: str, text: bytes) -> bytes:
+    """Return what is typed to run a text which the shell has no file of: one line of printable ASCII.
+
+    The leading space keeps it out of the history where the user has asked for that.
+    """
+    return _pasted(shell, b" eval " + _escaped(text))
+
+
+def typed_command(shell: str, command: str, cwd: str | None = None) -> bytes:
+    """Return the line that runs a command, in directory `cwd` if one is given, in a shell that reads no file of ours.
+
+    The status is that of the command, or of `cd` when that fails, and then nothing of the command runs.
+    """
+    run = b" eval " + _escaped(command.encode("utf-8", "surrogateescape") + b"\n")
+    if cwd is None:
+        return _pasted(shell, run)
+    target = cwd if cwd.startswith("/") else f"./{cwd}"
+    change = b" \\builtin cd -- " + _escaped(target.encode("utf-8", "surrogateescape"))
+    return _pasted(shell, change + b" &&" + run)
+
+
+def _pasted(shell: str, line: bytes) -> bytes:
+    """zsh draws its line again for every key (35 s for 200 kB, measured) unless it is pasted; it always knows how."""
+    return b"\x1b[200~" + line + b"\x1b[201~" if shell == "zsh" else line
+
+
+def _escaped(text: bytes, *, every_byte: bool = False) -> bytes:
+    """Return `$'...'` in printable ASCII: no control character, quote or exclamation mark reaches the line editor."""
+    plain = frozenset() if every_byte else _PLAIN
+    return b"$'" + b"".join(b"%c" % byte if byte in plain else b"\\x%02x" % byte for byte in text) + b"'"

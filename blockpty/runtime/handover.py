@@ -1,0 +1,136 @@
+"""Putting our hooks into a shell that runs already: one that replaced ours (`exec`), or one inside of it (ssh, su).
+
+Rules of this file: nothing is typed unless a line editor reads at this moment. The hooks are read from a private file
+where the shell can see our files, else they are typed; what the shell says of itself then decides how its commands
+are handed over. The timeline tells of it first, so that the marks of the other shell are believed from there on.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import secrets
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from blockpty.engine.snapshot import MachineState
+from blockpty.engine.states import ShellState
+from blockpty.errors import BadRequest, NoPrompt
+from blockpty.host.handover import HANDED_OVER, hooks_of, typed_line
+from blockpty.model.results import DoneResult
+from blockpty.spool.layout import make_private
+
+if TYPE_CHECKING:
+    from blockpty.host.answers import Inspected
+    from blockpty.runtime.conversation import Conversation
+
+TYPE_DEADLINE_MS: Final = 5000
+REPAIR_SECONDS: Final = 10.0
+
+
+def can_repair(state: MachineState, sample: Inspected) -> bool:
+    """Whether the shell that replaced ours can be given our hooks without asking anybody.
+
+    It has been silent with its line editor on, nothing has been typed since, and it is one that we have hooks for.
+    """
+    settled = state.tty is not None and state.tty.get("icanon") is False and state.tty.get("foreground") == "shell"
+    reads = sample.icanon is False and sample.foreground == "shell"
+    return state.hooks_lost and settled and reads and not state.inputs and _name(sample) in HANDED_OVER
+
+
+async def enter_shell(conversation: Conversation, shell: str | None, seconds: float) -> DoneResult:
+    """Give the shell that is at a prompt now our hooks, and wait for its first prompt with marks.
+
+    Raises BadRequest (it has them, or no hooks are known for it), NoPrompt (no line editor reads, or no mark came).
+    """
+    conversation.live.pump()
+    sample = await conversation.host.inspect(conversation.id)
+    conversation.live.pump()
+    state = conversation.live.state
+    nested = sample.foreground == "child"
+    if not nested and not state.hooks_lost and state.shell is not ShellState.RUNNING:
+        raise BadRequest(f"the shell of {conversation.id} has its hooks", hint="start the other shell first")
+    name = shell or _name(sample)
+    if name not in HANDED_OVER:
+        raise BadRequest(
+            f"{name!r} is no shell that takes hooks while it runs",
+            hint=f"shell names what is at the prompt: {' or '.join(sorted(HANDED_OVER))}",
+        )
+    if sample.icanon is not False:
+        raise NoPrompt(
+            f"no line editor reads in {conversation.id}", hint="wait until the other shell shows its prompt"
+        )
+    nonce = secrets.token_urlsafe(16)
+    with _private_file(conversation) as path:
+        text = hooks_of(name, directory=str(conversation.directory), file=str(path), nonce=nonce)
+        path.write_bytes(text)
+        by_file = shell is None and _sees_our_files(sample.foreground_pid)
+        if not nested:
+            await conversation.host.adopt(conversation.id)
+        how = "file" if by_file else "typed"
+        conversation.note({"type": "enter", "nonce": nonce, "shell": name, "nested": nested, "how": how})
+        await conversation.noted()
+        line = f" . '{path}'".encode() if by_file else typed_line(name, text)
+        reply = await conversation.host.input(
+            conversation.id, line + b"\r", author="engine", req=conversation.next_request(),
+            deadline_ms=TYPE_DEADLINE_MS, epoch=conversation.epoch,
+        )  # fmt: skip
+        if not await _shows_a_prompt(conversation, seconds):
+            conversation.note({"type": "leave", "nonce": nonce})
+            await conversation.noted()
+            raise NoPrompt(
+                f"the hooks do not show in {conversation.id}",
+                hint=f"is it {name} that was at the prompt? read tells what it printed; leave that shell, or reset",
+                details={"cursor": reply.offset},
+            )
+    return DoneResult(conversation.cursor, how=how)
+
+
+async def _shows_a_prompt(conversation: Conversation, seconds: float) -> bool:
+    loop = asyncio.get_running_loop()
+    deadline = loop.time() + seconds
+    while True:
+        conversation.live.pump()
+        shell = conversation.live.state.shell
+        left = deadline - loop.time()
+        if left <= 0 or shell in (ShellState.IDLE, ShellState.EXITED):
+            return shell is ShellState.IDLE
+        await conversation.live.changed(left)
+
+
+@contextlib.contextmanager
+def _private_file(conversation: Conversation) -> Iterator[Path]:
+    """Give the path of a file, 0600 in a directory of its own, that is gone afterwards."""
+    folder = conversation.directory / "rc" / secrets.token_hex(4)
+    make_private(folder.parent)
+    make_private(folder)
+    path = folder / "hooks"
+    os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600))
+    try:
+        yield path
+    finally:
+        path.unlink(missing_ok=True)
+        folder.rmdir()
+
+
+def _name(sample: Inspected) -> str:
+    return str(sample.foreground_name or "").lstrip("-")
+
+
+def _sees_our_files(pid: int | None) -> bool:
+    """Whether a process has our root directory, our mounts and our user; where that is not told, it has."""
+    if pid is None:
+        return False
+    try:
+        process = Path("/proc") / str(pid)
+        if not process.parent.is_dir():
+            return True
+        return (
+            process.stat().st_uid == os.geteuid()
+            and os.path.samestat((process / "root").stat(), Path("/").stat())
+            and os.readlink(process / "ns" / "mnt") == os.readlink("/proc/self/ns/mnt")
+        )
+    except OSError:
+        return False
