@@ -157,7 +157,7 @@ ENDING = (
              both(_exit(b"last words\n", None, "SIGKILL"))),
     Scenario(28, "EXIT trap", "what the trap prints belongs to the block", ending.exit_trap,
              both(_exit(b"bye\n", 0))),
-    Scenario(29, "exec another shell", "a replaced shell is reported, waits end; one we know gets the hooks by itself, reset cures the others",
+    Scenario(29, "exec another shell", "a replaced shell is reported, waits end; one we know gets the hooks, reset cures others",
              ending.replaced_shell,
              both([_REPAIRED, _REPLACED])),
     Scenario(30, "hooks unset", "hooks that a command takes away come back; no command is lost", ending.hooks_unset,
