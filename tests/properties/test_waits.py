@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from blockpty.engine.views import View, raw_offset
@@ -67,6 +67,7 @@ OUTPUT = st.lists(st.one_of(WORDS, WORDS, WORDS, st.just(SETTLED)), max_size=14)
 
 
 @property_settings(600)
+@example([b"\r"], False, ["\r"], "text", None, [])
 @given(
     OUTPUT,
     st.booleans(),
