@@ -15,7 +15,7 @@ if [[ $- != *i* ]]; then
 	\builtin return 0
 fi
 
-__bp_s=0 __bp_c=0 __bp_p=0 __bp_x=0 __bp_t='' __bp_pwd='' __bp_a='' __bp_seen_ps1=- __bp_seen_ps2=- __bp_tty=1 __bp_array=''
+__bp_s=0 __bp_c=0 __bp_p=0 __bp_x=0 __bp_t='' __bp_pwd='' __bp_a='' __bp_seen=- __bp_seen_ps1=- __bp_seen_ps2=- __bp_tty=1 __bp_array=''
 __bp_f=ps1
 
 # Writes the mark of kind $1 with the extra fields $2 (each with its leading semicolon), then the text $3, in one
@@ -76,24 +76,43 @@ __bp_cwd() {
 	fi
 }
 
-# First in PROMPT_COMMAND; $1 is the user's status, and also the result: in a string PROMPT_COMMAND the user's own
-# text comes next and wants to see it.
-__bp_pre() {
-	__bp_x=$1
-	__bp_s=$((__bp_s + 1))
-	if [[ -z ${PWD-} || ${PWD-} == "$__bp_pwd" ]]; then
-		__bp_put __END__ ";x=$1" "\\e]133;D;$1\\a\\e]133;A\\a"
+# First in PROMPT_COMMAND, entered with the user's status in `$?`. The usual case stands here once more, written out:
+# by way of __bp_put it takes 20 us longer. 255 is bash's own descriptor of its terminal, which no command inherits; to
+# open /dev/tty takes 10 us.
+__bp_end() {
+	__bp_x=$? __bp_s=$((__bp_s + 1)) __bp_t=''
+	\builtin printf -v __bp_t %s 1 || __bp_t=''
+	if [[ $__bp_t && $__bp_tty && ${PWD-} == "$__bp_pwd" && -t 255 ]]; then
+		# shellcheck disable=SC2059  # the fields hold no %
+		\builtin printf "\\e]7717;__END__;n=$__bp_n;i=$$;s=$__bp_s;c=$__bp_c;p=$__bp_p;x=$__bp_x\\a\\e]133;D;$__bp_x\\a\\e]133;A\\a" >&255 || __bp_t=''
+	elif [[ -z ${PWD-} || ${PWD-} == "$__bp_pwd" ]]; then
+		__bp_put __END__ ";x=$__bp_x" "\\e]133;D;$__bp_x\\a\\e]133;A\\a"
 	else
-		__bp_put __END__ ";x=$1"
-		__bp_cwd "\\e]133;D;$1\\a\\e]133;A\\a"
+		__bp_put __END__ ";x=$__bp_x"
+		__bp_cwd "\\e]133;D;$__bp_x\\a\\e]133;A\\a"
 	fi
-	\builtin return "$1"
 }
 
-# Last in PROMPT_COMMAND: puts back what the user's prompt code, or the command before, took away. An assignment to a
-# readonly name would abort the prompt, hence the attributes are asked first. The whole text is compared with what was
-# left last time, because matching a suffix takes 30 us in a UTF-8 locale.
+# The same for a string PROMPT_COMMAND: there the user's own text comes next and wants to see the status.
+__bp_pre() {
+	__bp_end
+	\builtin return "$__bp_x"
+}
+
+# Last in PROMPT_COMMAND: one comparison of everything with what was left last time tells whether there is anything to
+# mend. That all four names are set, so that `set -u` lets their attributes be asked, follows from the equality.
 __bp_post() {
+	if [[ ${PS0-}${PS1-}${PS2-}${PROMPT_COMMAND[*]-} != "$__bp_seen" || ${PS0@a}${PS1@a}${PS2@a}${PROMPT_COMMAND@a} == *x* ]]; then
+		__bp_mend
+	fi
+	# With promptvars off, bash prints the text of PS0 and PS1 instead of evaluating it.
+	\builtin shopt -s promptvars || __bp_t=''
+}
+
+# Puts back what the user's prompt code, or the command before, took away. An assignment to a readonly name would abort
+# the prompt, hence the attributes are asked first. The whole text is compared with what was left last time, because
+# matching a suffix takes 30 us in a UTF-8 locale.
+__bp_mend() {
 	if [[ ${PS1-} != "$__bp_seen_ps1" && ($- == *u* && -z ${PS1+x} || ${PS1@a} != *r*) ]]; then
 		PS1=${PS1-}
 		PS1=${PS1//"$__bp_ps1"/}$__bp_ps1
@@ -113,8 +132,10 @@ __bp_post() {
 	if [[ ${PS0+x}${PS1+x}${PS2+x}${PROMPT_COMMAND+x} == xxxx && ${PS0@a}${PS1@a}${PS2@a}${PROMPT_COMMAND@a} == *x* ]]; then
 		\builtin export -n PS0 PS1 PS2 PROMPT_COMMAND || __bp_t=''
 	fi
-	# With promptvars off, bash prints the text of PS0 and PS1 instead of evaluating it.
-	\builtin shopt -s promptvars || __bp_t=''
+	__bp_seen=-
+	if [[ ${PS0+x}${PS1+x}${PS2+x}${PROMPT_COMMAND+x} == xxxx ]]; then
+		__bp_seen=$PS0$PS1$PS2${PROMPT_COMMAND[*]}
+	fi
 	__bp_t=''
 }
 
@@ -160,10 +181,14 @@ __bp_texts() {
 	__bp_ps0='\e]133;C\a\e]7717;__BEGIN__'$__bp_t's=$((__bp_s=${__bp_s:-0}+1));c=$((__bp_c=${__bp_c:-0}+1));p=${__bp_p-}\a'
 	__bp_ps2='\[\e]7717;__PS2__'$__bp_t's=${__bp_s-};c=${__bp_c-};p=${__bp_p-}\a\]'
 	if [[ ! $__bp_tty ]]; then
-		__bp_pc_first='__bp_pre "$?" && __bp_t='
+		__bp_pc_first='__bp_pre && __bp_t='
 		__bp_pc_last='__bp_post'
+	elif [[ $__bp_array ]]; then
+		# bash itself gives each element, and the next command, the status of the last command.
+		__bp_pc_first='{ __bp_end; } >/dev/null 2>&1'
+		__bp_pc_last='{ __bp_post; } 2>/dev/null'
 	else
-		__bp_pc_first='{ __bp_pre "$?" && __bp_t=; } >/dev/null 2>&1'
+		__bp_pc_first='{ __bp_pre && __bp_t=; } >/dev/null 2>&1'
 		__bp_pc_last='{ __bp_post; } 2>/dev/null'
 	fi
 	__bp_pc_both=$__bp_pc_first$'\n'$__bp_pc_last
@@ -187,7 +212,7 @@ __bp_texts() {
 # shellcheck disable=SC2016
 __bp_install_old() {
 	__bp_post() { __bp_t=''; }
-	__bp_pc_first='{ __bp_pre "$?" && __bp_t=; } >/dev/null 2>&1'
+	__bp_pc_first='{ __bp_pre && __bp_t=; } >/dev/null 2>&1'
 	PROMPT_COMMAND=$__bp_pc_first${PROMPT_COMMAND:+$'\n'$PROMPT_COMMAND}
 	PS1=${PS1-}'\[\e]133;B\a\e]7717;__PROMPT__;n=${__bp_n-};i=$$;s=${__bp_s-};c=${__bp_c-};p=$((__bp_p=${__bp_p:-0}+1));x=$?\a\]'
 }

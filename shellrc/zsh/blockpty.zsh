@@ -6,31 +6,38 @@
 #
 # Habits: defined before any file of the user is read (aliases cannot reach into functions); no fork; every function
 # that zsh calls begins with `emulate -L zsh`, and with xtrace, errexit and allexport off for its own duration; those
-# that only our functions call (first group) inherit that, since it costs 8 us each time.
+# that only our functions call (first group) inherit that. A call takes 10 us here and a line of the body under one, so
+# the four hooks that run for every command write the usual case out and call only when something is unusual. The user
+# may have functions called as builtins are: hence `\builtin` everywhere, no early `return`, and around each hook the
+# user's `builtin` itself is disabled, which only an assignment can do.
 
-typeset -g +x __bp_s=0 __bp_c=0 __bp_p=0 __bp_x=0 __bp_pwd= __bp_fd= __bp_m= __bp_user_init= __bp_installed=
+typeset -g +x __bp_s=0 __bp_c=0 __bp_p=0 __bp_x=0 __bp_pwd= __bp_fd= __bp_m= __bp_user_init= __bp_installed= __bp_shield=
+typeset -g +x __bp_i=";n=$__bp_n;i=$$"
 
 # The terminal, by a descriptor that no command inherits; opened again when somebody closed it.
 __bp_open() {
 	__bp_fd=
-	\builtin zmodload -F zsh/system b:sysopen b:syswrite 2>/dev/null || return 1
-	\builtin sysopen -w -o cloexec -u __bp_fd -- ${TTY:-/dev/tty} 2>/dev/null ||
-		\builtin sysopen -w -o cloexec -u __bp_fd -- /dev/tty 2>/dev/null || { __bp_fd=; return 1 }
+	\builtin zmodload -F zsh/system b:sysopen b:syswrite 2>/dev/null && {
+		\builtin sysopen -w -o cloexec -u __bp_fd -- ${TTY:-/dev/tty} 2>/dev/null ||
+			\builtin sysopen -w -o cloexec -u __bp_fd -- /dev/tty 2>/dev/null || __bp_fd=
+	}
+	[[ -n $__bp_fd ]]
 }
 
 # Writes $1 to the terminal in one write(2).
 __bp_put() {
-	if [[ -n $__bp_fd ]]; then
-		\builtin syswrite -o $__bp_fd -- "$1" && return 0
+	if [[ -n $__bp_fd ]] && \builtin syswrite -o $__bp_fd -- "$1"; then
+		:
+	elif __bp_open && \builtin syswrite -o $__bp_fd -- "$1" 2>/dev/null; then
+		:
+	elif [[ -t 1 ]]; then
+		\builtin print -rn -- "$1"
 	fi
-	if __bp_open && \builtin syswrite -o $__bp_fd -- "$1" 2>/dev/null; then return 0; fi
-	[[ -t 1 ]] && \builtin print -rn -- "$1"
-	return 0
 }
 
 # Sets __bp_m to the mark of kind $1 with the extra fields $2 (each with its leading semicolon).
 __bp_mark() {
-	__bp_m=$'\e]7717;'"$1;n=$__bp_n;i=$$;s=$__bp_s;c=$__bp_c;p=$__bp_p${2-}"$'\a'
+	__bp_m=$'\e]7717;'"$1$__bp_i;s=$__bp_s;c=$__bp_c;p=$__bp_p${2-}"$'\a'
 }
 
 # zsh prints PROMPT_EOL_MARK exactly where output ended, before any hook can speak: the only place for __OUT_END__.
@@ -62,44 +69,63 @@ __bp_cwd() {
 }
 
 __bp_preexec() {
+	(( ${+functions[builtin]} )) && dis_functions[builtin]=${functions[builtin]} __bp_shield=1
 	\builtin emulate -L zsh -o no_xtrace -o no_err_exit -o no_err_return -o no_all_export
-	__bp_unprompt
+	[[ ${PS1-} == *$'\e]7717;__PROMPT__;'* ]] && __bp_unprompt
 	(( __bp_s += 1, __bp_c += 1 ))
-	__bp_eol
-	__bp_mark __BEGIN__
-	__bp_put $'\e]133;C\a'$__bp_m
-	__bp_place
-	return 0
+	__bp_m="$__bp_i;s=$__bp_s;c=$__bp_c;p=$__bp_p"$'\a'
+	typeset -g +x PROMPT_EOL_MARK=$'%{\e]7717;__OUT_END__'$__bp_m'%}'
+	__bp_m=$'\e]133;C\a\e]7717;__BEGIN__'$__bp_m
+	[[ -n $__bp_fd ]] && \builtin syswrite -o $__bp_fd -- $__bp_m || __bp_put $__bp_m
+	[[ "$preexec_functions[1] $precmd_functions" == '__bp_preexec __bp_precmd'(| *' __bp_ready') ]] || __bp_place
+	[[ -n $__bp_shield ]] && functions[builtin]=${dis_functions[builtin]} __bp_shield=
+	__bp_m=
 }
 
 __bp_precmd() {
 	__bp_x=$?
+	(( ${+functions[builtin]} )) && dis_functions[builtin]=${functions[builtin]} __bp_shield=1
 	\builtin emulate -L zsh -o no_xtrace -o no_err_exit -o no_err_return -o no_all_export
 	(( __bp_s += 1 ))
-	__bp_mark __END__ ";x=$__bp_x"
+	__bp_m=$'\e]7717;__END__'"$__bp_i;s=$__bp_s;c=$__bp_c;p=$__bp_p;x=$__bp_x"$'\a'
 	if [[ $PWD == $__bp_pwd ]]; then
-		__bp_put $__bp_m$'\e]133;D;'$__bp_x$'\a\e]133;A\a'
+		__bp_m+=$'\e]133;D;'$__bp_x$'\a\e]133;A\a'
+		[[ -n $__bp_fd ]] && \builtin syswrite -o $__bp_fd -- $__bp_m || __bp_put $__bp_m
 	else
 		__bp_put $__bp_m
 		__bp_cwd
 		__bp_put $'\e]133;D;'$__bp_x$'\a\e]133;A\a'
 	fi
-	__bp_place || __bp_ready
-	return 0
+	[[ "$preexec_functions[1] $precmd_functions" == '__bp_preexec __bp_precmd '*' __bp_ready' ]] || {
+		__bp_place
+		# Nobody comes after us (or nobody will come, because zsh walks through a copy of the array).
+		if [[ ! -o zle || ${widgets[zle-line-init]-} != user:__bp_line_init ]]; then
+			__bp_make_ready
+		fi
+	}
+	[[ -n $__bp_shield ]] && functions[builtin]=${dis_functions[builtin]} __bp_shield=
+	__bp_m=
 }
 
-# Puts our hooks back in their places, first and last; fails when they were not there, because zsh walks through a copy
-# of the array and so does not come to a hook that is added now.
+# Puts our hooks back in their places: first, and, when there are others, also last.
 __bp_place() {
 	[[ ${preexec_functions[1]-} == __bp_preexec ]] || preexec_functions=(__bp_preexec ${preexec_functions:#__bp_preexec})
-	[[ ${precmd_functions[1]-} == __bp_precmd && ${precmd_functions[-1]-} == __bp_ready ]] && return 0
-	precmd_functions=(__bp_precmd ${precmd_functions:#(__bp_precmd|__bp_ready)} __bp_ready)
-	return 1
+	[[ "${precmd_functions-}" == __bp_precmd(| *' __bp_ready') ]] || {
+		precmd_functions=(${precmd_functions:#(__bp_precmd|__bp_ready)})
+		precmd_functions=(__bp_precmd $precmd_functions ${precmd_functions:+__bp_ready})
+	}
 }
 
 # Last in precmd: whatever the user's hooks did to the widget or the prompt, the next prompt will say that it is one.
 __bp_ready() {
+	(( ${+functions[builtin]} )) && dis_functions[builtin]=${functions[builtin]} __bp_shield=1
 	\builtin emulate -L zsh -o no_xtrace -o no_err_exit -o no_err_return -o no_all_export
+	__bp_make_ready
+	[[ -n $__bp_shield ]] && functions[builtin]=${dis_functions[builtin]} __bp_shield=
+	__bp_m=
+}
+
+__bp_make_ready() {
 	__bp_unprompt
 	if [[ -o zle ]]; then
 		__bp_widget
@@ -111,13 +137,11 @@ __bp_ready() {
 		__bp_mark __PROMPT__ ";x=$__bp_x"
 		PS1+="%{"$'\e]133;B\a'$__bp_m"%}"
 	fi
-	return 0
 }
 
 # Takes the prompt's fallback mark out of PS1.
 __bp_unprompt() {
 	[[ ${PS1-} == *$'\e]7717;__PROMPT__;'* ]] && PS1=${PS1%%'%{'$'\e]133;B\a\e]7717;__PROMPT__;'*}
-	return 0
 }
 
 # zle-line-init is a contended widget: wrap an existing one; when add-zle-hook-widget governs it, join its list (to
@@ -125,41 +149,43 @@ __bp_unprompt() {
 __bp_widget() {
 	local current=${widgets[zle-line-init]-}
 	local -a hooked
-	[[ $current == user:__bp_line_init ]] && return 0
 	if [[ $current == user:azhw:zle-line-init ]]; then
 		\builtin zstyle -g hooked zle-line-init widgets
-		[[ -n ${(M)hooked:#*:__bp_line_init} ]] && return 0
+		if [[ -z ${(M)hooked:#*:__bp_line_init} ]]; then
+			__bp_user_init=
+			\builtin zle -N __bp_line_init
+			add-zle-hook-widget zle-line-init __bp_line_init
+		fi
+	elif [[ $current != user:__bp_line_init ]]; then
 		__bp_user_init=
-		\builtin zle -N __bp_line_init
-		add-zle-hook-widget zle-line-init __bp_line_init
-		return 0
+		if [[ -n $current ]]; then
+			\builtin zle -A zle-line-init __bp_user_line_init && __bp_user_init=1
+		fi
+		\builtin zle -N zle-line-init __bp_line_init
 	fi
-	__bp_user_init=
-	if [[ -n $current ]]; then
-		\builtin zle -A zle-line-init __bp_user_line_init && __bp_user_init=1
-	fi
-	\builtin zle -N zle-line-init __bp_line_init
-	return 0
 }
 
 # The line editor reads now. CONTEXT tells a fresh command line from a continuation, `select` and `vared`.
 __bp_line_init() {
+	(( ${+functions[builtin]} )) && dis_functions[builtin]=${functions[builtin]} __bp_shield=1
 	\builtin emulate -L zsh -o no_xtrace -o no_err_exit -o no_err_return -o no_all_export
 	if [[ -n $__bp_user_init ]]; then
 		\builtin zle __bp_user_line_init -f nolast -N -- "$@"
 	fi
 	if [[ $CONTEXT == start ]]; then
 		(( __bp_p += 1 ))
-		__bp_mark __PROMPT__ ";x=$__bp_x"
-		__bp_put $'\e]133;B\a'$__bp_m
-		__bp_eol
+		__bp_m="$__bp_i;s=$__bp_s;c=$__bp_c;p=$__bp_p"
+		typeset -g +x PROMPT_EOL_MARK=$'%{\e]7717;__OUT_END__'$__bp_m$'\a%}'
+		__bp_m=$'\e]133;B\a\e]7717;__PROMPT__'"$__bp_m;x=$__bp_x"$'\a'
+		[[ -n $__bp_fd ]] && \builtin syswrite -o $__bp_fd -- $__bp_m || __bp_put $__bp_m
 		# After a user's `precmd_functions=()` only this hook is left.
-		__bp_place
+		[[ "$preexec_functions[1] $precmd_functions" == '__bp_preexec __bp_precmd'(| *' __bp_ready') ]] || __bp_place
 	elif [[ $CONTEXT == cont ]]; then
 		__bp_mark __PS2__
 		__bp_put $__bp_m
 	fi
-	return 0
+	[[ -n $__bp_shield ]] && functions[builtin]=${dis_functions[builtin]} __bp_shield=
+	__bp_m=
 }
 
 # Runs once, at the first prompt, after the user's files: from precmd_functions, or from `sched` (which zsh asks after
@@ -167,15 +193,17 @@ __bp_line_init() {
 # prompt theme may have taken in its own first precmd. Not `emulate -L`: the options are to stay.
 __bp_install() {
 	__bp_x=$?
+	(( ${+functions[builtin]} )) && dis_functions[builtin]=${functions[builtin]} __bp_shield=1
 	if [[ -n $__bp_installed ]]; then
 		[[ -o zle ]] && __bp_ready
-		return 0
+	else
+		__bp_installed=1
+		\builtin unsetopt bang_hist
+		\builtin setopt interactive_comments
+		__bp_install_now
 	fi
-	__bp_installed=1
-	\builtin unsetopt bang_hist
-	\builtin setopt interactive_comments
-	__bp_install_now
-	return 0
+	[[ -n $__bp_shield ]] && functions[builtin]=${dis_functions[builtin]} __bp_shield=
+	__bp_m=
 }
 
 __bp_install_now() {

@@ -24,6 +24,7 @@ from bench.report import Row, Run, machine_line, table, write_json  # noqa: E402
 # In the order in which `all` runs them: what is small and waits for others comes before what fills the memory.
 BENCHES = {
     "import": "bench.imports",
+    "prompt": "bench.prompt",
     "exec": "bench.exec",
     "wait": "bench.wait",
     "memory": "bench.memory",

@@ -1,0 +1,130 @@
+"""One prompt cycle of each shell: `:` and Enter to the next prompt, with our hooks and without, on equal terminals.
+
+What the hooks cost is the difference of the two medians of a round, in which the shells take turns. More shells than
+those on PATH: put them, or links to them, into a directory and name it in BLOCKPTY_SHELLS.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+import subprocess
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+from bench.report import Row, Run, median, skipped
+from bench.terminals import CHUNK, PROMPT, on_terminal
+from blockpty.host.shells import is_supported, plan
+
+# Microseconds that the hooks may add to one cycle.
+AIMS_US = {"bash": 80, "zsh": 100, "fish": 150}
+WARM_UP = 50
+NOTE = (
+    "prompt: `:` and Enter, written and read in a blocking loop on an equal terminal, until all of the next prompt is"
+    " there; same startup file, with and without our hooks, taking turns cycle by cycle; median of 150, then the median"
+    " and the range over the rounds; no recorder, no engine"
+)
+_RC = {
+    "bash": (".bashrc", f"PS1='{PROMPT.decode()}'\n"),
+    "zsh": (".zshrc", f"PS1='{PROMPT.decode()}'\n"),
+    "fish": (".config/fish/config.fish", f"function fish_prompt; printf '{PROMPT.decode()}'; end\nset fish_greeting\n"),
+}
+# The last thing that a shell prints before it reads; bash switches bracketed paste on before its prompt.
+_PASTE_ON = b"\x1b[?2004h"
+
+
+def measure(run: Run) -> list[Row]:
+    """Compare every shell that is here with itself."""
+    rows = []
+    for name, path in _shells():
+        rows.append(_compared(run, name, path))
+    present = {row.what.split()[0] for row in rows}
+    return rows + [skipped("prompt", name, "it is not installed") for name in AIMS_US if name not in present]
+
+
+def _shells() -> Iterator[tuple[str, str]]:
+    for name in AIMS_US:
+        path = shutil.which(name)
+        if path is not None:
+            yield name, path
+    folder = os.environ.get("BLOCKPTY_SHELLS")
+    if folder:
+        for path in sorted(Path(folder).iterdir()):
+            if is_supported(path.name) and os.access(path, os.X_OK):
+                yield next(name for name in AIMS_US if name in path.name), str(path.absolute())
+
+
+def _compared(run: Run, name: str, path: str) -> Row:
+    title = f"{name} {_version(name, path)}"
+    place = run.place / title.replace(" ", "-")
+    place.mkdir(parents=True)
+    file, text = _RC[name]
+    (place / file).parent.mkdir(parents=True, exist_ok=True)
+    (place / file).write_text(text)
+    inherited = {**os.environ, "HOME": str(place)}
+    made = plan(path, directory=str(place), instance=1, nonce="A" * 22, login=False, inherited=inherited)
+    if not made.files:
+        return skipped("prompt", title, "it has no hooks")
+    for relative, content in made.files:
+        (place / relative).parent.mkdir(parents=True, exist_ok=True)
+        (place / relative).write_bytes(content)
+    bare_env = {"HOME": str(place), **({"ZDOTDIR": str(place)} if name == "zsh" else {})}
+    per_round = run.count(150, 20)
+    added, with_hooks, without = [], [], []
+    with contextlib.ExitStack() as stack:
+        hooked = _cycle(stack.enter_context(on_terminal(made.argv, **_additions(made.env))), name, hooks=True)
+        bare = _cycle(stack.enter_context(on_terminal([path, "-i"], **bare_env)), name, hooks=False)
+        for _ in range(run.count(WARM_UP, 2)):
+            hooked()
+            bare()
+        for _ in range(run.pairs(7)):
+            times = [(_timed(hooked), _timed(bare)) for _ in range(per_round)]
+            with_hooks.append(median([one for one, _ in times]))
+            without.append(median([one for _, one in times]))
+            added.append(with_hooks[-1] - without[-1])
+    value, aim = median(added), AIMS_US[name]
+    return Row(
+        "prompt", f"{title}, added by our hooks", value, "us", against="a cycle without hooks",
+        against_value=median(without), ratio=median(with_hooks) / median(without), ratio_of="with hooks / without",
+        aim=f"at most {aim} us", met=value <= aim, low=min(added), high=max(added), note=NOTE,
+    )  # fmt: skip
+
+
+def _additions(env: dict[str, str]) -> dict[str, str]:
+    """Return what a planned environment has and the caller's has not."""
+    return {name: value for name, value in env.items() if os.environ.get(name) != value}
+
+
+def _cycle(master: int, name: str, *, hooks: bool) -> Callable[[], None]:
+    def is_prompt(data: bytes) -> bool:
+        if name == "zsh":
+            return PROMPT in data and data.endswith(_PASTE_ON)
+        if hooks:
+            return b";__PROMPT__;" in data and data.endswith(b"\x07")
+        return data.endswith(PROMPT)
+
+    def read_prompt() -> None:
+        data = b""
+        while not is_prompt(data):
+            data += os.read(master, CHUNK)
+
+    def cycle() -> None:
+        os.write(master, b":\r")
+        read_prompt()
+
+    read_prompt()
+    return cycle
+
+
+def _timed(cycle: Callable[[], None]) -> float:
+    begin = time.perf_counter()
+    cycle()
+    return (time.perf_counter() - begin) * 1e6
+
+
+def _version(name: str, path: str) -> str:
+    variable = {"bash": "$BASH_VERSION", "zsh": "$ZSH_VERSION", "fish": "$version"}[name]
+    found = subprocess.run([path, "-c", f'echo "{variable}"'], capture_output=True, text=True, check=False, timeout=30)
+    return found.stdout.strip().split("(")[0]
