@@ -11,8 +11,9 @@ from typing import Any
 from blockpty.engine.machine import Machine
 from blockpty.model.entries import Entry
 from blockpty.model.events import Event
+from tests.scenarios import tortures
 from tests.scenarios.jobs import memory
-from tests.scenarios.stage import PROMPT, SHORT_MS, Done, Stage
+from tests.scenarios.stage import PROMPT, SHORT_MS, Stage
 
 MARK = re.compile(rb"\x1b\]7717;[^\x07]*\x07")
 
@@ -368,14 +369,5 @@ async def silent_beginning(stage: Stage) -> Any:
     return silent.reason, between, mode, stage.told(await stage.block(begun.block_id))
 
 
-ROUNDS = 500
-
-
 async def last_words(stage: Stage) -> Any:
-    lost: list[tuple[int, Done]] = []
-    for number in range(ROUNDS):
-        done = await stage.done("echo bye; exit")
-        if done != (0, "shell_exited", b"bye\n"):
-            lost.append((number, done))
-        await stage.conversation.reset()
-    return lost, len(await stage.blocks())
+    return await tortures.last_words(stage, 20)

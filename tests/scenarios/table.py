@@ -7,50 +7,15 @@ bash and zsh differ it is seen here. The numbers are those of the survey of term
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from tests.scenarios import ending, jobs, output, plain
-from tests.scenarios.stage import Done, Stage
+from tests.scenarios.rows import NotApplicable, Scenario, both, ok
+from tests.scenarios.stage import Done
+from tests.scenarios.table_interaction import INTERACTION
+from tests.scenarios.table_limits import LIMITS
 
-
-@dataclass(frozen=True, slots=True)
-class NotApplicable:
-    """Why a shell has no such situation; printed with the skipped test."""
-
-    reason: str
-
-
-@dataclass(frozen=True, slots=True)
-class Scenario:
-    """One row.
-
-    Attributes:
-        number: as in the survey; also the order.
-        title: the input, in short.
-        description: what must be true, in words.
-        play: does it on a stage and returns what was observed.
-        expected: for each shell what `play` must return, or why it cannot be played there.
-        slow: takes more than a few seconds.
-    """
-
-    number: int
-    title: str
-    description: str
-    play: Callable[[Stage], Awaitable[Any]]
-    expected: Mapping[str, Any]
-    slow: bool = False
-
-
-def both(expected: Any) -> dict[str, Any]:
-    """The shells agree."""
-    return {"bash": expected, "zsh": expected}
-
-
-def ok(output: bytes = b"", exit_status: int = 0) -> Done:
-    """Return how a block ends that came to its end."""
-    return Done(exit_status, "ended", output)
+__all__ = ["ENDING", "INTERACTION", "JOBS", "LIMITS", "OUTPUT", "PLAIN", "SCENARIOS", "NotApplicable", "Scenario"]
 
 
 def _exit(output: bytes, status: int | None, signal: str | None = None) -> dict[str, Any]:
@@ -248,7 +213,8 @@ OUTPUT = (
              "no mode and no open sequence of the last program hides or changes the next block",
              output.left_modes, both({"wrong": [], "integrity": "ok", "degraded": [], "doubts": []})),
     Scenario(70, "progress bar", "raw keeps every step, the rendered view shows the last", output.progress_bar,
-             both((b"\rA\rB\r100%\r\n", b"\rA\rB\r100%\n", "100%\n"))),
+             both((b"\rA\rB\r100%\r\n", b"\rA\rB\r100%\n", "100%\n")),
+             later="the view is made line by line; a whole screen's picture: screens"),
     Scenario(71, "coloured word", "text matches across a colour change and its span covers it; raw does not match",
              output.coloured_word,
              both({"text": ("red", b"re\x1b[31md"), "regex": ("red", True), "raw": (False, "prompt")})),
@@ -271,8 +237,9 @@ OUTPUT = (
              both(([], True, True))),
     Scenario(78, "silence after BEGIN, EINTR", "neither is an end", output.silent_beginning,
              both(("matched", [], "block_running", ok(b"out\n")))),
-    Scenario(79, "echo bye; exit, 500 times", "output just before the exit is never lost", output.last_words,
-             both(([], output.ROUNDS)), slow=True),
+    # 500 times: test_tortures.py.
+    Scenario(79, "echo bye; exit, many times", "output just before the exit is never lost", output.last_words,
+             both(([], 20))),
 )  # fmt: skip
 
-SCENARIOS = (*PLAIN, *ENDING, *JOBS, *OUTPUT)
+SCENARIOS = (*PLAIN, *ENDING, *JOBS, *INTERACTION, *OUTPUT, *LIMITS)

@@ -1,0 +1,100 @@
+"""The big tortures: short in every run, long with BLOCKPTY_TORTURE=long (docs/how-to/torture.md)."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from blockpty.model.events import Event
+from tests.asyncio_support import async_test
+from tests.scenarios import tortures
+from tests.scenarios.output import MARK
+from tests.scenarios.stage import SHELLS, Stage, in_every_shell, open_stage
+
+LONG = os.environ.get("BLOCKPTY_TORTURE") == "long"
+ROUNDS = 500 if LONG else 20
+CONVERSATIONS, COMMANDS = (100, 50) if LONG else (10, 10)
+SIZES = (200_000, 1_000_000)
+# Ten times what is measured and more: 1 MB takes some 0.2 s.
+LONG_COMMAND_MS = 2000
+
+
+@in_every_shell()
+@pytest.mark.timeout(1200)
+@async_test(timeout_seconds=1200)
+async def test_last_words(shell: str, home: Path) -> None:
+    """What is printed just before the shell ends is never lost, and its status is right."""
+    async with open_stage(home, shell) as stage:
+        assert await tortures.last_words(stage, ROUNDS) == ([], ROUNDS)
+
+
+@pytest.mark.needs(*SHELLS)
+@pytest.mark.slow
+@pytest.mark.timeout(1200)
+@async_test(timeout_seconds=1200)
+async def test_many_conversations(home: Path) -> None:
+    """No cross-talk, and afterwards as many descriptors and children as before."""
+    told = await tortures.parallel(home, SHELLS, CONVERSATIONS, COMMANDS)
+    assert told == {"wrong": [], "live": ["stays"], "grown": {}}
+
+
+@in_every_shell()
+@async_test
+async def test_long_commands(shell: str, home: Path, record_property: Any) -> None:
+    async with open_stage(home, shell) as stage:
+        wrong, times = await tortures.long_commands(stage, SIZES)
+        record_property("ms", dict(zip(SIZES, times, strict=True)))
+        print(f"{shell}: {dict(zip(SIZES, times, strict=True))} ms")
+        assert wrong == [] and max(times) < LONG_COMMAND_MS
+
+
+def derived(stage: Stage) -> list[str]:
+    """Return the derived files that hold the nonce; the stream, the timeline and the shell's own files may."""
+    nonce = stage.nonce.encode()
+    directory = stage.conversation.directory
+    files = [*(directory / "blocks").iterdir(), *(directory / f"{name}.jsonl" for name in ("events", "blocks"))]
+    return [path.name for path in files if nonce in path.read_bytes()]
+
+
+SHOWN = {
+    "bash": ("declare -f", "declare -p", "set", "env", "set -x; true; set +x", "set -v; true; set +v", "trap -p"),
+    "zsh": ("typeset -f", "typeset", "set", "env", "set -x; true; set +x", "set -v; true; set +v", "which -a precmd"),
+}
+
+
+@in_every_shell()
+@async_test
+async def test_the_shell_shows_itself(shell: str, home: Path) -> None:
+    """Three times its own stream, and everything a shell can show of its hooks: the list of blocks is what was run."""
+    async with open_stage(home, shell) as stage:
+        commands = ["echo one", "false"]
+        for command in commands:
+            await stage.run(command)
+        spoofed: list[Event] = []
+        for _ in range(3):
+            stream = min((stage.conversation.directory / "stream").iterdir())
+            size, marks = stream.stat().st_size, len(MARK.findall(stage.stream()))
+            # Not a plain cat: it would follow its own output for ever.
+            commands.append(f"head -c {size} '{stream}'; (exit 3)")
+            done = await stage.done(commands[-1])
+            assert (done.exit_status, done.state) == (3, "ended")
+            assert stage.nonce.encode() not in done.output
+            before, spoofed = len(spoofed), await stage.events("spoofed_mark")
+            assert len(spoofed) - before == marks
+        assert {event.fields["reason"] for event in spoofed} == {"sequence"}
+        for command in SHOWN[shell]:
+            commands.append(command)
+            result = await stage.run(command, max_bytes=1 << 20)
+            assert stage.nonce not in result.output
+        blocks = await stage.blocks()
+        assert [block.cmd for block in blocks] == commands
+        assert {block.state for block in blocks} == {"ended"}
+        assert [block.degraded for block in blocks if block.degraded] == []
+        assert derived(stage) == []
+        assert await stage.done("echo next; (exit 4)") == (4, "ended", b"next\n")
+        events = json.dumps([event.fields for event in await stage.events()])
+        assert stage.nonce not in events
