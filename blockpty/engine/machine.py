@@ -33,6 +33,8 @@ ECHO_WINDOW: Final = 4096
 # A path of 4,096 bytes, all of them escaped, in pieces of 300.
 MAX_CWD_PIECES: Final = 42
 
+# Where BEGIN is not written, a command that runs is still `SUBMITTED`.
+_UNDER_WAY: Final = (ShellState.SUBMITTED, ShellState.RUNNING)
 _UNESCAPE: Final = re.compile(rb"%([0-9A-Fa-f]{2})")
 
 
@@ -106,9 +108,14 @@ class Machine:
             self._cwd(mark)
         elif mark.kind == "__PS2__":
             self.state.incomplete = True
+        elif mark.kind == "__HELLO__" and mark.fields.get("sh") == "bash":
+            # Until a PROMPT says it again: whether commands have a BEGIN (not below 4.4, not with PS0 readonly).
+            self.state.begins = "ps0" in mark.fields.get("f", "").split(",")
         if judged is not None:
             if judged is Stimulus.PROMPT and mark.prompt is not None:
-                self.state.prompt, self.state.begins = mark.prompt, mark.fields.get("b", "1") != ""
+                self.state.prompt = mark.prompt
+                # Below bash 4.4 a prompt does not say it: what HELLO said holds.
+                self.state.begins = mark.fields.get("b", "1" if self.state.begins else "") != ""
             self.state.seq, self.state.count = mark.seq, mark.count
             self._step(judged, token.begin, token.end, mark)
 
@@ -215,7 +222,7 @@ class Machine:
             self._ledger.region(None, entry.offset)
         data = input_bytes(fields)
         self.state.tty = None
-        if b"\x03" in data and self.state.shell is ShellState.RUNNING:
+        if b"\x03" in data and self.state.shell in _UNDER_WAY:
             self.state.interrupted = True
         if data and sum(len(item[1]) for item in self.state.inputs) + len(data) <= 2 * ECHO_WINDOW:
             self.state.inputs.append((entry.offset, data, bool(fields.get("echo")), bool(fields.get("icanon"))))
@@ -232,7 +239,7 @@ class Machine:
     def _note(self, entry: Entry, fields: Mapping[str, Any]) -> None:
         note = fields.get("note")
         if isinstance(note, Mapping) and note.get("type") == "interrupt":
-            self.state.interrupted = self.state.shell is ShellState.RUNNING
+            self.state.interrupted = self.state.shell in _UNDER_WAY
         elif isinstance(note, Mapping) and note.get("type") == "lost":
             self._ended(entry, {"status": None, "signal": None, "lost": True})
         elif isinstance(note, Mapping) and note.get("type") in ("wait_begin", "wait_end"):

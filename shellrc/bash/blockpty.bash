@@ -196,8 +196,13 @@ __bp_texts() {
 	# (`=`, not `:=`: bash holds a pointer to the text of a set PS0 while it expands PS1) and our place in PROMPT_COMMAND
 	# when that was unset, emptied or assigned over. The PS0 of the next command was taken before, so `b` says, by being
 	# empty, that no __BEGIN__ will come for it.
-	__bp_heal=''
-	if [[ $- == *u* && -z ${PS0+x} || ${PS0@a} != *r* ]]; then __bp_heal+='${PS0=$__bp_ps0}'; fi
+	__bp_heal='' __bp_t='${PS0:+1}'
+	if [[ $- == *u* && -z ${PS0+x} || ${PS0@a} != *r* ]]; then
+		__bp_heal+='${PS0=$__bp_ps0}'
+	else
+		# No command will have a __BEGIN__, ever. Should PS1 be readonly too, HELLO says it.
+		__bp_f=${__bp_f/ps0,/} __bp_t=''
+	fi
 	if [[ ($- != *u* || ${PROMPT_COMMAND+x}) && ${PROMPT_COMMAND@a} == *r* ]]; then
 		__bp_f=${__bp_f%,pc}
 	elif [[ $__bp_array ]]; then
@@ -205,7 +210,7 @@ __bp_texts() {
 	else
 		__bp_heal+='${PROMPT_COMMAND:=$__bp_pc_both}'
 	fi
-	__bp_ps1='\[\e]133;B\a\e]7717;__PROMPT__'$__bp_t's=${__bp_s-};c=${__bp_c-};p=$((__bp_p=${__bp_p:-0}+1));b=${PS0:+1};x=${?%x'$__bp_heal'}\a\]'
+	__bp_ps1='\[\e]133;B\a\e]7717;__PROMPT__;n=${__bp_n-};i=$$;s=${__bp_s-};c=${__bp_c-};p=$((__bp_p=${__bp_p:-0}+1));b='$__bp_t';x=${?%x'$__bp_heal'}\a\]'
 }
 
 # Below 4.4: PS0 does not exist and neither does ${x@a}, so PS1 and a string PROMPT_COMMAND are set once and left.
