@@ -80,7 +80,12 @@ __bp_cwd() {
 # by way of __bp_put it takes 20 us longer. 255 is bash's own descriptor of its terminal, which no command inherits; to
 # open /dev/tty takes 10 us.
 __bp_end() {
-	__bp_x=$? __bp_s=$((__bp_s + 1)) __bp_t=''
+	__bp_x=$?
+	# A trace that goes elsewhere than descriptor 2 would take the nonce with it; `local -` (4.4) gives it back at the end.
+	if [[ ${BASH_XTRACEFD-} && $- == *x* ]]; then
+		if \builtin local -; then \builtin set +x || __bp_t=''; fi
+	fi
+	__bp_s=$((__bp_s + 1)) __bp_t=''
 	\builtin printf -v __bp_t %s 1 || __bp_t=''
 	if [[ $__bp_t && $__bp_tty && ${PWD-} == "$__bp_pwd" && -t 255 ]]; then
 		# shellcheck disable=SC2059  # the fields hold no %
@@ -225,6 +230,9 @@ __bp_install_old() {
 # After the user's files. `set -a` is off meanwhile, so that nothing of ours reaches the environment.
 __bp_install() {
 	__bp_a=''
+	if [[ ${BASH_XTRACEFD-} && $- == *x* ]]; then
+		if \builtin local -; then \builtin set +x; fi
+	fi
 	if [[ $- == *a* ]]; then
 		__bp_a=1
 		\builtin set +a

@@ -199,6 +199,22 @@ def test_xtrace_shows_nothing_of_ours(bash: Open) -> None:
     assert b"__bp" not in terminal.data[start:]
 
 
+@pytest.mark.parametrize("where", ["startup", "command"])
+def test_a_trace_in_a_file_does_not_get_the_nonce(bash: Open, where: str) -> None:
+    setting = "exec {BASH_XTRACEFD}>~/trace; set -xa"
+    terminal = bash(setting if where == "startup" else "")
+    before = terminal.start()[-1]
+    if where == "command":
+        before = terminal.run(setting).prompt
+    run = terminal.run("cd /tmp; echo hi; (exit 3)")
+    check_cycle(run.marks, terminal.pid, before=before)
+    assert (run.output, run.status) == (b"hi\r\n", 3)
+    assert terminal.run('echo "$-"').output.count(b"x") == 1
+    trace = (terminal.home / "trace").read_text()
+    assert "+ echo hi\n" in trace
+    assert NONCE not in trace
+
+
 @pytest.mark.parametrize("redirection", ["exec >/dev/null", "exec 1>&-", "exec >plain_file"])
 def test_output_elsewhere(bash: Open, redirection: str) -> None:
     terminal = bash()
