@@ -53,9 +53,9 @@ def _without(*lost: bytes) -> Change:
 ERROR, AFTER_INTERRUPT = b"<syntax error>\n", b"\n"
 
 
-def _ends_with_the_prompt(blocks: list[Seen]) -> list[Seen]:
-    """No END: the prompt's text, up to its mark, counts as output; and nobody tells the directory."""
-    tail = b"\x1b[?2004h> \x1b]133;B\x07"
+def _ends_at_the_prompt(blocks: list[Seen]) -> list[Seen]:
+    """No END: what readline prints before the prompt counts as output; and nobody tells the directory."""
+    tail = b"\x1b[?2004h"
     return [block._replace(cwd="None", output=shown(whole(block) + tail)) for block in blocks]
 
 
@@ -115,7 +115,7 @@ PROMPT_COMMAND=pe_prompt
     Setup("extdebug with a DEBUG trap that lets all pass", "bash", "shopt -s extdebug; trap 'true' DEBUG"),
     Setup("PROMPT_COMMAND as a string that prints and fails", "bash", "PROMPT_COMMAND='echo in the prompt; false'"),
     Setup("PROMPT_COMMAND as an array", "bash", "PROMPT_COMMAND=('x=1' 'false' 'PS1=\"now> \"')"),
-    Setup("PROMPT_COMMAND readonly", "bash", "PS1='> '; readonly PROMPT_COMMAND=:", change=_ends_with_the_prompt,
+    Setup("PROMPT_COMMAND readonly", "bash", "PS1='> '; readonly PROMPT_COMMAND=:", change=_ends_at_the_prompt,
           reason="end_lost"),
     Setup("PS0 readonly and empty", "bash", "readonly PS0=''"),
     Setup("PS0 readonly", "bash", "readonly PS0='mine\\n'", noise=re.compile(rb"\Amine\r*\n")),
