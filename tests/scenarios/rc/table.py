@@ -162,6 +162,7 @@ PROMPT_COMMAND=pe_prompt
     Setup("immediate job notices", "bash", "set -b"),
     Setup("PROMPT_DIRTRIM and a prompt of many columns", "bash", "PROMPT_DIRTRIM=1; PS1=\"$(printf '%0300d' 7)> \""),
     Setup("TMOUT set", "bash", "TMOUT=600"),
+    Setup("bash's own descriptor leads to a file", "bash", "exec 255>~/elsewhere"),
     Setup("extglob, histverify, history expansion on", "bash", "shopt -s extglob histverify histreedit; set -H"),
 )  # fmt: skip
 
