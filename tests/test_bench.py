@@ -14,6 +14,7 @@ TOP = Path(__file__).resolve().parents[1]
 # What must be measured, by the beginning of the row's text.
 EXPECTED = {
     "import": ["import blockpty", "import blockpty, Engine loaded"],
+    "prompt": ["bash ", "zsh ", "fish"],
     "exec": ['exec_block("true") to its PROMPT', 'run("true")', "bash --norc", "replwrap"],
     "wait": ["substring", "regex on a whole line", "regex on an unterminated line", "add_reader on the master"],
     "memory": ["a conversation, one command run", "a conversation, 3 commands run"],

@@ -33,6 +33,8 @@ ECHO_WINDOW: Final = 4096
 # A path of 4,096 bytes, all of them escaped, in pieces of 300.
 MAX_CWD_PIECES: Final = 42
 
+# Where BEGIN is not written, a command that runs is still `SUBMITTED`.
+_UNDER_WAY: Final = (ShellState.SUBMITTED, ShellState.RUNNING)
 _UNESCAPE: Final = re.compile(rb"%([0-9A-Fa-f]{2})")
 
 
@@ -111,10 +113,12 @@ class Machine:
         elif mark.kind == "__PS2__":
             self.state.incomplete = True
         elif mark.kind == "__HELLO__":
-            self.state.identity, self.state.features = mark.instance, mark.fields.get("f", "")
+            self._hello(mark)
         if judged is not None:
             if judged is Stimulus.PROMPT and mark.prompt is not None:
-                self.state.prompt, self.state.begins = mark.prompt, mark.fields.get("b", "1") != ""
+                self.state.prompt = mark.prompt
+                # Below bash 4.4 a prompt does not say it: what HELLO said holds.
+                self.state.begins = mark.fields.get("b", "1" if self.state.begins else "") != ""
             self.state.seq, self.state.count = mark.seq, mark.count
             self._step(judged, token.begin, token.end, mark)
 
@@ -128,6 +132,12 @@ class Machine:
         if state.shell is ShellState.RUNNING and state.out_end is None:
             self._ledger.end_region(token.begin)
             state.out_end = token.begin
+
+    def _hello(self, mark: Mark) -> None:
+        self.state.identity, self.state.features = mark.instance, mark.fields.get("f", "")
+        if mark.fields.get("sh") == "bash":
+            # Until a PROMPT says it again: whether commands have a BEGIN (not below 4.4, not with PS0 readonly).
+            self.state.begins = "ps0" in self.state.features.split(",")
 
     def _cwd(self, mark: Mark) -> None:
         value = mark.fields.get("d", "")
@@ -223,7 +233,7 @@ class Machine:
             self._ledger.region(None, entry.offset)
         data = input_bytes(fields)
         self.state.tty = None
-        if b"\x03" in data and self.state.shell is ShellState.RUNNING:
+        if b"\x03" in data and self.state.shell in _UNDER_WAY:
             self.state.interrupted = True
         if data and sum(len(item[1]) for item in self.state.inputs) + len(data) <= 2 * ECHO_WINDOW:
             self.state.inputs.append((entry.offset, data, bool(fields.get("echo")), bool(fields.get("icanon"))))
@@ -240,7 +250,7 @@ class Machine:
     def _note(self, entry: Entry, fields: Mapping[str, Any]) -> None:
         note = fields.get("note")
         if isinstance(note, Mapping) and note.get("type") == "interrupt":
-            self.state.interrupted = self.state.shell is ShellState.RUNNING
+            self.state.interrupted = self.state.shell in _UNDER_WAY
         elif isinstance(note, Mapping) and note.get("type") == "lost":
             self._ended(entry, {"status": None, "signal": None, "lost": True})
         elif isinstance(note, Mapping) and note.get("type") == "enter":

@@ -238,11 +238,16 @@ class LiveRecord:
         await asyncio.wait((watcher,), timeout=timeout)
 
     async def begun(self, seconds: float) -> None:
-        """Return when nothing that was submitted is still to begin, or the time is up."""
+        """Return when nothing that was submitted is still to begin and will say so, or the time is up."""
         deadline = self._loop.time() + seconds
         self.pump()
-        while self.state.shell is ShellState.SUBMITTED and self._loop.time() < deadline:
+        while self.state.shell is ShellState.SUBMITTED and self._says_begin() and self._loop.time() < deadline:
             await self.changed(deadline - self._loop.time())
+
+    def _says_begin(self) -> bool:
+        # bash writes BEGIN to where its prompt goes.
+        lost = self.state.shell_name == "bash" and (self.state.integrity_reason or "").startswith("prompt_lost")
+        return self.state.begins and not lost
 
     async def drain(self) -> None:
         """Read everything that is there; gives other tasks a turn in between."""

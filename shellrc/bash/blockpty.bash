@@ -15,7 +15,7 @@ if [[ $- != *i* ]]; then
 	\builtin return 0
 fi
 
-__bp_s=0 __bp_c=0 __bp_p=0 __bp_x=0 __bp_t='' __bp_pwd='' __bp_a='' __bp_seen=- __bp_seen_ps1=- __bp_seen_ps2=- __bp_tty=1 __bp_array=''
+__bp_s=0 __bp_c=0 __bp_p=0 __bp_x=0 __bp_o='' __bp_t='' __bp_pwd='' __bp_a='' __bp_seen=- __bp_seen_ps1=- __bp_seen_ps2=- __bp_tty=1 __bp_array=''
 __bp_f=ps1
 
 # Writes the mark of kind $1 with the extra fields $2 (each with its leading semicolon), then the text $3, in one
@@ -43,6 +43,7 @@ __bp_put() {
 				"$1" "$__bp_n" "$$" "$__bp_s" "$__bp_c" "$__bp_p" "${2-}" "${3-}" >|/dev/tty || __bp_t=''
 		fi
 	fi
+	if [[ ! $__bp_t ]]; then __bp_o=1; fi
 	__bp_t=''
 }
 
@@ -80,11 +81,16 @@ __bp_cwd() {
 # by way of __bp_put it takes 20 us longer. 255 is bash's own descriptor of its terminal, which no command inherits; to
 # open /dev/tty takes 10 us.
 __bp_end() {
-	__bp_x=$? __bp_s=$((__bp_s + 1)) __bp_t=''
+	__bp_x=$?
+	# A trace that goes elsewhere than descriptor 2 would take the nonce with it; `local -` (4.4) gives it back at the end.
+	if [[ ${BASH_XTRACEFD-} && $- == *x* ]]; then
+		if \builtin local -; then \builtin set +x || __bp_t=''; fi
+	fi
+	__bp_s=$((__bp_s + 1)) __bp_o='' __bp_t=''
 	\builtin printf -v __bp_t %s 1 || __bp_t=''
 	if [[ $__bp_t && $__bp_tty && ${PWD-} == "$__bp_pwd" && -t 255 ]]; then
 		# shellcheck disable=SC2059  # the fields hold no %
-		\builtin printf "\\e]7717;__END__;n=$__bp_n;i=$$;s=$__bp_s;c=$__bp_c;p=$__bp_p;x=$__bp_x\\a\\e]133;D;$__bp_x\\a\\e]133;A\\a" >&255 || __bp_t=''
+		\builtin printf "\\e]7717;__END__;n=$__bp_n;i=$$;s=$__bp_s;c=$__bp_c;p=$__bp_p;x=$__bp_x\\a\\e]133;D;$__bp_x\\a\\e]133;A\\a" >&255 || __bp_o=1
 	elif [[ -z ${PWD-} || ${PWD-} == "$__bp_pwd" ]]; then
 		__bp_put __END__ ";x=$__bp_x" "\\e]133;D;$__bp_x\\a\\e]133;A\\a"
 	else
@@ -115,7 +121,8 @@ __bp_post() {
 __bp_mend() {
 	if [[ ${PS1-} != "$__bp_seen_ps1" && ($- == *u* && -z ${PS1+x} || ${PS1@a} != *r*) ]]; then
 		PS1=${PS1-}
-		PS1=${PS1//"$__bp_ps1"/}$__bp_ps1
+		PS1=${PS1//"$__bp_out_end"/}
+		PS1=$__bp_out_end${PS1//"$__bp_ps1"/}$__bp_ps1
 		__bp_seen_ps1=$PS1
 	fi
 	if [[ ${PS2-} != "$__bp_seen_ps2" && ($- == *u* && -z ${PS2+x} || ${PS2@a} != *r*) ]]; then
@@ -191,13 +198,20 @@ __bp_texts() {
 		__bp_pc_first='{ __bp_pre && __bp_t=; } >/dev/null 2>&1'
 		__bp_pc_last='{ __bp_post; } 2>/dev/null'
 	fi
+	# Where no __END__ was written since the last prompt, the output ends where the prompt begins.
+	__bp_out_end='\[${__bp_o:+\e]7717;__OUT_END__'$__bp_t's=${__bp_s-};c=${__bp_c-};p=${__bp_p-}\a}\]'
 	__bp_pc_both=$__bp_pc_first$'\n'$__bp_pc_last
 	# A suffix that no exit status has, so nothing is cut off; but while it is expanded it puts back PS0 when it was unset
 	# (`=`, not `:=`: bash holds a pointer to the text of a set PS0 while it expands PS1) and our place in PROMPT_COMMAND
 	# when that was unset, emptied or assigned over. The PS0 of the next command was taken before, so `b` says, by being
 	# empty, that no __BEGIN__ will come for it.
-	__bp_heal=''
-	if [[ $- == *u* && -z ${PS0+x} || ${PS0@a} != *r* ]]; then __bp_heal+='${PS0=$__bp_ps0}'; fi
+	__bp_heal='' __bp_t='${PS0:+1}'
+	if [[ $- == *u* && -z ${PS0+x} || ${PS0@a} != *r* ]]; then
+		__bp_heal+='${PS0=$__bp_ps0}'
+	else
+		# No command will have a __BEGIN__, ever. Should PS1 be readonly too, HELLO says it.
+		__bp_f=${__bp_f/ps0,/} __bp_t=''
+	fi
 	if [[ ($- != *u* || ${PROMPT_COMMAND+x}) && ${PROMPT_COMMAND@a} == *r* ]]; then
 		__bp_f=${__bp_f%,pc}
 	elif [[ $__bp_array ]]; then
@@ -205,7 +219,7 @@ __bp_texts() {
 	else
 		__bp_heal+='${PROMPT_COMMAND:=$__bp_pc_both}'
 	fi
-	__bp_ps1='\[\e]133;B\a\e]7717;__PROMPT__'$__bp_t's=${__bp_s-};c=${__bp_c-};p=$((__bp_p=${__bp_p:-0}+1));b=${PS0:+1};x=${?%x'$__bp_heal'}\a\]'
+	__bp_ps1='\[\e]133;B\a\e]7717;__PROMPT__;n=${__bp_n-};i=$$;s=${__bp_s-};c=${__bp_c-};p=$((__bp_o=1,__bp_p=${__bp_p:-0}+1));b='$__bp_t';x=${?%x'$__bp_heal'}\a\]'
 }
 
 # Below 4.4: PS0 does not exist and neither does ${x@a}, so PS1 and a string PROMPT_COMMAND are set once and left.
@@ -220,6 +234,9 @@ __bp_install_old() {
 # After the user's files. `set -a` is off meanwhile, so that nothing of ours reaches the environment.
 __bp_install() {
 	__bp_a=''
+	if [[ ${BASH_XTRACEFD-} && $- == *x* ]]; then
+		if \builtin local -; then \builtin set +x; fi
+	fi
 	if [[ $- == *a* ]]; then
 		__bp_a=1
 		\builtin set +a

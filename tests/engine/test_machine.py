@@ -319,3 +319,38 @@ def test_background_output_at_a_prompt_opens_no_block() -> None:
     pty: FakePty = at_prompt()
     pty.output(b"[1]+ Done\r\n" + pty.mark("PROMPT", x=0))
     assert blocks_of(pty.recording) == []
+
+
+@pytest.mark.parametrize(("features", "state", "output"), [
+    ("ps0,ps1,ps2,pc", "rejected", b""), ("ps1,ps2,pc", "ended", b"out\n"), ("ps1", "ended", b"out\n"),
+])  # fmt: skip
+def test_hello_says_whether_commands_have_a_begin(features: str, state: str, output: bytes) -> None:
+    """PS0 and PS1 readonly (bash): END alone means that it ran, not that it was refused."""
+    pty = FakePty()
+    pty.spawn()
+    pty.output(pty.mark("HELLO", v=1, sh="bash", f=features))
+    pty.end()
+    pty.silence(icanon=False, foreground="shell")
+    for status in (3, 4):
+        pty.submit("x")
+        pty.output(b"out\r\n")
+        pty.end(status)
+        pty.silence(icanon=False, foreground="shell")
+    for cuts in every_split(pty.recording.stream):
+        assert [(block["state"], block["exit_status"]) for block in blocks_of(pty.recording, cuts)] == [
+            (state, 3), (state, 4)
+        ]  # fmt: skip
+        assert set(derive(pty.recording, cuts).outputs.values()) == {output}
+
+
+def test_an_interrupt_counts_where_no_begin_is_written() -> None:
+    pty = FakePty()
+    pty.spawn()
+    pty.output(pty.mark("HELLO", v=1, sh="bash", f="ps1"))
+    pty.prompt()
+    pty.submit("x")
+    pty.entry("note", note={"type": "interrupt", "signal": "SIGINT"})
+    pty.end(130)
+    pty.prompt(130)
+    (block,) = blocks_of(pty.recording)
+    assert (block["state"], block["exit_status"], block["degraded"]) == ("interrupted", 130, "begin_lost")

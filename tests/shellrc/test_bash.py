@@ -199,6 +199,22 @@ def test_xtrace_shows_nothing_of_ours(bash: Open) -> None:
     assert b"__bp" not in terminal.data[start:]
 
 
+@pytest.mark.parametrize("where", ["startup", "command"])
+def test_a_trace_in_a_file_does_not_get_the_nonce(bash: Open, where: str) -> None:
+    setting = "exec {BASH_XTRACEFD}>~/trace; set -xa"
+    terminal = bash(setting if where == "startup" else "")
+    before = terminal.start()[-1]
+    if where == "command":
+        before = terminal.run(setting).prompt
+    run = terminal.run("cd /tmp; echo hi; (exit 3)")
+    check_cycle(run.marks, terminal.pid, before=before)
+    assert (run.output, run.status) == (b"hi\r\n", 3)
+    assert terminal.run('echo "$-"').output.count(b"x") == 1
+    trace = (terminal.home / "trace").read_text()
+    assert "+ echo hi\n" in trace
+    assert NONCE not in trace
+
+
 @pytest.mark.parametrize("redirection", ["exec >/dev/null", "exec 1>&-", "exec >plain_file"])
 def test_output_elsewhere(bash: Open, redirection: str) -> None:
     terminal = bash()
@@ -291,7 +307,7 @@ def test_disabled_printf_leaves_the_prompt(bash: Open) -> None:
     terminal = bash()
     before = terminal.start()[-1]
     run = terminal.run("enable -n printf")
-    assert run.kinds == ["BEGIN", "PROMPT"]
+    assert run.kinds == ["BEGIN", "OUT_END", "PROMPT"]
     assert run.prompt.number("s") == before.number("s") + 2
     assert terminal.run("enable printf").kinds == ["BEGIN", "END", "PROMPT"]
 
@@ -336,7 +352,7 @@ def test_removed_hooks_heal(bash: Open, command: str) -> None:
     terminal = bash()
     before = terminal.start()[-1]
     run = terminal.run(command)
-    assert run.kinds == ["BEGIN", "PROMPT"]
+    assert run.kinds == ["BEGIN", "OUT_END", "PROMPT"]
     assert run.prompt.number("p") == before.number("p") + 1
     if run.prompt.fields["b"] == "":
         # bash took PS0 before it expanded PS1: one command without __BEGIN__, and the prompt said so.
@@ -357,8 +373,9 @@ def test_readonly_prompt_command(bash: Open, rc: str) -> None:
     terminal.start()
     before = terminal.marks()[-1]
     run = terminal.run("echo hi; (exit 3)")
-    assert run.kinds == ["BEGIN", "PROMPT"]
-    assert (run.output[:4], run.status) == (b"hi\r\n", 3)
+    assert run.kinds == ["BEGIN", "OUT_END", "PROMPT"]
+    # readline's own sequence stands before the prompt's first byte.
+    assert (run.output, run.status) == (b"hi\r\n\x1b[?2004h", 3)
     assert run.prompt.number("c") == before.number("c") + 1
 
 
@@ -374,9 +391,9 @@ def test_extdebug_with_a_refusing_trap(bash: Open) -> None:
     terminal = bash()
     before = terminal.start()[-1]
     run = terminal.run("shopt -s extdebug; trap '[[ $BASH_COMMAND == [.e]* ]]' DEBUG")
-    assert run.kinds in (["BEGIN", "PROMPT"], ["BEGIN", "END", "PROMPT"])
+    assert run.kinds in (["BEGIN", "OUT_END", "PROMPT"], ["BEGIN", "END", "PROMPT"])
     run = terminal.run("echo hi")
-    assert run.kinds == ["BEGIN", "PROMPT"]
+    assert run.kinds == ["BEGIN", "OUT_END", "PROMPT"]
     assert run.output.startswith(b"hi\r\n")
     assert run.status == 0
     assert run.prompt.number("c") == before.number("c") + 2
