@@ -27,8 +27,18 @@ async def setting(stage: Stage, command: str) -> Any:
 async def typed_at_prompt(stage: Stage, data: bytes) -> bytes:
     """Type something; return all that the terminal shows until it is silent."""
     cursor = await stage.type(data)
-    await stage.wait({"idle_ms": 150}, cursor)
+    await silence(stage, cursor)
     return await stage.raw(cursor)
+
+
+async def silence(stage: Stage, cursor: int) -> None:
+    """Wait until the terminal is silent; a prompt that comes meanwhile ends a wait, but not the silence."""
+    while True:
+        result = await stage.conversation.wait_for({"idle_ms": 150}, from_cursor=cursor, timeout_ms=TIMEOUT_MS)
+        if result.matched:
+            return
+        assert result.reason == "prompt", result
+        cursor = result.cursor
 
 
 async def typed_syntax_error(stage: Stage) -> Any:
@@ -51,14 +61,14 @@ async def typed_lines(stage: Stage) -> Any:
         cursor = (await stage.wait(PROMPT, cursor)).cursor
     output = b"".join(stage.told(block).output for block in blocks)
     kinds = {(block.kind, block.state) for block in blocks}
-    return [line for line in output.split(b"\n") if line in (b"one", b"two", b"last")], kinds, await pasted_lines(stage), await health(stage)
+    lines = [line for line in output.split(b"\n") if line in (b"one", b"two", b"last")]
+    return lines, kinds, await pasted_lines(stage), await health(stage)
 
 
 async def pasted_lines(stage: Stage) -> Any:
     """The same in a bracketed paste: the line editor takes it as one."""
     before = len(await stage.blocks())
-    cursor = await stage.type(b"\x1b[200~echo one\necho two; echo last\x1b[201~\r")
-    await stage.wait(PROMPT, cursor)
+    await typed_at_prompt(stage, b"\x1b[200~echo one\necho two; echo last\x1b[201~\r")
     return [(block.kind, block.state, stage.told(block).output) for block in (await stage.blocks())[before:]]
 
 
@@ -159,10 +169,10 @@ async def redrawn(stage: Stage) -> Any:
     await stage.run("true")
     before = len(await stage.events("prompt"))
     cursor = await stage.type(b"\x0c")
-    await stage.wait({"idle_ms": 100}, cursor)
+    await silence(stage, cursor)
     await stage.conversation.resize(100, 30)
     await stage.conversation.resize(90, 30)
-    await stage.wait({"idle_ms": 100}, cursor)
+    await silence(stage, cursor)
     status = await stage.conversation.status()
     return len(await stage.events("prompt")) - before, status.mode, await health(stage)
 
@@ -171,7 +181,7 @@ async def reset_prompt(stage: Stage) -> Any:
     await stage.run("again() { zle reset-prompt }; zle -N again; bindkey '^G' again")
     before = len(await stage.events("prompt"))
     cursor = await stage.type(b"\x07\x07")
-    await stage.wait({"idle_ms": 100}, cursor)
+    await silence(stage, cursor)
     return len(await stage.events("prompt")) - before, await health(stage)
 
 
