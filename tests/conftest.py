@@ -19,6 +19,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.matrix import MatrixWriter
 from tests.schema_support import check_files
 
 # What a developer's environment could bring into a shell under test, or into blockpty itself.
@@ -29,7 +30,14 @@ _FOREIGN_VARIABLES = (
 _LEAVING_SECONDS = 10.0
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--matrix", type=Path, help="write how each test ended into this file, for tools/gen_matrix")
+
+
 def pytest_configure(config: pytest.Config) -> None:
+    path = config.getoption("--matrix")
+    if path is not None:
+        config.pluginmanager.register(MatrixWriter(path.absolute()), "matrix")
     config.addinivalue_line("markers", "needs(program, ...): skip, with the reason, where a program is not installed")
     config.addinivalue_line("markers", "linux: uses what only Linux has (/proc, splice, pidfd)")
     config.addinivalue_line("markers", "slow: takes more than a few seconds")

@@ -17,6 +17,13 @@ class NotApplicable:
 
 
 @dataclass(frozen=True, slots=True)
+class Later:
+    """What goes wrong in a shell in this version; printed with the skipped test, and called so in the matrix."""
+
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
 class Scenario:
     """One row.
 

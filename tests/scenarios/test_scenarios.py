@@ -7,8 +7,9 @@ from pathlib import Path
 import pytest
 
 from tests.asyncio_support import async_test
+from tests.scenarios.rows import Later, NotApplicable, Scenario
 from tests.scenarios.stage import SHELLS, open_stage
-from tests.scenarios.table import SCENARIOS, NotApplicable, Scenario
+from tests.scenarios.table import SCENARIOS
 
 
 def _cases() -> list[object]:
@@ -26,7 +27,7 @@ def _cases() -> list[object]:
 @async_test(timeout_seconds=110)
 async def test_scenario(scenario: Scenario, shell: str, home: Path) -> None:
     expected = scenario.expected[shell]
-    if isinstance(expected, NotApplicable):
+    if isinstance(expected, NotApplicable | Later):
         pytest.skip(f"{scenario.title}, {shell}: {expected.reason}")
     async with open_stage(home, shell) as stage:
         assert await scenario.play(stage) == expected, f"{scenario.number}: {scenario.description}"

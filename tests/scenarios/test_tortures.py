@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import json
 import os
+import random
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from blockpty.engine.machine import Machine
+from blockpty.engine.states import ShellState
 from blockpty.model.events import Event
+from blockpty.testing import FakePty
 from tests.asyncio_support import async_test
 from tests.scenarios import tortures
 from tests.scenarios.output import MARK
@@ -21,6 +25,7 @@ CONVERSATIONS, COMMANDS = (100, 50) if LONG else (10, 10)
 SIZES = (200_000, 1_000_000)
 # Ten times what is measured and more: 1 MB takes some 0.2 s.
 LONG_COMMAND_MS = 2000
+NEAR_MISSES = 1_000_000 if LONG else 20_000
 
 
 @in_every_shell()
@@ -98,3 +103,64 @@ async def test_the_shell_shows_itself(shell: str, home: Path) -> None:
         assert await stage.done("echo next; (exit 4)") == (4, "ended", b"next\n")
         events = json.dumps([event.fields for event in await stage.events()])
         assert stage.nonce not in events
+
+
+def near_miss(rng: random.Random, own: bytes) -> bytes:
+    """Return a mark with one or two things wrong: a byte changed, lost, doubled or moved, or the end cut off."""
+    made = bytearray(own)
+    for _ in range(rng.choice((1, 1, 2))):
+        place = rng.randrange(len(made))
+        act = rng.randrange(5)
+        if act == 0:
+            made[place] = rng.choice(b"0123456789;=_-.AZaz\x1b\x07\x00\xff ")
+        elif act == 1:
+            del made[place]
+        elif act == 2:
+            made[place:place] = made[place : place + rng.randrange(1, 9)]
+        elif act == 3:
+            made[place:] = made[:place]
+        else:
+            del made[place:]
+        if not made:
+            return b"\x1b]7717;"
+    return bytes(made)
+
+
+@pytest.mark.timeout(1200)
+def test_near_misses() -> None:
+    """Marks that are nearly right, in the middle of a block: the block stays open, and ends with its own status."""
+    rng = random.Random(7717)
+    pty = FakePty()
+    pty.spawn()
+    pty.prompt()
+    pty.submit("./noise")
+    pty.begin()
+    machine = Machine()
+    for step in pty.recording.steps():
+        machine.feed(step) if isinstance(step, bytes) else machine.apply(step)
+    begun = len(pty.recording.stream)
+    kinds = ("BEGIN", "END", "PROMPT", "OUT_END", "CWD", "PS2", "HELLO")
+    # Two changed bytes must not make it right: who knows nonce, process and numbers can write a mark.
+    wrong: list[dict[str, Any]] = [{"n": "B" * 22}, {"n": "ABCDE" + FakePty.NONCE[5:]}, {"n": "AAA"}, {"i": 999999}]
+    marks = []
+    for kind in kinds:
+        for fields in wrong:
+            numbers: dict[str, Any] = {"s": pty.seq + 1, "c": pty.count, "p": pty.prompts + 1, "x": 0, "d": "/wrong"}
+            marks.append(pty.mark(kind, **{**numbers, **fields}))
+    seen: dict[str, int] = {}
+    for _ in range(NEAR_MISSES // 1000):
+        events, _signals = machine.feed(b"".join(near_miss(rng, rng.choice(marks)) for _ in range(1000)))
+        for event in events:
+            seen[event.type] = seen.get(event.type, 0) + 1
+    state = machine.state
+    assert set(seen) <= {"spoofed_mark", "agent_block_delta", "anomaly"}, seen
+    assert seen["spoofed_mark"] > NEAR_MISSES // 10
+    assert state.block is not None and (state.block.begin, state.shell) == (begun, ShellState.RUNNING)
+    assert state.cwd != "/wrong"
+    pty.recording.stream = b""
+    pty.output(b"\x07")
+    pty.end(5)
+    pty.prompt(5)
+    events, _signals = machine.feed(pty.recording.stream)
+    ends = [event.fields["block"] for event in events if event.type == "agent_block_end"]
+    assert [(block["exit_status"], block["state"], block["parts"]) for block in ends] == [(5, "ended", 1)]

@@ -1,0 +1,62 @@
+"""Every item of the catalogue is played, or covered by something that exists, or says why not."""
+
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+
+import pytest
+
+from tests.asyncio_support import async_test
+from tests.scenarios.catalogue import ITEMS, Item
+from tests.scenarios.rows import Later, NotApplicable
+from tests.scenarios.stage import SHELLS, open_stage
+from tests.scenarios.table import SCENARIOS
+
+ROOT = Path(__file__).parents[2]
+PLAYED = [item for item in ITEMS if item.play is not None]
+
+
+@pytest.mark.parametrize(
+    ("item", "shell"),
+    [
+        pytest.param(item, shell, id=f"item{item.number:02d}-{shell}", marks=pytest.mark.needs(shell))
+        for item in PLAYED
+        for shell in SHELLS
+    ],
+)
+@async_test
+async def test_item(item: Item, shell: str, home: Path) -> None:
+    expected = item.expected[shell]
+    if isinstance(expected, NotApplicable | Later):
+        pytest.skip(f"{item.text}, {shell}: {expected.reason}")
+    assert item.play is not None
+    async with open_stage(home, shell) as stage:
+        assert await item.play(stage) == expected, f"{item.number}: {item.text}"
+
+
+def test_the_catalogue_is_whole() -> None:
+    assert [item.number for item in ITEMS] == [*range(1, 71)]
+    for item in ITEMS:
+        assert bool(item.reason) != bool(item.play or item.covered), item
+        assert set(item.expected) == (set(SHELLS) if item.play else set()), item
+
+
+def _tests_in(path: Path) -> set[str]:
+    body = ast.parse(path.read_text()).body
+    return {node.name for node in body if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)}
+
+
+def test_what_covers_an_item_exists() -> None:
+    numbers = {scenario.number for scenario in SCENARIOS}
+    missing = []
+    for item in ITEMS:
+        for one in item.covered:
+            if isinstance(one, int):
+                found = one in numbers
+            else:
+                file, _, name = one.partition("::")
+                found = name.startswith("test_") and name in _tests_in(ROOT / file)
+            if not found:
+                missing.append((item.number, one))
+    assert missing == []
