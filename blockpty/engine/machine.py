@@ -81,6 +81,8 @@ class Machine:
         state = self.state
         if token.malformed:
             self._emit("anomaly", token.begin, reason="malformed_mark", span=[token.begin, token.end])
+        if state.settled is not None and state.background is None:
+            self._unasked(token, state.settled)
         if state.delta_begin is not None:
             boundary = (state.delta_begin // DELTA_BYTES + 1) * DELTA_BYTES
             while boundary <= token.end:
@@ -91,12 +93,26 @@ class Machine:
         if state.inputs and token.end - state.inputs[0][0] > ECHO_WINDOW:
             state.inputs = [item for item in state.inputs if token.end - item[0] <= ECHO_WINDOW]
 
+    def _unasked(self, token: Token, begin: int) -> None:
+        """Text comes that nobody's command printed. Without a line end it is as likely the shell that draws."""
+        after = self._scanner.line_end(token)
+        if after > 0:
+            self._ledger.open_background(begin, after)
+
+    def _leftover(self) -> None:
+        """Without a shell nobody draws: what has come since it ended is output, with or without a line end."""
+        state = self.state
+        begin = state.settled if state.shell is ShellState.EXITED and state.background is None else None
+        if begin is not None and state.classified > begin:
+            self._ledger.open_background(begin, state.classified)
+
     def _mark(self, token: Token, mark: Mark) -> None:
         judged = judge(self.state, mark)
         if isinstance(judged, str):
             self._emit("spoofed_mark", token.begin, kind=mark.kind, reason=judged, span=[token.begin, token.end])
             self._text(token)
             return
+        self._ledger.close_background()
         if self.state.shell is ShellState.SUBMITTED:
             # Offsets are counted in what came back, so a mark in it must count as well.
             self._echoed(token)
@@ -145,6 +161,8 @@ class Machine:
     def _spawn(self, entry: Entry, fields: Mapping[str, Any]) -> None:
         again = self.state.instance > 0
         self._flush()
+        self._leftover()
+        self._ledger.close_background()
         self._step(Stimulus.SPAWN, entry.offset, entry.offset, None)
         state = self.state
         state.instance = number(fields, "instance", state.instance + 1)
@@ -173,7 +191,10 @@ class Machine:
 
     def _silence(self, entry: Entry, fields: Mapping[str, Any]) -> None:
         state = self.state
-        if state.delta_begin is not None:
+        if state.settled is not None:
+            self._leftover()
+            self._ledger.close_background()
+        elif state.delta_begin is not None:
             self._ledger.cut(state.classified)
         state.tty = {name: fields.get(name) for name in ("icanon", "echo", "foreground", "replaced")}
         abandoned, state.inputs = bool(state.inputs) and state.inputs[-1][1].endswith(b"\x03"), []
@@ -191,8 +212,12 @@ class Machine:
         password = fields.get("icanon") is True and fields.get("echo") is False
         at = {"ms": number(fields, "ms", 0), "password": password, "incomplete": state.incomplete}
         self._ledger.signals.append(Signal("silence", entry.offset, at))
+        if state.region == "idle" or state.shell is ShellState.EXITED:
+            # The prompt is drawn: what comes from here on is nobody's.
+            state.settled = state.classified
 
     def _input(self, entry: Entry, fields: Mapping[str, Any]) -> None:
+        self._ledger.close_background()
         shown: dict[str, Any] = {"author": fields.get("author", "agent")}
         if fields.get("redacted"):
             shown["redacted"] = True
@@ -226,6 +251,8 @@ class Machine:
         self._emit("anomaly", entry.offset, reason="input_cut", accepted=fields.get("accepted"))
 
     def _resize(self, entry: Entry, fields: Mapping[str, Any]) -> None:
+        # The line editor draws the prompt again.
+        self._ledger.close_background()
         self.state.size = (number(fields, "cols", 80), number(fields, "rows", 24))
         self._emit("resize", entry.offset, cols=self.state.size[0], rows=self.state.size[1])
 
@@ -246,14 +273,18 @@ class Machine:
 
     def _ended(self, entry: Entry, how: dict[str, Any]) -> None:
         self._flush()
+        self._ledger.close_background()
         self.state.exit = how
         self._step(Stimulus.EXIT, entry.offset, entry.offset, None)
         lost = {"lost": True} if how.get("lost") else {}
         self._emit("shell_exit", entry.offset, exit_status=how["status"], signal=how["signal"], **lost)
         self._ledger.signals.append(Signal("exit", entry.offset))
+        self.state.settled = self.state.classified
 
     def _eof(self, entry: Entry, fields: Mapping[str, Any]) -> None:
         self._flush()
+        self._leftover()
+        self._ledger.close_background()
         self.state.eof = True
         self._emit("eof", entry.offset)
         self._ledger.signals.append(Signal("eof", entry.offset))

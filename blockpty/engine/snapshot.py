@@ -52,6 +52,8 @@ class MachineState:
         submission: the submit object of a command that has not begun, with `ts` and `author`.
         submitted_at, echoed: where that command was typed and what came back before its BEGIN (at most 4 KiB).
         block: the open block.
+        background: the open block of what comes at an idle prompt, or after the shell's end; never beside `block`.
+        settled: from here on text is background output; None while the shell may still draw.
         last_opened: (request, number, time) of the block that was opened last.
         wait_cursor: where the next wait begins unless told: after the last one, or at the last submission.
         out_end: where zsh said that the output ended.
@@ -85,6 +87,8 @@ class MachineState:
     submitted_at: int = 0
     echoed: bytes = b""
     block: OpenBlock | None = None
+    background: OpenBlock | None = None
+    settled: int | None = None
     last_opened: tuple[str | None, int, int] = (None, 0, 0)
     wait_cursor: int = 0
     out_end: int | None = None
@@ -107,7 +111,7 @@ class MachineState:
         twin = object.__new__(MachineState)
         for name in _NAMES:
             setattr(twin, name, getattr(self, name))
-        twin.block = copy.copy(self.block)
+        twin.block, twin.background = copy.copy(self.block), copy.copy(self.background)
         twin.inputs = list(self.inputs)
         return twin
 
@@ -126,7 +130,8 @@ class MachineState:
         known["shell"] = ShellState(record["shell"])
         known["echoed"] = str(record["echoed"]).encode("latin-1")
         known["inputs"] = [(at, data.encode("latin-1"), echo, icanon) for at, data, echo, icanon in record["inputs"]]
-        known["block"] = OpenBlock(**record["block"]) if record["block"] is not None else None
+        for name in ("block", "background"):
+            known[name] = OpenBlock(**record[name]) if record[name] is not None else None
         known["size"] = tuple(record["size"])
         known["last_opened"] = tuple(record["last_opened"])
         return cls(**known)

@@ -30,7 +30,8 @@ class Block:
     Attributes:
         block_id: unique inside its conversation ("b7").
         seq: number of the block, from 1.
-        kind: `command` (exec_block), `session` (exec_interactive), `user` (typed by a person), `background`.
+        kind: `command` (exec_block), `session` (exec_interactive), `user` (typed by a person), `background`
+            (printed at an idle prompt, or after the shell's end, by nobody's command).
         cmd: command text; empty when a person typed it and the shell did not report it.
         cwd: working directory when it began, as text; None when unknown.
         cwd_b64: the same, exact bytes in base64.

@@ -211,8 +211,9 @@ class Conversation:
 
     def _block(self, block_id: str) -> Block:
         state = self.live.state
-        if state.block is not None and state.block.block_id == block_id:
-            return open_record(state.block)
+        for block in (state.block, state.background):
+            if block is not None and block.block_id == block_id:
+                return open_record(block)
         if state.submission is not None and block_id == f"b{state.next_block}":
             return pending_record(state)
         return self.live.recent.get(block_id) or reading.find_block(self.layout, block_id)
