@@ -32,8 +32,8 @@ class Ledger:
         self.events, self.signals = [], []
         return events, signals
 
-    def open(self, offset: int) -> None:
-        """Open the block of the pending submission, or of a person's command when there is none."""
+    def open(self, offset: int, typed: str = "") -> None:
+        """Open the block of the pending submission, or, when there is none, of what a person typed."""
         state = self.state
         submission = state.submission or {}
         seq = state.next_block
@@ -42,7 +42,7 @@ class Ledger:
         block = OpenBlock(
             seq=seq,
             kind=kind,
-            cmd=str(submission.get("cmd", "")),
+            cmd=str(submission.get("cmd", typed)),
             cwd=state.cwd,
             cwd_b64=state.cwd_b64,
             ts_begin=int(submission.get("ts", state.ts)),
@@ -106,9 +106,9 @@ class Ledger:
         assert state.block is not None  # _open has just made it
         state.block.degraded = reason
 
-    def add_part(self, begin: int, end: int) -> None:
+    def add_part(self, begin: int, end: int, typed: str = "") -> None:
         if self.state.block is None:
-            self.open(end)
+            self.open(end, typed)
             return
         self.end_region(begin)
         block = self.state.block

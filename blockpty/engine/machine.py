@@ -11,13 +11,13 @@ do is decided in two steps: `judge` says whether it is believed, `states.TRANSIT
 from __future__ import annotations
 
 import binascii
-import re
 from collections.abc import Mapping
 from typing import Any, Final
 
 from blockpty.engine.judge import judge
+from blockpty.engine.keyboard import Keyboard
 from blockpty.engine.ledger import Ledger
-from blockpty.engine.marks import Mark
+from blockpty.engine.marks import Mark, joined
 from blockpty.engine.records import exit_number, input_bytes, nonce_of, number, word
 from blockpty.engine.scanner import Scanner, Token
 from blockpty.engine.snapshot import MachineState
@@ -33,9 +33,6 @@ ECHO_WINDOW: Final = 4096
 # A path of 4,096 bytes, all of them escaped, in pieces of 300.
 MAX_CWD_PIECES: Final = 42
 
-_UNESCAPE: Final = re.compile(rb"%([0-9A-Fa-f]{2})")
-
-
 class Machine:
     """Folds the record of one conversation into events (to be written) and signals (for waits).
 
@@ -46,6 +43,7 @@ class Machine:
         self.state = state.copy() if state is not None else MachineState()
         self._scanner = Scanner(self.state.classified)
         self._ledger = Ledger(self.state)
+        self._keyboard = Keyboard(self.state)
         self._emit = self._ledger.emit
 
     @property
@@ -90,6 +88,8 @@ class Machine:
                 boundary += DELTA_BYTES
         elif state.shell is ShellState.SUBMITTED:
             self._echoed(token)
+        elif state.shell_name == "bash":
+            self._keyboard.drawn(token, self._scanner)
         if state.inputs and token.end - state.inputs[0][0] > ECHO_WINDOW:
             state.inputs = [item for item in state.inputs if token.end - item[0] <= ECHO_WINDOW]
 
@@ -97,6 +97,7 @@ class Machine:
         """Text comes that nobody's command printed. Without a line end it is as likely the shell that draws."""
         after = self._scanner.line_end(token)
         if after > 0:
+            self._keyboard.disturbed()
             self._ledger.open_background(begin, after)
 
     def _leftover(self) -> None:
@@ -120,8 +121,11 @@ class Machine:
             self._out_end(token)
         elif mark.kind == "__CWD__":
             self._cwd(mark)
+        elif mark.kind == "__CMD__":
+            self._keyboard.told(mark)
         elif mark.kind == "__PS2__":
             self.state.incomplete = True
+            self._keyboard.continued()
         if judged is not None:
             if judged is Stimulus.PROMPT and mark.prompt is not None:
                 self.state.prompt, self.state.begins = mark.prompt, mark.fields.get("b", "1") != ""
@@ -140,19 +144,9 @@ class Machine:
             state.out_end = token.begin
 
     def _cwd(self, mark: Mark) -> None:
-        value = mark.fields.get("d", "")
-        head, colon, piece = value.partition(":")
-        if colon:
-            index, _, total = head.partition("/")
-            pieces = [] if index == "1" else self.state.cwd_pieces
-            if index != str(len(pieces) + 1) or len(pieces) >= MAX_CWD_PIECES:
-                self.state.cwd_pieces = []
-                return
-            self.state.cwd_pieces = [*pieces, piece]
-            if index != total:
-                return
-            value, self.state.cwd_pieces = "".join(self.state.cwd_pieces), []
-        path = _UNESCAPE.sub(lambda found: bytes([int(found.group(1), 16)]), value.encode("ascii"))
+        self.state.cwd_pieces, path = joined(self.state.cwd_pieces, mark, MAX_CWD_PIECES)
+        if path is None:
+            return
         self.state.cwd = path.decode("utf-8", "replace")
         self.state.cwd_b64 = binascii.b2a_base64(path, newline=False).decode("ascii")
 
@@ -171,6 +165,7 @@ class Machine:
         state.hooked = bool(fields.get("hooks", True))
         state.size = (number(fields, "cols", 80), number(fields, "rows", 24))
         state.seq = state.count = state.prompt = 0
+        self._keyboard.forget()
         state.begins = True
         state.integrity_reason = None if state.hooked else f"no hooks for {state.shell_name}"
         state.exit, state.eof, state.tty, state.inputs, state.incomplete, state.hooks_lost = (
@@ -220,7 +215,7 @@ class Machine:
         self._ledger.close_background()
         shown: dict[str, Any] = {"author": fields.get("author", "agent")}
         if fields.get("redacted"):
-            shown["redacted"] = True
+            shown["redacted"] = self.state.hidden = True
         else:
             shown["bytes"] = fields.get("bytes", 0)
         submit = fields.get("submit")
@@ -318,9 +313,9 @@ class Machine:
             self.state.submitted_at, self.state.echoed = self.state.classified, b""
             self.state.wait_cursor = begin
         elif action in (Action.OPEN, Action.OPEN_FOREIGN):
-            self._ledger.open(end)
+            self._ledger.open(end, self._keyboard.entered())
         elif action in (Action.ADD_PART, Action.REOPEN):
-            self._ledger.add_part(begin, end)
+            self._ledger.add_part(begin, end, self._keyboard.entered())
         elif action is Action.END_OUTPUT:
             self._ledger.end_output(begin, status)
         elif action is Action.END_UNSEEN:
@@ -347,6 +342,8 @@ class Machine:
         elif action is Action.EXIT:
             self._ledger.exit_block(begin)
         self.state.shell = after
+        if stimulus in _DRAWING:
+            self._keyboard.prompt(stimulus)
         if after is ShellState.IDLE and stimulus in (Stimulus.PROMPT, Stimulus.SETTLED):
             self._ready(end, status, stimulus)
 
@@ -360,6 +357,8 @@ class Machine:
         self._ledger.signals.append(Signal("prompt", offset, state.session_over))
         state.session_over = False
 
+
+_DRAWING: Final = frozenset({Stimulus.END, Stimulus.LATE_END, Stimulus.PROMPT, Stimulus.REDRAW})
 
 _ENTRIES: Final = {
     "spawn": Machine._spawn, "tick": Machine._tick, "silence": Machine._silence, "input": Machine._input,
