@@ -191,7 +191,7 @@ class Machine:
             self._ledger.close_background()
         elif state.delta_begin is not None:
             self._ledger.cut(state.classified)
-        state.tty = {name: fields.get(name) for name in ("icanon", "echo", "foreground", "replaced")}
+        state.tty = {name: fields.get(name) for name in ("icanon", "echo", "foreground", "replaced", "reads")}
         abandoned, state.inputs = bool(state.inputs) and state.inputs[-1][1].endswith(b"\x03"), []
         at_editor = fields.get("icanon") is False and fields.get("foreground") == "shell"
         if fields.get("replaced") and fields.get("foreground") == "shell" and state.hooked and not state.hooks_lost:

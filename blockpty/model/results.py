@@ -67,7 +67,8 @@ class StatusResult(Result):
 
     Attributes:
         mode: `starting`, `idle`, `block_running`, `interactive` or `exited`.
-        tty: `at_prompt`, `running`, `password`, `raw`, `incomplete_input`, or None when there is no terminal any more.
+        tty: `at_prompt`, `running`, `reads_line`, `password`, `raw`, `alt_screen`, `incomplete_input`, or None when
+            there is no terminal any more.
         integrity: `ok` or `degraded`; integrity_reason says why.
         transport: how the host moves bytes: `splice` (a killed recorder loses nothing) or `read`.
         exit: {"status", "signal"} of the ended shell, else None.

@@ -180,7 +180,7 @@ class Conversation:
             self.live.pump()
             foreground = sample.foreground_name
             if sample.live and sample.icanon is not None:
-                tty = {"icanon": sample.icanon, "echo": sample.echo, "foreground": sample.foreground}
+                tty = {name: getattr(sample, name) for name in ("icanon", "echo", "foreground", "reads")}
         modes = self._screen_modes()
         return status_of(
             self.id,

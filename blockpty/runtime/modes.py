@@ -61,6 +61,8 @@ def tty_of(state: MachineState, sample: Mapping[str, Any] | None, modes: frozens
         return "alt_screen"
     if tty.get("icanon") is False and state.shell is ShellState.RUNNING:
         return "raw"
+    if tty.get("icanon") is True and tty.get("reads") is True and state.shell is ShellState.RUNNING:
+        return "reads_line"
     return "running"
 
 
