@@ -72,6 +72,8 @@ class StatusResult(Result):
         integrity: `ok` or `degraded`; integrity_reason says why.
         transport: how the host moves bytes: `splice` (a killed recorder loses nothing) or `read`.
         exit: {"status", "signal"} of the ended shell, else None.
+        nested: {"program", "evidence"} while another shell, a remote or an interpreter has the terminal inside the
+            running block; evidence `foreground`: by its process.
     """
 
     conversation_id: str
@@ -93,6 +95,7 @@ class StatusResult(Result):
     transport: str | None
     owner: bool
     exit: dict[str, Any] | None
+    nested: dict[str, Any] | None = None
 
 
 @dataclass(frozen=True, slots=True)

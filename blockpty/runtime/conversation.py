@@ -18,13 +18,7 @@ from typing import TYPE_CHECKING, Any, Final
 from blockpty.engine.keys import bracket, encode_keys
 from blockpty.engine.records import open_record, pending_record
 from blockpty.engine.states import ShellState
-from blockpty.errors import (
-    BadCursor,
-    BadRequest,
-    Busy,
-    InternalError,
-    NoSession,
-)
+from blockpty.errors import BadCursor, BadRequest, Busy, InternalError, NoSession
 from blockpty.model.block import Block
 from blockpty.model.conditions import Match, Prompt
 from blockpty.model.events import Event
@@ -45,7 +39,7 @@ from blockpty.model.results import (
 )
 from blockpty.runtime import ending, limits, reading
 from blockpty.runtime.live import BEGIN_SECONDS, LiveRecord
-from blockpty.runtime.modes import is_session, mode_of, private_modes, status_of, tty_of
+from blockpty.runtime.modes import is_session, mode_of, nested_of, private_modes, status_of, tty_of
 from blockpty.runtime.notes import Notes
 from blockpty.runtime.submission import Submission, encoded, ended
 from blockpty.runtime.verify import verify
@@ -174,11 +168,12 @@ class Conversation:
         """Return mode, terminal state and integrity, sampled now."""
         self.live.pump()
         state = self.live.state
-        foreground, tty = None, state.tty
+        foreground, tty, nested = None, state.tty, None
         if state.shell is not ShellState.EXITED:
             sample = await self.host.inspect(self.id)
             self.live.pump()
             foreground = sample.foreground_name
+            nested = nested_of(state, foreground, sample.foreground)
             if sample.live and sample.icanon is not None:
                 tty = {name: getattr(sample, name) for name in ("icanon", "echo", "foreground", "reads")}
         modes = self._screen_modes()
@@ -190,6 +185,7 @@ class Conversation:
             foreground=foreground,
             transport=self.host.transport,
             owner=self._ownership is not None,
+            nested=nested,
         )
 
     def _screen_modes(self) -> frozenset[int]:
