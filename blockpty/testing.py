@@ -165,10 +165,12 @@ class FakePty:
         )
         self.output(line.replace("\r", "\r\n").encode())
 
-    def silence(self, ms: int = 25, *, icanon: bool = True, echo: bool = True, foreground: str = "child") -> None:
+    def silence(
+        self, ms: int = 25, *, icanon: bool = True, echo: bool = True, foreground: str = "child", **more: Any
+    ) -> None:
         """Nothing happens for a while."""
         self.clock.advance(ms)
-        self.entry("silence", ms=ms, icanon=icanon, echo=echo, foreground=foreground, replaced=False)
+        self.entry("silence", ms=ms, icanon=icanon, echo=echo, foreground=foreground, replaced=False, **more)
 
     def type(self, data: bytes, *, echo: bool = True, icanon: bool = True, author: str = "agent") -> None:
         """Somebody types."""

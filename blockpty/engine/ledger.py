@@ -11,6 +11,7 @@ from typing import Any, Final
 from blockpty.engine.records import finished
 from blockpty.engine.snapshot import MachineState, OpenBlock
 from blockpty.engine.states import ShellState
+from blockpty.model.block import Block
 from blockpty.model.events import ENVELOPE, Event, Signal
 
 # What readline prints between the echo of a line and its execution.
@@ -31,8 +32,8 @@ class Ledger:
         self.events, self.signals = [], []
         return events, signals
 
-    def open(self, offset: int) -> None:
-        """Open the block of the pending submission, or of a person's command when there is none."""
+    def open(self, offset: int, typed: str = "") -> None:
+        """Open the block of the pending submission, or, when there is none, of what a person typed."""
         state = self.state
         submission = state.submission or {}
         seq = state.next_block
@@ -41,7 +42,7 @@ class Ledger:
         block = OpenBlock(
             seq=seq,
             kind=kind,
-            cmd=str(submission.get("cmd", "")),
+            cmd=str(submission.get("cmd", typed)),
             cwd=state.cwd,
             cwd_b64=state.cwd_b64,
             ts_begin=int(submission.get("ts", state.ts)),
@@ -52,16 +53,43 @@ class Ledger:
         )
         state.block, state.submission, state.out_end = block, None, None
         state.last_opened = (block.request, seq, block.ts_begin)
+        self._emit_begin(block, offset)
+        if block.session_id:
+            self.emit("agent_session_begin", offset, session_id=block.session_id, block_id=block.block_id)
+        self.begin_region(offset)
+
+    def _emit_begin(self, block: OpenBlock, offset: int) -> None:
         fields: dict[str, Any] = {
-            "block_id": block.block_id, "block_seq": seq, "kind": kind, "cmd": block.cmd,
+            "block_id": block.block_id, "block_seq": block.seq, "kind": block.kind, "cmd": block.cmd,
             "cwd": block.cwd, "ts_begin": block.ts_begin, "author": block.author,
         }  # fmt: skip
         if block.session_id:
             fields["session_id"] = block.session_id
         self.emit("agent_block_begin", offset, **fields)
-        if block.session_id:
-            self.emit("agent_session_begin", offset, session_id=block.session_id, block_id=block.block_id)
-        self.begin_region(offset)
+
+    def open_background(self, begin: int, offset: int) -> None:
+        """Open a block for what no command of the shell's foreground printed; its first bytes are there already."""
+        state = self.state
+        state.background = block = OpenBlock(
+            seq=state.next_block, kind="background", cmd="", cwd=state.cwd, cwd_b64=state.cwd_b64, ts_begin=state.ts,
+            begin=begin, author="engine", session_id=None, request=None,
+        )  # fmt: skip
+        state.next_block += 1
+        self._emit_begin(block, offset)
+        state.delta_begin = begin
+        self.cut(offset)
+
+    def close_background(self) -> None:
+        """Nothing that comes now is background output, until a silence; close the block of what came, if any."""
+        state, block = self.state, self.state.background
+        state.settled = None
+        if block is None:
+            return
+        # Not the place of an entry: bytes before it may still turn out to be the beginning of a mark.
+        self.cut(state.classified)
+        block.ended_at, block.ts_end, block.state = state.classified, state.ts, "ended"
+        state.background = state.delta_begin = None
+        self._emit_end(finished(block), block.ended_at)
 
     def open_unseen(self, reason: str) -> None:
         """Open a block whose BEGIN never came: its output begins after the echo of the submitted line."""
@@ -78,9 +106,9 @@ class Ledger:
         assert state.block is not None  # _open has just made it
         state.block.degraded = reason
 
-    def add_part(self, begin: int, end: int) -> None:
+    def add_part(self, begin: int, end: int, typed: str = "") -> None:
         if self.state.block is None:
-            self.open(end)
+            self.open(end, typed)
             return
         self.end_region(begin)
         block = self.state.block
@@ -158,6 +186,9 @@ class Ledger:
         if record.session_id:
             self.emit("agent_session_end", offset, session_id=record.session_id, block_id=record.block_id,
                        exit_status=record.exit_status, state=record.state)  # fmt: skip
+        self._emit_end(record, offset)
+
+    def _emit_end(self, record: Block, offset: int) -> None:
         self.emit("agent_block_end", offset, block_id=record.block_id, exit_status=record.exit_status,
                    state=record.state, block=record.to_dict())  # fmt: skip
 
@@ -185,10 +216,10 @@ class Ledger:
 
     def cut(self, end: int) -> None:
         """Emit what has come since the last delta."""
-        begin = self.state.delta_begin
-        if begin is not None and end > begin and self.state.block is not None:
+        begin, block = self.state.delta_begin, self.state.block or self.state.background
+        if begin is not None and end > begin and block is not None:
             self.state.delta_begin, self.state.delta_ts = end, self.state.ts
-            self.emit("agent_block_delta", end, block_id=self.state.block.block_id, span=[begin, end])
+            self.emit("agent_block_delta", end, block_id=block.block_id, span=[begin, end])
 
     def emit(self, kind: str, cursor: int, /, **fields: Any) -> None:
         for name in ENVELOPE & fields.keys():

@@ -11,13 +11,13 @@ do is decided in two steps: `judge` says whether it is believed, `states.TRANSIT
 from __future__ import annotations
 
 import binascii
-import re
 from collections.abc import Mapping
 from typing import Any, Final
 
 from blockpty.engine.judge import judge, level_of
+from blockpty.engine.keyboard import Keyboard
 from blockpty.engine.ledger import Ledger
-from blockpty.engine.marks import Mark
+from blockpty.engine.marks import Mark, joined
 from blockpty.engine.records import exit_number, input_bytes, nonce_of, number, word
 from blockpty.engine.scanner import Scanner, Token
 from blockpty.engine.snapshot import LEVEL, MachineState
@@ -35,8 +35,6 @@ MAX_CWD_PIECES: Final = 42
 
 # Where BEGIN is not written, a command that runs is still `SUBMITTED`.
 _UNDER_WAY: Final = (ShellState.SUBMITTED, ShellState.RUNNING)
-_UNESCAPE: Final = re.compile(rb"%([0-9A-Fa-f]{2})")
-
 
 class Machine:
     """Folds the record of one conversation into events (to be written) and signals (for waits).
@@ -48,6 +46,7 @@ class Machine:
         self.state = state.copy() if state is not None else MachineState()
         self._scanner = Scanner(self.state.classified)
         self._ledger = Ledger(self.state)
+        self._keyboard = Keyboard(self.state)
         self._emit = self._ledger.emit
 
     @property
@@ -83,6 +82,8 @@ class Machine:
         state = self.state
         if token.malformed:
             self._emit("anomaly", token.begin, reason="malformed_mark", span=[token.begin, token.end])
+        if state.settled is not None and state.background is None:
+            self._unasked(token, state.settled)
         if state.delta_begin is not None:
             boundary = (state.delta_begin // DELTA_BYTES + 1) * DELTA_BYTES
             while boundary <= token.end:
@@ -90,8 +91,24 @@ class Machine:
                 boundary += DELTA_BYTES
         elif state.shell is ShellState.SUBMITTED:
             self._echoed(token)
+        elif state.shell_name == "bash":
+            self._keyboard.drawn(token, self._scanner)
         if state.inputs and token.end - state.inputs[0][0] > ECHO_WINDOW:
             state.inputs = [item for item in state.inputs if token.end - item[0] <= ECHO_WINDOW]
+
+    def _unasked(self, token: Token, begin: int) -> None:
+        """Text comes that nobody's command printed. Without a line end it is as likely the shell that draws."""
+        after = self._scanner.line_end(token)
+        if after > 0:
+            self._keyboard.disturbed()
+            self._ledger.open_background(begin, after)
+
+    def _leftover(self) -> None:
+        """Without a shell nobody draws: what has come since it ended is output, with or without a line end."""
+        state = self.state
+        begin = state.settled if state.shell is ShellState.EXITED and state.background is None else None
+        if begin is not None and state.classified > begin:
+            self._ledger.open_background(begin, state.classified)
 
     def _mark(self, token: Token, mark: Mark) -> None:
         if self.state.outer and mark.nonce != self.state.nonce:
@@ -103,6 +120,7 @@ class Machine:
             self._emit("spoofed_mark", token.begin, kind=mark.kind, reason=judged, span=[token.begin, token.end])
             self._text(token)
             return
+        self._ledger.close_background()
         if self.state.shell is ShellState.SUBMITTED:
             # Offsets are counted in what came back, so a mark in it must count as well.
             self._echoed(token)
@@ -110,8 +128,11 @@ class Machine:
             self._out_end(token)
         elif mark.kind == "__CWD__":
             self._cwd(mark)
+        elif mark.kind == "__CMD__":
+            self._keyboard.told(mark)
         elif mark.kind == "__PS2__":
             self.state.incomplete = True
+            self._keyboard.continued()
         elif mark.kind == "__HELLO__":
             self._hello(mark)
         if judged is not None:
@@ -140,19 +161,9 @@ class Machine:
             self.state.begins = "ps0" in self.state.features.split(",")
 
     def _cwd(self, mark: Mark) -> None:
-        value = mark.fields.get("d", "")
-        head, colon, piece = value.partition(":")
-        if colon:
-            index, _, total = head.partition("/")
-            pieces = [] if index == "1" else self.state.cwd_pieces
-            if index != str(len(pieces) + 1) or len(pieces) >= MAX_CWD_PIECES:
-                self.state.cwd_pieces = []
-                return
-            self.state.cwd_pieces = [*pieces, piece]
-            if index != total:
-                return
-            value, self.state.cwd_pieces = "".join(self.state.cwd_pieces), []
-        path = _UNESCAPE.sub(lambda found: bytes([int(found.group(1), 16)]), value.encode("ascii"))
+        self.state.cwd_pieces, path = joined(self.state.cwd_pieces, mark, MAX_CWD_PIECES)
+        if path is None:
+            return
         self.state.cwd = path.decode("utf-8", "replace")
         self.state.cwd_b64 = binascii.b2a_base64(path, newline=False).decode("ascii")
 
@@ -161,6 +172,8 @@ class Machine:
     def _spawn(self, entry: Entry, fields: Mapping[str, Any]) -> None:
         again = self.state.instance > 0
         self._flush()
+        self._leftover()
+        self._ledger.close_background()
         self._step(Stimulus.SPAWN, entry.offset, entry.offset, None)
         state = self.state
         state.instance = number(fields, "instance", state.instance + 1)
@@ -170,6 +183,7 @@ class Machine:
         state.hooked = bool(fields.get("hooks", True))
         state.size = (number(fields, "cols", 80), number(fields, "rows", 24))
         state.seq = state.count = state.prompt = 0
+        self._keyboard.forget()
         state.begins = True
         state.integrity_reason = None if state.hooked else f"no hooks for {state.shell_name}"
         state.exit, state.eof, state.tty, state.inputs, state.incomplete, state.hooks_lost = (
@@ -190,9 +204,12 @@ class Machine:
 
     def _silence(self, entry: Entry, fields: Mapping[str, Any]) -> None:
         state = self.state
-        if state.delta_begin is not None:
+        if state.settled is not None:
+            self._leftover()
+            self._ledger.close_background()
+        elif state.delta_begin is not None:
             self._ledger.cut(state.classified)
-        state.tty = {name: fields.get(name) for name in ("icanon", "echo", "foreground", "replaced")}
+        state.tty = {name: fields.get(name) for name in ("icanon", "echo", "foreground", "replaced", "reads")}
         abandoned, state.inputs = bool(state.inputs) and state.inputs[-1][1].endswith(b"\x03"), []
         here = "child" if state.outer else "shell"
         at_editor = fields.get("icanon") is False and fields.get("foreground") == here
@@ -209,11 +226,15 @@ class Machine:
         password = fields.get("icanon") is True and fields.get("echo") is False
         at = {"ms": number(fields, "ms", 0), "password": password, "incomplete": state.incomplete}
         self._ledger.signals.append(Signal("silence", entry.offset, at))
+        if state.region == "idle" or state.shell is ShellState.EXITED:
+            # The prompt is drawn: what comes from here on is nobody's.
+            state.settled = state.classified
 
     def _input(self, entry: Entry, fields: Mapping[str, Any]) -> None:
+        self._ledger.close_background()
         shown: dict[str, Any] = {"author": fields.get("author", "agent")}
         if fields.get("redacted"):
-            shown["redacted"] = True
+            shown["redacted"] = self.state.hidden = True
         else:
             shown["bytes"] = fields.get("bytes", 0)
         submit = fields.get("submit")
@@ -244,6 +265,8 @@ class Machine:
         self._emit("anomaly", entry.offset, reason="input_cut", accepted=fields.get("accepted"))
 
     def _resize(self, entry: Entry, fields: Mapping[str, Any]) -> None:
+        # The line editor draws the prompt again.
+        self._ledger.close_background()
         self.state.size = (number(fields, "cols", 80), number(fields, "rows", 24))
         self._emit("resize", entry.offset, cols=self.state.size[0], rows=self.state.size[1])
 
@@ -306,14 +329,18 @@ class Machine:
 
     def _ended(self, entry: Entry, how: dict[str, Any]) -> None:
         self._flush()
+        self._ledger.close_background()
         self.state.exit = how
         self._step(Stimulus.EXIT, entry.offset, entry.offset, None)
         lost = {"lost": True} if how.get("lost") else {}
         self._emit("shell_exit", entry.offset, exit_status=how["status"], signal=how["signal"], **lost)
         self._ledger.signals.append(Signal("exit", entry.offset))
+        self.state.settled = self.state.classified
 
     def _eof(self, entry: Entry, fields: Mapping[str, Any]) -> None:
         self._flush()
+        self._leftover()
+        self._ledger.close_background()
         self.state.eof = True
         self._emit("eof", entry.offset)
         self._ledger.signals.append(Signal("eof", entry.offset))
@@ -347,9 +374,9 @@ class Machine:
             self.state.submitted_at, self.state.echoed = self.state.classified, b""
             self.state.wait_cursor = begin
         elif action in (Action.OPEN, Action.OPEN_FOREIGN):
-            self._ledger.open(end)
+            self._ledger.open(end, self._keyboard.entered())
         elif action in (Action.ADD_PART, Action.REOPEN):
-            self._ledger.add_part(begin, end)
+            self._ledger.add_part(begin, end, self._keyboard.entered())
         elif action is Action.END_OUTPUT:
             self._ledger.end_output(begin, status)
         elif action is Action.END_UNSEEN:
@@ -380,6 +407,8 @@ class Machine:
         elif action is Action.LEFT:
             self._ledger.end_block(begin, status)
         self.state.shell = after
+        if stimulus in _DRAWING:
+            self._keyboard.prompt(stimulus)
         if after is ShellState.IDLE and stimulus in (Stimulus.PROMPT, Stimulus.SETTLED):
             self._ready(end, status, stimulus)
 
@@ -393,6 +422,8 @@ class Machine:
         self._ledger.signals.append(Signal("prompt", offset, state.session_over))
         state.session_over = False
 
+
+_DRAWING: Final = frozenset({Stimulus.END, Stimulus.LATE_END, Stimulus.PROMPT, Stimulus.REDRAW})
 
 _ENTRIES: Final = {
     "spawn": Machine._spawn, "tick": Machine._tick, "silence": Machine._silence, "input": Machine._input,

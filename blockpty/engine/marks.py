@@ -23,6 +23,7 @@ KINDS: Final = frozenset(
 )
 
 BODY: Final = re.compile(rb"\x1b\]7717;([0-9A-Za-z+/=%._:,;\-]*)")
+_UNESCAPE: Final = re.compile(rb"%([0-9A-Fa-f]{2})")
 _NUMBER: Final = re.compile(r"\d{1,12}\Z")
 
 
@@ -64,6 +65,25 @@ def parse_mark(body: bytes) -> Mark | None:
     if seq is None or count is None or not nonce or not instance:
         return None
     return Mark(parts[0], nonce, instance, seq, count, _number(fields.get("p", "")), fields)
+
+
+def joined(pieces: list[str], mark: Mark, limit: int) -> tuple[list[str], bytes | None]:
+    """Take the next piece of a text that a mark or several carry; return the pieces so far, and the text once whole.
+
+    A text in one piece is `d=<text>`, in several `d=<k>/<n>:<piece>`, k from 1; percent-encoded bytes either way.
+    """
+    value = mark.fields.get("d", "")
+    head, colon, piece = value.partition(":")
+    if colon:
+        index, _, total = head.partition("/")
+        before = [] if index == "1" else pieces
+        if index != str(len(before) + 1) or len(before) >= limit:
+            return [], None
+        pieces = [*before, piece]
+        if index != total:
+            return pieces, None
+        value = "".join(pieces)
+    return [], _UNESCAPE.sub(lambda found: bytes([int(found.group(1), 16)]), value.encode("ascii"))
 
 
 def _number(text: str) -> int | None:

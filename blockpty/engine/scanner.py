@@ -79,6 +79,12 @@ class Scanner:
         begin, self._base = self._base, self._base + len(self._buffer)
         return Token(begin, self._base)
 
+    def line_end(self, token: Token) -> int:
+        """Return the offset after the first LF of a token from the last `feed` or `flush`, or -1."""
+        base = self._buffer_base
+        at = self._buffer.find(b"\n", token.begin - base, token.end - base)
+        return base + at + 1 if at >= 0 else -1
+
     def bytes_of(self, token: Token, limit: int) -> bytes:
         """Return at most `limit` bytes of a token from the last `feed` or `flush`."""
         begin = token.begin - self._buffer_base

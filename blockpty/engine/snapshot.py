@@ -57,8 +57,14 @@ class MachineState:
         seq, count, prompt: numbers of the last accepted marks.
         begins: whether the shell said at its last prompt that the next command will have a BEGIN.
         submission: the submit object of a command that has not begun, with `ts` and `author`.
+        cmd_pieces, told: the command's text as the shell reports it, piece by piece and whole; None when it has not.
+        drawn, column: what bash printed since its last END or for its command line, and where its prompt ended.
+        entered: the lines of an incomplete command that was typed.
+        hidden: whether some of it was typed with echo off in line mode, as a secret is.
         submitted_at, echoed: where that command was typed and what came back before its BEGIN (at most 4 KiB).
         block: the open block.
+        background: the open block of what comes at an idle prompt, or after the shell's end; never beside `block`.
+        settled: from here on text is background output; None while the shell may still draw.
         last_opened: (request, number, time) of the block that was opened last.
         wait_cursor: where the next wait begins unless told: after the last one, or at the last submission.
         out_end: where zsh said that the output ended.
@@ -91,10 +97,18 @@ class MachineState:
     cwd: str | None = None
     cwd_b64: str | None = None
     cwd_pieces: list[str] = field(default_factory=list)
+    cmd_pieces: list[str] = field(default_factory=list)
+    told: str | None = None
+    drawn: bytes = b""
+    column: int = 0
+    entered: list[str] = field(default_factory=list)
+    hidden: bool = False
     submission: dict[str, Any] | None = None
     submitted_at: int = 0
     echoed: bytes = b""
     block: OpenBlock | None = None
+    background: OpenBlock | None = None
+    settled: int | None = None
     last_opened: tuple[str | None, int, int] = (None, 0, 0)
     wait_cursor: int = 0
     out_end: int | None = None
@@ -117,7 +131,7 @@ class MachineState:
         twin = object.__new__(MachineState)
         for name in _NAMES:
             setattr(twin, name, getattr(self, name))
-        twin.block = copy.copy(self.block)
+        twin.block, twin.background = copy.copy(self.block), copy.copy(self.background)
         twin.inputs = list(self.inputs)
         twin.outer = list(self.outer)
         return twin
@@ -126,7 +140,7 @@ class MachineState:
         """Return the JSON form, for a checkpoint."""
         record = asdict(self)
         record["shell"] = self.shell.value
-        record["echoed"] = self.echoed.decode("latin-1")
+        record["echoed"], record["drawn"] = self.echoed.decode("latin-1"), self.drawn.decode("latin-1")
         record["inputs"] = [[at, data.decode("latin-1"), echo, icanon] for at, data, echo, icanon in self.inputs]
         return record
 
@@ -135,9 +149,11 @@ class MachineState:
         """Rebuild a state; raises KeyError, TypeError or ValueError when the record is not one of this version."""
         known = {name: record[name] for name in cls.__dataclass_fields__}
         known["shell"] = ShellState(record["shell"])
-        known["echoed"] = str(record["echoed"]).encode("latin-1")
+        for name in ("echoed", "drawn"):
+            known[name] = str(record[name]).encode("latin-1")
         known["inputs"] = [(at, data.encode("latin-1"), echo, icanon) for at, data, echo, icanon in record["inputs"]]
-        known["block"] = OpenBlock(**record["block"]) if record["block"] is not None else None
+        for name in ("block", "background"):
+            known[name] = OpenBlock(**record[name]) if record[name] is not None else None
         known["size"] = tuple(record["size"])
         known["last_opened"] = tuple(record["last_opened"])
         return cls(**known)

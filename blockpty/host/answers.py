@@ -66,6 +66,7 @@ class Inspected(Sizes):
     foreground_pid: int | None = None
     foreground_name: str | None = None
     replaced: bool | None = None
+    reads: bool | None = None
     cols: int | None = None
     rows: int | None = None
     stopped: bool | None = None

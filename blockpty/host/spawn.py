@@ -191,6 +191,76 @@ def process_name(pid: int) -> str | None:
         return None
 
 
+_TIOCGPTN = 0x80045430
+# read(2) by machine; elsewhere nothing is known.
+_READ = {"x86_64": "0", "aarch64": "63", "riscv64": "63", "armv7l": "3", "i686": "3", "ppc64le": "3", "s390x": "3"}
+# A pipeline or a wrapper with its child; more are not looked at.
+_READERS = 16
+
+
+def terminal_name(master: int) -> str | None:
+    """The path of a master's terminal on Linux (os.ptsname came with Python 3.13); None elsewhere."""
+    try:
+        (number,) = struct.unpack("I", fcntl.ioctl(master, _TIOCGPTN, b"\0" * 4))
+    except OSError:
+        return None
+    return f"/dev/pts/{number}"
+
+
+def reads_terminal(group: int, terminal: str, shell: int = 0) -> bool | None:
+    """Whether the leader of a group, or a child of the shell or a descendant in it, is blocked reading a terminal.
+
+    None where it cannot be known: no /proc, or one that hides it (yama lets nobody but a parent see the system call;
+    what is left then, the name of the place in the kernel, is told for terminals and sockets alike).
+    """
+    # The leader of a pipeline may have ended before the others.
+    waiting, unsure = [group, *_children(shell, group)], False
+    for _ in range(_READERS):
+        if not waiting:
+            break
+        pid = waiting.pop(0)
+        found = _blocked_reading(pid, terminal)
+        if found:
+            return True
+        unsure |= found is None
+        waiting += _children(pid, group)
+    return None if unsure else False
+
+
+def _children(pid: int, group: int) -> list[int]:
+    """Children of a process that are in a process group, the newest if there are many."""
+    try:
+        with open(f"/proc/{pid}/task/{pid}/children", "rb", 0) as file:
+            children = [int(child) for child in file.read().split()[-_READERS:]]
+    except (OSError, ValueError):
+        return []
+    return [child for child in children if child != group and (facts := process_facts(child)) and facts[1] == group]
+
+
+def _blocked_reading(pid: int, terminal: str) -> bool | None:
+    try:
+        with open(f"/proc/{pid}/syscall", "rb", 0) as file:
+            call = file.read().decode("ascii", "replace").split()
+    except OSError:
+        try:
+            with open(f"/proc/{pid}/wchan", "rb", 0) as file:
+                place = file.read().decode("ascii", "replace")
+        except OSError:
+            return None
+        return True if place == "n_tty_read" else None if place in ("0", "", "wait_woken") else False
+    if len(call) < 2:
+        return False
+    number = _READ.get(os.uname().machine)
+    if number is None:
+        return None
+    if call[0] != number:
+        return False
+    try:
+        return os.readlink(f"/proc/{pid}/fd/{int(call[1], 16)}") in (terminal, "/dev/tty")
+    except (OSError, ValueError):
+        return None
+
+
 def process_facts(pid: int | str) -> tuple[str, int, int] | None:
     """(state letter, process group, session) of a process, or None."""
     try:

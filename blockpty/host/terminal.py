@@ -248,7 +248,14 @@ class Terminal:
             "icanon": icanon, "echo": echo,
             "foreground": None if group is None else "shell" if group == self.pid else "child",
             "replaced": self.replaced(),
+            # In any other mode nothing that is asked of this terminal is a line.
+            "reads": self.reads(group) if icanon else False,
         }  # fmt: skip
+
+    def reads(self, group: int | None) -> bool | None:
+        """Whether somebody of the foreground is blocked reading this terminal; None where unknown."""
+        name = spawn.terminal_name(self.holding.master)
+        return spawn.reads_terminal(group, name, self.pid) if group is not None and name is not None else None
 
     def modes(self) -> tuple[bool, bool]:
         """(canonical, echo); read from the master, which shares the shell's terminal modes."""

@@ -67,10 +67,13 @@ class StatusResult(Result):
 
     Attributes:
         mode: `starting`, `idle`, `block_running`, `interactive` or `exited`.
-        tty: `at_prompt`, `running`, `password`, `raw`, `incomplete_input`, or None when there is no terminal any more.
+        tty: `at_prompt`, `running`, `reads_line`, `password`, `raw`, `alt_screen`, `incomplete_input`, or None when
+            there is no terminal any more.
         integrity: `ok` or `degraded`; integrity_reason says why.
         transport: how the host moves bytes: `splice` (a killed recorder loses nothing) or `read`.
         exit: {"status", "signal"} of the ended shell, else None.
+        nested: {"program", "evidence"} while another shell, a remote or an interpreter has the terminal inside the
+            running block; evidence `foreground`: by its process.
     """
 
     conversation_id: str
@@ -92,6 +95,7 @@ class StatusResult(Result):
     transport: str | None
     owner: bool
     exit: dict[str, Any] | None
+    nested: dict[str, Any] | None = None
 
 
 @dataclass(frozen=True, slots=True)

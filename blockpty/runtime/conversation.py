@@ -18,12 +18,7 @@ from typing import TYPE_CHECKING, Any, Final
 from blockpty.engine.keys import bracket, encode_keys
 from blockpty.engine.records import open_record, pending_record
 from blockpty.engine.states import ShellState
-from blockpty.errors import (
-    BadCursor,
-    BadRequest,
-    Busy,
-    InternalError,
-)
+from blockpty.errors import BadCursor, BadRequest, Busy, InternalError
 from blockpty.model.block import Block
 from blockpty.model.conditions import Match, Prompt
 from blockpty.model.events import Event
@@ -44,7 +39,7 @@ from blockpty.model.results import (
 )
 from blockpty.runtime import ending, handover, limits, reading
 from blockpty.runtime.live import LiveRecord
-from blockpty.runtime.modes import mode_of, private_modes, status_of, tty_of
+from blockpty.runtime.modes import mode_of, nested_of, private_modes, status_of, tty_of
 from blockpty.runtime.notes import Notes
 from blockpty.runtime.sessions import alive, known_session, running_program
 from blockpty.runtime.submission import Submission, encoded
@@ -178,13 +173,14 @@ class Conversation:
         """Return mode, terminal state and integrity, sampled now."""
         self.live.pump()
         state = self.live.state
-        foreground, tty = None, state.tty
+        foreground, tty, nested = None, state.tty, None
         if state.shell is not ShellState.EXITED:
             sample = await self.host.inspect(self.id)
             self.live.pump()
             foreground = sample.foreground_name
+            nested = nested_of(state, foreground, sample.foreground)
             if sample.live and sample.icanon is not None:
-                tty = {"icanon": sample.icanon, "echo": sample.echo, "foreground": sample.foreground}
+                tty = {name: getattr(sample, name) for name in ("icanon", "echo", "foreground", "reads")}
         modes = self._screen_modes()
         return status_of(
             self.id,
@@ -194,6 +190,7 @@ class Conversation:
             foreground=foreground,
             transport=self.host.transport,
             owner=self._ownership is not None,
+            nested=nested,
         )
 
     def _screen_modes(self) -> frozenset[int]:
@@ -215,8 +212,9 @@ class Conversation:
 
     def _block(self, block_id: str) -> Block:
         state = self.live.state
-        if state.block is not None and state.block.block_id == block_id:
-            return open_record(state.block)
+        for block in (state.block, state.background):
+            if block is not None and block.block_id == block_id:
+                return open_record(block)
         if state.submission is not None and block_id == f"b{state.next_block}":
             return pending_record(state)
         return self.live.recent.get(block_id) or reading.find_block(self.layout, block_id)

@@ -45,13 +45,14 @@ def _derived_are_there(layout: Layout, state: MachineState, journal: Mapping[str
     """Whether the derived files reach as far as a checkpoint says."""
     event, _ = last_line(layout.events)
     block, _ = last_line(layout.blocks)
-    finished = state.next_block - 1 - (state.block is not None)
+    still_open = state.block is not None or state.background is not None
+    finished = state.next_block - 1 - still_open
     if (int(event["seq"]) if event else -1) < state.next_event - 1 or (int(block["seq"]) if block else 0) < finished:
         return False
     if not all(isinstance(nonce, str) for nonce in journal["nonces"]):
         return False
     if journal["output"] is None:
-        return state.block is None
+        return not still_open
     name, size, carry = journal["output"]
     return isinstance(carry, str) and (layout.directory / name).stat().st_size >= int(size)
 

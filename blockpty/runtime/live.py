@@ -256,7 +256,9 @@ class LiveRecord:
 
     def submitted(self, request: str) -> tuple[int, int]:
         """Return number and time of the block that a recorded submission became."""
-        self.pump()
+        # A flood of background output may lie before it, and its blocks take numbers too.
+        while self.pump() and request not in (self.state.last_opened[0], (self.state.submission or {}).get("request")):
+            pass
         opened, seq, ts = self.state.last_opened
         if opened == request:
             return seq, ts

@@ -15,6 +15,16 @@ from blockpty.spool.stream import StreamReader
 MODES_WINDOW: Final = 1024 * 1024
 ALTERNATE_SCREENS: Final = frozenset({47, 1047, 1049})
 
+# Programs that run commands of their own: shells, those that start one as somebody or somewhere else, interpreters.
+NESTING: Final = frozenset(
+    {
+        "bash", "zsh", "fish", "sh", "dash", "ash", "ksh", "mksh", "busybox", "tcsh", "csh", "pwsh", "nu",
+        "su", "sudo", "doas", "login", "ssh", "mosh", "mosh-client", "telnet", "docker", "podman", "kubectl",
+        "nsenter", "lxc", "chroot", "screen", "tmux", "python", "ipython", "node", "irb", "ruby", "perl",
+        "lua", "psql", "sqlite3", "mysql", "gdb",
+    }
+)  # fmt: skip
+
 _PRIVATE_MODE: Final = re.compile(rb"\x1b\[\?([0-9;]{1,64})([hl])")
 
 
@@ -61,7 +71,19 @@ def tty_of(state: MachineState, sample: Mapping[str, Any] | None, modes: frozens
         return "alt_screen"
     if tty.get("icanon") is False and state.shell is ShellState.RUNNING:
         return "raw"
+    if tty.get("icanon") is True and tty.get("reads") is True and state.shell is ShellState.RUNNING:
+        return "reads_line"
     return "running"
+
+
+def nested_of(state: MachineState, foreground: str | None, kind: str | None) -> dict[str, Any] | None:
+    """Return what has taken the terminal inside the running block and may run commands of its own, or None."""
+    if state.shell is not ShellState.RUNNING or kind != "child" or foreground is None:
+        return None
+    name = foreground.lstrip("-")
+    if name not in NESTING and name.rstrip("0123456789.") not in NESTING:
+        return None
+    return {"program": name, "evidence": "foreground"}
 
 
 def integrity_of(state: MachineState) -> str:
@@ -78,6 +100,7 @@ def status_of(
     foreground: str | None,
     transport: str | None,
     owner: bool,
+    nested: dict[str, Any] | None = None,
 ) -> StatusResult:
     """Return the whole status."""
     running = state.block is not None or state.submission is not None
@@ -102,4 +125,5 @@ def status_of(
         transport=transport,
         owner=owner,
         exit=state.exit,
+        nested=nested,
     )

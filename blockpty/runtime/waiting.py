@@ -13,7 +13,7 @@ from blockpty.model.conditions import Idle, Match, parse_conditions
 from blockpty.model.results import WaitResult
 from blockpty.runtime.fold import Position
 from blockpty.runtime.live import LiveRecord, LiveWait
-from blockpty.runtime.modes import mode_of, tty_of
+from blockpty.runtime.modes import mode_of, private_modes, tty_of
 from blockpty.runtime.waits import WaitRequest, outcome_to_note
 
 # A wait that takes longer than this is announced while it lasts; a shorter one is recorded with its end.
@@ -138,6 +138,16 @@ class Waiting:
             found = {"matched": False, "reason": reason, "to_cursor": wait.waiter.resume_cursor()}
         return {"type": "wait_end", "wait_id": wait_id, **found, "horizon": horizon._asdict()}
 
+    def _tty(self) -> str | None:
+        """Return what the terminal did at the last silence."""
+        live = self._live
+        tty = tty_of(live.state, live.state.tty)
+        if tty != "raw" or live.state.block is None:
+            return tty
+        return tty_of(
+            live.state, live.state.tty, private_modes(live.stream, live.state.block.begin, live.fold.position.offset)
+        )
+
     def _result(self, wait: LiveWait, outcome: Outcome | None) -> WaitResult:
         state, waiter = self._live.state, wait.waiter
         mask = self._live.mask
@@ -148,7 +158,7 @@ class Waiting:
                 "timeout",
                 waiter.resume_cursor(),
                 mode=mode_of(state),
-                tty=tty_of(state, state.tty),
+                tty=self._tty(),
                 text=text,
                 text_bytes=waiter.seen_bytes,
             )
@@ -164,7 +174,7 @@ class Waiting:
             groups=self._masked(outcome.groups),
             span=outcome.span,
             mode=mode_of(state),
-            tty=tty_of(state, state.tty),
+            tty=self._tty(),
             text=text,
             text_bytes=waiter.seen_bytes,
         )

@@ -47,31 +47,52 @@ __bp_eol() {
 	typeset -g +x PROMPT_EOL_MARK="%{$__bp_m%}"
 }
 
-# The working directory, percent-encoded byte by byte; in pieces of 300 characters, so that each mark stays below 512.
-__bp_cwd() {
-	\builtin emulate -L zsh -o no_xtrace -o no_err_exit -o no_err_return -o no_all_export -o extended_glob -o no_multibyte
-	local encoded=$PWD MATCH MBEGIN MEND
+# Writes marks of kind $1 with the text $2, percent-encoded byte by byte; in pieces of 300 characters, so that each mark
+# stays below 512, at most $3 of them. Called with no_multibyte and extended_glob.
+__bp_tell() {
+	local encoded=$2 cut= MATCH MBEGIN MEND
 	local -i k n
-	__bp_pwd=$PWD
-	if [[ $PWD == *[^A-Za-z0-9/._-]* ]]; then
-		encoded=${PWD//(#m)[^A-Za-z0-9\/._-]/%${(l:2::0:)$(( [##16] #MATCH ))}}
+	# No character is encoded in less than one: what is left out here could not have been told.
+	(( $#encoded > 300 * $3 )) && encoded=${encoded[1, 300 * $3]} cut=';t=1'
+	if [[ $encoded == *[^A-Za-z0-9/._-]* ]]; then
+		encoded=${encoded//(#m)[^A-Za-z0-9\/._-]/%${(l:2::0:)$(( [##16] #MATCH ))}}
+		if (( $#encoded > 300 * $3 )); then
+			encoded=${${encoded[1, 300 * $3]}%\%(|[0-9A-F])} cut=';t=1'
+		fi
 	fi
 	if (( $#encoded <= 300 )); then
-		__bp_mark __CWD__ ";d=$encoded"
+		__bp_mark $1 ";d=$encoded$cut"
 		__bp_put $__bp_m
 	else
 		n=$(( ($#encoded + 299) / 300 ))
 		for (( k = 1; k <= n; k++ )); do
-			__bp_mark __CWD__ ";d=$k/$n:${encoded[(k - 1) * 300 + 1, k * 300]}"
+			__bp_mark $1 ";d=$k/$n:${encoded[(k - 1) * 300 + 1, k * 300]}$cut"
 			__bp_put $__bp_m
 		done
 	fi
+}
+
+# The working directory; a path has at most 4,096 bytes.
+__bp_cwd() {
+	\builtin emulate -L zsh -o no_xtrace -o no_err_exit -o no_err_return -o no_all_export -o extended_glob -o no_multibyte
+	__bp_pwd=$PWD
+	__bp_tell __CWD__ $PWD 42
+}
+
+# What a person typed.
+__bp_cmd() {
+	\builtin emulate -L zsh -o no_xtrace -o no_err_exit -o no_err_return -o no_all_export -o extended_glob -o no_multibyte
+	__bp_tell __CMD__ $1 64
 }
 
 __bp_preexec() {
 	(( ${+functions[builtin]} )) && dis_functions[builtin]=${functions[builtin]} __bp_shield=1
 	\builtin emulate -L zsh -o no_xtrace -o no_err_exit -o no_err_return -o no_all_export
 	[[ ${PS1-} == *$'\e]7717;__PROMPT__;'* ]] && __bp_unprompt
+	# $1 is the line as it goes into the history, empty when it does not, $3 what zsh made of it; a command of the engine,
+	# staged or (where our files are not seen) typed as eval, needs no telling.
+	[[ ${3# } == '. '[\$\']*/commands/<->\' || ( -n ${__bp_file-} && ${3# } == (eval|\\builtin\ cd)' '* ) ]] ||
+		__bp_cmd "${1:-$3}"
 	(( __bp_s += 1, __bp_c += 1 ))
 	__bp_m="$__bp_i;s=$__bp_s;c=$__bp_c;p=$__bp_p"$'\a'
 	typeset -g +x PROMPT_EOL_MARK=$'%{\e]7717;__OUT_END__'$__bp_m'%}'

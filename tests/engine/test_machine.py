@@ -18,7 +18,7 @@ from tests.engine.test_states import in_state
 FIELDS = {
     "spawn": ("instance", "nonce", "pid", "shell", "hooks", "cols", "rows"),
     "tick": ("ms",),
-    "silence": ("ms", "icanon", "echo", "foreground", "replaced"),
+    "silence": ("ms", "icanon", "echo", "foreground", "replaced", "reads"),
     "input": ("author", "req", "bytes", "data", "data_b64", "redacted", "echo", "icanon", "submit"),
     "input_cut": ("req", "accepted"),
     "resize": ("cols", "rows", "author"),

@@ -120,20 +120,27 @@ async def job_notice(stage: Stage) -> Any:
     found = NOTICE.search(await stage.raw(), begun.cursor)
     assert found is not None
     at = found.start()
-    inside = [block.block_id for block in await stage.blocks() if block.span[0] <= at < (block.span[1] or 0)]
-    return running, (begun.exit_status, begun.block.state), stage.told(two.block), inside
+    return running, (begun.exit_status, begun.block.state), stage.told(two.block), await _outside(stage, at)
 
 
 async def orphan_output(stage: Stage) -> Any:
     gate = stage.gate()
     one = await stage.run(f"({gate.builtin}; echo LATE) & echo now")
+    # The prompt is drawn: from here on it is nobody's output.
+    await stage.wait({"idle_ms": 25}, one.cursor)
     gate.release()
     late = await stage.wait("LATE", one.cursor)
     two = await stage.run("echo two")
     assert late.span is not None
-    at = late.span[0]
-    inside = [block.block_id for block in await stage.blocks() if block.span[0] <= at < (block.span[1] or 0)]
-    return stage.told(one.block).output.splitlines()[-1], stage.told(two.block), inside
+    made = [stage.told(block).output for block in await stage.blocks() if block.kind == "background"]
+    found = await _outside(stage, late.span[0])
+    return stage.told(one.block).output.splitlines()[-1], stage.told(two.block), found, any(b"LATE" in o for o in made)
+
+
+async def _outside(stage: Stage, at: int) -> bool:
+    """Whether a place lies in no block of a command."""
+    blocks = [block for block in await stage.blocks() if block.span[0] <= at < (block.span[1] or 0)]
+    return [block.kind for block in blocks] in ([], ["background"])
 
 
 async def subshell_in_background(stage: Stage) -> Any:

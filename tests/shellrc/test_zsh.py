@@ -135,7 +135,7 @@ def test_continuation_prompt(zsh: Open) -> None:
     terminal.type("echo 'a\r")
     mark = terminal.until("__PS2__")[-1]
     assert (mark.fields["n"], mark.number("s"), mark.number("p")) == (NONCE, 1, 1)
-    assert kinds(terminal.line("b'")) == ["BEGIN", "OUT_END", "END", "PROMPT"]
+    assert kinds(terminal.line("b'")) == ["CMD", "BEGIN", "OUT_END", "END", "PROMPT"]
 
 
 @pytest.mark.parametrize("typed", [

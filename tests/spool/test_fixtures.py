@@ -18,14 +18,14 @@ from typing import Any
 import orjson
 import pytest
 
-from blockpty.model.block import BLOCK_STATES, Block
+from blockpty.model.block import BLOCK_KINDS, BLOCK_STATES, Block
 from blockpty.model.entries import ENTRY_KINDS, Entry
 from blockpty.model.events import EVENT_TYPES, Event
 from blockpty.testing import Derived, Recording, derive
 from tests.schema_support import SCHEMAS, problem
 
 FIXTURES = sorted((SCHEMAS / "fixtures").glob("*.jsonl"))
-# The storage event has no writer yet, and no block is of kind background.
+# The storage event has no writer yet.
 NAMES = [path.stem for path in FIXTURES]
 
 
@@ -154,8 +154,8 @@ def test_the_fixtures_leave_nothing_out() -> None:
     assert {event["type"] for event in every("event")} == EVENT_TYPES - reserved
     assert {entry["kind"] for entry in every("timeline")} >= ENTRY_KINDS - reserved
     assert {block["state"] for block in every("block")} == set(BLOCK_STATES) - {"running"}
-    assert {block["kind"] for block in every("block")} == {"command", "session", "user"}
-    assert {block["degraded"] for block in every("block")} == {None, "begin_lost", "end_lost", "hooks_lost"}
+    assert {block["kind"] for block in every("block")} == set(BLOCK_KINDS)
+    assert {block["degraded"] for block in every("block")} == {None, "begin_lost", "end_lost", "hooks_lost", "shell_entered"}
     assert {event["reason"] for event in every("event") if event["type"] == "spoofed_mark"} == {
         "nonce", "instance", "sequence",
     }  # fmt: skip

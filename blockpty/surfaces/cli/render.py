@@ -277,7 +277,8 @@ def _conversation_row(one: ConversationInfo) -> tuple[Any, ...]:
 
 def _block_row(block: Block) -> tuple[Any, ...]:
     status = block.state if block.exit_status is None else block.exit_status
-    return (block.block_id, _moment(block.ts_begin), block.duration_ms, status, block.out_bytes, block.cmd)
+    command = "(background)" if block.kind == "background" else block.cmd
+    return (block.block_id, _moment(block.ts_begin), block.duration_ms, status, block.out_bytes, command)
 
 
 def _time_up(params: Mapping[str, Any]) -> str:

@@ -1,0 +1,163 @@
+"""What comes at an idle prompt, or after the shell: a block of its own, and never part of the next."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable
+
+import pytest
+
+from blockpty.engine.machine import Machine
+from blockpty.testing import FakePty, Recording, derive, events_of, every_split, state_of
+from tests.engine.support import NONCE, at_prompt, blocks_of, through_json
+
+AT_EDITOR = {"icanon": False, "echo": False, "foreground": "shell"}
+
+
+def settled() -> tuple[FakePty, int]:
+    """Return a terminal whose prompt has been drawn, and the place from which output is nobody's."""
+    pty = at_prompt()
+    pty.silence(**AT_EDITOR)
+    return pty, len(pty.recording.stream)
+
+
+def outputs(recording: Recording) -> list[tuple[str, int, int, bytes]]:
+    """Return kind, span and `.out` bytes of all finished blocks, after deriving them with every cut."""
+    expected = derive(recording)
+    for cuts in every_split(recording.stream):
+        assert derive(recording, cuts) == expected
+    return [
+        (block["kind"], *block["span"], expected.outputs[f"blocks/{block['seq']}_{block['ts_begin']}.out"])
+        for block in blocks_of(recording)
+    ]
+
+
+def test_a_burst_at_the_prompt_is_a_block() -> None:
+    pty, begin = settled()
+    pty.output(b"late\r\nlater")
+    end = len(pty.recording.stream)
+    pty.silence(**AT_EDITOR)
+    assert outputs(pty.recording) == [("background", begin, end, b"late\nlater")]
+    (block,) = blocks_of(pty.recording)
+    assert (block["cmd"], block["author"], block["exit_status"], block["state"]) == ("", "engine", None, "ended")
+
+
+def test_it_begins_with_its_first_line_and_ends_with_the_burst() -> None:
+    pty, begin = settled()
+    pty.output(b"late")
+    assert state_of(pty.recording).background is None
+    pty.output(b"\nmore")
+    machine_state = state_of(pty.recording)
+    assert machine_state.background is not None
+    assert (machine_state.background.begin, machine_state.block) == (begin, None)
+    assert [event.type for event in events_of(pty.recording)][-2:] == ["agent_block_begin", "agent_block_delta"]
+
+
+@pytest.mark.parametrize(
+    "text", [b"no line end", b"\r\x1b[Kredrawn $ ", b""], ids=["no line end", "redrawn", "nothing"]
+)
+def test_what_has_no_line_end_is_in_the_stream_only(text: bytes) -> None:
+    pty, _ = settled()
+    pty.output(text)
+    pty.silence(**AT_EDITOR)
+    pty.run("echo", b"x\r\n")
+    assert [(kind, out) for kind, _, _, out in outputs(pty.recording)] == [("command", b"x\n")]
+
+
+def test_before_the_silence_the_shell_may_still_draw() -> None:
+    pty = at_prompt()
+    pty.output(b"a prompt\r\nof two lines $ ")
+    pty.silence(**AT_EDITOR)
+    assert outputs(pty.recording) == []
+
+
+def redraw(pty: FakePty) -> None:
+    pty.output(pty.mark("PROMPT", x=0))
+
+
+def resize(pty: FakePty) -> None:
+    pty.entry("resize", cols=100, rows=30)
+
+
+def typed(pty: FakePty) -> None:
+    pty.type(b"x", echo=False, icanon=False)
+
+
+def spawn(pty: FakePty) -> None:
+    pty.spawn(nonce=NONCE)
+
+
+def shell_exit(pty: FakePty) -> None:
+    pty.entry("exit", status=0, signal=None)
+
+
+@pytest.mark.parametrize("closing", [redraw, resize, typed, spawn, shell_exit])
+def test_what_closes_it(closing: Callable[[FakePty], None]) -> None:
+    pty, begin = settled()
+    pty.output(b"late\r\n")
+    end = len(pty.recording.stream)
+    closing(pty)
+    assert outputs(pty.recording) == [("background", begin, end, b"late\n")]
+
+
+@pytest.mark.parametrize("drawing", [redraw, resize, typed])
+def test_after_that_it_takes_a_silence(drawing: Callable[[FakePty], None]) -> None:
+    pty, _ = settled()
+    drawing(pty)
+    pty.output(b"drawn\r\n")
+    assert not [event for event in events_of(pty.recording) if event.type == "agent_block_begin"]
+
+
+def test_it_takes_the_next_number_and_leaves_the_command_alone() -> None:
+    pty, _ = settled()
+    pty.run("one", b"1\r\n")
+    pty.output(b"late\r\n")
+    pty.run("two", b"2\r\n")
+    pty.output(b"end\r\n")
+    pty.silence(**AT_EDITOR)
+    made = outputs(pty.recording)
+    assert [(kind, out) for kind, _, _, out in made] == [
+        ("command", b"1\n"), ("background", b"late\n"), ("command", b"2\n"), ("background", b"end\n"),
+    ]  # fmt: skip
+    assert [block["seq"] for block in blocks_of(pty.recording)] == [1, 2, 3, 4]
+    assert state_of(pty.recording).last_opened[:2] == ("1.2", 3)
+
+
+def test_after_the_shell_everything_is_background() -> None:
+    pty, _ = settled()
+    pty.submit("exit")
+    pty.begin()
+    pty.output(b"bye\r\n")
+    pty.entry("exit", status=3, signal=None)
+    begin = len(pty.recording.stream)
+    pty.output(b"still\r\nopen")
+    pty.silence()
+    pty.output(b"no line end")
+    pty.entry("eof")
+    assert outputs(pty.recording)[1:] == [
+        ("background", begin, begin + 11, b"still\nopen"),
+        ("background", begin + 11, begin + 22, b"no line end"),
+    ]
+    types = [event.type for event in events_of(pty.recording)]
+    assert types.index("shell_exit") < types.index("agent_block_begin", types.index("shell_exit")) < types.index("eof")
+
+
+def test_a_flood_is_cut_into_deltas() -> None:
+    pty, begin = settled()
+    pty.output(b"x" * 100_000 + b"\n" + b"y\n" * 50_000)
+    pty.silence(**AT_EDITOR)
+    spans = [event.fields["span"] for event in events_of(pty.recording) if event.type == "agent_block_delta"]
+    assert spans[0][0] == begin
+    assert all(before[1] == after[0] for before, after in itertools.pairwise(spans))
+    assert spans[-1][1] == len(pty.recording.stream)
+    cursors = [event.cursor for event in events_of(pty.recording)]
+    assert cursors == sorted(cursors)
+    assert derive(pty.recording, range(0, 200_000, 777)) == derive(pty.recording)
+
+
+def test_the_open_block_survives_a_checkpoint() -> None:
+    pty, _ = settled()
+    pty.output(b"late\r\n")
+    state = state_of(pty.recording)
+    assert through_json(state) == state
+    assert Machine(through_json(state)).snapshot() == state

@@ -1,0 +1,63 @@
+"""Another shell inside a block: it is seen, and the block lasts until it ends."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import shutil
+import sys
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+from tests.asyncio_support import async_test
+from tests.scenarios.stage import PROMPT, TIMEOUT_MS, in_every_shell, open_stage
+
+# The command and the program that has the terminal then.
+NESTED: Final = {
+    "bash": ("bash --norc --noprofile", "bash"),
+    "zsh": ("zsh -f", "zsh"),
+    "sh": ("sh", "sh"),
+    "all variables exported": ("set -a; bash --norc --noprofile", "bash"),
+    "exported prompts": ("export PS0 PS1 PS2 PROMPT_COMMAND; bash --norc --noprofile", "bash"),
+    "su": ("su -s /bin/bash -c 'exec bash --norc' root", "su"),
+    "python": (f"{shlex.quote(sys.executable)} -i -q", "python"),
+}
+
+
+@pytest.mark.parametrize("name", NESTED)
+@in_every_shell()
+@async_test(timeout_seconds=60)
+async def test_an_inner_shell_is_part_of_its_block(name: str, shell: str, home: Path) -> None:
+    command, program = NESTED[name]
+    if name == "su" and os.geteuid() != 0:
+        pytest.skip("su asks for a password unless root calls it")
+    if shutil.which(program) is None:
+        pytest.skip(f"{program} is not installed")
+    async with open_stage(home, shell) as stage:
+        session = await stage.conversation.exec_interactive(command)
+        say = "print('in'+'side')" if program == "python" else "echo in''side"
+        await stage.wait({"idle_ms": 50}, session.cursor)
+        await stage.conversation.send(f"{say}\r", session_id=session.session_id)
+        await stage.wait("inside", session.cursor)
+        nested = (await stage.conversation.status()).nested
+        assert nested is not None and nested["evidence"] == "foreground"
+        assert nested["program"].startswith(program) or (name == "su" and nested["program"] == "bash")
+        assert (await stage.conversation.status()).active_block_id == session.block_id
+        assert await stage.blocks() == []
+        await stage.conversation.send(b"exit()\r" if program == "python" else b"exit 3\r")
+        await stage.conversation.wait_for(PROMPT, timeout_ms=TIMEOUT_MS)
+        assert [block.block_id for block in await stage.blocks()] == [session.block_id]
+        assert (await stage.conversation.status()).nested is None
+        assert (await stage.run("echo next")).output == "next\n"
+
+
+@in_every_shell()
+@async_test(timeout_seconds=60)
+async def test_a_program_that_runs_no_commands_is_not_nested(shell: str, home: Path) -> None:
+    async with open_stage(home, shell) as stage:
+        begun = await stage.conversation.exec_block("echo there; sleep 1000")
+        await stage.wait({"regex": "^there$"}, begun.cursor)
+        assert (await stage.conversation.status()).nested is None
+        await stage.conversation.interrupt(grace_ms=TIMEOUT_MS)

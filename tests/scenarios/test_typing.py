@@ -1,0 +1,89 @@
+"""A person types at the prompt of a real shell: the block has the command's text, however it was edited."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+from tests.asyncio_support import async_test
+from tests.scenarios.stage import PROMPT, Stage, in_every_shell, open_stage
+
+# What is typed, burst by burst, and the command that it makes.
+TYPED: Final = {
+    "plain": ([b"echo one; echo two\r"], "echo one; echo two"),
+    "backspace": ([b"echo abx\x7fc\r"], "echo abc"),
+    "home and end": ([b"world\x01", b"echo \x05 !\r"], "echo world !"),
+    "arrows": ([b"echo ac\x1b[D", b"b\x1b[C", b"d\r"], "echo abcd"),
+    "kill line": ([b"junk junk\x15", "echo é日\r".encode()], "echo é日"),
+    "kill word": ([b"echo a b c\x17", b"\x17", b"z\r"], "echo a z"),
+    "continued": ([b"for x in 1 2; do\r", b"echo $x\r", b"done\r"], "for x in 1 2; do\necho $x\ndone"),
+    "paste": ([b"\x1b[200~echo p1\necho p2\x1b[201~", b"\r"], "echo p1\necho p2"),
+    "history search": ([b"\x12", b"needle", b"\r"], "echo needle"),
+    "completion": ([b"echo unique", b"\t", b"\r"], "echo unique_name"),
+    "clear screen": ([b"echo q\x0c", b"r\r"], "echo qr"),
+    "wrapped": ([b"echo " + b"w" * 150 + b"\x1b[D\x1b[DXY\x1b[C\r"], "echo " + "w" * 148 + "XYww"),
+    "inserted before rows": ([b"echo " + b"ab " * 60 + b"\x01\x1b[C", b"Q\x05end\r"], "eQcho " + "ab " * 60 + "end"),
+    "exactly one row": ([b"echo " + b"r" * 200 + b"\x7f" * 120, b"\r"], "echo " + "r" * 80),
+}
+
+
+async def type_out(stage: Stage, bursts: list[bytes]) -> None:
+    """Type one burst after the other, each when the line editor has drawn the last."""
+    first = await stage.type(bursts[0])
+    for burst in bursts[1:]:
+        await stage.wait({"idle_ms": 25}, first)
+        await stage.type(burst)
+    await stage.wait(PROMPT, first)
+
+
+@in_every_shell()
+@async_test(timeout_seconds=100)
+async def test_an_edited_line_is_the_command(shell: str, home: Path) -> None:
+    async with open_stage(home, shell) as stage:
+        (stage.folder / "unique_name").touch()
+        await type_out(stage, [b"echo needle\r"])
+        for name, (bursts, command) in TYPED.items():
+            await type_out(stage, bursts)
+            block = (await stage.blocks())[-1]
+            assert (block.kind, block.author, block.cmd.rstrip()) == ("user", "user", command), name
+        assert await stage.doubts() == []
+
+
+@in_every_shell()
+@async_test(timeout_seconds=60)
+async def test_a_staged_command_is_not_told_twice(shell: str, home: Path) -> None:
+    async with open_stage(home, shell) as stage:
+        await stage.run("echo staged")
+        assert b"__CMD__" not in stage.stream()
+        assert [block.cmd for block in await stage.blocks()] == ["echo staged"]
+
+
+@in_every_shell()
+@async_test(timeout_seconds=60)
+async def test_the_nonce_is_covered_in_what_is_typed(shell: str, home: Path) -> None:
+    async with open_stage(home, shell) as stage:
+        await type_out(stage, [f"echo {stage.nonce}\r".encode()])
+        assert [block.cmd for block in await stage.blocks()] == ["echo " + "*" * len(stage.nonce)]
+
+
+@in_every_shell()
+@async_test(timeout_seconds=60)
+async def test_what_a_program_reads_is_no_part_of_the_command(shell: str, home: Path) -> None:
+    async with open_stage(home, shell) as stage:
+        cursor = await stage.type(b"stty -echo; echo ready; read -r x; stty echo\r")
+        await stage.wait({"regex": "^ready$"}, cursor)
+        await stage.type(b"secret\r")
+        await stage.wait(PROMPT, cursor)
+        assert [block.cmd for block in await stage.blocks()] == ["stty -echo; echo ready; read -r x; stty echo"]
+
+
+@pytest.mark.needs("zsh")
+@async_test(timeout_seconds=60)
+async def test_a_long_command_is_cut_and_says_so(home: Path) -> None:
+    async with open_stage(home, "zsh") as stage:
+        line = "x='" + "é%" * 3000 + "'"
+        await type_out(stage, [line.encode() + b"\r"])
+        told = (await stage.blocks())[-1].cmd
+        assert told.endswith("…") and line.startswith(told[:-1]) and len(told) > 2000
