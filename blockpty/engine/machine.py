@@ -16,7 +16,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from blockpty.engine.judge import judge
-from blockpty.engine.ledger import Ledger
+from blockpty.engine.ledger import Ledger, prompt_only
 from blockpty.engine.marks import Mark
 from blockpty.engine.records import exit_number, input_bytes, nonce_of, number, word
 from blockpty.engine.scanner import Scanner, Token
@@ -81,13 +81,13 @@ class Machine:
         state = self.state
         if token.malformed:
             self._emit("anomaly", token.begin, reason="malformed_mark", span=[token.begin, token.end])
+        if state.shell is ShellState.SUBMITTED:
+            self._echoed(token)
         if state.delta_begin is not None:
             boundary = (state.delta_begin // DELTA_BYTES + 1) * DELTA_BYTES
             while boundary <= token.end:
                 self._ledger.cut(boundary)
                 boundary += DELTA_BYTES
-        elif state.shell is ShellState.SUBMITTED:
-            self._echoed(token)
         if state.inputs and token.end - state.inputs[0][0] > ECHO_WINDOW:
             state.inputs = [item for item in state.inputs if token.end - item[0] <= ECHO_WINDOW]
 
@@ -100,7 +100,9 @@ class Machine:
         if self.state.shell is ShellState.SUBMITTED:
             # Offsets are counted in what came back, so a mark in it must count as well.
             self._echoed(token)
-        if mark.kind == "__OUT_END__":
+        if mark.kind == "__HELLO__":
+            self._hello(mark)
+        elif mark.kind == "__OUT_END__":
             self._out_end(token)
         elif mark.kind == "__CWD__":
             self._cwd(mark)
@@ -112,13 +114,23 @@ class Machine:
             self.state.seq, self.state.count = mark.seq, mark.count
             self._step(judged, token.begin, token.end, mark)
 
+    def _hello(self, mark: Mark) -> None:
+        if mark.fields.get("f") == "ps1":
+            self.state.prompt_only = True
+            self.state.integrity_reason = prompt_only(self.state)
+
     def _echoed(self, token: Token) -> None:
         room = ECHO_WINDOW - len(self.state.echoed)
         if room > 0:
             self.state.echoed += self._scanner.bytes_of(token, room)
+            if self.state.prompt_only and self._ledger.echo_end() is not None:
+                self._step(Stimulus.ECHOED, token.begin, token.end, None)
 
     def _out_end(self, token: Token) -> None:
         state = self.state
+        if state.prompt_only and state.shell is ShellState.SUBMITTED:
+            # The echo was not recognised; whatever it was, the output is over.
+            self._step(Stimulus.ECHOED, token.begin, token.begin, None)
         if state.shell is ShellState.RUNNING and state.out_end is None:
             self._ledger.end_region(token.begin)
             state.out_end = token.begin
@@ -153,7 +165,7 @@ class Machine:
         state.hooked = bool(fields.get("hooks", True))
         state.size = (number(fields, "cols", 80), number(fields, "rows", 24))
         state.seq = state.count = state.prompt = 0
-        state.begins = True
+        state.begins, state.prompt_only = True, False
         state.integrity_reason = None if state.hooked else f"no hooks for {state.shell_name}"
         state.exit, state.eof, state.tty, state.inputs, state.incomplete, state.hooks_lost = (
             None,
@@ -288,6 +300,8 @@ class Machine:
             self.state.wait_cursor = begin
         elif action in (Action.OPEN, Action.OPEN_FOREIGN):
             self._ledger.open(end)
+        elif action is Action.OPEN_ECHOED:
+            self._ledger.open_unseen("prompt_only", end)
         elif action in (Action.ADD_PART, Action.REOPEN):
             self._ledger.add_part(begin, end)
         elif action is Action.END_OUTPUT:
@@ -302,10 +316,12 @@ class Machine:
             self.state.block.state = "cancelled" if status == 130 else "rejected"
         elif action is Action.CLOSE_UNSEEN:
             self._ledger.open_unseen("hooks_lost")
-            self.state.integrity_reason = "hooks_lost: BEGIN and END are not written any more"
+            self.state.integrity_reason = (
+                prompt_only(self.state) or "hooks_lost: BEGIN and END are not written any more"
+            )
             self._ledger.close(begin, status=status)
         elif action is Action.CLOSE:
-            if self.state.block is not None and self.state.block.ended_at is None:
+            if self.state.block is not None and self.state.block.ended_at is None and not self.state.prompt_only:
                 # The prompt's own text stands in front of its mark and is now part of the output.
                 self.state.block.degraded = "end_lost"
                 self.state.integrity_reason = "end_lost: the shell does not write END any more"

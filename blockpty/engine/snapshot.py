@@ -49,6 +49,7 @@ class MachineState:
         shell: where the shell is.
         seq, count, prompt: numbers of the last accepted marks.
         begins: whether the shell said at its last prompt that the next command will have a BEGIN.
+        prompt_only: whether this shell can mark nothing but its prompt, so that no BEGIN ever comes.
         submission: the submit object of a command that has not begun, with `ts` and `author`.
         submitted_at, echoed: where that command was typed and what came back before its BEGIN (at most 4 KiB).
         block: the open block.
@@ -77,6 +78,7 @@ class MachineState:
     count: int = 0
     prompt: int = 0
     begins: bool = True
+    prompt_only: bool = False
     exit_status: int | None = None
     cwd: str | None = None
     cwd_b64: str | None = None

@@ -7,6 +7,8 @@ diagram in the documentation is made from this table.
 `STARTING` lasts until the first authenticated PROMPT. `IDLE` is the only state in which a command may be submitted.
 `EDITING` is a prompt with something typed at it that no fresh PROMPT has answered yet. `RETURNING` lies between END and
 PROMPT: the terminal is still cooked there and a command line would be cut at 4,095 bytes, so it is not `IDLE`.
+
+A shell with nothing but a marked prompt never says BEGIN: there the end of the echoed line is `ECHOED`.
 """
 
 from __future__ import annotations
@@ -36,6 +38,7 @@ class Stimulus(Enum):
     BEGIN = "begin"
     END = "end"
     LATE_END = "late_end"
+    ECHOED = "echoed"
     PROMPT = "prompt"
     REDRAW = "redraw"
     SETTLED = "settled"
@@ -49,6 +52,7 @@ class Action(Enum):
     START = "start a shell"
     PEND = "remember the submission"
     OPEN = "open the submitted block"
+    OPEN_ECHOED = "open the submitted block behind the echo of its line"
     OPEN_FOREIGN = "open a block that a person typed"
     ADD_PART = "add a part to the open block"
     REOPEN = "add a part, or open a foreign block"
@@ -90,6 +94,7 @@ TRANSITIONS: Final[dict[tuple[ShellState, Stimulus], tuple[ShellState, Action]]]
     (_S.EDITING, _I.SETTLED): (_S.IDLE, _A.READY),
     (_S.SUBMITTED, _I.TYPED): (_S.SUBMITTED, _A.NOTHING),
     (_S.SUBMITTED, _I.BEGIN): (_S.RUNNING, _A.OPEN),
+    (_S.SUBMITTED, _I.ECHOED): (_S.RUNNING, _A.OPEN_ECHOED),
     (_S.SUBMITTED, _I.END): (_S.RETURNING, _A.CANCEL),
     (_S.SUBMITTED, _I.LATE_END): (_S.RETURNING, _A.END_UNSEEN),
     (_S.SUBMITTED, _I.PROMPT): (_S.IDLE, _A.CLOSE_UNSEEN),

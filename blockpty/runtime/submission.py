@@ -45,7 +45,7 @@ class Submission:
             request = conversation.next_request()
             reply = await conversation.host.input(
                 conversation.id,
-                submit_line(str(path)).encode("utf-8", "surrogateescape") + b"\r",
+                submit_line(str(path), conversation.live.state.shell_name).encode("utf-8", "surrogateescape") + b"\r",
                 author="agent",
                 req=request,
                 submit={"kind": kind, "cmd": command, "request": request},
@@ -60,7 +60,7 @@ class Submission:
         path.unlink(missing_ok=True)
         descriptor = os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
         with open(descriptor, "wb") as file:
-            file.write(stage(command, cwd))
+            file.write(stage(command, cwd, self._conversation.live.state.shell_name))
         return path
 
     async def _ready(self, queue: bool) -> None:
@@ -138,6 +138,8 @@ def _check_command(command: str) -> None:
 
 
 def _check_cwd(shell_cwd: str | None, cwd: str | None) -> None:
+    if shell_cwd is None and cwd is not None and not cwd.startswith("/"):
+        return  # a shell that does not tell where it is; `cd` will find out
     if cwd is not None and not Path(shell_cwd or "/", cwd).is_dir():
         raise BadRequest(f"the working directory {cwd!r} is no directory", hint="create it first, or leave cwd out")
 

@@ -183,13 +183,14 @@ __bp_texts() {
 	__bp_ps1='\[\e]133;B\a\e]7717;__PROMPT__'$__bp_t's=${__bp_s-};c=${__bp_c-};p=$((__bp_p=${__bp_p:-0}+1));b=${PS0:+1};x=${?%x'$__bp_heal'}\a\]'
 }
 
-# Below 4.4: PS0 does not exist and neither does ${x@a}, so PS1 and a string PROMPT_COMMAND are set once and left.
+# Below 4.4: PS0 does not exist and neither does ${x@a}, so PS1 and a string PROMPT_COMMAND are set once and left. No
+# BEGIN comes, and each prompt says so (`b=`).
 # shellcheck disable=SC2016
 __bp_install_old() {
 	__bp_post() { __bp_t=''; }
 	__bp_pc_first='{ __bp_pre "$?" && __bp_t=; } >/dev/null 2>&1'
 	PROMPT_COMMAND=$__bp_pc_first${PROMPT_COMMAND:+$'\n'$PROMPT_COMMAND}
-	PS1=${PS1-}'\[\e]133;B\a\e]7717;__PROMPT__;n=${__bp_n-};i=$$;s=${__bp_s-};c=${__bp_c-};p=$((__bp_p=${__bp_p:-0}+1));x=$?\a\]'
+	PS1=${PS1-}'\[\e]133;B\a\e]7717;__PROMPT__;n=${__bp_n-};i=$$;s=${__bp_s-};c=${__bp_c-};p=$((__bp_p=${__bp_p:-0}+1));b=;x=$?\a\]'
 }
 
 # After the user's files. `set -a` is off meanwhile, so that nothing of ours reaches the environment.
