@@ -18,7 +18,7 @@ from typing import Any, Final
 from blockpty.engine.judge import judge
 from blockpty.engine.ledger import Ledger, prompt_only
 from blockpty.engine.marks import Mark
-from blockpty.engine.records import exit_number, input_bytes, nonce_of, number, word
+from blockpty.engine.records import exit_number, input_bytes, is_answer, nonce_of, number, word
 from blockpty.engine.scanner import Scanner, Token
 from blockpty.engine.snapshot import MachineState
 from blockpty.engine.states import Action, ShellState, Stimulus, transition
@@ -115,6 +115,7 @@ class Machine:
             self._step(judged, token.begin, token.end, mark)
 
     def _hello(self, mark: Mark) -> None:
+        self.state.shell_version = mark.fields.get("sv", "")
         if mark.fields.get("f") == "ps1":
             self.state.prompt_only = True
             self.state.integrity_reason = prompt_only(self.state)
@@ -161,7 +162,7 @@ class Machine:
         state = self.state
         state.instance = number(fields, "instance", state.instance + 1)
         state.nonce, state.pid = nonce_of(fields), str(fields.get("pid", ""))
-        state.shell_name = str(fields.get("shell", ""))
+        state.shell_name, state.shell_version = str(fields.get("shell", "")), ""
         state.hooked = bool(fields.get("hooks", True))
         state.size = (number(fields, "cols", 80), number(fields, "rows", 24))
         state.seq = state.count = state.prompt = 0
@@ -189,7 +190,10 @@ class Machine:
             self._ledger.cut(state.classified)
         state.tty = {name: fields.get(name) for name in ("icanon", "echo", "foreground", "replaced")}
         abandoned, state.inputs = bool(state.inputs) and state.inputs[-1][1].endswith(b"\x03"), []
-        at_editor = fields.get("icanon") is False and fields.get("foreground") == "shell"
+        # fish is in raw mode long before it draws its prompt, and answers every line that it abandons with a prompt:
+        # while there is none, it does not read yet, or Ctrl-C was lost and the text is still there.
+        drawn = state.shell_name != "fish"
+        at_editor = drawn and fields.get("icanon") is False and fields.get("foreground") == "shell"
         if fields.get("replaced") and fields.get("foreground") == "shell" and state.hooked and not state.hooks_lost:
             state.hooks_lost = True
             state.integrity_reason = "hooks_lost: the shell was replaced by another program (exec)"
@@ -223,9 +227,11 @@ class Machine:
             }
             self._step(Stimulus.SUBMIT, entry.offset, entry.offset, None)
             return
+        data = input_bytes(fields)
+        if is_answer(fields.get("author"), data):
+            return
         if self.state.region == "idle":
             self._ledger.region(None, entry.offset)
-        data = input_bytes(fields)
         self.state.tty = None
         if b"\x03" in data and self.state.shell is ShellState.RUNNING:
             self.state.interrupted = True

@@ -47,6 +47,7 @@ class MachineState:
         ts: time of the last entry.
         next_event, next_block: numbers to give out next.
         shell: where the shell is.
+        shell_version: what the shell said of itself, "" before that or when it cannot tell.
         seq, count, prompt: numbers of the last accepted marks.
         begins: whether the shell said at its last prompt that the next command will have a BEGIN.
         prompt_only: whether this shell can mark nothing but its prompt, so that no BEGIN ever comes.
@@ -70,6 +71,7 @@ class MachineState:
     next_block: int = 1
     shell: ShellState = ShellState.STARTING
     shell_name: str = ""
+    shell_version: str = ""
     hooked: bool = True
     instance: int = 0
     nonce: str = ""

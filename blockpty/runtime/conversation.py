@@ -44,6 +44,7 @@ from blockpty.model.results import (
     WaitResult,
 )
 from blockpty.runtime import ending, limits, reading
+from blockpty.runtime.answers import Answers
 from blockpty.runtime.live import BEGIN_SECONDS, LiveRecord
 from blockpty.runtime.modes import is_session, mode_of, private_modes, status_of, tty_of
 from blockpty.runtime.notes import Notes
@@ -131,6 +132,7 @@ class Conversation:
             self.host = host
             self._notes.adopt(host)
         await self.live.catch_up()
+        self.live.answers = Answers(self)
         subscribed = await host.subscribe(self.id, self.epoch, self.live.pump)
         if self._ownership is not None:
             if not again:
@@ -306,6 +308,7 @@ class Conversation:
                 )
             self.live.become_owner()
             await self.live.drain()
+            self.live.answers = Answers(self)
             await self.host.subscribe(self.id, self.epoch, self.live.pump)
             self.note({"type": "owner", "epoch": self.epoch})
 

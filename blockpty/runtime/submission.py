@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Final
 from blockpty.engine.snapshot import MachineState
 from blockpty.engine.states import ShellState
 from blockpty.errors import BadRequest, Busy, Exited, InteractiveSessionActive, NoPrompt
-from blockpty.host.shells import stage, submit_line
+from blockpty.host.shells import clear_keys, stage, submit_line
 from blockpty.runtime.modes import is_session
 
 if TYPE_CHECKING:
@@ -85,7 +85,7 @@ class Submission:
             if state.shell is ShellState.EDITING and not cleared and not state.inputs:
                 # Something was typed and never entered; on that line a command would be part of it.
                 cleared = True
-                await conversation.type(b"\x03", "engine")
+                await conversation.type(clear_keys(state.shell_name), "engine")
                 continue
             if state.shell in (ShellState.RUNNING, ShellState.SUBMITTED):
                 _refuse_busy(conversation.id, state, queue)

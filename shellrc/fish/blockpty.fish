@@ -5,7 +5,7 @@
 # host/shells/fish.py puts a header in front (__bp_n, the nonce) and writes the whole as a 0600 file that
 # `fish -C` sources after the user's configuration; it is removed at the first authenticated mark.
 #
-# Habits: no fork, no external program, and no command substitution at a prompt (60 us each); every variable is set
+# Habits: no fork, no external program, and one command substitution at a prompt (20 to 60 us each); every variable is set
 # with -gu, so that nothing is ever exported; builtins are called as such, because a function of the user may have any
 # name. fish itself keeps $status and $pipestatus around event handlers.
 
@@ -37,8 +37,9 @@ set -gu __bp_p 0
 set -gu __bp_x 0
 set -gu __bp_pwd
 set -gu __bp_fresh 1
-set -gu __bp_marked 1
+set -gu __bp_file
 set -gu __bp_running
+set -gu __bp_jobs
 
 # fish 4 writes OSC 133 by itself. Here is what stands around our marks, for a terminal that a person attaches.
 set -gu __bp_133
@@ -84,19 +85,20 @@ end
 # A submitted line calls __bp_begun itself, as its first command: after this event fish still writes the window title and
 # resets colours, which would be output otherwise. For a typed line there is no later place.
 function __bp_begin --on-event fish_preexec
-    if builtin test -z "$__bp_marked"
-        # The last prompt was drawn without our mark: somebody defined fish_prompt anew.
-        __bp_wrap
-    end
     # fish raises this event for blanks and comments as well; they are no commands.
     if not builtin string match -qr '^( __bp_begun; .*|\s*(#[^\n]*)?)$' -- $argv[1]
-        __bp_begun
+        __bp_begun typed
     end
 end
 
-# The output begins; $status is handed on.
+# The output begins; $status is handed on. For a submitted line, which calls this without arguments, also job control:
+# in a sourced file fish would leave its children in its own process group, and Ctrl-Z or a kill would hit both.
 function __bp_begun
     set -l x $status
+    if builtin test -z "$argv"; and builtin status is-interactive-job-control
+        set __bp_jobs 1
+        builtin status job-control full
+    end
     if builtin test -z "$__bp_running"
         set __bp_running 1
         __bp_up s
@@ -112,7 +114,10 @@ end
 function __bp_end --on-event fish_postexec
     set __bp_x $status
     set __bp_running
-    set __bp_marked
+    if builtin test -n "$__bp_jobs"
+        set __bp_jobs
+        builtin status job-control interactive
+    end
     __bp_up s
     __bp_put __END__ ";x=$__bp_x"
     if builtin test "$PWD" != "$__bp_pwd"
@@ -120,6 +125,10 @@ function __bp_end --on-event fish_postexec
     end
     if builtin test -n "$__bp_133"
         builtin printf '\e]133;D;%s\a\e]133;A\a' $__bp_x
+    end
+    # Somebody defined fish_prompt anew: then it comes from another file, or from none.
+    if builtin test (builtin functions --details fish_prompt) != "$__bp_file"
+        __bp_wrap
     end
 end
 
@@ -131,6 +140,17 @@ function __bp_cancel --on-event fish_cancel
     builtin commandline -f repaint
 end
 
+# The engine's own key for an empty line: fish 3 turns Ctrl-C into a signal, and loses one that comes while it draws.
+function __bp_clear
+    set __bp_fresh 1
+    builtin commandline ''
+    builtin commandline -f cancel repaint
+end
+for __bp_a in default insert visual replace replace_one
+    builtin bind -M $__bp_a \x1d __bp_clear
+end
+set -e __bp_a
+
 # fish calls the function fish_prompt for every drawing, but raises this event for a fresh prompt only.
 function __bp_fresh_prompt --on-event fish_prompt
     set __bp_fresh 1
@@ -138,7 +158,6 @@ end
 
 # Last in fish_prompt. The terminal is in raw mode since before the event above.
 function __bp_ready
-    set __bp_marked 1
     if builtin test -n "$__bp_fresh"
         set __bp_fresh
         __bp_up p
@@ -164,6 +183,7 @@ function __bp_wrap
         __bp_user_prompt
         __bp_ready
     end
+    set __bp_file (builtin functions --details fish_prompt)
 end
 
 # A history of this conversation's own that no file keeps: fish can only name one in the user's directory.

@@ -64,7 +64,8 @@ def test_statuses_are_left_alone(open_terminal: Open) -> None:
     terminal = open_terminal("fish")
     terminal.start()
     terminal.line("false | true | sh -c 'exit 4'")
-    assert b"4 / 1 0 4" in terminal.data[terminal.line("echo $status / $pipestatus")[0].start :]
+    begin = terminal.line("echo $status / $pipestatus")[0]
+    assert b"4 / 1 0 4" in terminal.data[begin.end :]
     terminal.line("sh -c 'exit 5'")
     assert terminal.run("echo $status").output == b"5\r\n"
 
@@ -72,7 +73,7 @@ def test_statuses_are_left_alone(open_terminal: Open) -> None:
 def test_prompt_sees_the_status(open_terminal: Open) -> None:
     terminal = open_terminal("fish", "function fish_prompt\n echo -n \"<$status|$pipestatus> \"\nend")
     terminal.start()
-    terminal.run("false | sh -c 'exit 3'")
+    terminal.line("false | sh -c 'exit 3'")
     assert b"<3|1 3> " in terminal.data
 
 
@@ -110,24 +111,39 @@ def test_syntax_error_stays_on_the_line(open_terminal: Open) -> None:
     terminal.type("echo )\r")
     again = terminal.until("__PROMPT__")
     assert kinds(again) == ["PROMPT"] and again[0].fields == before.fields
-    marks = terminal.until("__PROMPT__", lambda mark: mark.number("p") > before.number("p")) if False else []
-    assert marks == []
-    terminal.type("\x03")
+    terminal.type(shells.clear_keys("fish").decode())
     fresh = terminal.until("__PROMPT__", lambda mark: mark.number("p") == before.number("p") + 1)
     assert set(kinds(fresh)) == {"PROMPT"} and fresh[-1].fields["x"] == "0"
     assert terminal.run("echo clean").output == b"clean\r\n"
 
 
+@pytest.mark.parametrize("typed", ["echo something", "echo 'open\r", "(a\r", "echo a\x1b\re", ""])
+@pytest.mark.parametrize("rc", ["", "fish_vi_key_bindings"])
+def test_cleared_line(open_terminal: Open, rc: str, typed: str) -> None:
+    """The engine's key empties the line at once, however soon it comes, and a fresh prompt says so."""
+    terminal = open_terminal("fish", rc)
+    before = terminal.start()[-1]
+    for _ in range(10):
+        terminal.type(typed + shells.clear_keys("fish").decode())
+        number = before.number("p") + 1
+        marks = terminal.until("__PROMPT__", lambda mark, number=number: mark.number("p") == number)  # type: ignore[misc]
+        assert set(kinds(marks)) == {"PROMPT"}
+        # What was drawn in between is the old prompt again.
+        assert all(mark.number("s") == before.number("s") for mark in marks)
+        run = terminal.run("echo clean")
+        assert run.output == b"clean\r\n"
+        before = run.prompt
+
+
 def test_cancelled_line(open_terminal: Open) -> None:
     terminal = open_terminal("fish")
-    before = terminal.run_first = terminal.start()[-1]  # type: ignore[attr-defined]
+    before = terminal.start()[-1]
     terminal.type("echo something")
     terminal.until_text(b"something")
-    terminal.type("\x03")
-    marks = terminal.until("__PROMPT__", lambda mark: mark.number("p") == before.number("p") + 1)
-    assert set(kinds(marks)) == {"PROMPT"}
-    # What was drawn in between is the old prompt again.
-    assert all(mark.number("s") == before.number("s") for mark in marks)
+    while terminal.interrupt()[-1].number("p") == before.number("p"):
+        pass  # the old prompt, drawn again
+    assert "BEGIN" not in kinds(terminal.marks(before.end))
+    assert terminal.run("echo clean").output == b"clean\r\n"
 
 
 def test_redraw_repeats_the_count(open_terminal: Open) -> None:
@@ -152,13 +168,15 @@ def test_interrupt(open_terminal: Open) -> None:
 def test_several_lines_are_one_block(open_terminal: Open) -> None:
     terminal = open_terminal("fish")
     before = terminal.start()[-1]
-    run = terminal.run("function shout\n    echo LOUD $argv\nend\nshout now\nset -g kept yes\nfor i in 1 2\n echo $i\nend")
+    run = terminal.run("function shout\n echo LOUD $argv\nend\nshout now\nset -g kept yes\nfor i in 1 2\n echo $i\nend")
     check_cycle(run.marks, terminal.pid, before=before)
     assert run.output == b"LOUD now\r\n1\r\n2\r\n"
     assert terminal.run("echo $kept; shout").output == b"yes\r\nLOUD\r\n"
 
 
-@pytest.mark.parametrize("name", ["a b", "semi;colon", "ünïcödé-🙂", "per%cent~", "new\nline", "x" * 200 + "/" + "ö" * 90])
+@pytest.mark.parametrize(
+    "name", ["a b", "semi;colon", "ünïcödé-🙂", "per%cent~", "new\nline", "x" * 200 + "/" + "ö" * 90]
+)
 def test_directory(open_terminal: Open, name: str) -> None:
     terminal = open_terminal("fish")
     terminal.start()
@@ -192,15 +210,15 @@ def test_history_is_nobodys(open_terminal: Open) -> None:
     assert [path for path in written if b"remembered" in path.read_bytes()] == []
 
 
-def test_new_prompt_function_heals(open_terminal: Open) -> None:
-    """Defining fish_prompt anew costs one marked prompt; the one after it is marked again."""
+@pytest.mark.parametrize("change", ["function fish_prompt; printf 'mine> '; end", "functions -e fish_prompt"])
+def test_new_prompt_function(open_terminal: Open, change: str) -> None:
+    """A prompt that was defined anew, or taken away, is marked at once."""
     terminal = open_terminal("fish")
-    terminal.start()
-    terminal.submit("function fish_prompt; printf 'mine> '; end")
-    assert terminal.until("__END__")[-1].number("x") == 0
-    terminal.until_text(b"mine> ")
-    run = terminal.run("echo back")
-    assert (run.output, run.kinds[-1]) == (b"back\r\n", "PROMPT")
+    before = terminal.start()[-1]
+    run = terminal.run(change)
+    check_cycle(run.marks, terminal.pid, before=before)
+    shown = terminal.data[run.one("END").end : run.prompt.start]
+    assert b"ready> " not in shown and (b"mine> " in shown or "mine" not in change)
     check_cycle(terminal.run(":").marks, terminal.pid, before=run.prompt)
 
 
@@ -232,7 +250,8 @@ def test_exit_and_user_configuration(open_terminal: Open) -> None:
     terminal = open_terminal("fish", "set -g from_config yes\nalias greet 'echo hello'")
     terminal.start()
     assert terminal.run("echo $from_config; greet").output == b"yes\r\nhello\r\n"
-    terminal.submit("exit 5")
+    # In a sourced file, fish 3 ends only the file.
+    terminal.type("exit 5\r")
     assert terminal.until_end() == 5
 
 

@@ -90,6 +90,15 @@ def encode(text: str) -> bytes:
         raise BadRequest("the text holds a lone surrogate", details={"position": error.start}) from None
 
 
+def clear_keys(shell: str) -> bytes:
+    """Return what is typed to empty a line that somebody left unfinished at the prompt of `shell`.
+
+    Ctrl-C; in fish a key that our hooks bind, because fish 3 loses a Ctrl-C that comes while it draws, and the next
+    command would be appended to the old text.
+    """
+    return b"\x1d" if family_of(shell) == FISH else b"\x03"
+
+
 def quote_bytes(text: str) -> bytes:
     """Return the text in the single quotes of every shell but fish."""
     return b"'" + encode(text).replace(b"'", b"'\\''") + b"'"
