@@ -16,8 +16,8 @@ from blockpty.model.events import ENVELOPE, Event, Signal
 
 # What readline prints between the echo of a line and its execution.
 _PASTE_OFF: Final = b"\x1b[?2004l\r"
-# How much of the end of a submitted line must be seen: "/", the number of the staged file, the quote.
-_TAIL: Final = 16
+# What a line editor may print between the last character of a line and the line end that Enter makes.
+_LINE_END: Final = rb"(?:\x1b\[[0-9;?]{0,16}[A-Za-z]|[\r\b ])*\n"
 
 
 def prompt_only(state: MachineState) -> str | None:
@@ -97,15 +97,13 @@ class Ledger:
     def echo_end(self) -> int | None:
         """Return where the echo of the submitted line ended, None while it has not.
 
-        Only the end of the line is looked for, across line ends: ash breaks a long line by itself (CR CR LF), ksh
-        scrolls it sideways and repeats parts of it.
+        That is the first line end behind the line's last character. What comes before it may look like anything: ash
+        breaks a long line by itself (CR CR LF), ksh scrolls it sideways and repeats parts of it.
         """
         state = self.state
-        line = str((state.submission or {}).get("line", "")).rstrip("\r\n").encode("utf-8")
-        tail = line[max(line.rfind(b"/"), len(line) - _TAIL) :]
-        found = re.search(rb"[\r\n]*".join(re.escape(tail[at : at + 1]) for at in range(len(tail))), state.echoed)
-        after = state.echoed.find(b"\n", found.end()) if tail and found else -1
-        return state.submitted_at + after + 1 if after >= 0 else None
+        last = str((state.submission or {}).get("line", "")).rstrip("\r\n")[-1:].encode("utf-8")
+        found = re.search(re.escape(last) + _LINE_END, state.echoed) if last else None
+        return state.submitted_at + found.end() if found else None
 
     def add_part(self, begin: int, end: int) -> None:
         if self.state.block is None:

@@ -278,10 +278,9 @@ class Conversation:
         request = self._waiting.request([Prompt()], cursor=cursor)
         result = await self._waiting.wait(request, timeout_ms)
         self._cursor = result.cursor
-        state = self.live.state
         block = self._block(f"b{seq}")
         text, whole, truncated = self._output(block, max_bytes)
-        end = block.span[1] if block.span[1] is not None else state.classified
+        end = block.span[1] if block.span[1] is not None else self.live.state.classified
         return RunResult(
             block, text, whole, truncated, not result.matched and result.reason == "timeout", result.reason,
             result.cursor if block.span[1] is not None else end,

@@ -79,3 +79,5 @@ __bp_hello() {
 	esac
 }
 __bp_hello "${__bp_esc}]7717;__HELLO__;n=$__bp_n;i=$$;s=0;c=0;p=0;v=1;sh=$__bp_sh;sv=;f=ps1$__bp_bel"
+# Else $_ would hold the mark, and `set -a` would export it.
+: ready

@@ -108,12 +108,13 @@ async def test_blocks(shell: str, home: Path) -> None:
             ("printf '\\n\\nx\\n\\n'", Done(0, "ended", b"\n\nx\n\n")),
             ("echo one\necho two >&2\n(exit 3)", Done(3, "ended", b"one\ntwo\n")),
             ("cat <<E\n\ttab\nE", Done(0, "ended", b"\ttab\n")),
-            ("exec 3>&1; exec >/dev/null; echo unseen", Done(0, "ended", b"")),
-            ("exec >&3; echo seen", Done(0, "ended", b"seen\n")),
             ("set -u; set -f; set -a; set -x; set +x; set +u; set +f; set +a; (exit 4)", None),
         ):
             told = await stage.done(command)
             assert done is None or told == done, command
+        if shell != "busybox":  # its line editor writes to stdout: without that, nothing is ever seen again
+            assert await stage.done("exec 3>&1; exec >/dev/null; echo unseen") == Done(0, "ended", b"")
+            assert await stage.done("exec >&3; echo seen") == Done(0, "ended", b"seen\n")
         assert await stage.done("pwd", cwd="/usr") == Done(0, "ended", b"/usr\n")
         moved = await stage.done("pwd; cd -", cwd=str(stage.folder))
         assert moved == Done(0, "ended", f"{stage.folder}\n/usr\n".encode())

@@ -1,0 +1,39 @@
+"""Which versions of the shells `tools/shells` has fetched; told in the head of every test report."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+from pathlib import Path
+from typing import Final
+
+PLACE: Final = Path(os.environ.get("BLOCKPTY_SHELLS") or Path.home() / ".cache" / "blockpty-shells")
+OLDEST: Final = {"bash": (4, 4), "zsh": (5, 8), "fish": (3, 6)}
+
+_VERSION: Final = re.compile(r"[0-9]+(?:\.[0-9]+)+")
+
+
+def _fetched() -> list[tuple[str, str, Path]]:
+    found = []
+    for name in OLDEST:
+        for path in PLACE.glob(f"*/bin/{name}/{name}"):
+            try:
+                shown = subprocess.run([path, "--version"], capture_output=True, text=True, timeout=20, check=True).stdout
+            except (OSError, subprocess.SubprocessError):
+                continue  # it needs rights that this user does not have
+            version = _VERSION.search(shown)
+            if version is not None:
+                found.append((name, version.group(), path))
+    return sorted(found)
+
+
+FETCHED: Final = _fetched()
+"""(name, version, program)."""
+
+
+def report() -> str:
+    """One line for the report."""
+    if not FETCHED:
+        return "other shell versions: none (tools/shells fetches them)"
+    return "other shell versions: " + ", ".join(f"{name} {version}" for name, version, _ in FETCHED)
