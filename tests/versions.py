@@ -17,12 +17,12 @@ _VERSION: Final = re.compile(r"[0-9]+(?:\.[0-9]+)+")
 def _fetched() -> list[tuple[str, str, Path]]:
     found = []
     for name in OLDEST:
-        for path in PLACE.glob(f"*/bin/{name}/{name}"):
+        for path in PLACE.glob(f"*/bin/{name}"):
             try:
-                shown = subprocess.run([path, "--version"], capture_output=True, text=True, timeout=20, check=True).stdout
+                ran = subprocess.run([path, "--version"], capture_output=True, text=True, timeout=20, check=True)
             except (OSError, subprocess.SubprocessError):
                 continue  # it needs rights that this user does not have
-            version = _VERSION.search(shown)
+            version = _VERSION.search(ran.stdout)
             if version is not None:
                 found.append((name, version.group(), path))
     return sorted(found)
@@ -30,6 +30,12 @@ def _fetched() -> list[tuple[str, str, Path]]:
 
 FETCHED: Final = _fetched()
 """(name, version, program)."""
+
+
+def environment(name: str, path: Path) -> dict[str, str]:
+    """Return what a shell needs in its environment to find its own parts."""
+    modules = [str(folder) for folder in path.parent.parent.glob("lib/*/zsh/*")] if name == "zsh" else []
+    return {"MODULE_PATH": ":".join(modules)} if modules else {}
 
 
 def report() -> str:

@@ -71,6 +71,8 @@ _S, _I, _A = ShellState, Stimulus, Action
 TRANSITIONS: Final[dict[tuple[ShellState, Stimulus], tuple[ShellState, Action]]] = {
     **{(state, _I.SPAWN): (_S.STARTING, _A.START) for state in _S},
     **{(state, _I.EXIT): (_S.EXITED, _A.EXIT) for state in _S},
+    # The text of a line is an event only where the line was submitted.
+    **{(state, _I.ECHOED): (state, _A.NOTHING) for state in _S},
     (_S.STARTING, _I.TYPED): (_S.STARTING, _A.NOTHING),
     (_S.STARTING, _I.BEGIN): (_S.RUNNING, _A.OPEN_FOREIGN),
     (_S.STARTING, _I.END): (_S.RETURNING, _A.NOTHING),

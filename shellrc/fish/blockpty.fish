@@ -111,6 +111,13 @@ function __bp_begun
     return $x
 end
 
+# Last in a submitted line: the output is over. Before fish_postexec, fish 4 writes an OSC 133 of its own.
+function __bp_over
+    set -l x $status
+    __bp_put __OUT_END__
+    return $x
+end
+
 function __bp_end --on-event fish_postexec
     set __bp_x $status
     set __bp_running

@@ -15,7 +15,7 @@ from tests.engine.support import NONCE, at_prompt
 PAIRS = list(itertools.product(ShellState, Stimulus))
 
 
-def in_state(state: ShellState) -> FakePty:
+def in_state(state: ShellState, *, prompt_only: bool = False) -> FakePty:
     """Return a terminal whose shell is in this state."""
     pty = FakePty()
     pty.spawn(nonce=NONCE)
@@ -54,6 +54,8 @@ def stimulate(pty: FakePty, stimulus: Stimulus) -> None:
         pty.prompt()
     elif stimulus is Stimulus.REDRAW:
         pty.output(pty.mark("PROMPT", x=0))
+    elif stimulus is Stimulus.ECHOED:
+        pty.output(b" . /c/1\r\n")
     elif stimulus is Stimulus.SETTLED:
         pty.silence(icanon=False, echo=False, foreground="shell")
     else:

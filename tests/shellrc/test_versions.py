@@ -9,7 +9,7 @@ import pytest
 
 from tests.asyncio_support import async_test
 from tests.scenarios.stage import PROMPT, Done, Stage, open_stage
-from tests.versions import FETCHED, OLDEST
+from tests.versions import FETCHED, OLDEST, environment
 
 SYNTAX_ERROR = {"bash": 2, "zsh": 126, "fish": 1}
 
@@ -23,7 +23,7 @@ def versions() -> Iterator[object]:
         yield pytest.param(name, path, id=f"{name}-{version}", marks=marks)
 
 
-in_each_version = pytest.mark.parametrize(("name", "path"), versions())
+in_each_version = pytest.mark.parametrize(("name", "path"), [*versions()])
 
 
 async def plain(stage: Stage, name: str) -> None:
@@ -84,7 +84,7 @@ async def unset(stage: Stage, name: str) -> None:
 @in_each_version
 @async_test
 async def test_version(name: str, path: Path, home: Path) -> None:
-    async with open_stage(home, str(path)) as stage:
+    async with open_stage(home, str(path), env=environment(name, path)) as stage:
         await plain(stage, name)
         await pipes(stage, name)
         await interrupted(stage)
@@ -100,7 +100,7 @@ async def test_version(name: str, path: Path, home: Path) -> None:
 @in_each_version
 @async_test
 async def test_quick_blocks(name: str, path: Path, home: Path) -> None:
-    async with open_stage(home, str(path)) as stage:
+    async with open_stage(home, str(path), env=environment(name, path)) as stage:
         for number in range(100):
             assert await stage.done(f"echo {number}") == Done(0, "ended", f"{number}\n".encode())
         assert [block.parts for block in await stage.blocks()] == [1] * 100

@@ -21,7 +21,7 @@ def submit_line(path: str, shell: str = "bash") -> str:
     Printable ASCII without quote, backslash and exclamation mark goes into '...'; anything else into $'...' with hex
     escapes, which bash and zsh read alike, so that neither readline's meta conversion nor history expansion touches it;
     fish has hex escapes outside quotes. A POSIX shell has none: other bytes stand in quotes as they are.
-    In fish the line itself marks the beginning of the output (../../../shellrc/README.md says why), and not the staged
+    In fish the line itself marks beginning and end of the output (../../../shellrc/README.md says why), and not the staged
     file, of which fish runs nothing when there is a syntax error in it.
 
     Raises:
@@ -31,14 +31,14 @@ def submit_line(path: str, shell: str = "bash") -> str:
     if not path.startswith("/") or "\0" in path:
         raise BadRequest(f"the staged file {path!r} is not an absolute path")
     family = family_of(shell)
-    dot = " __bp_begun; . " if family == FISH else " . "
+    dot, over = (" __bp_begun; . ", "; __bp_over") if family == FISH else (" . ", "")
     if _PLAIN.fullmatch(path) and "!" not in path:
-        return f"{dot}'{path}'"
+        return f"{dot}'{path}'{over}"
     if family == FISH:
         return dot + "".join(
             chr(byte) if (chr(byte).isalnum() and byte < 0x80) or byte in b"/._-" else f"\\X{byte:02x}"
             for byte in encode(path)
-        )
+        ) + over
     if family == POSIX:
         if _CONTROL.search(encode(path)):
             raise BadRequest(f"the staged file {path!r} cannot be typed into {shell}", hint="use a home without them")
