@@ -32,10 +32,11 @@ FETCHED: Final = _fetched()
 """(name, version, program)."""
 
 
-def environment(name: str, path: Path) -> dict[str, str]:
-    """Return what a shell needs in its environment to find its own parts."""
+def startup(name: str, path: Path) -> tuple[str, str] | None:
+    """Return name and text of a startup file without which a shell does not find its own parts."""
     modules = [str(folder) for folder in path.parent.parent.glob("lib/*/zsh/*")] if name == "zsh" else []
-    return {"MODULE_PATH": ":".join(modules)} if modules else {}
+    # zsh takes MODULE_PATH from no environment.
+    return (".zshenv", f"module_path=({' '.join(modules)})\n") if modules else None
 
 
 def report() -> str:

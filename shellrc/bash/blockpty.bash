@@ -3,7 +3,7 @@
 #
 # Lives here: the marks that say where a command begins and ends and when the line editor is ready.
 # Does not know: what the engine makes of them. The wire form and the reasons are in ../README.md.
-# host/shells.py puts a header in front (unset of every name below, then __bp_n nonce, __bp_dir, __bp_login) and
+# host/shells/ puts a header in front (unset of every name below, then __bp_n nonce, __bp_dir, __bp_login) and
 # writes the whole as a 0600 file that is unlinked at the first authenticated mark. So nothing is read later.
 #
 # Habits: functions are defined before the user's files are read (aliases cannot reach into them); no hook can fail

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.asyncio_support import async_test
+from tests.scenarios.fish import FISH, expected_in_fish
 from tests.scenarios.stage import SHELLS, open_stage
 from tests.scenarios.table import SCENARIOS, NotApplicable, Scenario
 
@@ -18,14 +19,14 @@ def _cases() -> list[object]:
             marks=[pytest.mark.needs(shell), *([pytest.mark.slow] if scenario.slow else [])],
         )
         for scenario in SCENARIOS
-        for shell in SHELLS
+        for shell in (*SHELLS, "fish")
     ]  # fmt: skip
 
 
 @pytest.mark.parametrize(("scenario", "shell"), _cases())
 @async_test(timeout_seconds=110)
 async def test_scenario(scenario: Scenario, shell: str, home: Path) -> None:
-    expected = scenario.expected[shell]
+    expected = scenario.expected[shell] if shell != "fish" else expected_in_fish(scenario)
     if isinstance(expected, NotApplicable):
         pytest.skip(f"{scenario.title}, {shell}: {expected.reason}")
     async with open_stage(home, shell) as stage:
@@ -36,4 +37,5 @@ def test_the_table_is_whole() -> None:
     """Every number of the sections that this version covers, once, with an expectation for every shell."""
     assert [scenario.number for scenario in SCENARIOS] == [*range(1, 47), *range(64, 80)]
     assert all(set(scenario.expected) == set(SHELLS) for scenario in SCENARIOS)
+    assert set(FISH) <= {scenario.number for scenario in SCENARIOS}
     assert all(scenario.title and scenario.description for scenario in SCENARIOS)

@@ -1,4 +1,4 @@
-"""What host/shells.py hands to a shell: environment, arguments, quoting, staged text."""
+"""What host/shells/ hands to a shell: environment, arguments, quoting, staged text."""
 
 from __future__ import annotations
 

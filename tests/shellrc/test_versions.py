@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import contextlib
+import os
+import re
+from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 
 import pytest
 
 from tests.asyncio_support import async_test
 from tests.scenarios.stage import PROMPT, Done, Stage, open_stage
-from tests.versions import FETCHED, OLDEST, environment
+from tests.versions import FETCHED, OLDEST, startup
 
 SYNTAX_ERROR = {"bash": 2, "zsh": 126, "fish": 1}
 
@@ -26,6 +29,15 @@ def versions() -> Iterator[object]:
 in_each_version = pytest.mark.parametrize(("name", "path"), [*versions()])
 
 
+@contextlib.asynccontextmanager
+async def opened(home: Path, name: str, path: Path) -> AsyncIterator[Stage]:
+    file = startup(name, path)
+    if file is not None:
+        (Path.home() / file[0]).write_text(file[1])
+    async with open_stage(home, str(path)) as stage:
+        yield stage
+
+
 async def plain(stage: Stage, name: str) -> None:
     """Statuses, output without a line end, several lines, a directory."""
     (stage.folder / "a b").mkdir()
@@ -39,8 +51,12 @@ async def plain(stage: Stage, name: str) -> None:
         assert await stage.done(command) == done, command
     syntax = await stage.run("echo before\necho )")
     assert syntax.block.exit_status in (SYNTAX_ERROR[name], 1, 127) and syntax.block.state == "ended"
-    assert await stage.done("cd 'a b'; pwd") == Done(0, "ended", f"{stage.folder}/a b\n".encode())
-    assert await stage.done("pwd", cwd="/usr") == Done(0, "ended", b"/usr\n")
+    for told, directory in (
+        (await stage.done("cd 'a b'; pwd"), f"{stage.folder}/a b"), (await stage.done("pwd", cwd="/usr"), "/usr"),
+    ):  # fmt: skip
+        # fish 4 tells the terminal of a new directory at once (OSC 7), so it stands in the output.
+        output = re.sub(rb"\x1b\]7;[^\x07]*\x07", b"", told.output) if name == "fish" else told.output
+        assert (told.exit_status, told.state, output) == (0, "ended", os.fsencode(directory) + b"\n")
     assert (await stage.conversation.status()).cwd == "/usr"
 
 
@@ -49,7 +65,7 @@ async def pipes(stage: Stage, name: str) -> None:
     variable = {"bash": '"${PIPESTATUS[@]}"', "zsh": '"${pipestatus[@]}"', "fish": "$pipestatus"}[name]
     await stage.type_line("false | true")
     block = await stage.type_line(f"echo {variable}")
-    assert block is not None and stage.told(block).output.endswith(b"1 0\n")
+    assert block is not None and b"1 0\n" in stage.told(block).output
 
 
 async def interrupted(stage: Stage) -> None:
@@ -84,7 +100,7 @@ async def unset(stage: Stage, name: str) -> None:
 @in_each_version
 @async_test
 async def test_version(name: str, path: Path, home: Path) -> None:
-    async with open_stage(home, str(path), env=environment(name, path)) as stage:
+    async with opened(home, name, path) as stage:
         await plain(stage, name)
         await pipes(stage, name)
         await interrupted(stage)
@@ -100,7 +116,7 @@ async def test_version(name: str, path: Path, home: Path) -> None:
 @in_each_version
 @async_test
 async def test_quick_blocks(name: str, path: Path, home: Path) -> None:
-    async with open_stage(home, str(path), env=environment(name, path)) as stage:
+    async with opened(home, name, path) as stage:
         for number in range(100):
             assert await stage.done(f"echo {number}") == Done(0, "ended", f"{number}\n".encode())
         assert [block.parts for block in await stage.blocks()] == [1] * 100

@@ -21,7 +21,7 @@ def submit_line(path: str, shell: str = "bash") -> str:
     Printable ASCII without quote, backslash and exclamation mark goes into '...'; anything else into $'...' with hex
     escapes, which bash and zsh read alike, so that neither readline's meta conversion nor history expansion touches it;
     fish has hex escapes outside quotes. A POSIX shell has none: other bytes stand in quotes as they are.
-    In fish the line itself marks beginning and end of the output (../../../shellrc/README.md says why), and not the staged
+    In fish the line itself marks beginning and end of the output (../../../shellrc/README.md says why): not the staged
     file, of which fish runs nothing when there is a syntax error in it.
 
     Raises:
