@@ -43,8 +43,12 @@ set -gu __bp_jobs
 
 # fish 4 writes OSC 133 by itself. Here is what stands around our marks, for a terminal that a person attaches.
 set -gu __bp_133
+set -gu __bp_133b
+set -gu __bp_133c
 if builtin string match -qr '^[0-3]\.' -- $version
     set __bp_133 1
+    set __bp_133b \e']133;B'\a
+    set __bp_133c \e']133;C'\a
 end
 
 # Adds one to the counter s, c or p.
@@ -58,10 +62,10 @@ function __bp_up
     set __bp_$argv[1] $$high$__bp_pairs[$$low]
 end
 
-# Writes the mark of kind $argv[1] with the extra fields $argv[2] (each with its leading semicolon).
+# Writes $argv[3], then the mark of kind $argv[1] with the extra fields $argv[2] (each with its leading semicolon).
 function __bp_put
-    builtin printf '\e]7717;%s;n=%s;i=%s;s=%s;c=%s;p=%s%s\a' \
-        $argv[1] $__bp_n $fish_pid $__bp_s $__bp_c $__bp_p $argv[2]
+    builtin printf '%s\e]7717;%s;n=%s;i=%s;s=%s;c=%s;p=%s%s\a' \
+        "$argv[3]" $argv[1] $__bp_n $fish_pid $__bp_s $__bp_c $__bp_p "$argv[2]"
 end
 
 # The working directory, percent-encoded; in pieces of 300 characters, so that each mark stays below 512.
@@ -103,10 +107,7 @@ function __bp_begun
         set __bp_running 1
         __bp_up s
         __bp_up c
-        if builtin test -n "$__bp_133"
-            builtin printf '\e]133;C\a'
-        end
-        __bp_put __BEGIN__
+        __bp_put __BEGIN__ '' "$__bp_133c"
     end
     return $x
 end
@@ -169,10 +170,7 @@ function __bp_ready
         set __bp_fresh
         __bp_up p
     end
-    if builtin test -n "$__bp_133"
-        builtin printf '\e]133;B\a'
-    end
-    __bp_put __PROMPT__ ";x=$__bp_x"
+    __bp_put __PROMPT__ ";x=$__bp_x" "$__bp_133b"
 end
 
 # Takes the user's fish_prompt as it is and puts our mark behind it.
