@@ -153,6 +153,26 @@ async def test_interrupt_and_session(shell: str, home: Path) -> None:
         assert await stage.done("echo after") == Done(0, "ended", b"after\n")
 
 
+@pytest.mark.needs("bash")
+def test_branch_for_bash_below_4_4(open_terminal: Open) -> None:
+    """No such bash is here: a newer one is made to take the branch. END comes, BEGIN does not, and PROMPT says so."""
+
+    def old(content: bytes) -> bytes:
+        changed = content.replace(b"< 404))", b"< 9901))")
+        assert changed != content
+        return changed
+
+    terminal = open_terminal("bash", edit=old)
+    marks = terminal.start()
+    assert kinds(marks) == ["HELLO", "END", "CWD", "PROMPT"]
+    assert marks[0].fields["f"] == "ps1"
+    for number, (command, status) in enumerate((("false", 1), ("echo hi", 0), ("sh -c 'exit 9'", 9)), 2):
+        terminal.submit(command)
+        end, prompt = terminal.until("__PROMPT__")
+        assert (end.kind, end.number("s"), end.number("c"), end.number("x")) == ("__END__", number, 0, status)
+        assert (prompt.number("p"), prompt.fields["b"], prompt.number("x")) == (number, "", status)
+
+
 # -- the machine, with everything cut everywhere -----------------------------------------------------------------------
 
 
