@@ -19,6 +19,7 @@ from pathlib import Path
 
 import pytest
 
+from tests import versions
 from tests.matrix import MatrixWriter
 from tests.schema_support import check_files
 
@@ -42,6 +43,10 @@ def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", "linux: uses what only Linux has (/proc, splice, pidfd)")
     config.addinivalue_line("markers", "slow: takes more than a few seconds")
     config.addinivalue_line("markers", "damages_files: writes lines into its home on purpose that no schema allows")
+
+
+def pytest_report_header() -> str:
+    return versions.report()
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:

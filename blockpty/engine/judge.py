@@ -37,6 +37,9 @@ def judge(state: MachineState, mark: Mark) -> Stimulus | str | None:
         # `exec 2>/dev/null` swallows BEGIN, which bash writes to fd 2, but not END: exactly one number is missing.
         lost = mark.kind == "__END__" and mark.seq == state.seq + 2 and mark.count == state.count + 1
         return Stimulus.LATE_END if lost and state.shell in _AT_PROMPT else "sequence"
+    if mark.kind == "__OUT_END__" and state.prompt_only and mark.prompt != state.prompt + 1:
+        # Nothing else grows in this shell, so the number of the prompt to come is what makes this mark new.
+        return "sequence"
     return None if mark.seq == state.seq else "sequence"
 
 

@@ -6,6 +6,7 @@ nothing. When something is to happen is the machine's business. It shares the ma
 
 from __future__ import annotations
 
+import re
 from typing import Any, Final
 
 from blockpty.engine.records import finished
@@ -16,6 +17,15 @@ from blockpty.model.events import ENVELOPE, Event, Signal
 
 # What readline prints between the echo of a line and its execution.
 _PASTE_OFF: Final = b"\x1b[?2004l\r"
+# What a line editor may print between the last character of a line and the line end that Enter makes.
+_LINE_END: Final = rb"(?:\x1b\[[0-9;?]{0,16}[A-Za-z]|[\r\b ])*\n"
+
+
+def prompt_only(state: MachineState) -> str | None:
+    """Return why the borders of every block are less than certain in a shell that marks nothing but its prompt."""
+    if not state.prompt_only:
+        return None
+    return f"prompt_only: {state.shell_name} has no hooks before and after a command"
 
 
 class Ledger:
@@ -91,20 +101,37 @@ class Ledger:
         state.background = state.delta_begin = None
         self._emit_end(finished(block), block.ended_at)
 
-    def open_unseen(self, reason: str) -> None:
+    def open_unseen(self, reason: str, limit: int | None = None) -> None:
         """Open a block whose BEGIN never came: its output begins after the echo of the submitted line."""
+        begin = self._behind_line()
+        self.open(begin if limit is None else min(begin, limit))
+        assert self.state.block is not None  # open has just made it
+        self.state.block.degraded = "prompt_only" if self.state.prompt_only else reason
+
+    def _behind_line(self) -> int:
         state = self.state
         line = str((state.submission or {}).get("line", "")).rstrip("\r\n").encode("utf-8")
         begin = state.submitted_at
         found = state.echoed.find(line) if line else -1
-        if found >= 0:
-            after = state.echoed.find(b"\n", found)
-            begin += after + 1 if after >= 0 else len(state.echoed)
-            if state.echoed.startswith(_PASTE_OFF, begin - state.submitted_at):
-                begin += len(_PASTE_OFF)
-        self.open(begin)
-        assert state.block is not None  # _open has just made it
-        state.block.degraded = reason
+        if found < 0:
+            whole = self.echo_end()
+            return begin if whole is None else whole
+        after = state.echoed.find(b"\n", found)
+        begin += after + 1 if after >= 0 else len(state.echoed)
+        if state.echoed.startswith(_PASTE_OFF, begin - state.submitted_at):
+            begin += len(_PASTE_OFF)
+        return begin
+
+    def echo_end(self) -> int | None:
+        """Return where the echo of the submitted line ended, None while it has not.
+
+        That is the first line end behind the line's last character. What comes before it may look like anything: ash
+        breaks a long line by itself (CR CR LF), ksh scrolls it sideways and repeats parts of it.
+        """
+        state = self.state
+        last = str((state.submission or {}).get("line", "")).rstrip("\r\n")[-1:].encode("utf-8")
+        found = re.search(re.escape(last) + _LINE_END, state.echoed) if last else None
+        return state.submitted_at + found.end() if found else None
 
     def add_part(self, begin: int, end: int, typed: str = "") -> None:
         if self.state.block is None:
@@ -195,7 +222,7 @@ class Ledger:
     def recovered(self, what: str) -> None:
         """A mark that had been missing is there again."""
         if (self.state.integrity_reason or "").startswith(what):
-            self.state.integrity_reason = None
+            self.state.integrity_reason = prompt_only(self.state)
 
     # Regions and deltas
 

@@ -16,9 +16,9 @@ from typing import Any, Final
 
 from blockpty.engine.judge import judge, level_of
 from blockpty.engine.keyboard import Keyboard
-from blockpty.engine.ledger import Ledger
+from blockpty.engine.ledger import Ledger, prompt_only
 from blockpty.engine.marks import Mark, joined
-from blockpty.engine.records import exit_number, input_bytes, nonce_of, number, word
+from blockpty.engine.records import exit_number, input_bytes, is_answer, nonce_of, number, word
 from blockpty.engine.scanner import Scanner, Token
 from blockpty.engine.snapshot import LEVEL, MachineState
 from blockpty.engine.states import Action, ShellState, Stimulus, transition
@@ -84,14 +84,15 @@ class Machine:
             self._emit("anomaly", token.begin, reason="malformed_mark", span=[token.begin, token.end])
         if state.settled is not None and state.background is None:
             self._unasked(token, state.settled)
+        submitted = state.shell is ShellState.SUBMITTED
+        if submitted:
+            self._echoed(token)
         if state.delta_begin is not None:
             boundary = (state.delta_begin // DELTA_BYTES + 1) * DELTA_BYTES
             while boundary <= token.end:
                 self._ledger.cut(boundary)
                 boundary += DELTA_BYTES
-        elif state.shell is ShellState.SUBMITTED:
-            self._echoed(token)
-        elif state.shell_name == "bash":
+        elif not submitted and state.shell_name == "bash":
             self._keyboard.drawn(token, self._scanner)
         if state.inputs and token.end - state.inputs[0][0] > ECHO_WINDOW:
             state.inputs = [item for item in state.inputs if token.end - item[0] <= ECHO_WINDOW]
@@ -147,18 +148,28 @@ class Machine:
         room = ECHO_WINDOW - len(self.state.echoed)
         if room > 0:
             self.state.echoed += self._scanner.bytes_of(token, room)
+            if self.state.prompt_only and self._ledger.echo_end() is not None:
+                self._step(Stimulus.ECHOED, token.begin, token.end, None)
 
     def _out_end(self, token: Token) -> None:
         state = self.state
+        if state.prompt_only and state.shell is ShellState.SUBMITTED:
+            # The echo was not recognised; whatever it was, the output is over.
+            self._step(Stimulus.ECHOED, token.begin, token.begin, None)
         if state.shell is ShellState.RUNNING and state.out_end is None:
             self._ledger.end_region(token.begin)
             state.out_end = token.begin
 
     def _hello(self, mark: Mark) -> None:
-        self.state.identity, self.state.features = mark.instance, mark.fields.get("f", "")
-        if mark.fields.get("sh") == "bash":
-            # Until a PROMPT says it again: whether commands have a BEGIN (not below 4.4, not with PS0 readonly).
-            self.state.begins = "ps0" in self.state.features.split(",")
+        state = self.state
+        state.identity, state.features = mark.instance, mark.fields.get("f", "")
+        state.shell_version = mark.fields.get("sv", "")
+        if state.features == "ps1":
+            state.prompt_only = True
+            state.integrity_reason = prompt_only(state)
+        elif mark.fields.get("sh") == "bash":
+            # Until a PROMPT says it again: whether commands have a BEGIN (not with PS0 readonly).
+            state.begins = "ps0" in state.features.split(",")
 
     def _cwd(self, mark: Mark) -> None:
         self.state.cwd_pieces, path = joined(self.state.cwd_pieces, mark, MAX_CWD_PIECES)
@@ -179,12 +190,12 @@ class Machine:
         state.instance = number(fields, "instance", state.instance + 1)
         state.nonce, state.pid, state.features, state.outer = nonce_of(fields), str(fields.get("pid", "")), "", []
         state.identity = state.pid
-        state.shell_name = str(fields.get("shell", ""))
+        state.shell_name, state.shell_version = str(fields.get("shell", "")), ""
         state.hooked = bool(fields.get("hooks", True))
         state.size = (number(fields, "cols", 80), number(fields, "rows", 24))
         state.seq = state.count = state.prompt = 0
         self._keyboard.forget()
-        state.begins = True
+        state.begins, state.prompt_only = True, False
         state.integrity_reason = None if state.hooked else f"no hooks for {state.shell_name}"
         state.exit, state.eof, state.tty, state.inputs, state.incomplete, state.hooks_lost = (
             None,
@@ -211,8 +222,11 @@ class Machine:
             self._ledger.cut(state.classified)
         state.tty = {name: fields.get(name) for name in ("icanon", "echo", "foreground", "replaced", "reads")}
         abandoned, state.inputs = bool(state.inputs) and state.inputs[-1][1].endswith(b"\x03"), []
+        # fish is in raw mode long before it draws its prompt, and answers every line that it abandons with a prompt:
+        # while there is none, it does not read yet, or Ctrl-C was lost and the text is still there.
+        drawn = state.shell_name != "fish"
         here = "child" if state.outer else "shell"
-        at_editor = fields.get("icanon") is False and fields.get("foreground") == here
+        at_editor = drawn and fields.get("icanon") is False and fields.get("foreground") == here
         if fields.get("replaced") and fields.get("foreground") == "shell" and state.hooked and not state.hooks_lost:
             state.hooks_lost = True
             state.integrity_reason = "hooks_lost: the shell was replaced by another program (exec)"
@@ -250,9 +264,11 @@ class Machine:
             }
             self._step(Stimulus.SUBMIT, entry.offset, entry.offset, None)
             return
+        data = input_bytes(fields)
+        if is_answer(fields.get("author"), data):
+            return
         if self.state.region == "idle":
             self._ledger.region(None, entry.offset)
-        data = input_bytes(fields)
         self.state.tty = None
         if b"\x03" in data and self.state.shell in _UNDER_WAY:
             self.state.interrupted = True
@@ -297,6 +313,7 @@ class Machine:
         state.shell_name = str(note.get("shell", ""))
         state.seq = state.count = state.prompt = 0
         state.begins, state.hooks_lost, state.incomplete, state.integrity_reason = True, False, False, None
+        state.shell_version, state.prompt_only = "", False
         self._emit("shell_entered", entry.offset, shell=state.shell_name, level=len(state.outer))
         self._ledger.signals.append(Signal("spawn", entry.offset))
 
@@ -375,6 +392,8 @@ class Machine:
             self.state.wait_cursor = begin
         elif action in (Action.OPEN, Action.OPEN_FOREIGN):
             self._ledger.open(end, self._keyboard.entered())
+        elif action is Action.OPEN_ECHOED:
+            self._ledger.open_unseen("prompt_only", end)
         elif action in (Action.ADD_PART, Action.REOPEN):
             self._ledger.add_part(begin, end, self._keyboard.entered())
         elif action is Action.END_OUTPUT:
@@ -389,10 +408,12 @@ class Machine:
             self.state.block.state = "cancelled" if status == 130 else "rejected"
         elif action is Action.CLOSE_UNSEEN:
             self._ledger.open_unseen("hooks_lost")
-            self.state.integrity_reason = "hooks_lost: BEGIN and END are not written any more"
+            self.state.integrity_reason = (
+                prompt_only(self.state) or "hooks_lost: BEGIN and END are not written any more"
+            )
             self._ledger.close(begin, status=status)
         elif action is Action.CLOSE:
-            if self.state.block is not None and self.state.block.ended_at is None:
+            if self.state.block is not None and self.state.block.ended_at is None and not self.state.prompt_only:
                 # The prompt's own text stands in front of its mark and is now part of the output.
                 self.state.block.degraded = "end_lost"
                 self.state.integrity_reason = "end_lost: the shell does not write END any more"

@@ -4,12 +4,21 @@ from __future__ import annotations
 
 import binascii
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Final
 
 from blockpty.engine.marks import NONCE_LENGTH
 from blockpty.engine.snapshot import MachineState, OpenBlock
 from blockpty.model.block import Block, signal_of
 from blockpty.model.entries import Entry
+
+# What a terminal answers when a program asks what it is (DA1: a VT220 with colours) and whether it is well (DSR).
+DEVICE_ATTRIBUTES: Final = b"\x1b[?62;22c"
+DEVICE_STATUS: Final = b"\x1b[0n"
+
+
+def is_answer(author: object, data: bytes) -> bool:
+    """Whether an input is the terminal's own answer to a program, which nobody typed and no line editor shows."""
+    return author == "engine" and data in (DEVICE_ATTRIBUTES, DEVICE_STATUS)
 
 
 def finished(block: OpenBlock) -> Block:

@@ -38,7 +38,10 @@ class OpenBlock:
         return f"b{self.seq}"
 
 
-LEVEL: Final = ("nonce", "identity", "features", "shell_name", "seq", "count", "prompt", "begins", "cwd", "cwd_b64")
+LEVEL: Final = (
+    "nonce", "identity", "features", "shell_name", "shell_version", "prompt_only", "seq", "count", "prompt", "begins",
+    "cwd", "cwd_b64",
+)  # fmt: skip
 """What belongs to one shell and comes back when the shell that was entered from it has ended."""
 
 
@@ -52,10 +55,11 @@ class MachineState:
         next_event, next_block: numbers to give out next.
         shell: where the shell is.
         pid: the process that the host started; identity: what the shell calls itself in its marks, "" until it has
-            said so; features: what it said about itself.
+            said so; features, shell_version: what it said about itself, "" before that.
         outer: the shells that this one was entered from, the nearest last: what `LEVEL` names of each.
         seq, count, prompt: numbers of the last accepted marks.
         begins: whether the shell said at its last prompt that the next command will have a BEGIN.
+        prompt_only: whether this shell can mark nothing but its prompt, so that no BEGIN ever comes.
         submission: the submit object of a command that has not begun, with `ts` and `author`.
         cmd_pieces, told: the command's text as the shell reports it, piece by piece and whole; None when it has not.
         drawn, column: what bash printed since its last END or for its command line, and where its prompt ended.
@@ -82,6 +86,7 @@ class MachineState:
     next_block: int = 1
     shell: ShellState = ShellState.STARTING
     shell_name: str = ""
+    shell_version: str = ""
     hooked: bool = True
     instance: int = 0
     nonce: str = ""
@@ -93,6 +98,7 @@ class MachineState:
     count: int = 0
     prompt: int = 0
     begins: bool = True
+    prompt_only: bool = False
     exit_status: int | None = None
     cwd: str | None = None
     cwd_b64: str | None = None

@@ -7,6 +7,8 @@ diagram in the documentation is made from this table.
 `STARTING` lasts until the first authenticated PROMPT. `IDLE` is the only state in which a command may be submitted.
 `EDITING` is a prompt with something typed at it that no fresh PROMPT has answered yet. `RETURNING` lies between END and
 PROMPT: the terminal is still cooked there and a command line would be cut at 4,095 bytes, so it is not `IDLE`.
+
+A shell with nothing but a marked prompt never says BEGIN: there the end of the echoed line is `ECHOED`.
 """
 
 from __future__ import annotations
@@ -36,6 +38,7 @@ class Stimulus(Enum):
     BEGIN = "begin"
     END = "end"
     LATE_END = "late_end"
+    ECHOED = "echoed"
     PROMPT = "prompt"
     REDRAW = "redraw"
     SETTLED = "settled"
@@ -51,6 +54,7 @@ class Action(Enum):
     START = "start a shell"
     PEND = "remember the submission"
     OPEN = "open the submitted block"
+    OPEN_ECHOED = "open the submitted block behind the echo of its line"
     OPEN_FOREIGN = "open a block that a person typed"
     ADD_PART = "add a part to the open block"
     REOPEN = "add a part, or open a foreign block"
@@ -73,6 +77,8 @@ TRANSITIONS: Final[dict[tuple[ShellState, Stimulus], tuple[ShellState, Action]]]
     **{(state, _I.EXIT): (_S.EXITED, _A.EXIT) for state in _S},
     **{(state, _I.ENTER): (_S.STARTING, _A.ENTER) for state in _S if state is not _S.EXITED},
     **{(state, _I.LEFT): (_S.RUNNING, _A.LEFT) for state in _S if state is not _S.EXITED},
+    # The text of a line is an event only where the line was submitted.
+    **{(state, _I.ECHOED): (state, _A.NOTHING) for state in _S},
     (_S.STARTING, _I.TYPED): (_S.STARTING, _A.NOTHING),
     (_S.STARTING, _I.BEGIN): (_S.RUNNING, _A.OPEN_FOREIGN),
     (_S.STARTING, _I.END): (_S.RETURNING, _A.NOTHING),
@@ -96,6 +102,7 @@ TRANSITIONS: Final[dict[tuple[ShellState, Stimulus], tuple[ShellState, Action]]]
     (_S.EDITING, _I.SETTLED): (_S.IDLE, _A.READY),
     (_S.SUBMITTED, _I.TYPED): (_S.SUBMITTED, _A.NOTHING),
     (_S.SUBMITTED, _I.BEGIN): (_S.RUNNING, _A.OPEN),
+    (_S.SUBMITTED, _I.ECHOED): (_S.RUNNING, _A.OPEN_ECHOED),
     (_S.SUBMITTED, _I.END): (_S.RETURNING, _A.CANCEL),
     (_S.SUBMITTED, _I.LATE_END): (_S.RETURNING, _A.END_UNSEEN),
     (_S.SUBMITTED, _I.PROMPT): (_S.IDLE, _A.CLOSE_UNSEEN),

@@ -38,6 +38,7 @@ from blockpty.model.results import (
     WaitResult,
 )
 from blockpty.runtime import ending, handover, limits, reading
+from blockpty.runtime.answers import Answers
 from blockpty.runtime.live import LiveRecord
 from blockpty.runtime.modes import mode_of, nested_of, private_modes, status_of, tty_of
 from blockpty.runtime.notes import Notes
@@ -126,6 +127,7 @@ class Conversation:
             self.host = host
             self._notes.adopt(host)
         await self.live.catch_up()
+        self.live.answers = Answers(self)
         subscribed = await host.subscribe(self.id, self.epoch, self.live.pump)
         if self._ownership is not None:
             if not again:
@@ -278,10 +280,9 @@ class Conversation:
         request = self._waiting.request([Prompt()], cursor=cursor)
         result = await self._waiting.wait(request, timeout_ms)
         self._cursor = result.cursor
-        state = self.live.state
         block = self._block(f"b{seq}")
         text, whole, truncated = self._output(block, max_bytes)
-        end = block.span[1] if block.span[1] is not None else state.classified
+        end = block.span[1] if block.span[1] is not None else self.live.state.classified
         return RunResult(
             block, text, whole, truncated, not result.matched and result.reason == "timeout", result.reason,
             result.cursor if block.span[1] is not None else end,
@@ -308,6 +309,7 @@ class Conversation:
                 )
             self.live.become_owner()
             await self.live.drain()
+            self.live.answers = Answers(self)
             await self.host.subscribe(self.id, self.epoch, self.live.pump)
             self.note({"type": "owner", "epoch": self.epoch})
 

@@ -9,7 +9,7 @@ import time
 from collections.abc import Mapping
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Final, Self
+from typing import Any, Self
 
 from blockpty.engine.snapshot import MachineState
 from blockpty.engine.states import ShellState
@@ -24,7 +24,7 @@ from blockpty.errors import (
 )
 from blockpty.host.answers import Listed
 from blockpty.host.client import HostClient
-from blockpty.host.shells import ShellPlan, plan
+from blockpty.host.shells import ShellPlan, family_of, plan
 from blockpty.model.results import ConversationInfo, ListResult, OpenResult
 from blockpty.runtime import limits
 from blockpty.runtime.conversation import Conversation
@@ -35,8 +35,6 @@ from blockpty.spool import checkpoint
 from blockpty.spool.layout import Layout, check_conversation_id, conversations_directory, default_home, make_private
 from blockpty.spool.ownership import Ownership
 from blockpty.spool.stream import StreamReader
-
-HOOKED_SHELLS: Final = ("bash", "zsh")
 
 
 class Engine:
@@ -280,8 +278,11 @@ class Engine:
             settings.get("shell"), directory=str(conversation.directory), instance=instance, nonce=nonce,
             login=bool(settings.get("login")), inherited=os.environ, additions=settings.get("env") or None,
         )  # fmt: skip
-        if made.name not in HOOKED_SHELLS:
-            raise SpawnFailed(f"{made.argv[0]} is not a shell this version has hooks for", hint="use bash or zsh")
+        if family_of(made.argv[0]) is None:
+            raise SpawnFailed(
+                f"{made.argv[0]} is not a shell this version knows",
+                hint="use bash, zsh or fish; of dash, ash, ksh93 and mksh the prompt is marked",
+            )
         _write_private(conversation.directory, made)
         entry = {
             "instance": instance, "nonce": nonce, "shell": made.name, "argv": list(made.argv), "cwd": settings["cwd"],

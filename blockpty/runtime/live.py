@@ -21,6 +21,7 @@ from blockpty.engine.waiter import Outcome, Waiter
 from blockpty.errors import BadCondition, StorageFull
 from blockpty.model.block import Block
 from blockpty.model.events import Event
+from blockpty.runtime.answers import Answers
 from blockpty.runtime.fold import Fold, Position, Step, resume_points
 from blockpty.runtime.waits import INLINE_BUDGET, PATIENCE, ResumePoint, ResumePoints, WaitRequest
 from blockpty.spool import checkpoint
@@ -111,6 +112,8 @@ class LiveRecord:
         self.mask = Mask()
         self.recent: dict[str, Block] = {}
         self.problem: StorageFull | None = None
+        # Who answers what programs ask the terminal; None while old bytes are read.
+        self.answers: Answers | None = None
         self._answered: list[tuple[LiveWait, Outcome]] = []
         self._unremembered: list[Event] = []
         self._resume(owner)
@@ -168,6 +171,8 @@ class LiveRecord:
             moved = True
             events += step.events
             self._mark_point(step)
+            if self.answers is not None and step.data:
+                self.answers.look(step.data, self.state)
             for wait in list(self._waits):
                 outcome = wait.take(step)
                 if outcome is not None:
@@ -364,6 +369,8 @@ class LiveRecord:
         self.pump()
         self.save()
         self.closed = True
+        if self.answers is not None:
+            self.answers.close()
         if self._timer is not None:
             self._timer.cancel()
         for wait in self._waits:

@@ -16,7 +16,7 @@ from blockpty.engine.snapshot import MachineState
 from blockpty.engine.states import ShellState
 from blockpty.errors import BadRequest, Busy, Exited, InteractiveSessionActive, NoPrompt
 from blockpty.host.handover import typed_command
-from blockpty.host.shells import stage, submit_line
+from blockpty.host.shells import clear_keys, stage, submit_line
 from blockpty.runtime.handover import REPAIR_SECONDS, can_repair, enter_shell
 from blockpty.runtime.modes import is_session
 
@@ -62,14 +62,14 @@ class Submission:
         if "nofs" in state.features.split(","):
             return typed_command(state.shell_name, command, cwd)
         path = self._stage(state.next_block, command, cwd)
-        return submit_line(str(path)).encode("utf-8", "surrogateescape")
+        return submit_line(str(path), state.shell_name).encode("utf-8", "surrogateescape")
 
     def _stage(self, seq: int, command: str, cwd: str | None) -> Path:
         path = self._conversation.layout.commands / str(seq)
         path.unlink(missing_ok=True)
         descriptor = os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
         with open(descriptor, "wb") as file:
-            file.write(stage(command, cwd))
+            file.write(stage(command, cwd, self._conversation.live.state.shell_name))
         return path
 
     async def _ready(self, queue: bool) -> None:
@@ -99,7 +99,7 @@ class Submission:
             if state.shell is ShellState.EDITING and not cleared and not state.inputs:
                 # Something was typed and never entered; on that line a command would be part of it.
                 cleared = True
-                await conversation.type(b"\x03", "engine")
+                await conversation.type(clear_keys(state.shell_name), "engine")
                 continue
             if state.shell in (ShellState.RUNNING, ShellState.SUBMITTED):
                 _refuse_busy(conversation.id, state, queue)
@@ -154,6 +154,8 @@ def _check_command(command: str) -> None:
 def _check_cwd(state: MachineState, cwd: str | None) -> None:
     if cwd is None or "nofs" in state.features.split(","):
         return
+    if state.cwd is None and not cwd.startswith("/"):
+        return  # a shell that does not tell where it is; `cd` will find out
     if not Path(state.cwd or "/", cwd).is_dir():
         raise BadRequest(f"the working directory {cwd!r} is no directory", hint="create it first, or leave cwd out")
 

@@ -3,7 +3,7 @@
 #
 # Lives here: the marks that say where a command begins and ends and when the line editor is ready.
 # Does not know: what the engine makes of them. The wire form and the reasons are in ../README.md.
-# host/shells.py puts a header in front (unset of every name below, then __bp_n nonce, __bp_dir, __bp_login) and
+# host/shells/ puts a header in front (unset of every name below, then __bp_n nonce, __bp_dir, __bp_login) and
 # writes the whole as a 0600 file that is unlinked at the first authenticated mark. So nothing is read later.
 #
 # Habits: functions are defined before the user's files are read (aliases cannot reach into them); no hook can fail
@@ -222,13 +222,14 @@ __bp_texts() {
 	__bp_ps1='\[\e]133;B\a\e]7717;__PROMPT__;n=${__bp_n-};i=$$;s=${__bp_s-};c=${__bp_c-};p=$((__bp_o=1,__bp_p=${__bp_p:-0}+1));b='$__bp_t';x=${?%x'$__bp_heal'}\a\]'
 }
 
-# Below 4.4: PS0 does not exist and neither does ${x@a}, so PS1 and a string PROMPT_COMMAND are set once and left.
+# Below 4.4: PS0 does not exist and neither does ${x@a}, so PS1 and a string PROMPT_COMMAND are set once and left. No
+# BEGIN comes, and each prompt says so (`b=`).
 # shellcheck disable=SC2016
 __bp_install_old() {
 	__bp_post() { __bp_t=''; }
 	__bp_pc_first='{ __bp_pre && __bp_t=; } >/dev/null 2>&1'
 	PROMPT_COMMAND=$__bp_pc_first${PROMPT_COMMAND:+$'\n'$PROMPT_COMMAND}
-	PS1=${PS1-}'\[\e]133;B\a\e]7717;__PROMPT__;n=${__bp_n-};i=$$;s=${__bp_s-};c=${__bp_c-};p=$((__bp_p=${__bp_p:-0}+1));x=$?\a\]'
+	PS1=${PS1-}'\[\e]133;B\a\e]7717;__PROMPT__;n=${__bp_n-};i=$$;s=${__bp_s-};c=${__bp_c-};p=$((__bp_p=${__bp_p:-0}+1));b=;x=$?\a\]'
 }
 
 # After the user's files. `set -a` is off meanwhile, so that nothing of ours reaches the environment.

@@ -1,7 +1,7 @@
 # Shell integration of blockpty for zsh 5.8 and later: the hooks.
 #
 # Lives here: the marks that say where a command begins and ends and when the line editor is ready.
-# Does not know: how it got here. host/shells.py writes header + this file + zshenv (the wrapper) as one 0600 file
+# Does not know: how it got here. host/shells/ writes header + this file + zshenv (the wrapper) as one 0600 file
 # `.zshenv`; the header sets __bp_n (nonce), __bp_dir, __bp_zdotdir. The wire form and the reasons are in ../README.md.
 #
 # Habits: defined before any file of the user is read (aliases cannot reach into functions); no fork; every function

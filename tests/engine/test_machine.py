@@ -353,4 +353,4 @@ def test_an_interrupt_counts_where_no_begin_is_written() -> None:
     pty.end(130)
     pty.prompt(130)
     (block,) = blocks_of(pty.recording)
-    assert (block["state"], block["exit_status"], block["degraded"]) == ("interrupted", 130, "begin_lost")
+    assert (block["state"], block["exit_status"], block["degraded"]) == ("interrupted", 130, "prompt_only")

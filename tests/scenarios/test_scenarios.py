@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.asyncio_support import async_test
+from tests.scenarios.fish import FISH, expected_in_fish
 from tests.scenarios.rows import Later, NotApplicable, Scenario
 from tests.scenarios.stage import SHELLS, open_stage
 from tests.scenarios.table import SCENARIOS
@@ -19,14 +20,14 @@ def _cases() -> list[object]:
             marks=[pytest.mark.needs(shell, *scenario.needs), *([pytest.mark.slow] if scenario.slow else [])],
         )
         for scenario in SCENARIOS
-        for shell in SHELLS
+        for shell in (*SHELLS, "fish")
     ]  # fmt: skip
 
 
 @pytest.mark.parametrize(("scenario", "shell"), _cases())
 @async_test(timeout_seconds=110)
 async def test_scenario(scenario: Scenario, shell: str, home: Path) -> None:
-    expected = scenario.expected[shell]
+    expected = scenario.expected[shell] if shell != "fish" else expected_in_fish(scenario)
     if isinstance(expected, NotApplicable | Later):
         pytest.skip(f"{scenario.title}, {shell}: {expected.reason}")
     async with open_stage(home, shell) as stage:
@@ -40,4 +41,5 @@ def test_the_table_is_whole() -> None:
     assert all(bool(scenario.variant) >= bool(set(scenario.needs) - {"bash", "less"}) for scenario in SCENARIOS)
     assert len({scenario.name for scenario in SCENARIOS}) == len(SCENARIOS)
     assert all(set(scenario.expected) == set(SHELLS) for scenario in SCENARIOS)
+    assert set(FISH) <= {scenario.number for scenario in SCENARIOS}
     assert all(scenario.title and scenario.description for scenario in SCENARIOS)

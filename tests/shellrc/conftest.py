@@ -169,8 +169,8 @@ class Terminal:
         self.count += 1
         path = self.directory / "commands" / str(self.count)
         path.parent.mkdir(exist_ok=True)
-        path.write_bytes(shells.stage(command, cwd))
-        self.type(shells.submit_line(str(path)) + "\r")
+        path.write_bytes(shells.stage(command, cwd, self.plan.name))
+        self.type(shells.submit_line(str(path), self.plan.name) + "\r")
 
     def line(self, text: str) -> list[Mark]:
         """Type a line and wait for the next prompt."""
@@ -240,7 +240,13 @@ def open_terminal(tmp_path: Path) -> Iterator[Callable[..., Terminal]]:
             pytest.skip(f"{shell} is not installed")
         home = tmp_path / f"home{len(opened)}"
         home.mkdir()
-        (home / (".bashrc" if shell == "bash" else ".zshrc")).write_text(f"PS1='ready> '\n{rc}\n")
+        if shell == "fish":
+            (home / ".config" / "fish").mkdir(parents=True)
+            prompt = "function fish_prompt\n    printf 'ready> '\nend\nset -g fish_greeting\n"
+            (home / ".config" / "fish" / "config.fish").write_text(prompt + rc + "\n")
+        else:
+            name = {"bash": ".bashrc", "zsh": ".zshrc"}.get(shell, ".shrc")
+            (home / name).write_text(f"PS1='ready> '\n{rc}\n")
         terminal = Terminal(home, shell, **options)  # type: ignore[arg-type]
         opened.append(terminal)
         return terminal

@@ -1,4 +1,4 @@
-"""What host/shells.py hands to a shell: environment, arguments, quoting, staged text."""
+"""What host/shells/ hands to a shell: environment, arguments, quoting, staged text."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def test_zsh_plan() -> None:
     assert b"__bp_zdotdir=" not in make("zsh").files[0][1]
 
 
-@pytest.mark.parametrize("shell", ["bash", "zsh", "sh"])
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish", "sh", "busybox"])
 def test_nonce_only_in_files(shell: str) -> None:
     if shutil.which(shell) is None:
         pytest.skip(f"{shell} is not installed")
@@ -54,24 +54,54 @@ def test_nonce_only_in_files(shell: str) -> None:
 
 
 def test_other_shell_gets_no_hooks() -> None:
-    plan = make("/bin/sh")
-    assert (plan.name, plan.argv, plan.files, plan.secret_files) == ("sh", ("/bin/sh", "-i"), (), ())
-    assert make("sh", login=True).argv[1:] == ("-l", "-i")
+    env = shutil.which("env")
+    plan = make(env)
+    assert (plan.name, plan.argv, plan.files, plan.secret_files) == ("env", (env, "-i"), (), ())
+    assert make("env", login=True).argv[1:] == ("-l", "-i")
+    assert shells.family_of("env") is None
 
 
-@pytest.mark.parametrize("name", ["bash", "bash-5.1", "rbash", "bash5", "zsh", "zsh-5.9"])
+def test_fish_plan(tmp_path: Path) -> None:
+    program = tmp_path / "fish"
+    program.write_text("#!/bin/sh\n")
+    program.chmod(0o700)
+    plan = make(str(program), directory="/it's \\", login=True)
+    name, content = plan.files[0]
+    assert (plan.name, name, plan.secret_files) == ("fish", "rc/2/blockpty.fish", ("rc/2/blockpty.fish", "rc/2"))
+    assert plan.argv[:3] == (str(program), "-l", "-i")
+    assert plan.argv[3:] == ("-C", "source '/it\\'s \\\\/rc/2/blockpty.fish'")
+    assert content.startswith(f"set -gu __bp_n '{NONCE}'\n".encode())
+
+
+def test_posix_plan(tmp_path: Path) -> None:
+    plan = make("/bin/sh", login=True, additions={"ENV": "/it's"})
+    name, content = plan.files[0]
+    assert (plan.name, name, plan.argv) == ("sh", "rc/2/blockpty.sh", ("/bin/sh", "-i"))
+    assert plan.secret_files == ("rc/2/blockpty.sh", "rc/2")
+    assert plan.env["ENV"] == "/d/rc/2/blockpty.sh"
+    assert b"__bp_env='/it'\\''s'\n" in content and b"__bp_login=1\n" in content
+    assert b"__bp_env=" not in make("/bin/sh").files[0][1]
+    with pytest.raises(BadRequest):
+        make("/bin/sh", directory="/of $HOME")
+    program = tmp_path / "busybox"
+    program.write_text("#!/bin/sh\n")
+    program.chmod(0o700)
+    assert make(str(program)).argv == (str(program), "ash", "-i")
+
+
+@pytest.mark.parametrize("name", ["bash", "bash-5.1", "rbash", "bash5", "zsh", "zsh-5.9", "fish", "fish-4.0"])
 def test_recognised_by_basename(tmp_path: Path, name: str) -> None:
     path = tmp_path / name
     path.write_text("#!/bin/sh\n")
     path.chmod(0o700)
-    assert make(str(path)).name == ("zsh" if "zsh" in name else "bash")
+    assert make(str(path)).name == next(family for family in ("zsh", "bash", "fish") if family in name)
     assert make(None, inherited={**HOME, "SHELL": str(path)}).argv[0] == str(path)
     assert make(name, inherited={"PATH": str(tmp_path)}).argv[0] == str(path)
 
 
 def test_default_shell() -> None:
     bash = shutil.which("bash")
-    assert make(None, inherited={**HOME, "SHELL": "/usr/bin/fish"}).argv[0] == bash
+    assert make(None, inherited={**HOME, "SHELL": "/bin/sh"}).argv[0] == bash
     assert make(None, inherited={**HOME, "SHELL": "/does/not/exist/zsh"}).argv[0] == bash
     with pytest.raises(SpawnFailed):
         make(None, inherited={"PATH": "/does/not/exist"})
@@ -117,23 +147,45 @@ def test_refused_additions(name: str) -> None:
 def test_submit_line_forms() -> None:
     assert shells.submit_line("/a b/1") == " . '/a b/1'"
     assert shells.submit_line("/it's!\n") == " . $'/it\\x27s\\x21\\x0a'"
+    assert shells.submit_line("/a b/1", "fish") == " __bp_begun; . '/a b/1'; __bp_over"
+    assert shells.submit_line("/it's é/1", "fish") == " __bp_begun; . /it\\X27s\\X20\\Xc3\\Xa9/1; __bp_over"
+    assert shells.submit_line("/it's é/1", "dash") == " . '/it'\\''s é/1'"
     for path in ("relative", "", "/nul\0"):
         with pytest.raises(BadRequest):
             shells.submit_line(path)
+    with pytest.raises(BadRequest):
+        shells.submit_line("/escape\x1b", "dash")
 
 
 NAME = st.text(st.characters(codec="utf-8", exclude_characters="\0"), max_size=40)
 
 
-@pytest.mark.parametrize("shell", ["bash", "zsh"])
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
 @given(path=NAME)
 def test_quoting_is_read_back(shell: str, path: str) -> None:
     if shutil.which(shell) is None:
         pytest.skip(f"{shell} is not installed")
-    line = shells.submit_line(f"/{path}")
+    line = shells.submit_line(f"/{path}", shell)
     assert line.isascii() and line.isprintable()
-    command = "printf %s" + line.removeprefix(" .")
-    assert subprocess.run([shell, "-fc", command], capture_output=True, check=True).stdout == f"/{path}".encode()
+    command = "printf %s" + line[line.index(" . ") + 2 :].removesuffix("; __bp_over")
+    option = "-Nc" if shell == "fish" else "-fc"
+    assert subprocess.run([shell, option, command], capture_output=True, check=True).stdout == f"/{path}".encode()
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish", "dash"])
+@pytest.mark.parametrize("name", ["a b", "it's", "back\\slash", "-dash", "new\nline", "ünïcödé", "$(x)`x`\"", "!"])
+def test_directory_is_read_back(tmp_path: Path, shell: str, name: str) -> None:
+    if shutil.which(shell) is None:
+        pytest.skip(f"{shell} is not installed")
+    (tmp_path / name).mkdir()
+    staged = tmp_path / "1"
+    for cwd in (name, str(tmp_path / name)):
+        staged.write_bytes(shells.stage("/bin/pwd", cwd, shell))
+        run = subprocess.run([shell, "-c", f". {staged}"], cwd=tmp_path, capture_output=True, check=True)
+        assert run.stdout == os.fsencode(tmp_path / name) + b"\n"
+    staged.write_bytes(shells.stage("echo reached", "none", shell))
+    run = subprocess.run([shell, "-c", f". {staged}"], cwd=tmp_path, capture_output=True, check=False)
+    assert (run.stdout, run.returncode != 0) == (b"", True)
 
 
 def test_stage_forms() -> None:
@@ -178,3 +230,5 @@ def test_shellrc_is_found() -> None:
     assert (folder / "bash" / "blockpty.bash").is_file()
     assert (folder / "zsh" / "blockpty.zsh").is_file()
     assert (folder / "zsh" / "zshenv").is_file()
+    assert (folder / "fish" / "blockpty.fish").is_file()
+    assert (folder / "posix" / "blockpty.sh").is_file()

@@ -155,7 +155,9 @@ def test_the_fixtures_leave_nothing_out() -> None:
     assert {entry["kind"] for entry in every("timeline")} >= ENTRY_KINDS - reserved
     assert {block["state"] for block in every("block")} == set(BLOCK_STATES) - {"running"}
     assert {block["kind"] for block in every("block")} == set(BLOCK_KINDS)
-    assert {block["degraded"] for block in every("block")} == {None, "begin_lost", "end_lost", "hooks_lost", "shell_entered"}
+    assert {block["degraded"] for block in every("block")} == {
+        None, "begin_lost", "end_lost", "hooks_lost", "shell_entered",
+    }  # fmt: skip
     assert {event["reason"] for event in every("event") if event["type"] == "spoofed_mark"} == {
         "nonce", "instance", "sequence",
     }  # fmt: skip

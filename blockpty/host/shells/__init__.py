@@ -1,0 +1,73 @@
+"""What a shell is started with: its arguments, its environment, its private startup files; and how a command is staged.
+
+Lives here, by module: which shells are known (`families`, `finding`), the allow-list of the environment
+(`environment`), how each family is started (`bash`, `zsh`, `fish`, `posix`), the text of a staged command and of the
+line that submits it (`staging`).
+Does not know: PTYs, processes, who writes the files (they are returned as bytes), what the marks mean.
+
+The nonce goes into a startup file only. It is never in argv or in the environment, because /proc/PID/environ keeps
+what a shell has long unset (../../../shellrc/README.md).
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Mapping
+
+from blockpty.errors import BadRequest
+from blockpty.host.shells import bash, fish, posix, zsh
+from blockpty.host.shells.environment import KEPT, KEPT_PREFIXES, REFUSED, REFUSED_PREFIXES, clean_environment
+from blockpty.host.shells.families import BASH, FISH, POSIX, ZSH, family_of, is_supported
+from blockpty.host.shells.finding import DEFAULTS, find_shell
+from blockpty.host.shells.plans import Place, ShellPlan, shellrc_directory
+from blockpty.host.shells.staging import clear_keys, stage, submit_line
+
+__all__ = [
+    "BASH", "DEFAULTS", "FISH", "KEPT", "KEPT_PREFIXES", "POSIX", "REFUSED", "REFUSED_PREFIXES", "ShellPlan", "ZSH",
+    "clean_environment", "clear_keys", "family_of", "is_supported", "plan", "shellrc_directory", "stage", "submit_line",
+]  # fmt: skip
+
+_NONCE = re.compile(r"[A-Za-z0-9_-]{16,64}")
+_FAMILIES = {BASH: bash.plan, ZSH: zsh.plan, FISH: fish.plan, POSIX: posix.plan}
+
+
+def plan(
+    shell: str | None,
+    *,
+    directory: str,
+    instance: int,
+    nonce: str,
+    login: bool,
+    inherited: Mapping[str, str],
+    additions: Mapping[str, str] | None = None,
+) -> ShellPlan:
+    """Say how to start `shell` in the conversation whose directory is `directory`.
+
+    Args:
+        shell: a name looked up on PATH, an absolute path, or None: $SHELL when it is bash, zsh or fish,
+            else the first of these on PATH.
+        directory: absolute path of the conversation.
+        instance: 1 for the first shell of the conversation, and so on; names the private directory `rc/<instance>`.
+        nonce: 22 characters of base64url.
+        login: read the profile files instead of (bash) or in addition to (zsh) the interactive ones.
+        inherited: the environment of the caller; filtered by `clean_environment`.
+        additions: names and values the caller asks for explicitly.
+
+    Raises:
+        SpawnFailed: the shell does not exist or cannot be executed.
+        BadRequest: a parameter or an addition is not acceptable.
+    """
+    if not os.path.isabs(directory) or "\0" in directory:
+        raise BadRequest(f"the conversation directory {directory!r} is not an absolute path")
+    if instance < 1:
+        raise BadRequest(f"the shell instance {instance} is below 1")
+    if not _NONCE.fullmatch(nonce):
+        raise BadRequest("the nonce is not 16 to 64 characters of base64url")
+    env = clean_environment(inherited, additions)
+    path = find_shell(shell, env)
+    family = family_of(path)
+    if family is not None:
+        return _FAMILIES[family](path, env, Place(directory, f"rc/{instance}", nonce, login))
+    argv = (path, "-l", "-i") if login else (path, "-i")
+    return ShellPlan(name=os.path.basename(path), argv=argv, env=env, files=(), secret_files=())

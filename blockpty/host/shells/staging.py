@@ -1,0 +1,109 @@
+"""The text of a staged command and of the line that submits it, as each family of shells reads them.
+
+Rules of this file: the typed line is printable ASCII wherever the family can write it so, because a line editor or a
+terminal in canonical mode would take a control character for itself; the staged text is the user's own.
+"""
+
+from __future__ import annotations
+
+import re
+
+from blockpty.errors import BadRequest
+from blockpty.host.shells.families import FISH, POSIX, family_of
+
+_PLAIN = re.compile(r"[ -&(-\[\]-~]*")
+_CONTROL = re.compile(rb"[\x00-\x1f\x7f]")
+
+
+def submit_line(path: str, shell: str = "bash") -> str:
+    """Return the line that runs the staged file at `path` in `shell`, without the carriage return.
+
+    Printable ASCII without quote, backslash and exclamation mark goes into '...'; anything else into $'...' with hex
+    escapes, which bash and zsh read alike, so that neither readline's meta conversion nor history expansion touches it;
+    fish has hex escapes outside quotes. A POSIX shell has none: other bytes stand in quotes as they are.
+    In fish the line itself marks beginning and end of the output (../../../shellrc/README.md says why): not the staged
+    file, of which fish runs nothing when there is a syntax error in it.
+
+    Raises:
+        BadRequest: the path is not absolute (`.` would search PATH), holds a NUL, or a control character that a POSIX
+            shell could not be told of.
+    """
+    if not path.startswith("/") or "\0" in path:
+        raise BadRequest(f"the staged file {path!r} is not an absolute path")
+    family = family_of(shell)
+    dot, over = (" __bp_begun; . ", "; __bp_over") if family == FISH else (" . ", "")
+    if _PLAIN.fullmatch(path) and "!" not in path:
+        return f"{dot}'{path}'{over}"
+    if family == FISH:
+        return dot + "".join(
+            chr(byte) if (chr(byte).isalnum() and byte < 0x80) or byte in b"/._-" else f"\\X{byte:02x}"
+            for byte in encode(path)
+        ) + over
+    if family == POSIX:
+        if _CONTROL.search(encode(path)):
+            raise BadRequest(f"the staged file {path!r} cannot be typed into {shell}", hint="use a home without them")
+        return dot + quote_bytes(path).decode("utf-8", "surrogateescape")
+    return (
+        f"{dot}$'"
+        + "".join(
+            chr(byte) if 0x20 <= byte < 0x7F and byte not in b"'\\!" else f"\\x{byte:02x}" for byte in encode(path)
+        )
+        + "'"
+    )
+
+
+def stage(command: str, cwd: str | None = None, shell: str = "bash") -> bytes:
+    """Return the content of the file that runs `command` in `shell`, in directory `cwd` if one is given.
+
+    The text is the user's own, plus a newline where the last line has none: so a here-document, a comment or a
+    backslash at the end means what it means in any script. The change of directory shares the first line, so that line
+    numbers stay true; if it fails, nothing of the command runs and the status is that of `cd`.
+
+    Raises:
+        BadRequest: a NUL in the command or the directory, or an empty directory.
+    """
+    if "\0" in command:
+        raise BadRequest("the command holds a NUL character")
+    family = family_of(shell)
+    text = encode(command)
+    if not text.endswith(b"\n"):
+        text += b"\n"
+    if cwd is None:
+        return text
+    if not cwd or "\0" in cwd:
+        raise BadRequest("the working directory is empty or holds a NUL character")
+    # A relative name would be looked up in CDPATH, and `-` means the previous directory.
+    target = cwd if cwd.startswith("/") else f"./{cwd}"
+    if family == FISH:
+        # Not \builtin: fish reads a backspace in that.
+        return b"builtin cd -- " + fish_quote_bytes(target) + b" || return; " + text
+    if family == POSIX:
+        return b"\\command cd -- " + quote_bytes(target) + b" || \\return; " + text
+    return b"\\builtin cd -- " + quote_bytes(target) + b" || \\builtin return; " + text
+
+
+def encode(text: str) -> bytes:
+    """UTF-8 whatever the locale of this process; undecodable bytes of file names come back as they were."""
+    try:
+        return text.encode("utf-8", "surrogateescape")
+    except UnicodeEncodeError as error:
+        raise BadRequest("the text holds a lone surrogate", details={"position": error.start}) from None
+
+
+def clear_keys(shell: str) -> bytes:
+    """Return what is typed to empty a line that somebody left unfinished at the prompt of `shell`.
+
+    Ctrl-C; in fish a key that our hooks bind, because fish 3 loses a Ctrl-C that comes while it draws, and the next
+    command would be appended to the old text.
+    """
+    return b"\x1d" if family_of(shell) == FISH else b"\x03"
+
+
+def quote_bytes(text: str) -> bytes:
+    """Return the text in the single quotes of every shell but fish."""
+    return b"'" + encode(text).replace(b"'", b"'\\''") + b"'"
+
+
+def fish_quote_bytes(text: str) -> bytes:
+    """Return the text in the single quotes of fish, in which backslash and quote are escaped."""
+    return b"'" + encode(text).replace(b"\\", b"\\\\").replace(b"'", b"\\'") + b"'"

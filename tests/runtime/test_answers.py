@@ -1,0 +1,96 @@
+"""Programs that ask the terminal get a constant answer, once, and nobody else sees it."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+
+from blockpty.runtime.answers import Questions
+from tests.asyncio_support import async_test
+from tests.scenarios.stage import PROMPT, TIMEOUT_MS, open_stage
+
+DA1 = b"\x1b[?62;22c"
+WELL = b"\x1b[0n"
+
+# Asks in raw mode, reads up to the final byte, prints what it got in hexadecimal.
+ASK = """import os, sys, termios, tty
+question, last = sys.argv[1].encode().decode('unicode_escape').encode(), sys.argv[2].encode()
+old = termios.tcgetattr(0)
+tty.setraw(0)
+os.write(1, question)
+got = b''
+while not got.endswith(last):
+    got += os.read(0, 1)
+termios.tcsetattr(0, termios.TCSADRAIN, old)
+print('got', got.hex())
+"""
+
+
+@pytest.mark.parametrize(("data", "answers"), [
+    (b"\x1b[c", [DA1]), (b"\x1b[0c", [DA1]), (b"\x1b[5n", [WELL]), (b"a\x1b[cb\x1b[5n\x1b[0cc", [DA1, WELL, DA1]),
+    (b"\x1b[>c", []), (b"\x1b[1c", []), (b"\x1b[6n", []), (b"\x1b[?62;22c", []), (b"\x1b[0n", []), (b"[c", []),
+    (b"\x1b\x1b[c", [DA1]), (b"\x1b[\x1b[0c", [DA1]), (b"\x1b[0\x1b[5n", [WELL]),
+])  # fmt: skip
+def test_questions_in_any_pieces(data: bytes, answers: list[bytes]) -> None:
+    assert Questions().feed(data) == answers
+    for cut in range(len(data) + 1):
+        questions = Questions()
+        assert questions.feed(data[:cut]) + questions.feed(data[cut:]) == answers
+    questions = Questions()
+    assert [answer for byte in data for answer in questions.feed(bytes([byte]))] == answers
+
+
+@pytest.mark.parametrize("shell", [
+    pytest.param(shell, marks=pytest.mark.needs(shell)) for shell in ("bash", "zsh", "fish", "dash")
+])  # fmt: skip
+@async_test
+async def test_a_program_asks(shell: str, home: Path) -> None:
+    async with open_stage(home, shell) as stage:
+        (stage.folder / "ask.py").write_text(ASK)
+        for question, last, answer in ((r"\x1b[c", "c", DA1), (r"\x1b[0c", "c", DA1), (r"\x1b[5n", "n", WELL)):
+            result = await stage.run(f"{sys.executable} ask.py '{question}' {last}")
+            assert result.output.endswith(f"got {answer.hex()}\n"), result
+            assert answer not in await stage.raw()
+        assert (await stage.done("echo next")).output == b"next\n"
+        typed = [entry for entry in stage.timeline() if entry["kind"] == "input" and entry["author"] == "engine"]
+        assert [entry["data"].encode() for entry in typed] == [DA1, DA1, WELL]
+        assert await stage.doubts() == []
+
+
+@pytest.mark.parametrize("shell", [
+    pytest.param(shell, marks=pytest.mark.needs(shell)) for shell in ("bash", "zsh", "fish", "dash")
+])  # fmt: skip
+@async_test
+async def test_a_question_that_is_only_shown(shell: str, home: Path) -> None:
+    """A file with a question in it: nobody reads, so no answer may stand on the next command line."""
+    async with open_stage(home, shell) as stage:
+        (stage.folder / "file").write_bytes(b"before \x1b[c after\n")
+        for _ in range(20):
+            assert (await stage.done("cat file")).output == b"before \x1b[c after\n"
+            assert (await stage.done("echo next")).output == b"next\n"
+        assert DA1 not in await stage.raw()
+
+
+@pytest.mark.needs("bash")
+@async_test
+async def test_old_questions_are_not_answered(home: Path) -> None:
+    """Another engine that takes the conversation over reads the question again, and says nothing."""
+    from blockpty import Engine
+
+    work = home.parent / "work"
+    work.mkdir()
+    (work / "ask.py").write_text(ASK)
+    async with Engine(home) as first:
+        conversation = await first.open("c1", shell="bash", cwd=str(work), persist=True)
+        result = await conversation.run(f"{sys.executable} ask.py '\\x1b[c' c", timeout_ms=TIMEOUT_MS)
+        assert result.block.exit_status == 0
+    async with Engine(home) as second:
+        conversation = await second.conversation("c1")
+        waited = await conversation.run("echo next", timeout_ms=TIMEOUT_MS)
+        assert waited.output == "next\n"
+        inputs = [event async for event in conversation.events(follow=False) if event.type == "input"]
+        assert [event.fields["author"] for event in inputs] == ["agent", "engine", "agent"]
+        await conversation.wait_for(PROMPT, from_cursor=0, timeout_ms=TIMEOUT_MS)
+        await conversation.close()

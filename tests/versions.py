@@ -1,0 +1,46 @@
+"""Which versions of the shells `tools/shells` has fetched; told in the head of every test report."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+from pathlib import Path
+from typing import Final
+
+PLACE: Final = Path(os.environ.get("BLOCKPTY_SHELLS") or Path.home() / ".cache" / "blockpty-shells")
+OLDEST: Final = {"bash": (4, 4), "zsh": (5, 8), "fish": (3, 6)}
+
+_VERSION: Final = re.compile(r"[0-9]+(?:\.[0-9]+)+")
+
+
+def _fetched() -> list[tuple[str, str, Path]]:
+    found = []
+    for name in OLDEST:
+        for path in PLACE.glob(f"*/bin/{name}"):
+            try:
+                ran = subprocess.run([path, "--version"], capture_output=True, text=True, timeout=20, check=True)
+            except (OSError, subprocess.SubprocessError):
+                continue  # it needs rights that this user does not have
+            version = _VERSION.search(ran.stdout)
+            if version is not None:
+                found.append((name, version.group(), path))
+    return sorted(found)
+
+
+FETCHED: Final = _fetched()
+"""(name, version, program)."""
+
+
+def startup(name: str, path: Path) -> tuple[str, str] | None:
+    """Return name and text of a startup file without which a shell does not find its own parts."""
+    modules = [str(folder) for folder in path.parent.parent.glob("lib/*/zsh/*")] if name == "zsh" else []
+    # zsh takes MODULE_PATH from no environment.
+    return (".zshenv", f"module_path=({' '.join(modules)})\n") if modules else None
+
+
+def report() -> str:
+    """One line for the report."""
+    if not FETCHED:
+        return "other shell versions: none (tools/shells fetches them)"
+    return "other shell versions: " + ", ".join(f"{name} {version}" for name, version, _ in FETCHED)
