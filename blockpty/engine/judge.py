@@ -61,6 +61,9 @@ def _judge_prompt(state: MachineState, mark: Mark) -> Stimulus | str:
     missing = (mark.seq - state.seq, mark.count - state.count)
     if mark.prompt == state.prompt:
         return Stimulus.REDRAW if state.prompt and missing == (0, 0) else "sequence"
+    if missing == (0, 0) and state.shell is ShellState.SUBMITTED and mark.prompt <= state.prompt + state.owed:
+        # Taken for granted at a silence, drawn only now: it belongs before the command that was typed since.
+        return Stimulus.REDRAW
     # A fresh prompt may follow an END that never reached the terminal (`enable -n printf`), or a whole command of which
     # neither did; its numbers are new all the same.
     lost = missing == (1, 0) or (missing == (2, 1) and state.shell in _AT_PROMPT)

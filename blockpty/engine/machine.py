@@ -22,6 +22,7 @@ from blockpty.engine.records import exit_number, input_bytes, is_answer, nonce_o
 from blockpty.engine.scanner import Scanner, Token
 from blockpty.engine.snapshot import LEVEL, MachineState
 from blockpty.engine.states import Action, ShellState, Stimulus, transition
+from blockpty.engine.typeahead import drawn, fed, stands_on_the_line
 from blockpty.model.entries import Entry
 from blockpty.model.events import Event, Signal
 
@@ -94,6 +95,8 @@ class Machine:
                 boundary += DELTA_BYTES
         elif not submitted and state.shell_name == "bash":
             self._keyboard.drawn(token, self._scanner)
+        if state.fed:
+            drawn(state, token, self._scanner)
         if state.inputs and token.end - state.inputs[0][0] > ECHO_WINDOW:
             state.inputs = [item for item in state.inputs if token.end - item[0] <= ECHO_WINDOW]
 
@@ -137,7 +140,8 @@ class Machine:
         elif mark.kind == "__HELLO__":
             self._hello(mark)
         if judged is not None:
-            if judged is Stimulus.PROMPT and mark.prompt is not None:
+            if judged in (Stimulus.PROMPT, Stimulus.REDRAW) and mark.prompt is not None:
+                self.state.owed = max(0, self.state.owed - (mark.prompt - self.state.prompt))
                 self.state.prompt = mark.prompt
                 # Below bash 4.4 a prompt does not say it: what HELLO said holds.
                 self.state.begins = mark.fields.get("b", "1" if self.state.begins else "") != ""
@@ -221,22 +225,27 @@ class Machine:
         elif state.delta_begin is not None:
             self._ledger.cut(state.classified)
         state.tty = {name: fields.get(name) for name in ("icanon", "echo", "foreground", "replaced", "reads")}
+        left = stands_on_the_line(state)
         abandoned, state.inputs = bool(state.inputs) and state.inputs[-1][1].endswith(b"\x03"), []
         # fish is in raw mode long before it draws its prompt, and answers every line that it abandons with a prompt:
         # while there is none, it does not read yet, or Ctrl-C was lost and the text is still there.
-        drawn = state.shell_name != "fish"
+        draws_late = state.shell_name == "fish"
         here = "child" if state.outer else "shell"
-        at_editor = drawn and fields.get("icanon") is False and fields.get("foreground") == here
+        at_editor = not draws_late and fields.get("icanon") is False and fields.get("foreground") == here
         if fields.get("replaced") and fields.get("foreground") == "shell" and state.hooked and not state.hooks_lost:
             state.hooks_lost = True
             state.integrity_reason = "hooks_lost: the shell was replaced by another program (exec)"
             self._emit("anomaly", entry.offset, reason="hooks_lost")
             self._ledger.signals.append(Signal("hooks_lost", entry.offset))
         elif at_editor and not state.hooks_lost and (
-            state.shell is ShellState.RETURNING or (state.shell is ShellState.EDITING and abandoned)
+            state.shell is ShellState.RETURNING or (state.shell is ShellState.EDITING and abandoned and not state.dirty)
         ):
-            # After Ctrl-C, bash that had not read a key yet (5.2) edits an empty line and draws no prompt for it.
+            # After Ctrl-C, bash that had not read a key yet (5.2) goes on with its line, and draws no prompt for it.
+            state.owed += 1
             self._step(Stimulus.SETTLED, entry.offset, entry.offset, None)
+        elif left:
+            state.dirty = True
+            self._step(Stimulus.TYPED, entry.offset, entry.offset, None)
         password = fields.get("icanon") is True and fields.get("echo") is False
         at = {"ms": number(fields, "ms", 0), "password": password, "incomplete": state.incomplete}
         self._ledger.signals.append(Signal("silence", entry.offset, at))
@@ -256,6 +265,7 @@ class Machine:
             shown["submit"] = True
         self._emit("input", entry.offset, **shown)
         if isinstance(submit, Mapping):
+            self.state.fed = b""
             self.state.submission = {
                 **submit,
                 "ts": entry.ts,
@@ -270,6 +280,9 @@ class Machine:
         if self.state.region == "idle":
             self._ledger.region(None, entry.offset)
         self.state.tty = None
+        if self.state.shell in (ShellState.IDLE, ShellState.EDITING):
+            self.state.dirty = self.state.dirty or bool(data.strip(b"\x03"))
+        fed(self.state, data)
         if b"\x03" in data and self.state.shell in _UNDER_WAY:
             self.state.interrupted = True
         if data and sum(len(item[1]) for item in self.state.inputs) + len(data) <= 2 * ECHO_WINDOW:
@@ -436,8 +449,10 @@ class Machine:
     def _ready(self, offset: int, status: int | None, stimulus: Stimulus) -> None:
         state = self.state
         state.incomplete, state.exit_status = False, status if status is not None else state.exit_status
+        state.dirty, state.shown = False, b""
         if stimulus is Stimulus.PROMPT:
             self._ledger.recovered("prompt_lost")
+            state.owed = 0
         self._emit("prompt", offset, exit_status=state.exit_status, cwd=state.cwd, instance=state.instance)
         self._ledger.region("idle", offset)
         self._ledger.signals.append(Signal("prompt", offset, state.session_over))

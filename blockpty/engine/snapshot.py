@@ -77,6 +77,10 @@ class MachineState:
         delta_begin, delta_ts: what of the output has no delta yet, and when the last one was cut.
         inputs: typed since the last silence: (offset, bytes, echo, canonical); their echo may still come.
         tty: the terminal's modes at the last silence.
+        fed, shown: the end of what was typed into a program, until the prompt after it has been silent, and what was
+            drawn there.
+        dirty: whether something is typed at this prompt that may still stand on its line.
+        owed: how many prompts were taken for granted and may still be drawn.
         integrity_reason: why borders are less than certain; None when all is well.
     """
 
@@ -122,6 +126,10 @@ class MachineState:
     delta_begin: int | None = None
     delta_ts: int = 0
     inputs: list[tuple[int, bytes, bool, bool]] = field(default_factory=list)
+    fed: bytes = b""
+    shown: bytes = b""
+    dirty: bool = False
+    owed: int = 0
     incomplete: bool = False
     interrupted: bool = False
     session_over: bool = False
@@ -146,7 +154,8 @@ class MachineState:
         """Return the JSON form, for a checkpoint."""
         record = asdict(self)
         record["shell"] = self.shell.value
-        record["echoed"], record["drawn"] = self.echoed.decode("latin-1"), self.drawn.decode("latin-1")
+        for name in _BYTES:
+            record[name] = getattr(self, name).decode("latin-1")
         record["inputs"] = [[at, data.decode("latin-1"), echo, icanon] for at, data, echo, icanon in self.inputs]
         return record
 
@@ -155,7 +164,7 @@ class MachineState:
         """Rebuild a state; raises KeyError, TypeError or ValueError when the record is not one of this version."""
         known = {name: record[name] for name in cls.__dataclass_fields__}
         known["shell"] = ShellState(record["shell"])
-        for name in ("echoed", "drawn"):
+        for name in _BYTES:
             known[name] = str(record[name]).encode("latin-1")
         known["inputs"] = [(at, data.encode("latin-1"), echo, icanon) for at, data, echo, icanon in record["inputs"]]
         for name in ("block", "background"):
@@ -164,6 +173,8 @@ class MachineState:
         known["last_opened"] = tuple(record["last_opened"])
         return cls(**known)
 
+
+_BYTES = ("echoed", "drawn", "fed", "shown")
 
 # Copying by name takes a fifth of the time that the module copy needs, and a copy is made at every prompt.
 _NAMES = tuple(MachineState.__dataclass_fields__)

@@ -42,7 +42,7 @@ from blockpty.runtime.answers import Answers
 from blockpty.runtime.live import LiveRecord
 from blockpty.runtime.modes import mode_of, nested_of, private_modes, status_of, tty_of
 from blockpty.runtime.notes import Notes
-from blockpty.runtime.sessions import alive, known_session, running_program
+from blockpty.runtime.sessions import alive, clear_line, known_session, running_program
 from blockpty.runtime.submission import Submission, encoded
 from blockpty.runtime.verify import verify
 from blockpty.runtime.waiting import Waiting
@@ -350,7 +350,10 @@ class Conversation:
         return await self.type(bracket(text, bracketed=2004 in self._screen_modes()), "agent")
 
     async def ctrl_c(self, *, session_id: str | None = None) -> SendResult:
-        """Type Ctrl-C; at a prompt it clears the line."""
+        """Type Ctrl-C; at a prompt it clears the line, and is typed again if the line editor has missed it."""
+        self.live.pump()
+        if session_id is None and self.live.state.shell in (ShellState.IDLE, ShellState.EDITING):
+            return await clear_line(self, b"\x03", "agent")
         return await self._control(b"\x03", session_id)
 
     async def ctrl_d(self, *, session_id: str | None = None) -> SendResult:

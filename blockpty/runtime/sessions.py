@@ -2,17 +2,30 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import asyncio
+from typing import TYPE_CHECKING, Final
 
+from blockpty.engine.snapshot import MachineState
 from blockpty.engine.states import ShellState
-from blockpty.errors import NoSession
+from blockpty.errors import Exited, NoSession
+from blockpty.model.results import SendResult
 from blockpty.runtime.live import BEGIN_SECONDS
 from blockpty.runtime.modes import is_session
-from blockpty.runtime.submission import ended
+
+CLEAR_SECONDS: Final = 0.6
+CLEAR_TRIES: Final = 3
 
 if TYPE_CHECKING:
-    from blockpty.engine.snapshot import MachineState
     from blockpty.runtime.conversation import Conversation
+
+
+def ended(conversation_id: str, state: MachineState) -> Exited:
+    """Return the error for something that needs a shell which is gone."""
+    return Exited(
+        f"the shell of {conversation_id} has ended",
+        hint="reset, or open with its name, starts a new one",
+        details={"exit": state.exit},
+    )
 
 
 def alive(conversation: Conversation) -> None:
@@ -20,6 +33,24 @@ def alive(conversation: Conversation) -> None:
     state = conversation.live.state
     if state.shell is ShellState.EXITED:
         raise ended(conversation.id, state)
+
+
+async def clear_line(conversation: Conversation, keys: bytes, author: str) -> SendResult:
+    """Empty the command line of the shell; type it again where a line editor has missed it.
+
+    bash and zsh lose a Ctrl-C that comes while they draw, and bash in vi mode one that follows an ESC within its
+    half second (measured in 5.2): the line then stands as it was.
+    """
+    loop = asyncio.get_running_loop()
+    sent = await conversation.type(keys, author)
+    for _ in range(CLEAR_TRIES - 1):
+        deadline = loop.time() + CLEAR_SECONDS
+        while conversation.live.state.shell is ShellState.EDITING and loop.time() < deadline:
+            await conversation.live.changed(deadline - loop.time())
+        if conversation.live.state.shell is not ShellState.EDITING:
+            break
+        await conversation.type(keys, author)
+    return sent
 
 
 async def running_program(conversation: Conversation, session_id: str | None) -> None:

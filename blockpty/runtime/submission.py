@@ -14,17 +14,19 @@ from typing import TYPE_CHECKING, Final
 
 from blockpty.engine.snapshot import MachineState
 from blockpty.engine.states import ShellState
-from blockpty.errors import BadRequest, Busy, Exited, InteractiveSessionActive, NoPrompt
+from blockpty.errors import BadRequest, Busy, InteractiveSessionActive, NoPrompt
 from blockpty.host.handover import typed_command
 from blockpty.host.shells import clear_keys, stage, submit_line
 from blockpty.runtime.handover import REPAIR_SECONDS, can_repair, enter_shell
 from blockpty.runtime.modes import is_session
+from blockpty.runtime.sessions import clear_line, ended
 
 if TYPE_CHECKING:
     from blockpty.runtime.conversation import Conversation
 
 # How long a shell may take between END and PROMPT, or to show a clean prompt, before a command is refused.
 READY_SECONDS: Final = 10.0
+SETTLED_SECONDS: Final = 1.0
 SUBMIT_DEADLINE_MS: Final = 5000
 MAX_COMMAND: Final = 16 * 1024 * 1024
 
@@ -78,6 +80,7 @@ class Submission:
         await conversation.own()
         loop = asyncio.get_running_loop()
         deadline = loop.time() + READY_SECONDS
+        settled_by = loop.time() + SETTLED_SECONDS
         cleared = repaired = False
         while True:
             conversation.live.pump()
@@ -94,12 +97,16 @@ class Submission:
                     f"{conversation.id} lost its shell integration: {state.integrity_reason}",
                     hint="reset starts a fresh shell; send and wait_for work on",
                 )
+            if state.shell is ShellState.IDLE and state.fed and loop.time() < settled_by:
+                # A program that was typed to may have left some of it unread; the silence after the prompt tells.
+                await conversation.live.changed(settled_by - loop.time())
+                continue
             if state.shell is ShellState.IDLE:
                 return
             if state.shell is ShellState.EDITING and not cleared and not state.inputs:
                 # Something was typed and never entered; on that line a command would be part of it.
                 cleared = True
-                await conversation.type(clear_keys(state.shell_name), "engine")
+                await clear_line(conversation, clear_keys(state.shell_name), "engine")
                 continue
             if state.shell in (ShellState.RUNNING, ShellState.SUBMITTED):
                 _refuse_busy(conversation.id, state, queue)
@@ -112,15 +119,6 @@ class Submission:
                     hint="status tells what the terminal does; reset starts a fresh shell",
                 )
             await conversation.live.changed(deadline - loop.time())
-
-
-def ended(conversation_id: str, state: MachineState) -> Exited:
-    """Return the error for something that needs a shell which is gone."""
-    return Exited(
-        f"the shell of {conversation_id} has ended",
-        hint="reset, or open with its name, starts a new one",
-        details={"exit": state.exit},
-    )
 
 
 def _refuse_busy(conversation_id: str, state: MachineState, queue: bool) -> None:

@@ -32,7 +32,7 @@ def in_state(state: ShellState, *, inside: bool = False, prompt_only: bool = Fal
         return pty
     pty.prompt()
     if state is ShellState.EDITING:
-        pty.type(b"x\x03", echo=False, icanon=False)
+        pty.type(b"\x03", echo=False, icanon=False)
     if state in (ShellState.SUBMITTED, ShellState.RUNNING, ShellState.RETURNING):
         pty.submit("x")
         if prompt_only:
@@ -136,7 +136,8 @@ def test_only_a_prompt_or_a_settled_editor_makes_it_idle() -> None:
 @pytest.mark.parametrize(
     ("typed", "tty", "ready"),
     [
-        (b"x\x03", {}, True),
+        (b"x\x03", {}, False),
+        (b"\x03\x03", {}, True),
         (b"\x03", {}, True),
         (b"x", {}, False),
         (b"\x03x", {}, False),
@@ -156,6 +157,21 @@ def test_an_abandoned_line_is_a_prompt_though_none_is_drawn(typed: bytes, tty: d
     assert (machine.state.shell is ShellState.IDLE) is ready
     assert [event.type for event in events[len(before) :]] == ["input", *["prompt"] * ready]
     assert machine.state.integrity_reason is None
+
+
+def test_a_prompt_that_is_drawn_late_is_not_the_next_command_s() -> None:
+    pty = in_state(ShellState.RETURNING)
+    pty.silence(icanon=False, echo=False, foreground="shell")
+    pty.submit("two")
+    pty.prompt(0)
+    pty.begin()
+    pty.output(b"2\r\n")
+    pty.end(3)
+    pty.prompt(3)
+    blocks = [event.fields["block"] for event in play(pty)[1] if event.type == "agent_block_end"]
+    assert [(block["cmd"], block["kind"], block["exit_status"]) for block in blocks] == [
+        ("x", "command", 0), ("two", "command", 3),
+    ]  # fmt: skip
 
 
 def test_an_abandoned_line_that_got_its_prompt_has_only_that() -> None:
