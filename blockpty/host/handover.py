@@ -12,17 +12,20 @@ from typing import Final
 from blockpty.errors import BadRequest
 from blockpty.host.shells import shellrc_directory
 
-HANDED_OVER: Final = {"bash": b'-v "${!__bp_@}"', "zsh": b"-m '__bp_*'"}
+HANDED_OVER: Final = {"bash": b'-v "${!__bp_@}"', "zsh": b"-m '__bp_*'", "fish": b""}
 """The shells that can take our hooks over while they run, and how each forgets all names of ours."""
+
+TYPED: Final = frozenset({"bash", "zsh"})
+"""Those of them that take everything through the terminal, where they see no file of ours."""
 
 _PLAIN: Final = frozenset(range(0x20, 0x7F)) - frozenset(b"'\\!")
 
 
 def hooks_of(shell: str, *, directory: str, file: str, nonce: str) -> bytes:
-    """Return the text that puts our hooks into a running bash or zsh, which then shows a prompt with marks.
+    """Return the text that puts our hooks into a running shell, which then shows a prompt with marks.
 
     Args:
-        shell: "bash" or "zsh".
+        shell: "bash", "zsh" or "fish".
         directory: absolute path of the conversation; the shell writes its history there, if the place exists.
         file: absolute path of the file that will hold this text; whether the shell can read it, its hello tells.
         nonce: 22 characters of base64url, fresh.
@@ -32,6 +35,8 @@ def hooks_of(shell: str, *, directory: str, file: str, nonce: str) -> bytes:
     """
     if shell not in HANDED_OVER:
         raise BadRequest(f"there are no hooks for a running {shell!r}", hint=f"known: {', '.join(sorted(HANDED_OVER))}")
+    if shell == "fish":
+        return f"set -gu __bp_n '{nonce}'\n".encode() + (shellrc_directory() / "fish" / "blockpty.fish").read_bytes()
     header = (
         b"\\builtin unset " + HANDED_OVER[shell] + b"\n__bp_n=" + _escaped(nonce.encode(), every_byte=True)
         + b"\n__bp_login=no\n__bp_dir=" + _escaped(directory.encode("utf-8", "surrogateescape"))

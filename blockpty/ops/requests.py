@@ -284,7 +284,7 @@ class EndSessionRequest(ConversationRequest):
 class EnterShellRequest(ConversationRequest):
     """Give the hooks to a shell that runs inside a command (ssh, su, a container): its commands are blocks then."""
 
-    shell: Literal["bash", "zsh"] | None = Field(
+    shell: Literal["bash", "zsh", "fish"] | None = Field(
         default=None, description="Which shell is at the prompt; needed where it runs behind another program, as ssh."
     )
     timeout_ms: int = Field(default=10_000, ge=0, le=86_400_000, description="How long its first prompt may take.")

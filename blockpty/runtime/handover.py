@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Final
 from blockpty.engine.snapshot import MachineState
 from blockpty.engine.states import ShellState
 from blockpty.errors import BadRequest, NoPrompt
-from blockpty.host.handover import HANDED_OVER, hooks_of, typed_line
+from blockpty.host.handover import HANDED_OVER, TYPED, hooks_of, typed_line
 from blockpty.model.results import DoneResult
 from blockpty.spool.layout import make_private
 
@@ -67,9 +67,14 @@ async def enter_shell(conversation: Conversation, shell: str | None, seconds: fl
         text = hooks_of(name, directory=str(conversation.directory), file=str(path), nonce=nonce)
         path.write_bytes(text)
         by_file = shell is None and _sees_our_files(sample.foreground_pid)
+        if not by_file and name not in TYPED:
+            raise BadRequest(
+                f"{name} takes hooks only from a file, and cannot see ours",
+                hint=f"use {' or '.join(sorted(TYPED))} there",
+            )
+        how = "file" if by_file else "typed"
         if not nested:
             await conversation.host.adopt(conversation.id)
-        how = "file" if by_file else "typed"
         conversation.note({"type": "enter", "nonce": nonce, "shell": name, "nested": nested, "how": how})
         await conversation.noted()
         line = f" . '{path}'".encode() if by_file else typed_line(name, text)
