@@ -34,6 +34,8 @@ class Token(NamedTuple):
 
 _OSC: Final = b"\x1b]"
 _ALL: Final = (INTRODUCER, *INTRODUCERS)
+# What may follow ESC ], nothing at the end of a buffer included; titles and links begin with other digits.
+_DIGITS: Final = frozenset({b"", *(introducer[2:3] for introducer in _ALL)})
 _BEGIN: Final = INTRODUCER + b"__BEGIN__;"
 # An answer of `_at` below: more bytes decide, or it is neither mark nor hint.
 _MORE: Final = -1
@@ -69,6 +71,9 @@ class Scanner:
             at = buffer.find(_OSC, at)
             if at < 0:
                 break
+            if buffer[at + 2 : at + 3] not in _DIGITS:
+                at += len(_OSC)
+                continue
             token, after = _token_at(buffer, at, base)
             if after == _MORE:
                 break
@@ -118,8 +123,10 @@ def _token_at(buffer: bytes, at: int, base: int) -> tuple[Token | None, int]:
         return _mark_at(buffer, at, base)
     found = HINT.match(buffer, at, at + MAX_MARK)
     if found is None:
-        rest = buffer[at : at + len(INTRODUCER)]
-        return None, _MORE if any(len(rest) < len(one) and one.startswith(rest) for one in _ALL) else _TEXT
+        if len(buffer) - at >= len(INTRODUCER):
+            return None, _TEXT
+        rest = buffer[at:]
+        return None, _MORE if any(one.startswith(rest) for one in _ALL) else _TEXT
     end = found.end()
     terminator = _terminator(buffer, at, end)
     if terminator <= 0:
