@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from typing import Any, Final
 
+from blockpty.engine.hints import MAX_HINTS, PROMPT_BEGINS, Hint
 from blockpty.engine.records import finished
 from blockpty.engine.snapshot import MachineState, OpenBlock
 from blockpty.engine.states import ShellState
@@ -62,6 +63,7 @@ class Ledger:
             request=submission.get("request"),
         )
         state.block, state.submission, state.out_end = block, None, None
+        state.hints, state.nested = 0, None
         state.last_opened = (block.request, seq, block.ts_begin)
         self._emit_begin(block, offset)
         if block.session_id:
@@ -223,6 +225,29 @@ class Ledger:
         """A mark that had been missing is there again."""
         if (self.state.integrity_reason or "").startswith(what):
             self.state.integrity_reason = prompt_only(self.state)
+
+    # What speaks of another shell inside the block
+
+    def hinted(self, begin: int, end: int, hint: Hint) -> None:
+        """Tell what another shell integration printed, if it is output of the foreground; too many are not told."""
+        state = self.state
+        if not self._in_output():
+            return
+        if hint == PROMPT_BEGINS:
+            state.nested = state.nested or "hints"
+        if state.hints <= MAX_HINTS:
+            more = {"more": True} if state.hints == MAX_HINTS else {}
+            state.hints += 1
+            self.emit("hint", begin, source=hint.source, kind=hint.kind, span=[begin, end], **more)
+
+    def marked(self) -> None:
+        """A mark of ours came as a shell writes it that has our prompts and is not ours."""
+        if self._in_output():
+            self.state.nested = "marks"
+
+    def _in_output(self) -> bool:
+        state = self.state
+        return state.shell is ShellState.RUNNING and state.region == "output" and state.block is not None
 
     # Regions and deltas
 

@@ -52,7 +52,7 @@ class Machine:
 
     @property
     def classified(self) -> int:
-        """Offset up to which bytes are known to be text or mark; at most 512 bytes behind what was fed."""
+        """Offset up to which bytes are known to be text, mark or hint; at most 512 bytes behind what was fed."""
         return self.state.classified
 
     def snapshot(self) -> MachineState:
@@ -83,6 +83,10 @@ class Machine:
         state = self.state
         if token.malformed:
             self._emit("anomaly", token.begin, reason="malformed_mark", span=[token.begin, token.end])
+            if token.nameless:
+                self._ledger.marked()
+        elif token.hint is not None:
+            self._ledger.hinted(token.begin, token.end, token.hint)
         if state.settled is not None and state.background is None:
             self._unasked(token, state.settled)
         submitted = state.shell is ShellState.SUBMITTED
@@ -122,6 +126,8 @@ class Machine:
         judged = judge(self.state, mark)
         if isinstance(judged, str):
             self._emit("spoofed_mark", token.begin, kind=mark.kind, reason=judged, span=[token.begin, token.end])
+            if judged == "instance":
+                self._ledger.marked()
             self._text(token)
             return
         self._ledger.close_background()
@@ -380,8 +386,7 @@ class Machine:
 
     def _flush(self) -> None:
         """Take held bytes as text: nothing of this shell can follow them."""
-        token = self._scanner.flush()
-        if token is not None:
+        for token in self._scanner.flush():
             self._text(token)
             self.state.classified = token.end
 

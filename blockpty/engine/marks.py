@@ -67,6 +67,11 @@ def parse_mark(body: bytes) -> Mark | None:
     return Mark(parts[0], nonce, instance, seq, count, _number(fields.get("p", "")), fields)
 
 
+def is_nameless(body: bytes) -> bool:
+    """Whether it is a mark but for its empty nonce: a shell has inherited our prompts, and not what only we know."""
+    return b";n=;" in body and parse_mark(body.replace(b";n=;", b";n=-;", 1)) is not None
+
+
 def joined(pieces: list[str], mark: Mark, limit: int) -> tuple[list[str], bytes | None]:
     """Take the next piece of a text that a mark or several carry; return the pieces so far, and the text once whole.
 

@@ -1,15 +1,16 @@
-"""Cut the stream into text and marks, whatever the chunks.
+"""Cut the stream into text, marks and hints, whatever the chunks.
 
 Rules of this file: it looks for marks with `bytes.find` only and keeps no terminal state, so an unfinished escape
 sequence in front of a mark cannot hide it. It holds back at most `MAX_MARK` bytes, and only bytes that may still
-become a mark. Text and marks, in order, are the input.
+become a mark or a hint. Text, marks and hints, in order, are the input.
 """
 
 from __future__ import annotations
 
 from typing import Final, NamedTuple
 
-from blockpty.engine.marks import BODY, INTRODUCER, MAX_MARK, Mark, parse_mark
+from blockpty.engine.hints import HINT, INTRODUCERS, LEAD, Hint, parse_hint
+from blockpty.engine.marks import BODY, INTRODUCER, MAX_MARK, Mark, is_nameless, parse_mark
 
 
 class Token(NamedTuple):
@@ -19,15 +20,26 @@ class Token(NamedTuple):
         begin, end: stream offsets, half open.
         mark: the mark, or None for text.
         malformed: true for the introducer of something that looked like a mark and is none; it is text as well.
+        nameless: true when only the nonce was missing, as in a shell that inherited our prompts without it.
+        hint: what another shell integration says; it is text as well.
     """
 
     begin: int
     end: int
     mark: Mark | None = None
     malformed: bool = False
+    nameless: bool = False
+    hint: Hint | None = None
 
 
-_PREFIXES: Final = tuple(INTRODUCER[:length] for length in range(len(INTRODUCER) - 1, 0, -1))
+_OSC: Final = b"\x1b]"
+_ALL: Final = (INTRODUCER, *INTRODUCERS)
+# What may follow ESC ], nothing at the end of a buffer included; titles and links begin with other digits.
+_DIGITS: Final = frozenset({b"", *(introducer[2:3] for introducer in _ALL)})
+_BEGIN: Final = INTRODUCER + b"__BEGIN__;"
+# An answer of `_at` below: more bytes decide, or it is neither mark nor hint.
+_MORE: Final = -1
+_TEXT: Final = 0
 
 
 class Scanner:
@@ -52,32 +64,46 @@ class Scanner:
         base = self._base
         self._buffer, self._buffer_base = buffer, base
         tokens: list[Token] = []
-        position = end = 0
-        while True:
-            at = buffer.find(INTRODUCER, position)
+        position = 0
+        # Without any ESC, which is found ten times as fast, there is nothing to look for.
+        at = buffer.find(b"\x1b")
+        while at >= 0:
+            at = buffer.find(_OSC, at)
             if at < 0:
-                end = len(buffer) - _partial_introducer(buffer, position)
                 break
+            if buffer[at + 2 : at + 3] not in _DIGITS:
+                at += len(_OSC)
+                continue
+            token, after = _token_at(buffer, at, base)
+            if after == _MORE:
+                break
+            if token is None:
+                at += len(_OSC)
+                continue
             if at > position:
                 tokens.append(Token(base + position, base + at))
-            token, position = _mark_at(buffer, at, base)
-            if token is None:
-                end = position = at
-                break
             tokens.append(token)
+            position = at = after
+        end = at if at >= 0 else len(buffer)
+        if at < 0 and end > position and buffer.endswith(b"\x1b"):
+            end -= 1
         if end > position:
             tokens.append(Token(base + position, base + end))
         self._held = buffer[end:]
         self._base = base + end
         return tokens
 
-    def flush(self) -> Token | None:
-        """Take what is held as text, because nothing can follow it; None when nothing is held."""
+    def flush(self) -> list[Token]:
+        """Take what is held as text, because nothing can follow it."""
         if not self._held:
-            return None
+            return []
         self._buffer, self._buffer_base, self._held = self._held, self._base, b""
         begin, self._base = self._base, self._base + len(self._buffer)
-        return Token(begin, self._base)
+        if not self._buffer.startswith(LEAD):
+            return [Token(begin, self._base)]
+        middle = begin + len(LEAD)
+        lead = Token(begin, middle, hint=Hint("133", "C"))
+        return [lead, Token(middle, self._base)] if middle < self._base else [lead]
 
     def line_end(self, token: Token) -> int:
         """Return the offset after the first LF of a token from the last `feed` or `flush`, or -1."""
@@ -91,30 +117,68 @@ class Scanner:
         return self._buffer[begin : begin + min(limit, token.end - token.begin)]
 
 
+def _token_at(buffer: bytes, at: int, base: int) -> tuple[Token | None, int]:
+    """Return the mark or hint at an ESC ] and where to go on; without a token `_MORE` or `_TEXT`."""
+    if buffer.startswith(INTRODUCER, at):
+        return _mark_at(buffer, at, base)
+    found = HINT.match(buffer, at, at + MAX_MARK)
+    if found is None:
+        if len(buffer) - at >= len(INTRODUCER):
+            return None, _TEXT
+        rest = buffer[at:]
+        return None, _MORE if any(one.startswith(rest) for one in _ALL) else _TEXT
+    end = found.end()
+    terminator = _terminator(buffer, at, end)
+    if terminator <= 0:
+        return None, terminator
+    if buffer.startswith(LEAD, at):
+        token, after = _begin_at(buffer, at, base)
+        if token is not None or after == _MORE:
+            return token, after
+    hint = parse_hint(found.group(1), found.group(2))
+    if hint is None:
+        return None, _TEXT
+    return Token(base + at, base + end + terminator, hint=hint), end + terminator
+
+
+def _begin_at(buffer: bytes, at: int, base: int) -> tuple[Token | None, int]:
+    """Return the BEGIN with the zone mark in front of it, as if they were one mark, in length too."""
+    mark_at = at + len(LEAD)
+    rest = buffer[mark_at : mark_at + len(_BEGIN)]
+    if rest != _BEGIN:
+        return None, _MORE if _BEGIN.startswith(rest) else _TEXT
+    token, after = _mark_at(buffer, mark_at, base)
+    if token is None:
+        return None, _MORE if len(buffer) - at < MAX_MARK else _TEXT
+    if token.mark is None or after - at > MAX_MARK:
+        return None, _TEXT
+    return token._replace(begin=base + at), after
+
+
 def _mark_at(buffer: bytes, at: int, base: int) -> tuple[Token | None, int]:
-    """Return the token at an introducer and where to go on; no token when more bytes are needed."""
+    """Return the token at an introducer and where to go on; `_MORE` and no token when more bytes are needed."""
     body = BODY.match(buffer, at, at + MAX_MARK)
     assert body is not None  # an introducer alone is an empty body
     end = body.end()
-    terminator = 0
-    if end - at < MAX_MARK:
-        if buffer[end : end + 1] == b"\x07":
-            terminator = 1
-        elif buffer[end : end + 2] == b"\x1b\\":
-            terminator = 2
-        elif end == len(buffer) or buffer[end:] == b"\x1b":
-            return None, at
+    terminator = _terminator(buffer, at, end)
+    if terminator == _MORE:
+        return None, _MORE
+    nameless = False
     if terminator:
         mark = parse_mark(body.group(1))
         if mark is not None:
             return Token(base + at, base + end + terminator, mark), end + terminator
+        nameless = is_nameless(body.group(1))
     after = at + len(INTRODUCER)
-    return Token(base + at, base + after, malformed=True), after
+    return Token(base + at, base + after, malformed=True, nameless=nameless), after
 
 
-def _partial_introducer(buffer: bytes, position: int) -> int:
-    """Return how many bytes at the end may be the beginning of an introducer."""
-    for prefix in _PREFIXES:
-        if len(buffer) - position >= len(prefix) and buffer.endswith(prefix):
-            return len(prefix)
-    return 0
+def _terminator(buffer: bytes, at: int, end: int) -> int:
+    """Return the length of the terminator at `end`: 0 for none, or too far from `at`, `_MORE` when it may yet come."""
+    if end - at >= MAX_MARK:
+        return 0
+    if buffer[end : end + 1] == b"\x07":
+        return 1
+    if buffer[end : end + 2] == b"\x1b\\":
+        return 2
+    return _MORE if end == len(buffer) or (end + 1 == len(buffer) and buffer[end:] == b"\x1b") else 0

@@ -71,6 +71,9 @@ class MachineState:
         settled: from here on text is background output; None while the shell may still draw.
         last_opened: (request, number, time) of the block that was opened last.
         wait_cursor: where the next wait begins unless told: after the last one, or at the last submission.
+        hints: how many hints the running block has printed that were told.
+        nested: what its output says of another shell in it: "marks" (ours, as such a shell writes them), "hints" (a
+        prompt of its own); None when nothing does.
         out_end: where zsh said that the output ended.
         region: what the bytes are now: "output" of a block, "idle" (background output at a prompt) or None (prompt,
         echo).
@@ -121,6 +124,8 @@ class MachineState:
     settled: int | None = None
     last_opened: tuple[str | None, int, int] = (None, 0, 0)
     wait_cursor: int = 0
+    hints: int = 0
+    nested: str | None = None
     out_end: int | None = None
     region: str | None = None
     delta_begin: int | None = None

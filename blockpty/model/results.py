@@ -73,7 +73,8 @@ class StatusResult(Result):
         transport: how the host moves bytes: `splice` (a killed recorder loses nothing) or `read`.
         exit: {"status", "signal"} of the ended shell, else None.
         nested: {"program", "evidence"} while another shell, a remote or an interpreter has the terminal inside the
-            running block; evidence `foreground`: by its process.
+            running block; evidence `foreground`: by its process, `marks`: the block has printed our marks as a shell
+            does that inherited our prompts, `hints`: it has printed an OSC 133;A, as at a prompt.
     """
 
     conversation_id: str

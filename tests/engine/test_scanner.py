@@ -7,8 +7,8 @@ import random
 import pytest
 
 from blockpty.engine.machine import Machine
-from blockpty.engine.marks import INTRODUCER, MAX_MARK, Mark
-from blockpty.engine.scanner import Scanner
+from blockpty.engine.marks import INTRODUCER, MAX_MARK
+from blockpty.engine.scanner import Scanner, Token
 from blockpty.model.entries import Entry
 from blockpty.testing import every_split
 from tests.engine.support import NONCE
@@ -29,25 +29,42 @@ def scanned(stream: bytes, cuts: object = ()) -> list[Piece]:
         assert len(scanner._held) <= MAX_MARK
         assert scanner.classified == at - len(scanner._held)
         for token in tokens:
-            _add(pieces, token.mark, token.malformed, stream[token.begin : token.end])
-    last = scanner.flush()
-    if last is not None:
-        _add(pieces, last.mark, last.malformed, stream[last.begin : last.end])
+            _add(pieces, token, stream[token.begin : token.end])
+    for token in scanner.flush():
+        _add(pieces, token, stream[token.begin : token.end])
     assert b"".join(data for _, data in pieces) == stream
     return pieces
 
 
-def _add(pieces: list[Piece], mark: Mark | None, malformed: bool, data: bytes) -> None:
-    name = mark.kind if mark is not None else "malformed" if malformed else "text"
+def _add(pieces: list[Piece], token: Token, data: bytes) -> None:
+    name = "text"
+    if token.mark is not None:
+        name = token.mark.kind
+    elif token.malformed:
+        name = "nameless" if token.nameless else "malformed"
+    elif token.hint is not None:
+        name = f"{token.hint.source} {token.hint.kind}"
     if name == "text" and pieces and pieces[-1][0] == "text":
         data = pieces.pop()[1] + data
     pieces.append((name, data))
 
 
-def long_mark(size: int, terminator: bytes) -> bytes:
+LEAD = b"\x1b]133;C\x07"
+
+
+def long_hint(size: int, terminator: bytes) -> bytes:
+    """Return an OSC 7 of `size` bytes, its terminator included."""
+    return b"\x1b]7;" + b"x" * (size - 4 - len(terminator)) + terminator
+
+
+def long_mark(size: int, terminator: bytes, kind: bytes = b"__CWD__") -> bytes:
     """Return a mark of `size` bytes, its terminator included."""
-    begin = INTRODUCER + b"__CWD__;" + FIELDS + b";d="
+    begin = INTRODUCER + kind + b";" + FIELDS + b";d="
     return begin + b"x" * (size - len(begin) - len(terminator)) + terminator
+
+
+def long_begin(size: int, terminator: bytes) -> bytes:
+    return long_mark(size, terminator, b"__BEGIN__")
 
 
 # stream: names of the pieces
@@ -77,6 +94,34 @@ CASES: dict[bytes, list[str]] = {
     long_mark(MAX_MARK + 1, b"\x1b\\"): ["__CWD__"],
     long_mark(MAX_MARK + 1, b"\x07"): ["malformed", "text"],
     long_mark(MAX_MARK + 2, b"\x1b\\"): ["malformed", "text"],
+    MARK.replace(NONCE.encode(), b""): ["nameless", "text"],
+    MARK.replace(NONCE.encode(), b"").replace(b"i=42", b""): ["malformed", "text"],
+    b"a\x1b]133;A\x07b\x1b]133;A;cl=m\x1b\\": ["text", "133 A", "text", "133 A"],
+    b"\x1b]633;P;Cwd=/\xc3\xa9\x07\x1b]7;file://h/\x07\x1b]3008;start=1;user=a\x07": ["633 P", "7 cwd", "3008 start"],
+    b"\x1b]133;\x07\x1b]133;A1\x07\x1b]133;A\n\x07\x1b]133;A\x18\x1b]33;A\x07\x1b]1337;A\x07": ["text"],
+    b"\x1b]133;A" + MARK: ["text", "__BEGIN__"],
+    b"\x1b]133;A\x1b]7;\x07": ["text", "7 cwd"],
+    b"\x1b]133;A\x1b": ["text"],
+    b"\x1b]0;t\x1b\\\x1b]13": ["text"],
+    b"\x1b]3008;" + b"a" * 17 + b"\x07": ["text"],
+    long_hint(MAX_MARK, b"\x07"): ["7 cwd"],
+    long_hint(MAX_MARK + 1, b"\x1b\\"): ["7 cwd"],
+    long_hint(MAX_MARK + 1, b"\x07"): ["text"],
+    long_hint(MAX_MARK + 2, b"\x1b\\"): ["text"],
+    b"a" + LEAD + MARK + b"b": ["text", "__BEGIN__", "text"],
+    LEAD + LEAD + MARK: ["133 C", "__BEGIN__"],
+    LEAD + b" " + MARK: ["133 C", "text", "__BEGIN__"],
+    LEAD: ["133 C"],
+    LEAD + MARK[:-1]: ["133 C", "text"],
+    LEAD + MARK[:-1] + b"\x18": ["133 C", "malformed", "text"],
+    LEAD + MARK.replace(NONCE.encode(), b""): ["133 C", "nameless", "text"],
+    LEAD + MARK.replace(b"__BEGIN__", b"__END__"): ["133 C", "__END__"],
+    LEAD[:-1] + b"\x1b\\" + MARK: ["133 C", "__BEGIN__"],
+    LEAD + long_begin(MAX_MARK - 8, b"\x07"): ["__BEGIN__"],
+    LEAD + long_begin(MAX_MARK - 7, b"\x07"): ["133 C", "__BEGIN__"],
+    LEAD + long_begin(MAX_MARK - 8, b"\x1b\\"): ["__BEGIN__"],
+    LEAD + long_begin(MAX_MARK - 7, b"\x1b\\"): ["133 C", "__BEGIN__"],
+    LEAD + long_begin(MAX_MARK + 1, b"\x07"): ["133 C", "malformed", "text"],
 }
 
 

@@ -17,7 +17,9 @@ from tests.engine.support import NONCE, property_settings, steps_after, stops_of
 
 PIECES = st.sampled_from(
     [b"text", b"\r\n", b"\r", b"\n", b"\x1b", b"\x1b[1m", b"\x1b]0;t\x07", b"\x1b]", b"\x1b]7717;", b"\x1b]77", b"\x07",
-     b"\x1b\\", b"\x18", NONCE.encode(), NONCE[:11].encode(), NONCE[11:].encode(), b"\xff\xc3", b" . /c/1\r\n"]
+     b"\x1b\\", b"\x18", NONCE.encode(), NONCE[:11].encode(), NONCE[11:].encode(), b"\xff\xc3", b" . /c/1\r\n",
+     b"\x1b]133;A\x07", b"\x1b]133;C\x07", b"\x1b]133;C", b"\x1b]7;file:", b"\x1b]633;E\x1b\\",
+     b"\x1b]3008;start=1\x07"]
 )  # fmt: skip
 SHELL = st.sampled_from(["spawn", "begin", "end", "prompt", "redraw", "submit", "late", "out_end", "ps2", "cwd"])
 OTHER = st.sampled_from(["silence", "settle", "type", "resize", "tick", "exit", "eof", "interrupt"])
