@@ -79,7 +79,7 @@ __bp_cwd() {
 	__bp_tell __CWD__ $PWD 42
 }
 
-# What a person typed.
+# What a person typed, when it is long.
 __bp_cmd() {
 	\builtin emulate -L zsh -o no_xtrace -o no_err_exit -o no_err_return -o no_all_export -o extended_glob -o no_multibyte
 	__bp_tell __CMD__ $1 64
@@ -87,16 +87,25 @@ __bp_cmd() {
 
 __bp_preexec() {
 	(( ${+functions[builtin]} )) && dis_functions[builtin]=${functions[builtin]} __bp_shield=1
-	\builtin emulate -L zsh -o no_xtrace -o no_err_exit -o no_err_return -o no_all_export
+	\builtin emulate -L zsh -o no_xtrace -o no_err_exit -o no_err_return -o no_all_export -o extended_glob -o no_multibyte
 	[[ ${PS1-} == *$'\e]7717;__PROMPT__;'* ]] && __bp_unprompt
+	local __bp_l= MATCH MBEGIN MEND
 	# $1 is the line as it goes into the history, empty when it does not, $3 what zsh made of it; a command of the engine,
-	# staged or (where our files are not seen) typed as eval, needs no telling.
-	[[ ${3# } == '. '[\$\']*/commands/<->\' || ( -n ${__bp_file-} && ${3# } == (eval|\\builtin\ cd)' '* ) ]] ||
-		__bp_cmd "${1:-$3}"
+	# staged or (where our files are not seen) typed as eval, needs no telling. A short one goes out in the same write.
+	[[ ${3# } == '. '[\$\']*/commands/<->\' || ( -n ${__bp_file-} && ${3# } == (eval|\\builtin\ cd)' '* ) ]] || {
+		__bp_l=${1:-$3}
+		if (( $#__bp_l <= 100 )); then
+			__bp_l=${__bp_l//(#m)[^A-Za-z0-9\/._-]/%${(l:2::0:)$(( [##16] #MATCH ))}}
+			__bp_l=$'\e]7717;__CMD__'"$__bp_i;s=$__bp_s;c=$__bp_c;p=$__bp_p;d=$__bp_l"$'\a'
+		else
+			__bp_cmd $__bp_l
+			__bp_l=
+		fi
+	}
 	(( __bp_s += 1, __bp_c += 1 ))
 	__bp_m="$__bp_i;s=$__bp_s;c=$__bp_c;p=$__bp_p"$'\a'
 	typeset -g +x PROMPT_EOL_MARK=$'%{\e]7717;__OUT_END__'$__bp_m'%}'
-	__bp_m=$'\e]133;C\a\e]7717;__BEGIN__'$__bp_m
+	__bp_m=$__bp_l$'\e]133;C\a\e]7717;__BEGIN__'$__bp_m
 	[[ -n $__bp_fd ]] && \builtin syswrite -o $__bp_fd -- $__bp_m || __bp_put $__bp_m
 	[[ "$preexec_functions[1] $precmd_functions" == '__bp_preexec __bp_precmd'(| *' __bp_ready') ]] || __bp_place
 	[[ -n $__bp_shield ]] && functions[builtin]=${dis_functions[builtin]} __bp_shield=

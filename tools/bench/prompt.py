@@ -1,7 +1,7 @@
 """One prompt cycle of each shell: `:` and Enter to the next prompt, with our hooks and without, on equal terminals.
 
-What the hooks cost is the difference of the two medians of a round, in which the shells take turns. More shells than
-those on PATH: put them, or links to them, into a directory and name it in BLOCKPTY_SHELLS.
+What the hooks cost is the difference of the two medians of a round, in which the shells take turns. Besides the shells
+on PATH also those that `tools/shells` has fetched into the directory that BLOCKPTY_SHELLS names.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from pathlib import Path
 
 from bench.report import Row, Run, median, skipped
 from bench.terminals import CHUNK, PROMPT, on_terminal
-from blockpty.host.shells import is_supported, plan
+from blockpty.host.shells import plan
 
 # Microseconds that the hooks may add to one cycle.
 AIMS_US = {"bash": 80, "zsh": 100, "fish": 150}
@@ -31,8 +31,10 @@ _RC = {
     "zsh": (".zshrc", f"PS1='{PROMPT.decode()}'\n"),
     "fish": (".config/fish/config.fish", f"function fish_prompt; printf '{PROMPT.decode()}'; end\nset fish_greeting\n"),
 }
-# The last thing that a shell prints before it reads; bash switches bracketed paste on before its prompt.
-_PASTE_ON = b"\x1b[?2004h"
+# The last thing that a shell prints before it reads: zsh switches bracketed paste on, fish goes behind its prompt.
+_LAST = {"zsh": b"\x1b[?2004h", "fish": b"\x1b[7C"}
+# What fish 4 asks and waits for: before its first prompt, since 4.9 before each.
+_QUESTION, _ANSWER = b"\x1b[0c", b"\x1b[?62c"
 
 
 def measure(run: Run) -> list[Row]:
@@ -51,9 +53,9 @@ def _shells() -> Iterator[tuple[str, str]]:
             yield name, path
     folder = os.environ.get("BLOCKPTY_SHELLS")
     if folder:
-        for path in sorted(Path(folder).iterdir()):
-            if is_supported(path.name) and os.access(path, os.X_OK):
-                yield next(name for name in AIMS_US if name in path.name), str(path.absolute())
+        for path in sorted(Path(folder).glob("*/bin/*")):
+            if path.name in AIMS_US and os.access(path, os.X_OK):
+                yield path.name, str(path.absolute())
 
 
 def _compared(run: Run, name: str, path: str) -> Row:
@@ -63,6 +65,10 @@ def _compared(run: Run, name: str, path: str) -> Row:
     file, text = _RC[name]
     (place / file).parent.mkdir(parents=True, exist_ok=True)
     (place / file).write_text(text)
+    modules = [str(folder) for folder in Path(path).parent.parent.glob("lib/*/zsh/*")] if name == "zsh" else []
+    if modules:
+        # Without it a fetched zsh does not find its own parts.
+        (place / ".zshenv").write_text(f"module_path=({' '.join(modules)})\n")
     inherited = {**os.environ, "HOME": str(place)}
     made = plan(path, directory=str(place), instance=1, nonce="A" * 22, login=False, inherited=inherited)
     if not made.files:
@@ -98,17 +104,16 @@ def _additions(env: dict[str, str]) -> dict[str, str]:
 
 
 def _cycle(master: int, name: str, *, hooks: bool) -> Callable[[], None]:
-    def is_prompt(data: bytes) -> bool:
-        if name == "zsh":
-            return PROMPT in data and data.endswith(_PASTE_ON)
-        if hooks:
-            return b";__PROMPT__;" in data and data.endswith(b"\x07")
-        return data.endswith(PROMPT)
+    shown = b";__PROMPT__;" if hooks else PROMPT
+    last = _LAST.get(name, b"\x07" if hooks else PROMPT)
 
     def read_prompt() -> None:
-        data = b""
-        while not is_prompt(data):
+        data, answered = b"", 0
+        while not (shown in data and data.endswith(last)):
             data += os.read(master, CHUNK)
+            while answered < data.count(_QUESTION):
+                os.write(master, _ANSWER)
+                answered += 1
 
     def cycle() -> None:
         os.write(master, b":\r")
