@@ -109,7 +109,8 @@ async def options(stage: Stage) -> Any:
 
 
 async def killed_shell(stage: Stage) -> Any:
-    return await _ending(stage, "echo last words; kill -9 $$")
+    own = "$fish_pid" if stage.shell == "fish" else "$$"
+    return await _ending(stage, f"echo last words; kill -9 {own}")
 
 
 async def exit_trap(stage: Stage) -> Any:

@@ -73,9 +73,11 @@ async def closed(stage: Stage, session: SessionResult, cursor: int) -> Any:
 
 
 def ask(stage: Stage, text: str, name: str, options: str = "") -> str:
-    """Return the shell's own way to ask: bash gives the question with -p, zsh behind a question mark."""
+    """Return the shell's own way to ask: bash gives the question with -p, fish with -P, zsh behind a question mark."""
     if stage.shell == "bash":
         return f"read {options} -p {shlex.quote(text)} {name}"
+    if stage.shell == "fish":
+        return f"read {options} -P {shlex.quote(text)} {name}"
     return f"read {options} {shlex.quote(f'{name}?{text}')}"
 
 
@@ -172,7 +174,7 @@ async def copier(stage: Stage) -> Any:
 
 async def nested(stage: Stage) -> Any:
     conversation = stage.conversation
-    session = await conversation.exec_interactive("PS1='inner> ' bash --norc -i; (exit 4)")
+    session = await conversation.exec_interactive("PS1='inner> ' bash --norc -i; sh -c 'exit 4'")
     cursor = (await stage.wait("inner> ", session.cursor)).cursor
     for command in ("echo one", "(exit 3)"):
         await conversation.send(f"{command}\r")

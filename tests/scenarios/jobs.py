@@ -104,10 +104,14 @@ async def suspended(stage: Stage) -> Any:
     }
 
 
+def _last(stage: Stage) -> str:
+    return "$last_pid" if stage.shell == "fish" else "$!"
+
+
 async def job_notice(stage: Stage) -> Any:
     gate = stage.gate()
     begun = await stage.run(f"{gate.child} &")
-    running = (await stage.done("kill -0 $!")).exit_status
+    running = (await stage.done(f"kill -0 {_last(stage)}")).exit_status
     gate.release()
     # bash tells at the next prompt after it has heard of the end, zsh at once.
     cursor = begun.cursor
@@ -125,15 +129,18 @@ async def job_notice(stage: Stage) -> Any:
 
 async def orphan_output(stage: Stage) -> Any:
     gate = stage.gate()
-    one = await stage.run(f"({gate.builtin}; echo LATE) & echo now")
+    text = f"{gate.builtin}; echo LATE"
+    # fish puts only programs in the background.
+    late = f"sh -c {shlex.quote(text)}" if stage.shell == "fish" else f"({text})"
+    one = await stage.run(f"{late} & echo now")
     # The prompt is drawn: from here on it is nobody's output.
     await stage.wait({"idle_ms": 25}, one.cursor)
     gate.release()
-    late = await stage.wait("LATE", one.cursor)
+    found_late = await stage.wait("LATE", one.cursor)
     two = await stage.run("echo two")
-    assert late.span is not None
+    assert found_late.span is not None
     made = [stage.told(block).output for block in await stage.blocks() if block.kind == "background"]
-    found = await _outside(stage, late.span[0])
+    found = await _outside(stage, found_late.span[0])
     return stage.told(one.block).output.splitlines()[-1], stage.told(two.block), found, any(b"LATE" in o for o in made)
 
 
@@ -145,10 +152,10 @@ async def _outside(stage: Stage, at: int) -> bool:
 
 async def subshell_in_background(stage: Stage) -> Any:
     gate = stage.gate()
-    result = await stage.run(f"({gate.builtin}) &")
-    alive = await stage.done("kill -0 $! && echo alive")
+    result = await stage.run(f"sh -c {shlex.quote(gate.builtin)} &" if stage.shell == "fish" else f"({gate.builtin}) &")
+    alive = await stage.done(f"kill -0 {_last(stage)} && echo alive")
     gate.release()
-    waited = await stage.done("wait $!")
+    waited = await stage.done(f"wait {_last(stage)}")
     return (result.reason, result.block.exit_status, result.block.state), alive.output, waited.exit_status
 
 
@@ -183,7 +190,7 @@ def memory(stage: Stage) -> list[int]:
 
 
 async def left_server(stage: Stage) -> Any:
-    started = await stage.done("nohup sleep 1000 >/dev/null 2>&1 & echo $!")
+    started = await stage.done(f"nohup sleep 1000 >/dev/null 2>&1 & echo {_last(stage)}")
     pid = int(started.output.split()[-1])
     alive = is_running(pid)
     closed = await stage.conversation.close()

@@ -180,7 +180,7 @@ async def startup_files(stage: Stage) -> Any:
                 await conversation.host.input(name, b"typed\r", author="user", epoch=conversation.epoch)
         else:
             conversation = await stage.engine.open(name, timeout_ms=TIMEOUT_MS, **options)
-        result = await conversation.run("echo ok; (exit 3)", timeout_ms=TIMEOUT_MS)
+        result = await conversation.run("echo ok; sh -c 'exit 3'", timeout_ms=TIMEOUT_MS)
         status = await conversation.status()
         told[name] = (result.output, result.exit_status, status.integrity, (await conversation.verify()).clean)
         await conversation.close()
@@ -195,7 +195,7 @@ OWN_HOOKS = {
 
 async def own_hooks(stage: Stage) -> Any:
     first = await stage.done(OWN_HOOKS[stage.shell])
-    done = [await stage.done(command) for command in ("echo one", "(exit 3)", "echo a; echo b")]
+    done = [await stage.done(command) for command in ("echo one", "sh -c 'exit 3'", "echo a; echo b")]
     show = (
         '((seen > 3)) && echo "$((mine + called > 2))"'
         if stage.shell == "bash"
@@ -212,7 +212,7 @@ async def many_at_once(stage: Stage) -> Any:
 async def several_waiters(stage: Stage) -> Any:
     conversation = stage.conversation
     gate = stage.gate()
-    begun = await conversation.exec_block(f"echo one; {gate.child}; echo two; (exit 3)")
+    begun = await conversation.exec_block(f"echo one; {gate.child}; echo two; sh -c 'exit 3'")
     waits = [
         asyncio.create_task(conversation.wait_for(PROMPT, from_cursor=begun.cursor, timeout_ms=TIMEOUT_MS))
         for _ in range(2)
@@ -264,7 +264,7 @@ async def runaway_pattern(stage: Stage) -> Any:
 async def cancelled_wait(stage: Stage) -> Any:
     conversation = stage.conversation
     gate = stage.gate()
-    begun = await conversation.exec_block(f"echo half; {gate.child}; (exit 3)")
+    begun = await conversation.exec_block(f"echo half; {gate.child}; sh -c 'exit 3'")
     await stage.wait("half", begun.cursor)
     tasks = len(asyncio.all_tasks())
     waiting = [asyncio.create_task(conversation.wait_for("never", from_cursor=begun.cursor)) for _ in range(5)]
@@ -317,7 +317,7 @@ async def sizes(stage: Stage) -> Any:
     told: dict[str, Any] = {}
     for cols, rows in ((1, 1), (1000, 1000), (0, 0), (1001, 24), (80, -1), (80, 24)):
         code = await stage.refusal(conversation.resize(cols, rows))
-        told[f"{cols}x{rows}"] = (code, await stage.done("stty size; (exit 3)"))
+        told[f"{cols}x{rows}"] = (code, await stage.done("stty size; sh -c 'exit 3'"))
     status = await conversation.status()
     return told, (status.cols, status.rows), status.integrity, await stage.doubts()
 
@@ -343,7 +343,8 @@ asyncio.run(main())
 async def killed_engine(stage: Stage) -> Any:
     """Another engine of this home is killed while its block is open; this one takes over."""
     gate = stage.gate()
-    arguments = (sys.executable, "-c", OTHER_ENGINE, stage.shell, f"echo half; {gate.child}; echo whole; (exit 3)")
+    command = f"echo half; {gate.child}; echo whole; sh -c 'exit 3'"
+    arguments = (sys.executable, "-c", OTHER_ENGINE, stage.shell, command)
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
     process = await asyncio.create_subprocess_exec(*arguments, stdout=asyncio.subprocess.PIPE, env=environment)
     assert process.stdout is not None
@@ -453,7 +454,7 @@ async def full_disk(stage: Stage) -> Any:
             conversation = await engine.open("full", shell=stage.shell, cwd="/", env={"HISTFILE": "/dev/null"})
             other = Stage(engine, conversation, stage.shell, stage.folder)
             gate = stage.gate()
-            begun = await conversation.exec_block(f"{gate.child}; seq 1 30000; (exit 3)")
+            begun = await conversation.exec_block(f"{gate.child}; seq 1 30000; sh -c 'exit 3'")
             await other.wait({"idle_ms": 50}, begun.cursor)
             ballast = place / "ballast"
             with contextlib.suppress(OSError), ballast.open("ab", buffering=0) as file:

@@ -114,7 +114,7 @@ async def nul_and_unfinished_osc(stage: Stage) -> Any:
             r"printf 'a\0b\0'",
             r"printf '\033]'",
             r"printf '\033]0;title'",
-            r"printf '\033]7717;__END__;'; (exit 3)",
+            r"printf '\033]7717;__END__;'; sh -c 'exit 3'",
             "echo ok",
         )
     ]
@@ -133,7 +133,7 @@ async def left_modes(stage: Stage) -> Any:
     wrong = []
     for command in disturb:
         first = await stage.done(command)
-        after = [await stage.done("echo ok"), await stage.done("(exit 3)")]
+        after = [await stage.done("echo ok"), await stage.done("sh -c 'exit 3'")]
         if first[:2] != (0, "ended") or after != [(0, "ended", b"ok\n"), (3, "ended", b"")]:
             wrong.append((command, first, after))
     status = await stage.conversation.status()
@@ -167,9 +167,11 @@ async def looks_like_a_prompt(stage: Stage) -> Any:
     show = (
         r"printf 'user@host:~$ '; printf '\n%s' \"$PS1\""
         if stage.shell == "bash"
+        else "printf 'user@host:~$ '; fish_prompt"
+        if stage.shell == "fish"
         else "print -rn -- 'user@host:~$ '; print -Pn -- $PS1"
     )
-    begun = await stage.conversation.exec_block(f"{show}; {gate.child}; (exit 3)".replace('\\"', '"'))
+    begun = await stage.conversation.exec_block(f"{show}; {gate.child}; sh -c 'exit 3'".replace('\\"', '"'))
     await stage.wait("user@host:~$ ", begun.cursor)
     silent = await stage.wait({"idle_ms": 30}, begun.cursor)
     reason = await stage.absent(PROMPT, begun.cursor)
@@ -194,7 +196,7 @@ async def classic_markers(stage: Stage) -> Any:
     text = b"".join(CLASSIC)
     (stage.folder / "markers").write_bytes(text)
     gate = stage.gate()
-    begun = await stage.conversation.exec_block(f"cat markers; {gate.child}; (exit 3)")
+    begun = await stage.conversation.exec_block(f"cat markers; {gate.child}; sh -c 'exit 3'")
     await stage.wait("RemoteHost=a@b", begun.cursor, view="raw")
     await stage.wait({"idle_ms": 30}, begun.cursor)
     reason = await stage.absent(PROMPT, begun.cursor)
@@ -212,7 +214,7 @@ async def forged_marks(stage: Stage) -> Any:
     conversation = stage.conversation
     pid = (await conversation.status()).pid
     gate = stage.gate()
-    begun = await conversation.exec_block(f"{gate.child}; cat marks; {gate.child}; (exit 3)")
+    begun = await conversation.exec_block(f"{gate.child}; cat marks; {gate.child}; sh -c 'exit 3'")
     await stage.wait({"idle_ms": 30}, begun.cursor)
     old = [
         mark
@@ -262,7 +264,7 @@ async def own_transcript(stage: Stage) -> Any:
     size = stream.stat().st_size
     marks = len(MARK.findall(stage.stream()))
     # Not a plain cat: it would follow its own output for ever.
-    done = await stage.done(f"head -c {size} '{stream}'; (exit 3)")
+    done = await stage.done(f"head -c {size} '{stream}'; sh -c 'exit 3'")
     reasons = {event.fields["reason"] for event in await stage.events("spoofed_mark")}
     return {
         "done": (done.exit_status, done.state),
@@ -298,6 +300,17 @@ async def shown_hooks(stage: Stage) -> Any:
             "typeset",
             "alias",
         ),
+        "fish": (
+            "env",
+            "set -gx",
+            "cat /proc/$fish_pid/environ",
+            "fish --no-config -c set",
+            "history; true",
+            "functions (functions --all --names)",
+            "set",
+            "set --show",
+            "abbr",
+        ),
     }[stage.shell]
     nonce = stage.nonce.encode()
     told = []
@@ -312,7 +325,7 @@ async def shown_hooks(stage: Stage) -> Any:
         # Both forms of a mark: with the nonce it is worth something, without it nothing.
         if nonce in stage.stream()[begin:end]:
             revealed.append(command)
-    after = await stage.done("(exit 3)")
+    after = await stage.done("sh -c 'exit 3'")
     return {
         "derived": told,
         "environment": [command for command in revealed if command in commands[:5]],

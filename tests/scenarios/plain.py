@@ -99,7 +99,9 @@ async def three_lines(stage: Stage) -> Any:
 
 
 async def function_definition(stage: Stage) -> Any:
-    defined = await stage.done('greet() {\n  local name=$1\n  echo "hi $name"\n  return 4\n}')
+    head = "function greet\n  set -l name $argv[1]" if stage.shell == "fish" else "greet() {\n  local name=$1"
+    tail = "end" if stage.shell == "fish" else "}"
+    defined = await stage.done(f'{head}\n  echo "hi $name"\n  return 4\n{tail}')
     return defined, await stage.done("greet Bob")
 
 
@@ -156,7 +158,8 @@ async def directories(stage: Stage) -> Any:
 
 
 async def exported(stage: Stage) -> Any:
-    return await stage.done("export A=1; B=2"), await stage.done('echo "$A$B"; env | grep -c "^[AB]="')
+    assign = "set -gx A 1; set -g B 2" if stage.shell == "fish" else "export A=1; B=2"
+    return await stage.done(assign), await stage.done('echo "$A$B"; env | grep -c "^[AB]="')
 
 
 def _pipe_status(stage: Stage) -> str:
@@ -183,4 +186,5 @@ async def last_argument(stage: Stage) -> Any:
 
 
 async def negation(stage: Stage) -> Any:
-    return await stage.done("! true; echo $?"), await stage.done("! true"), await stage.done("echo $?")
+    show = "echo $status" if stage.shell == "fish" else "echo $?"
+    return await stage.done(f"! true; {show}"), await stage.done("! true"), await stage.done(show)
