@@ -233,9 +233,9 @@ class Ledger:
         state = self.state
         if not self._in_output():
             return
-        if hint == PROMPT_BEGINS:
-            state.nested = state.nested or "hints"
         if state.hints <= MAX_HINTS:
+            if hint == PROMPT_BEGINS:
+                state.nested = state.nested or "hints"
             more = {"more": True} if state.hints == MAX_HINTS else {}
             state.hints += 1
             self.emit("hint", begin, source=hint.source, kind=hint.kind, span=[begin, end], **more)

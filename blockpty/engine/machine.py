@@ -14,6 +14,7 @@ import binascii
 from collections.abc import Mapping
 from typing import Any, Final
 
+from blockpty.engine.hints import MAX_HINTS
 from blockpty.engine.judge import judge, level_of
 from blockpty.engine.keyboard import Keyboard
 from blockpty.engine.ledger import Ledger, prompt_only
@@ -61,6 +62,7 @@ class Machine:
 
     def feed(self, data: bytes) -> tuple[list[Event], list[Signal]]:
         """Take the next bytes of the stream."""
+        self._scanner.hints = self.state.hints <= MAX_HINTS
         for token in self._scanner.feed(data):
             if token.mark is None:
                 self._text(token)

@@ -7,6 +7,7 @@ become a mark or a hint. Text, marks and hints, in order, are the input.
 
 from __future__ import annotations
 
+import re
 from typing import Final, NamedTuple
 
 from blockpty.engine.hints import HINT, INTRODUCERS, LEAD, Hint, parse_hint
@@ -33,9 +34,10 @@ class Token(NamedTuple):
 
 
 _OSC: Final = b"\x1b]"
-_ALL: Final = (INTRODUCER, *INTRODUCERS)
-# What may follow ESC ], nothing at the end of a buffer included; titles and links begin with other digits.
-_DIGITS: Final = frozenset({b"", *(introducer[2:3] for introducer in _ALL)})
+_ALL: Final = (INTRODUCER, *INTRODUCERS, LEAD)
+_ANYTHING: Final = re.compile(rb"\x1b\](?:7717|[16]33|7|3008);")
+# Behind the last hint that is told, only what may stand in front of BEGIN.
+_MARKS: Final = re.compile(rb"\x1b\](?:7717;|133;C\x07)")
 _BEGIN: Final = INTRODUCER + b"__BEGIN__;"
 # An answer of `_at` below: more bytes decide, or it is neither mark nor hint.
 _MORE: Final = -1
@@ -45,9 +47,11 @@ _TEXT: Final = 0
 class Scanner:
     """Incremental scanner; `held` bytes at the end of what was fed are not classified yet."""
 
-    __slots__ = ("_held", "_base", "_buffer", "_buffer_base")
+    __slots__ = ("_held", "_base", "_buffer", "_buffer_base", "hints")
 
     def __init__(self, offset: int = 0) -> None:
+        # Whether hints are of use before the next mark; they are text as well, so this is for speed alone.
+        self.hints = True
         self._held = b""
         self._base = offset
         self._buffer = b""
@@ -67,13 +71,12 @@ class Scanner:
         position = 0
         # Without any ESC, which is found ten times as fast, there is nothing to look for.
         at = buffer.find(b"\x1b")
+        wanted = _ANYTHING if self.hints else _MARKS
         while at >= 0:
-            at = buffer.find(_OSC, at)
+            candidate = wanted.search(buffer, at)
+            at = candidate.start() if candidate is not None else -1
             if at < 0:
                 break
-            if buffer[at + 2 : at + 3] not in _DIGITS:
-                at += len(_OSC)
-                continue
             token, after = _token_at(buffer, at, base)
             if after == _MORE:
                 break
@@ -84,9 +87,11 @@ class Scanner:
                 tokens.append(Token(base + position, base + at))
             tokens.append(token)
             position = at = after
+            if token.mark is not None:
+                wanted = _ANYTHING
         end = at if at >= 0 else len(buffer)
-        if at < 0 and end > position and buffer.endswith(b"\x1b"):
-            end -= 1
+        if at < 0:
+            end -= _partial(buffer, position)
         if end > position:
             tokens.append(Token(base + position, base + end))
         self._held = buffer[end:]
@@ -117,16 +122,20 @@ class Scanner:
         return self._buffer[begin : begin + min(limit, token.end - token.begin)]
 
 
+def _partial(buffer: bytes, position: int) -> int:
+    """Return how many bytes at the end may be the beginning of an introducer."""
+    for size in range(min(len(LEAD) - 1, len(buffer) - position), 0, -1):
+        if buffer[-size] == 0x1B and any(one.startswith(buffer[-size:]) for one in _ALL):
+            return size
+    return 0
+
+
 def _token_at(buffer: bytes, at: int, base: int) -> tuple[Token | None, int]:
     """Return the mark or hint at an ESC ] and where to go on; without a token `_MORE` or `_TEXT`."""
     if buffer.startswith(INTRODUCER, at):
         return _mark_at(buffer, at, base)
     found = HINT.match(buffer, at, at + MAX_MARK)
-    if found is None:
-        if len(buffer) - at >= len(INTRODUCER):
-            return None, _TEXT
-        rest = buffer[at:]
-        return None, _MORE if any(one.startswith(rest) for one in _ALL) else _TEXT
+    assert found is not None  # an introducer alone is an empty hint
     end = found.end()
     terminator = _terminator(buffer, at, end)
     if terminator <= 0:

@@ -122,7 +122,7 @@ def test_in_front_of_a_begin_that_is_not_believed() -> None:
 EVIDENCE = {
     "nothing": (b"text \x1b]133;D\x07\x1b]633;A\x07", None),
     "a prompt": (A, "hints"),
-    "more hints than are told": (b"\x1b]7;/\x07" * 99 + A, "hints"),
+    "more hints than are told": (b"\x1b]7;/\x07" * 99 + A, None),
     "another process": (b"\x1b]7717;__PROMPT__;n=%s;i=9;s=1;c=0;p=1\x07" % NONCE.encode(), "marks"),
     "no nonce": (b"\x1b]7717;__BEGIN__;n=;i=9;s=1;c=1\x07", "marks"),
     "both": (b"\x1b]7717;__BEGIN__;n=;i=9;s=1;c=1\x07" + A, "marks"),
