@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from tests.scenarios import quirks
-from tests.scenarios.rows import Later, NotApplicable, both, ok
+from tests.scenarios.rows import NotApplicable, both, ok
 from tests.scenarios.stage import Stage
 
 BASH = "tests/shellrc/test_bash.py::"
@@ -146,9 +146,7 @@ ITEMS = (
     Item(66, "the history file is our own", covered=(BASH + "test_history", ZSH + "test_history")),
     Item(67, "a leading space", covered=(86,)),
     Item(68, "a cleared screen moves no border", quirks.clear_screen, both(((3, "ended"), HEALTHY)), (69,)),
-    Item(69, "half a line left in vi's command mode", quirks.vi_leftover,
-         {"bash": Later("one Ctrl-C does not clear the line there, and the silence after it is believed"),
-          "zsh": HEALTHY}, later="bash: a Ctrl-C that is tried again"),
+    Item(69, "half a line left in vi's command mode", quirks.vi_leftover, both(HEALTHY)),
     Item(70, "select and a line editor inside a block are no prompt", quirks.asks,
          both((["timeout", "timeout"], True, 2, HEALTHY))),
 )  # fmt: skip

@@ -153,7 +153,7 @@ def test_near_misses() -> None:
         for event in events:
             seen[event.type] = seen.get(event.type, 0) + 1
     state = machine.state
-    assert set(seen) <= {"spoofed_mark", "agent_block_delta", "anomaly"}, seen
+    assert set(seen) <= {"spoofed_mark", "agent_block_delta", "anomaly", "hint"}, seen
     assert seen["spoofed_mark"] > NEAR_MISSES // 10
     assert state.block is not None and (state.block.begin, state.shell) == (begun, ShellState.RUNNING)
     assert state.cwd != "/wrong"
