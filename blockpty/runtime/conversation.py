@@ -289,7 +289,11 @@ class Conversation:
         )  # fmt: skip
 
     def _output(self, block: Block, max_bytes: int) -> tuple[str, int, bool]:
-        end = block.span[1] if block.span[1] is not None else self.live.state.classified
+        end = block.span[1]
+        if end is None:
+            # A CR at the end may become a line end with the LF that comes next.
+            end = self.live.state.classified
+            end -= end > block.span[0] and self.live.stream.read(end - 1, 1) == b"\r"
         return reading.bounded_text(self.live.stream, self.live.mask, (block.span[0], end), max_bytes, block.out_bytes)
 
     async def _submit(self, kind: str, command: str, cwd: str | None, queue: bool) -> tuple[int, int, int]:
