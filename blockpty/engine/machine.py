@@ -181,7 +181,7 @@ class Machine:
             state.integrity_reason = prompt_only(state)
         elif mark.fields.get("sh") == "bash":
             # Until a PROMPT says it again: whether commands have a BEGIN (not with PS0 readonly).
-            state.begins = "ps0" in state.features.split(",")
+            state.begins = state.offers("ps0")
 
     def _cwd(self, mark: Mark) -> None:
         self.state.cwd_pieces, path = joined(self.state.cwd_pieces, mark, MAX_CWD_PIECES)
@@ -327,6 +327,7 @@ class Machine:
         """Expect our hooks in another shell: what replaced the one that had them, or what runs inside of it."""
         state = self.state
         nested = bool(note.get("nested"))
+        self._ledger.close_background()
         self._step(Stimulus.ENTER, entry.offset, entry.offset, None)
         if nested:
             state.outer.append({name: getattr(state, name) for name in LEVEL})

@@ -40,7 +40,7 @@ class OpenBlock:
 
 LEVEL: Final = (
     "nonce", "identity", "features", "shell_name", "shell_version", "prompt_only", "seq", "count", "prompt", "begins",
-    "cwd", "cwd_b64",
+    "cwd", "cwd_b64", "integrity_reason",
 )  # fmt: skip
 """What belongs to one shell and comes back when the shell that was entered from it has ended."""
 
@@ -144,6 +144,10 @@ class MachineState:
     size: tuple[int, int] = (80, 24)
     exit: dict[str, Any] | None = None
     eof: bool = False
+
+    def offers(self, feature: str) -> bool:
+        """Return whether the shell has said this of itself in its HELLO."""
+        return feature in self.features.split(",")
 
     def copy(self) -> MachineState:
         """Return a copy that shares nothing mutable."""

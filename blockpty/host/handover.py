@@ -10,15 +10,14 @@ from __future__ import annotations
 from typing import Final
 
 from blockpty.errors import BadRequest
-from blockpty.host.shells import shellrc_directory
+from blockpty.host.shells import shellrc_directory, submit_line
+from blockpty.host.shells.staging import cd_target, encode, escaped, fish_quote_bytes
 
 HANDED_OVER: Final = {"bash": b'-v "${!__bp_@}"', "zsh": b"-m '__bp_*'", "fish": b""}
 """The shells that can take our hooks over while they run, and how each forgets all names of ours."""
 
 TYPED: Final = frozenset({"bash", "zsh"})
 """Those of them that take everything through the terminal, where they see no file of ours."""
-
-_PLAIN: Final = frozenset(range(0x20, 0x7F)) - frozenset(b"'\\!")
 
 
 def hooks_of(shell: str, *, directory: str, file: str, nonce: str) -> bytes:
@@ -38,13 +37,21 @@ def hooks_of(shell: str, *, directory: str, file: str, nonce: str) -> bytes:
     if shell == "fish":
         return f"set -gu __bp_n '{nonce}'\n".encode() + (shellrc_directory() / "fish" / "blockpty.fish").read_bytes()
     header = (
-        b"\\builtin unset " + HANDED_OVER[shell] + b"\n__bp_n=" + _escaped(nonce.encode(), every_byte=True)
-        + b"\n__bp_login=no\n__bp_dir=" + _escaped(directory.encode("utf-8", "surrogateescape"))
-        + b"\n__bp_file=" + _escaped(file.encode("utf-8", "surrogateescape")) + b"\n"
+        b"\\builtin unset " + HANDED_OVER[shell] + b"\n__bp_n=" + escaped(nonce.encode(), every_byte=True)
+        + b"\n__bp_login=no\n__bp_dir=" + escaped(encode(directory))
+        + b"\n__bp_file=" + escaped(encode(file)) + b"\n"
     )  # fmt: skip
     # zsh is in the middle of a command now; its installer runs before the next prompt, as it does at the start.
     last = b"" if shell == "bash" else b"precmd_functions+=(__bp_install)\n"
     return header + (shellrc_directory() / shell / f"blockpty.{shell}").read_bytes() + last
+
+
+def read_line(shell: str, path: str) -> bytes:
+    """Return the line that has a running shell read the file of its hooks."""
+    if shell == "fish":
+        # Its submitted lines call functions that this file is about to define.
+        return b" source " + fish_quote_bytes(path)
+    return encode(submit_line(path, shell))
 
 
 def typed_line(shell: str, text: bytes) -> bytes:
@@ -52,7 +59,7 @@ def typed_line(shell: str, text: bytes) -> bytes:
 
     The leading space keeps it out of the history where the user has asked for that.
     """
-    return _pasted(shell, b" eval " + _escaped(text))
+    return _pasted(shell, b" eval " + escaped(text))
 
 
 def typed_command(shell: str, command: str, cwd: str | None = None) -> bytes:
@@ -60,11 +67,10 @@ def typed_command(shell: str, command: str, cwd: str | None = None) -> bytes:
 
     The status is that of the command, or of `cd` when that fails, and then nothing of the command runs.
     """
-    run = b" eval " + _escaped(command.encode("utf-8", "surrogateescape") + b"\n")
+    run = b" eval " + escaped(encode(command) + b"\n")
     if cwd is None:
         return _pasted(shell, run)
-    target = cwd if cwd.startswith("/") else f"./{cwd}"
-    change = b" \\builtin cd -- " + _escaped(target.encode("utf-8", "surrogateescape"))
+    change = b" \\builtin cd -- " + escaped(encode(cd_target(cwd)))
     return _pasted(shell, change + b" &&" + run)
 
 
@@ -72,8 +78,3 @@ def _pasted(shell: str, line: bytes) -> bytes:
     """zsh draws its line again for every key (35 s for 200 kB, measured) unless it is pasted; it always knows how."""
     return b"\x1b[200~" + line + b"\x1b[201~" if shell == "zsh" else line
 
-
-def _escaped(text: bytes, *, every_byte: bool = False) -> bytes:
-    """Return `$'...'` in printable ASCII: no control character, quote or exclamation mark reaches the line editor."""
-    plain = frozenset() if every_byte else _PLAIN
-    return b"$'" + b"".join(b"%c" % byte if byte in plain else b"\\x%02x" % byte for byte in text) + b"'"

@@ -37,7 +37,7 @@ from blockpty.model.results import (
     VerifyResult,
     WaitResult,
 )
-from blockpty.runtime import ending, handover, limits, reading
+from blockpty.runtime import ending, limits, reading
 from blockpty.runtime.answers import Answers
 from blockpty.runtime.live import LiveRecord
 from blockpty.runtime.modes import mode_of, nested_of, private_modes, status_of, tty_of
@@ -438,14 +438,14 @@ class Conversation:
     async def enter_shell(self, shell: str | None = None, *, timeout_ms: int = 10000) -> DoneResult:
         """Give our hooks to the shell that is at a prompt now inside a running command (ssh, su, a container, bash).
 
-        Its commands are blocks from then on, until it ends; the block that started it is closed here. `shell` (bash
-        or zsh) must be named where it runs behind another program. A shell that replaced ours (`exec bash`) gets its
-        hooks by itself at the next command. Raises BadRequest, NoPrompt.
+        Its commands are blocks from then on, until it ends; the block that started it is closed here. `shell` (bash,
+        zsh or fish) must be named where it runs behind another program. A shell that replaced ours (`exec bash`) gets
+        its hooks by itself at the next command. Raises BadRequest, NoPrompt.
         """
         limits.check("timeout_ms", timeout_ms)
         alive(self)
         await self.own()
-        return await handover.enter_shell(self, shell, timeout_ms / 1000)
+        return await self._submission.enter_shell(shell, timeout_ms / 1000)
 
     async def interrupt(self, *, up_to: str = "INT", grace_ms: int = 1000) -> DoneResult:
         """Interrupt the foreground program: SIGINT, and as far as `up_to` allows SIGQUIT, SIGTERM, SIGKILL.

@@ -61,13 +61,20 @@ async def end_session(conversation: Conversation, session_id: str) -> DoneResult
 
 
 async def interrupt(conversation: Conversation, up_to: str, grace_ms: int) -> DoneResult:
-    """Send signals to the foreground group in order, until it is over or `up_to` has been sent."""
+    """Send signals to the foreground group in order, until it is over or `up_to` has been sent.
+
+    Behind ssh or in a container keys stand for them, of which there are two: Ctrl-C and Ctrl-backslash.
+    """
     if up_to not in SIGNALS:
         raise BadRequest(f"cannot interrupt up to {up_to[:20]!r}", hint=f"one of {', '.join(SIGNALS)}")
     if conversation.live.state.block is None and conversation.live.state.submission is None:
         return DoneResult(conversation.cursor, how="nothing_runs")
     await conversation.live.begun(BEGIN_SECONDS)
+    far = conversation.live.state.offers("nofs")
     for name in SIGNALS[: SIGNALS.index(up_to) + 1]:
+        if far and name not in KEYS:
+            # What has the terminal here is the way to the program, and would be all that such a signal ends.
+            break
         conversation.note({"type": "interrupt", "signal": f"SIG{name}"})
         if await _signalled(conversation, name, grace_ms / 1000):
             return DoneResult(conversation.cursor, how=f"SIG{name}")
@@ -80,10 +87,9 @@ async def _signalled(conversation: Conversation, name: str, grace: float) -> boo
     A shell that is about to start a program takes the signal for itself and may drop it (measured in bash 5.2 and
     zsh 5.9). So as long as it went to the shell it is sent again; a program gets it once, it may count.
     """
-    if conversation.live.state.outer:
-        # What has the terminal here may be ssh: a signal would end the way to the program, a key is passed on to it.
-        if name in KEYS:
-            await conversation.type(KEYS[name], "engine")
+    if conversation.live.state.offers("nofs"):
+        # ssh passes a key on to the program; a signal would end ssh.
+        await conversation.type(KEYS[name], "engine")
         return await ended_within(conversation, grace)
     loop = asyncio.get_running_loop()
     deadline = loop.time() + grace

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Final
 from blockpty.engine.snapshot import MachineState
 from blockpty.engine.states import ShellState
 from blockpty.errors import BadRequest, NoPrompt
-from blockpty.host.handover import HANDED_OVER, TYPED, hooks_of, typed_line
+from blockpty.host.handover import HANDED_OVER, TYPED, hooks_of, read_line, typed_line
 from blockpty.model.results import DoneResult
 from blockpty.spool.layout import make_private
 
@@ -50,7 +50,7 @@ async def enter_shell(conversation: Conversation, shell: str | None, seconds: fl
     conversation.live.pump()
     state = conversation.live.state
     nested = sample.foreground == "child"
-    if not nested and not state.hooks_lost and state.shell is not ShellState.RUNNING:
+    if not state.hooks_lost and state.shell is not ShellState.RUNNING:
         raise BadRequest(f"the shell of {conversation.id} has its hooks", hint="start the other shell first")
     name = shell or _name(sample)
     if name not in HANDED_OVER:
@@ -77,13 +77,19 @@ async def enter_shell(conversation: Conversation, shell: str | None, seconds: fl
             await conversation.host.adopt(conversation.id)
         conversation.note({"type": "enter", "nonce": nonce, "shell": name, "nested": nested, "how": how})
         await conversation.noted()
-        line = f" . '{path}'".encode() if by_file else typed_line(name, text)
-        reply = await conversation.host.input(
-            conversation.id, line + b"\r", author="engine", req=conversation.next_request(),
-            deadline_ms=TYPE_DEADLINE_MS, epoch=conversation.epoch,
-        )  # fmt: skip
-        if not await _shows_a_prompt(conversation, seconds):
-            conversation.note({"type": "leave", "nonce": nonce})
+        line = read_line(name, str(path)) if by_file else typed_line(name, text)
+        shown = False
+        try:
+            reply = await conversation.host.input(
+                conversation.id, line + b"\r", author="engine", req=conversation.next_request(),
+                deadline_ms=TYPE_DEADLINE_MS, epoch=conversation.epoch,
+            )  # fmt: skip
+            shown = await _shows_a_prompt(conversation, seconds)
+        finally:
+            if not shown:
+                # Also when the caller has gone: the marks of the shell before must be believed again.
+                conversation.note({"type": "leave", "nonce": nonce})
+        if not shown:
             await conversation.noted()
             raise NoPrompt(
                 f"the hooks do not show in {conversation.id}",

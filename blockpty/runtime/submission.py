@@ -17,6 +17,7 @@ from blockpty.engine.states import ShellState
 from blockpty.errors import BadRequest, Busy, InteractiveSessionActive, NoPrompt
 from blockpty.host.handover import typed_command
 from blockpty.host.shells import clear_keys, stage, submit_line
+from blockpty.model.results import DoneResult
 from blockpty.runtime.handover import REPAIR_SECONDS, can_repair, enter_shell
 from blockpty.runtime.modes import is_session
 from blockpty.runtime.sessions import clear_line, ended
@@ -59,9 +60,14 @@ class Submission:
             seq, ts = conversation.live.submitted(request)
             return seq, ts, reply.offset
 
+    async def enter_shell(self, shell: str | None, seconds: float) -> DoneResult:
+        """Give the hooks to the shell that is at a prompt now; in turn with commands."""
+        async with self._turn:
+            return await enter_shell(self._conversation, shell, seconds)
+
     def _line(self, state: MachineState, command: str, cwd: str | None) -> bytes:
         """Return the line that runs the command: it names a staged file, or holds the command itself."""
-        if "nofs" in state.features.split(","):
+        if state.offers("nofs"):
             return typed_command(state.shell_name, command, cwd)
         path = self._stage(state.next_block, command, cwd)
         return submit_line(str(path), state.shell_name).encode("utf-8", "surrogateescape")
@@ -150,7 +156,7 @@ def _check_command(command: str) -> None:
 
 
 def _check_cwd(state: MachineState, cwd: str | None) -> None:
-    if cwd is None or "nofs" in state.features.split(","):
+    if cwd is None or state.offers("nofs"):
         return
     if state.cwd is None and not cwd.startswith("/"):
         return  # a shell that does not tell where it is; `cd` will find out

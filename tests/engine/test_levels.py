@@ -15,13 +15,19 @@ INNER = "E" * 22
 DEEPER = "F" * 22
 
 
-def inside() -> FakePty:
-    """Return a terminal in which a command has started a shell that was entered and shows its prompt."""
+def running_su(command: str = "su") -> FakePty:
+    """Return a terminal in which a command runs that starts another shell."""
     pty = FakePty()
     pty.spawn(nonce=NONCE)
     pty.prompt()
-    pty.submit("ssh far")
+    pty.submit(command)
     pty.begin()
+    return pty
+
+
+def inside() -> FakePty:
+    """Return a terminal in which a command has started a shell that was entered and shows its prompt."""
+    pty = running_su("ssh far")
     pty.output(b"far$ ")
     pty.enter(INNER)
     pty.end()
@@ -104,11 +110,7 @@ def test_only_the_next_mark_of_an_outer_shell_ends_the_inner(fields: dict[str, o
 
 
 def test_only_who_knows_the_nonce_says_hello() -> None:
-    pty = FakePty()
-    pty.spawn(nonce=NONCE)
-    pty.prompt()
-    pty.submit("su")
-    pty.begin()
+    pty = running_su()
     pty.enter(INNER, hello=False)
     pty.output(pty.mark("HELLO", n="H" * 22, i=5))
     pty.output(pty.mark("PROMPT", i=5, p=1, x=0))
@@ -122,11 +124,7 @@ def test_only_who_knows_the_nonce_says_hello() -> None:
 
 @pytest.mark.parametrize("nested", [True, False])
 def test_hooks_that_did_not_show(nested: bool) -> None:
-    pty = FakePty()
-    pty.spawn(nonce=NONCE)
-    pty.prompt()
-    pty.submit("su")
-    pty.begin()
+    pty = running_su()
     pty.enter(INNER, nested=nested, hello=False)
     pty.entry("note", note={"type": "leave", "nonce": INNER})
     machine, _ = play(pty)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import shutil
 import socket
@@ -126,6 +127,33 @@ async def test_a_shell_inside(shell: str, home: Path) -> None:
 
 
 @async_test
+async def test_a_home_whose_name_has_to_be_quoted(home: Path) -> None:
+    odd = home / "it's a \u00e4 home"
+    odd.mkdir(mode=0o700)
+    async with blockpty.Engine(odd) as engine:
+        conversation = await engine.open("c1")
+        await started(conversation, "bash --norc")
+        assert (await conversation.enter_shell()).how == "file"
+        await play(conversation)
+        assert (await conversation.verify()).clean
+
+
+@async_test
+async def test_a_caller_that_goes_leaves_nothing_half_done(home: Path) -> None:
+    async with blockpty.Engine(home) as engine:
+        conversation = await engine.open("c1")
+        session = await started(conversation, "stty raw -echo; cat >/dev/null; stty sane; exit 4")
+        with pytest.raises(TimeoutError):
+            await asyncio.wait_for(conversation.enter_shell("bash", timeout_ms=60_000), 0.3)
+        # The first shell is believed again: it ends as it would have.
+        await conversation.kill(signal="INT")
+        ended = await conversation.wait_for({"token": "EOF"}, from_cursor=session.cursor, timeout_ms=TIMEOUT_MS)
+        assert ended.reason == "eof" and conversation.live.state.outer == []
+        assert not list((conversation.directory / "rc").glob("*/hooks"))
+        assert (await conversation.verify()).clean
+
+
+@async_test
 async def test_hooks_that_do_not_show(home: Path) -> None:
     """What reads there is no shell: it is told, and the program is as it was."""
     async with blockpty.Engine(home) as engine:
@@ -133,9 +161,11 @@ async def test_hooks_that_do_not_show(home: Path) -> None:
         session = await started(conversation, "stty raw -echo; cat >/dev/null; stty sane; exit 4")
         with pytest.raises(blockpty.NoPrompt, match="do not show"):
             await conversation.enter_shell("bash", timeout_ms=300)
+        assert conversation.live.state.outer == []
+        # The shell that started it is believed again: it ends as it would have.
         await conversation.kill(signal="INT")
-        ended = await conversation.wait_for({"token": "EOF"}, from_cursor=session.cursor, timeout_ms=300)
-        assert not ended.matched or ended.reason == "eof"
+        ended = await conversation.wait_for({"token": "EOF"}, from_cursor=session.cursor, timeout_ms=TIMEOUT_MS)
+        assert ended.reason == "eof"
         assert (await conversation.verify()).clean
 
 
@@ -230,6 +260,12 @@ async def test_a_shell_behind_ssh(shell: str, home: Path, far_side: str) -> None
         sleeping = await conversation.exec_block("sh -c 'echo started; exec sleep 600'")
         await conversation.wait_for("started", from_cursor=sleeping.cursor)
         assert (await conversation.interrupt(grace_ms=5000)).how == "SIGINT"
+        # A program that ignores both keys runs on, and so does ssh.
+        stubborn = await conversation.exec_block("sh -c 'trap \"\" INT QUIT; echo started; cat >/dev/null'")
+        await conversation.wait_for("started", from_cursor=stubborn.cursor)
+        assert (await conversation.interrupt(up_to="KILL", grace_ms=100)).how == "running"
+        await conversation.ctrl_d()
+        await conversation.wait_for(PROMPT, from_cursor=stubborn.cursor, timeout_ms=TIMEOUT_MS)
         left = await conversation.run("exit 7", timeout_ms=TIMEOUT_MS)
         assert (left.block.state, left.block.exit_status) == ("shell_exited", 7)
         await play(conversation)

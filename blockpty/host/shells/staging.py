@@ -12,6 +12,7 @@ from blockpty.errors import BadRequest
 from blockpty.host.shells.families import FISH, POSIX, family_of
 
 _PLAIN = re.compile(r"[ -&(-\[\]-~]*")
+_ESCAPED_PLAIN = frozenset(range(0x20, 0x7F)) - frozenset(b"'\\!")
 _CONTROL = re.compile(rb"[\x00-\x1f\x7f]")
 
 
@@ -43,13 +44,7 @@ def submit_line(path: str, shell: str = "bash") -> str:
         if _CONTROL.search(encode(path)):
             raise BadRequest(f"the staged file {path!r} cannot be typed into {shell}", hint="use a home without them")
         return dot + quote_bytes(path).decode("utf-8", "surrogateescape")
-    return (
-        f"{dot}$'"
-        + "".join(
-            chr(byte) if 0x20 <= byte < 0x7F and byte not in b"'\\!" else f"\\x{byte:02x}" for byte in encode(path)
-        )
-        + "'"
-    )
+    return dot + escaped(encode(path)).decode("ascii")
 
 
 def stage(command: str, cwd: str | None = None, shell: str = "bash") -> bytes:
@@ -70,16 +65,24 @@ def stage(command: str, cwd: str | None = None, shell: str = "bash") -> bytes:
         text += b"\n"
     if cwd is None:
         return text
-    if not cwd or "\0" in cwd:
-        raise BadRequest("the working directory is empty or holds a NUL character")
-    # A relative name would be looked up in CDPATH, and `-` means the previous directory.
-    target = cwd if cwd.startswith("/") else f"./{cwd}"
+    target = cd_target(cwd)
     if family == FISH:
         # Not \builtin: fish reads a backspace in that.
         return b"builtin cd -- " + fish_quote_bytes(target) + b" || return; " + text
     if family == POSIX:
         return b"\\command cd -- " + quote_bytes(target) + b" || \\return; " + text
     return b"\\builtin cd -- " + quote_bytes(target) + b" || \\builtin return; " + text
+
+
+def cd_target(cwd: str) -> str:
+    """Return what `cd` is given: a relative name would be looked up in CDPATH, and `-` means the previous directory.
+
+    Raises:
+        BadRequest: the name is empty or holds a NUL.
+    """
+    if not cwd or "\0" in cwd:
+        raise BadRequest("the working directory is empty or holds a NUL character")
+    return cwd if cwd.startswith("/") else f"./{cwd}"
 
 
 def encode(text: str) -> bytes:
@@ -97,6 +100,15 @@ def clear_keys(shell: str) -> bytes:
     command would be appended to the old text.
     """
     return b"\x1d" if family_of(shell) == FISH else b"\x03"
+
+
+def escaped(data: bytes, *, every_byte: bool = False) -> bytes:
+    """Return `$'...'` in printable ASCII, as bash and zsh read it alike.
+
+    No control character, quote or exclamation mark reaches the line editor; with `every_byte` nothing as it is.
+    """
+    plain = frozenset() if every_byte else _ESCAPED_PLAIN
+    return b"$'" + b"".join(b"%c" % byte if byte in plain else b"\\x%02x" % byte for byte in data) + b"'"
 
 
 def quote_bytes(text: str) -> bytes:
