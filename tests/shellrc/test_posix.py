@@ -108,10 +108,11 @@ async def test_blocks(shell: str, home: Path) -> None:
             ("printf '\\n\\nx\\n\\n'", Done(0, "ended", b"\n\nx\n\n")),
             ("echo one\necho two >&2\n(exit 3)", Done(3, "ended", b"one\ntwo\n")),
             ("cat <<E\n\ttab\nE", Done(0, "ended", b"\ttab\n")),
-            ("set -u; set -f; set -a; set -x; set +x; set +u; set +f; set +a; (exit 4)", None),
         ):
-            told = await stage.done(command)
-            assert done is None or told == done, command
+            assert await stage.done(command) == done, command
+        # What the trace looks like is each shell's own business.
+        traced = await stage.done("set -u; set -f; set -a; set -x; set +x; set +u; set +f; set +a; (exit 4)")
+        assert traced[:2] == (4, "ended") and b"7717" not in traced.output
         if shell != "busybox":  # its line editor writes to stdout: without that, nothing is ever seen again
             assert await stage.done("exec 3>&1; exec >/dev/null; echo unseen") == Done(0, "ended", b"")
             assert await stage.done("exec >&3; echo seen") == Done(0, "ended", b"seen\n")
