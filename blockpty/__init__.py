@@ -31,6 +31,7 @@ if TYPE_CHECKING:
         BlockptyError,
         Busy,
         Exited,
+        Forbidden,
         InteractiveSessionActive,
         InternalError,
         LineTooLong,
@@ -46,6 +47,7 @@ if TYPE_CHECKING:
         SpoolVersion,
         StorageFull,
         TerminalError,
+        Unauthorized,
     )
     from blockpty.runtime.conversation import Conversation
     from blockpty.runtime.engine import Engine
@@ -61,6 +63,7 @@ __all__ = [
     "Conversation",
     "Engine",
     "Exited",
+    "Forbidden",
     "InteractiveSessionActive",
     "InternalError",
     "LineTooLong",
@@ -76,6 +79,7 @@ __all__ = [
     "SpoolVersion",
     "StorageFull",
     "TerminalError",
+    "Unauthorized",
     "__version__",
 ]
 

@@ -14,6 +14,8 @@ ended shell that somebody asked about are results, not errors; they never come f
     |   +-- NoSession                no_session
     |   +-- LineTooLong              line_too_long
     |   +-- SessionLimit             session_limit
+    |   +-- Unauthorized             unauthorized
+    |   +-- Forbidden                forbidden
     +-- TerminalError                the shell or the terminal did not do its part
     |   +-- Exited                   exited
     |   +-- SpawnFailed              spawn_failed
@@ -121,6 +123,18 @@ class SessionLimit(RequestError):
     code = "session_limit"
 
 
+class Unauthorized(RequestError):
+    """No token came with the request, or one that this server does not know."""
+
+    code = "unauthorized"
+
+
+class Forbidden(RequestError):
+    """The token is known but does not allow this, or the request came by a name or a page that is not allowed."""
+
+    code = "forbidden"
+
+
 class TerminalError(BlockptyError):
     """The shell or the terminal did not do its part."""
 
@@ -188,6 +202,6 @@ _BY_CODE: dict[str, type[BlockptyError]] = {
     cls.code: cls
     for cls in (
         BadRequest, BadCondition, BadCursor, NotFound, Busy, InteractiveSessionActive, NoSession, LineTooLong,
-        SessionLimit, Exited, SpawnFailed, NoPrompt, PtyLimit, StorageFull, SpoolCorrupt, SpoolVersion, InternalError,
+        SessionLimit, Unauthorized, Forbidden, Exited, SpawnFailed, NoPrompt, PtyLimit, StorageFull, SpoolCorrupt, SpoolVersion, InternalError,
     )
 }  # fmt: skip

@@ -1,0 +1,103 @@
+"""Who calls and what they may do: the one gate between a surface and the table of operations.
+
+Rules of this file: no transport, no file, no token. A surface finds out who its caller is (a token, the owner of the
+process) and then calls operations only through a Caller.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Mapping
+from dataclasses import dataclass, replace
+from enum import IntEnum
+from typing import Any, Final
+
+from blockpty.errors import Forbidden
+from blockpty.model.events import Event
+from blockpty.model.results import ListResult, Result
+from blockpty.ops.operation import Effect, Operation
+from blockpty.ops.table import call, find, stream
+
+
+class Scope(IntEnum):
+    """What a principal may do; each includes those before it."""
+
+    READ = 1
+    """Look: no operation that reaches the programs in the terminal."""
+    WRITE = 2
+    """Run commands and give input as well."""
+    ADMIN = 3
+    """Open, close, reset and kill as well."""
+
+
+_NEEDED: Final[Mapping[Effect, Scope]] = {
+    Effect.READ: Scope.READ,
+    Effect.INPUT: Scope.WRITE,
+    Effect.LIFECYCLE: Scope.ADMIN,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Principal:
+    """On whose behalf something is called.
+
+    Attributes:
+        name: of the token, or `owner`.
+        scope: what it may do.
+        conversations: the only conversations it may see; None for all.
+    """
+
+    name: str
+    scope: Scope
+    conversations: frozenset[str] | None = None
+
+    def check(self, operation: Operation, conversation_id: object) -> None:
+        """Raise Forbidden unless this operation on this conversation (None: on none in particular) is allowed.
+
+        The answer is the same whether the conversation exists or not.
+        """
+        needed = _NEEDED[operation.effect]
+        if self.scope < needed:
+            raise Forbidden(
+                f"{operation.name} needs the scope {needed.name.lower()}; the token {self.name} has "
+                f"{self.scope.name.lower()}",
+                hint="use a token with that scope",
+            )
+        if self.conversations is None or operation.name == "list":
+            return
+        if conversation_id not in self.conversations:
+            raise Forbidden(
+                f"the token {self.name} is for other conversations", hint="list names those that it may use"
+            )
+
+
+OWNER: Final = Principal("owner", Scope.ADMIN)
+
+
+class Caller:
+    """The operations as one principal may call them.
+
+    Args:
+        engine: an Engine, or a Client, which has the same methods.
+        principal: who calls.
+    """
+
+    def __init__(self, engine: Any, principal: Principal = OWNER) -> None:
+        self.principal = principal
+        self._engine = engine
+
+    async def call(self, name: str, params: Mapping[str, Any]) -> Result:
+        """Run an operation of shape CALL; raises BlockptyError, Forbidden among them.
+
+        Cancelling it cancels the call as the operation's method says.
+        """
+        self.principal.check(find(name), params.get("conversation_id"))
+        result = await call(self._engine, name, params)
+        if isinstance(result, ListResult) and self.principal.conversations is not None:
+            seen = [one for one in result.conversations if one.conversation_id in self.principal.conversations]
+            return replace(result, conversations=seen)
+        return result
+
+    def stream(self, name: str, params: Mapping[str, Any]) -> AsyncIterator[Event]:
+        """Run an operation of shape STREAM; close the iterator when done (`contextlib.aclosing`)."""
+        self.principal.check(find(name), params.get("conversation_id"))
+        return stream(self._engine, name, params)
