@@ -202,6 +202,7 @@ _BY_CODE: dict[str, type[BlockptyError]] = {
     cls.code: cls
     for cls in (
         BadRequest, BadCondition, BadCursor, NotFound, Busy, InteractiveSessionActive, NoSession, LineTooLong,
-        SessionLimit, Unauthorized, Forbidden, Exited, SpawnFailed, NoPrompt, PtyLimit, StorageFull, SpoolCorrupt, SpoolVersion, InternalError,
+        SessionLimit, Unauthorized, Forbidden,
+        Exited, SpawnFailed, NoPrompt, PtyLimit, StorageFull, SpoolCorrupt, SpoolVersion, InternalError,
     )
 }  # fmt: skip
