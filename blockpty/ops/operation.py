@@ -79,6 +79,14 @@ class Operation:
             found = error.errors(include_url=False, include_context=False, include_input=False)
             raise self._bad_request(found) from None
 
+    def parse_text(self, params: Mapping[str, str]) -> Request:
+        """Return the request of parameters that are all text, as in the query of a URL; raises as `parse` does."""
+        try:
+            return self.request.model_validate_strings(dict(params))
+        except ValidationError as error:
+            found = error.errors(include_url=False, include_context=False, include_input=False)
+            raise self._bad_request(found) from None
+
     def _bad_request(self, errors: list[ErrorDetails]) -> BadRequest:
         found = []
         for error in errors:

@@ -112,7 +112,11 @@ class OpenRequest(Request):
     cols: Columns = 80
     rows: Rows = 24
     login: bool = Field(default=False, description="Start a login shell.")
-    persist: bool = Field(default=False, description="Keep the shell running after the engine that opened it has gone.")
+    persist: bool | None = Field(
+        default=None,
+        description="Keep the shell running after the engine that opened it has gone; a server does by default, an "
+        "engine of your own does not.",
+    )
     timeout_ms: Annotated[
         int, Field(ge=0, le=MAX_TIMEOUT_MS, description="Give up when there is no prompt after so many milliseconds.")
     ] = 30_000

@@ -251,6 +251,16 @@ class Conversation:
         async for event in reading.follow_events(self.live, from_seq, follow):
             yield event
 
+    async def follow(
+        self, from_cursor: int | None = None, *, limit_bytes: int | None = None
+    ) -> AsyncIterator[reading.StreamPiece]:
+        """Yield the terminal's bytes from a cursor (default: now) and then as they come, nonces covered, until EOF.
+
+        Who falls back by more than `limit_bytes` gets a piece that jumps (`skipped` is set). Raises BadCursor.
+        """
+        async for piece in reading.follow_stream(self.live, from_cursor, limit_bytes):
+            yield piece
+
     # Commands
 
     async def exec_block(self, command: str, *, cwd: str | None = None, queue: bool = False) -> ExecResult:

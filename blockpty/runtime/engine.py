@@ -46,11 +46,15 @@ class Engine:
     Args:
         home: where transcripts and sockets live; default as in the documentation of the configuration.
         session_limit: how many shells may be open in this home at once.
+        persist: whether `open` keeps shells for later engines when it is not told.
     """
 
-    def __init__(self, home: str | os.PathLike[str] | None = None, *, session_limit: int = 15) -> None:
+    def __init__(
+        self, home: str | os.PathLike[str] | None = None, *, session_limit: int = 15, persist: bool = False
+    ) -> None:
         self.home = Path(home).absolute() if home is not None else default_home()
         self._session_limit = session_limit
+        self._persist = persist
         self._conversations: dict[str, Conversation] = {}
         self._settings: dict[str, dict[str, Any]] = {}
         self._transient: set[str] = set()
@@ -96,7 +100,7 @@ class Engine:
         cols: int = 80,
         rows: int = 24,
         login: bool = False,
-        persist: bool = False,
+        persist: bool | None = None,
         timeout_ms: int = 30000,
     ) -> Conversation:
         """Start a shell in a new conversation, or a new shell in one whose shell has ended, and wait for its prompt.
@@ -108,7 +112,7 @@ class Engine:
             env: added to the clean environment of the shell.
             cols, rows: size of the terminal, 1 to 1000.
             login: read the login files instead of the interactive ones.
-            persist: keep the shell when this engine goes.
+            persist: keep the shell when this engine goes; default as this engine was made.
             timeout_ms: how long the first prompt may take.
 
         Raises BadRequest, Busy (it is open already), SessionLimit, SpawnFailed, PtyLimit, NoPrompt.
@@ -116,6 +120,7 @@ class Engine:
         name = check_conversation_id(conversation_id) if conversation_id is not None else f"c-{secrets.token_hex(4)}"
         for label, value in (("cols", cols), ("rows", rows), ("timeout_ms", timeout_ms)):
             limits.check(label, value)
+        persist = self._persist if persist is None else persist
         settings = {
             "shell": shell,
             "cwd": cwd or os.getcwd(),

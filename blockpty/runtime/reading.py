@@ -5,11 +5,12 @@ from __future__ import annotations
 import asyncio
 import base64
 from collections.abc import AsyncIterator
+from dataclasses import dataclass, replace
 from typing import Final
 
 from blockpty.engine.marks import NONCE_LENGTH
 from blockpty.engine.views import VIEWS, Piece, View, raw_offset, rendered
-from blockpty.errors import BadRequest, NotFound
+from blockpty.errors import BadCursor, BadRequest, NotFound
 from blockpty.model.block import Block
 from blockpty.model.events import Event
 from blockpty.model.results import BlocksResult, ReadResult
@@ -20,6 +21,8 @@ from blockpty.spool.masking import Mask
 from blockpty.spool.stream import StreamReader
 
 _STEP: Final = 64 * 1024
+_DELTA_BYTES: Final = 64 * 1024
+_PIECE_BYTES: Final = 256 * 1024
 
 
 def check_view(view: str) -> str:
@@ -132,6 +135,59 @@ def find_block(layout: Layout, block_id: str) -> Block:
     raise NotFound(f"no block is called {block_id[:40]!r}", hint="blocks lists those that have ended")
 
 
+@dataclass(frozen=True, slots=True)
+class StreamPiece:
+    """What follows in a stream: bytes from a cursor on, or, when `skipped` is set, a jump to that cursor."""
+
+    cursor: int
+    data: bytes
+    skipped: int = 0
+
+
+async def follow_stream(
+    live: LiveRecord, from_cursor: int | None, limit_bytes: int | None
+) -> AsyncIterator[StreamPiece]:
+    """Yield the stream's bytes from a cursor on and then as they come, nonces covered, until the record is closed.
+
+    Nothing is queued: the next piece is read when it is asked for. Who has fallen back by more than `limit_bytes` is
+    told to go on at a later cursor (the last quarter of that), and can read what lies between at leisure.
+    """
+    live.pump()
+    cursor = live.state.classified if from_cursor is None else from_cursor
+    if not 0 <= cursor <= live.fold.position.offset:
+        raise BadCursor(f"the cursor {cursor} lies behind the end of the stream", hint="use a cursor from a result")
+    while True:
+        told = asyncio.ensure_future(live.changed())
+        try:
+            live.pump()
+            # Half a mark is held back until it is known to be one: a secret must not leave in two halves.
+            while cursor < (end := live.state.classified):
+                if limit_bytes is not None and end - cursor > limit_bytes:
+                    skipped = end - limit_bytes // 4 - cursor
+                    cursor += skipped
+                    yield StreamPiece(cursor, b"", skipped)
+                    continue
+                data = masked(live.stream, live.mask, cursor, min(_PIECE_BYTES, end - cursor))
+                if not data:
+                    break
+                cursor += len(data)
+                yield StreamPiece(cursor - len(data), data)
+            if live.closed or live.state.eof:
+                return
+            await told
+        finally:
+            told.cancel()
+
+
+def _with_data(live: LiveRecord, event: Event) -> Event:
+    """Return a delta with the text that it stands for, at most `_DELTA_BYTES` of it: what is told live."""
+    if event.type != "agent_block_delta":
+        return event
+    begin, end = event.fields["span"]
+    data, _ = read_span(live.stream, live.mask, "text", begin, end, _DELTA_BYTES)
+    return replace(event, fields={**event.fields, "data": data.decode("utf-8", "replace")})
+
+
 async def follow_events(live: LiveRecord, from_seq: int, follow: bool) -> AsyncIterator[Event]:
     """Yield events from the file, and with `follow` those that come, until the record is closed."""
     reader = LineReader(live.layout.events)
@@ -141,9 +197,12 @@ async def follow_events(live: LiveRecord, from_seq: int, follow: bool) -> AsyncI
             told = asyncio.ensure_future(live.changed())
             try:
                 live.pump()
-                for line, _ in reader.read_new():
-                    if line.get("seq", -1) >= from_seq:
-                        yield Event.from_dict(line)
+                # A long record is never in memory as a whole, however slowly its reader takes it.
+                while lines := reader.read_new(some=True):
+                    for line, _ in lines:
+                        if line.get("seq", -1) >= from_seq:
+                            event = Event.from_dict(line)
+                            yield _with_data(live, event) if follow else event
                 if not follow or live.closed:
                     return
                 await told

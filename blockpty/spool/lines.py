@@ -26,8 +26,11 @@ class LineReader:
         self.position = position
         self.damaged: list[tuple[int, int]] = []
 
-    def read_new(self, until: int | None = None) -> list[tuple[dict[str, Any], int]]:
-        """Return the whole lines that have come since, each with the byte position after it; none behind `until`."""
+    def read_new(self, until: int | None = None, *, some: bool = False) -> list[tuple[dict[str, Any], int]]:
+        """Return the whole lines that have come since, each with the byte position after it; none behind `until`.
+
+        With `some` only about a mebibyte of them, and none only when there is none.
+        """
         if self._descriptor < 0:
             try:
                 self._descriptor = os.open(self._path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW)
@@ -46,6 +49,8 @@ class LineReader:
                 else:
                     lines.append((parsed, self.position))
             data = data[end:]
+            if some and lines:
+                break
         # What follows the last line feed is not kept: the writer takes half a line back when it cannot write the rest.
         return lines
 
@@ -81,8 +86,9 @@ def iterate_lines(path: Path) -> Iterator[dict[str, Any]]:
     """Yield the objects of a file's whole lines, from the beginning to where it ends now."""
     reader = LineReader(path)
     try:
-        for line, _ in reader.read_new():
-            yield line
+        while lines := reader.read_new(some=True):
+            for line, _ in lines:
+                yield line
     finally:
         reader.close()
 

@@ -83,7 +83,7 @@ def test_names_of_conversations(name: str) -> None:
 
 def test_defaults_are_those_of_the_contract() -> None:
     opened = OPERATIONS["open"].parse({}).model_dump()
-    assert (opened["cols"], opened["rows"], opened["persist"], opened["login"]) == (80, 24, False, False)
+    assert (opened["cols"], opened["rows"], opened["persist"], opened["login"]) == (80, 24, None, False)
     assert OPERATIONS["wait_for"].parse({**C1, "match": "x"}).model_dump() == {
         "conversation_id": "c1",
         "match": "x",
