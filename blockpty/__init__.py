@@ -51,6 +51,7 @@ if TYPE_CHECKING:
     )
     from blockpty.runtime.conversation import Conversation
     from blockpty.runtime.engine import Engine
+    from blockpty.surfaces.client import Client
 
 __version__ = "0.1.0"
 
@@ -60,6 +61,7 @@ __all__ = [
     "BadRequest",
     "BlockptyError",
     "Busy",
+    "Client",
     "Conversation",
     "Engine",
     "Exited",
@@ -83,7 +85,11 @@ __all__ = [
     "__version__",
 ]
 
-_ROOMS = {"Conversation": "blockpty.runtime.conversation", "Engine": "blockpty.runtime.engine"}
+_ROOMS = {
+    "Client": "blockpty.surfaces.client",
+    "Conversation": "blockpty.runtime.conversation",
+    "Engine": "blockpty.runtime.engine",
+}
 
 
 if not TYPE_CHECKING:  # a type checker that saw this function would accept any name

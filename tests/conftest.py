@@ -7,6 +7,7 @@ started may be left. Async tests use `tests.asyncio_support.async_test`.
 from __future__ import annotations
 
 import contextlib
+import fcntl
 import json
 import os
 import shutil
@@ -87,10 +88,22 @@ def home(
     homes[directory] = request.node.nodeid
     made = _isolate(monkeypatch, directory)
     yield made
+    _stop_server(made)
     if request.node.get_closest_marker("damages_files") is None:
         wrong = check_files(made)
         if wrong:
             pytest.fail("lines that spool_schema/ does not allow:\n  " + "\n  ".join(wrong), pytrace=False)
+
+
+def _stop_server(home: Path) -> None:
+    """End the server that a command started on demand: it would stay for as long as its shells do."""
+    try:
+        pid = json.loads((home / "server" / "server.json").read_bytes())["pid"]
+    except (OSError, ValueError):
+        return
+    with (home / "server" / "lock").open("rb") as lock:
+        os.kill(pid, signal.SIGTERM)
+        fcntl.flock(lock, fcntl.LOCK_EX)  # given back when it has gone
 
 
 def _isolate(patch: pytest.MonkeyPatch, directory: Path) -> Path:

@@ -223,10 +223,10 @@ def check_private(status: os.stat_result, path: str) -> None:
 
 
 @contextlib.contextmanager
-def socket_address(dir_fd: int) -> Iterator[str]:
+def socket_address(dir_fd: int, name: str = SOCKET_NAME) -> Iterator[str]:
     """Yield a short path of the socket in the directory `dir_fd`."""
     if sys.platform == "linux":
-        yield f"/proc/self/fd/{dir_fd}/{SOCKET_NAME}"
+        yield f"/proc/self/fd/{dir_fd}/{name}"
         return
     import fcntl
     import tempfile
@@ -235,7 +235,7 @@ def socket_address(dir_fd: int) -> Iterator[str]:
     with tempfile.TemporaryDirectory(prefix="bp") as short:
         link = os.path.join(short, "h")
         os.symlink(raw.rstrip(b"\0").decode(), link)
-        yield os.path.join(link, SOCKET_NAME)
+        yield os.path.join(link, name)
 
 
 def connect(dir_fd: int) -> socket.socket | None:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields, is_dataclass
-from typing import Any
+from typing import Any, Final, Self
 
 from blockpty.model.block import Block
 
@@ -14,6 +15,16 @@ class Result:
     def to_dict(self) -> dict[str, Any]:
         """Return the JSON form."""
         return {"ok": True, **_plain(self)}
+
+    @classmethod
+    def from_dict(cls, content: Mapping[str, Any]) -> Self:
+        """Build a result from its JSON form; fields that this version does not know are left out."""
+        known = fields(cls)  # type: ignore[arg-type]  # every result is a dataclass
+        return cls(**{item.name: _REVIVED.get(str(item.type), _same)(content[item.name]) for item in known})
+
+
+def _same(value: Any) -> Any:
+    return value
 
 
 def _plain(value: Any) -> Any:
@@ -246,3 +257,12 @@ class VerifyResult(Result):
     blocks: int
     waits: int
     differences: list[dict[str, Any]] = field(default_factory=list)
+
+
+# How a field of this type comes back from JSON; all others are the same there.
+_REVIVED: Final[Mapping[str, Callable[[Any], Any]]] = {
+    "Block": Block.from_dict,
+    "list[Block]": lambda value: [Block.from_dict(one) for one in value],
+    "list[ConversationInfo]": lambda value: [ConversationInfo.from_dict(one) for one in value],
+    "tuple[int, int] | None": lambda value: None if value is None else tuple(value),
+}

@@ -74,7 +74,7 @@ Cursor = Annotated[int, Field(ge=0, description="Offset in the stream, as result
 class Request(BaseModel):
     """Base of all requests."""
 
-    model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
+    model_config = ConfigDict(extra="forbid", strict=True, frozen=True, defer_build=True)
 
 
 class ConversationRequest(Request):

@@ -180,6 +180,10 @@ class Engine:
                     found.append(info)
         return ListResult(sorted(found, key=lambda info: info.created_ts, reverse=True))
 
+    async def live(self) -> frozenset[str]:
+        """Return the names of the conversations whose shell runs."""
+        return frozenset(item.conversation for item in await (await self._connected()).list())
+
     def _info(self, name: str, live: Listed | None) -> ConversationInfo | None:
         layout = Layout(conversations_directory(self.home) / name)
         try:

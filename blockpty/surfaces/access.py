@@ -29,7 +29,7 @@ class Scope(IntEnum):
     """Open, close, reset and kill as well."""
 
 
-_NEEDED: Final[Mapping[Effect, Scope]] = {
+NEEDED: Final[Mapping[Effect, Scope]] = {
     Effect.READ: Scope.READ,
     Effect.INPUT: Scope.WRITE,
     Effect.LIFECYCLE: Scope.ADMIN,
@@ -55,7 +55,7 @@ class Principal:
 
         The answer is the same whether the conversation exists or not.
         """
-        needed = _NEEDED[operation.effect]
+        needed = NEEDED[operation.effect]
         if self.scope < needed:
             raise Forbidden(
                 f"{operation.name} needs the scope {needed.name.lower()}; the token {self.name} has "

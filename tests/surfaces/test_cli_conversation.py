@@ -81,9 +81,14 @@ def test_time_outs_and_ends(conversation: str) -> None:
     assert answer("run", conversation, "true", status=4)["error"]["code"] == "exited"
 
 
-def test_a_shell_that_need_not_outlive_the_command(home: Path) -> None:
+def test_a_shell_that_need_not_outlive_the_server(home: Path) -> None:
     answer("open", "c2", "--shell", "bash", "--no-persist")
-    assert answer("status", "c2")["mode"] == "exited"
+    answer("open", "c3", "--shell", "bash")
+    assert answer("serve", "--stop") == {"ok": True}
+    assert {one["conversation_id"]: one["mode"] for one in answer("list")["conversations"]} == {
+        "c2": "exited",
+        "c3": "idle",
+    }
 
 
 def test_a_hostile_program_cannot_drive_the_terminal_that_shows_its_output(conversation: str) -> None:

@@ -14,6 +14,7 @@ import types
 from collections.abc import Callable, Mapping
 from contextlib import aclosing
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal, Union, cast, get_args, get_origin
 
 import click
@@ -46,6 +47,12 @@ class Invocation:
     home: str | None = None
     as_json: bool = False
 
+    def directory(self) -> Path:
+        """Return the home, which need not exist."""
+        from blockpty.spool.layout import default_home
+
+        return Path(self.home).absolute() if self.home is not None else default_home()
+
     def screen(self) -> Screen:
         """Return where results are shown."""
         return Screen(sys.stdout, sys.stderr, as_json=self.as_json)
@@ -65,7 +72,7 @@ def program() -> click.Group:
     return _Operations(
         name="blockpty",
         help="Conversations with a real shell: every command is one block, every wait answers from the record alone.",
-        params=[*_anywhere(), version],
+        params=[*anywhere(), version],
         context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
     )
 
@@ -83,6 +90,11 @@ class _Operations(click.Group):
 
         if cmd_name == "replay":
             return _replay(OPERATIONS["verify"])
+        if cmd_name in ("serve", "token"):
+            from importlib import import_module
+
+            made: click.Command = import_module(f"blockpty.surfaces.cli.{cmd_name}").command()
+            return made
         operation = OPERATIONS.get(cmd_name.replace("-", "_"))
         # Only kebab-case, so that there is one name for one thing.
         return _command(operation) if operation is not None and "_" not in cmd_name else None
@@ -98,7 +110,7 @@ def _command(operation: Operation) -> click.Command:
     note = _NOTES.get(operation.name)
     return click.Command(
         _dashed(operation.name),
-        params=[*parameters, *_anywhere()],
+        params=[*parameters, *anywhere()],
         help=f"{operation.doc}\n\n{note}" if note else operation.doc,
         short_help=operation.doc.partition("\n")[0],
         callback=_callback(operation),
@@ -111,7 +123,7 @@ def _replay(verify: Operation) -> click.Command:
         params=[
             click.Argument(["conversation_id"]),
             click.Option(["--verify", "verify"], is_flag=True, required=True, expose_value=False, help=verify.doc),
-            *_anywhere(),
+            *anywhere(),
         ],
         help="Replay a recorded conversation; with --verify to compare everything derived from it.",
         callback=_callback(verify),
@@ -206,7 +218,7 @@ def _json_or_none(text: str) -> Any:
         return None
 
 
-def _anywhere() -> list[click.Parameter]:
+def anywhere() -> list[click.Parameter]:
     """Return the options that every command has, and the program before them."""
 
     def remember(name: str) -> Callable[[click.Context, click.Parameter, Any], None]:

@@ -7,6 +7,7 @@ is imported when called, so that shell completion and `--version` need not wait 
 from __future__ import annotations
 
 import io
+import os
 import sys
 from collections.abc import Sequence
 from contextlib import AbstractAsyncContextManager
@@ -27,6 +28,8 @@ class OpenEngine(Protocol):
 
 def main(argv: Sequence[str] | None = None, *, open_engine: OpenEngine | None = None) -> int:
     """Run the command line and return the exit status; never raises for what a user can do."""
+    # Looking for plugins of pydantic would cost a tenth of the start.
+    os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")
     import click
 
     from blockpty.errors import BadRequest, BlockptyError, InternalError
@@ -64,9 +67,9 @@ def main(argv: Sequence[str] | None = None, *, open_engine: OpenEngine | None = 
 
 
 def _engine(home: str | None) -> AbstractAsyncContextManager[Any]:
-    from blockpty.runtime.engine import Engine
+    from blockpty.surfaces.client import Client
 
-    return Engine(home)
+    return Client(home)
 
 
 def _report(error: BlockptyError, *, as_json: bool) -> int:

@@ -1,0 +1,156 @@
+"""`blockpty serve`: the server of a home, in the foreground or started and stopped in the background."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+if TYPE_CHECKING:
+    from blockpty.surfaces.cli.commands import Invocation
+
+_DOC = """Serve the conversations of this home over HTTP, WebSocket, MCP and a unix socket.
+
+Other commands start a server when they need one, which leaves again when nothing is left to do; this one stays until
+Ctrl-C. Settings come from these options, then from BLOCKPTY_* variables, then from config.toml in the home.
+"""
+
+
+def command() -> click.Command:
+    """Return the command."""
+    from blockpty.surfaces.cli.commands import anywhere
+
+    flag: Any = {"is_flag": True, "default": None}
+    return click.Command(
+        "serve",
+        params=[
+            click.Option(["--host"], help="Address to listen on. [default: 127.0.0.1]"),
+            click.Option(["--port"], type=click.INT, help="TCP port; 0: any free one. [default: 7717, or a free one]"),
+            click.Option(["--allowed-host", "allowed_hosts"], multiple=True, help="A further name in the Host header."),
+            click.Option(
+                ["--allowed-origin", "allowed_origins"], multiple=True, help="Origin of a web page that may call."
+            ),
+            click.Option(["--tls-certificate"], metavar="FILE", help="PEM file; needed to listen beyond loopback."),
+            click.Option(["--tls-key"], metavar="FILE", help="PEM file with its key."),
+            click.Option(["--behind-proxy"], help="A proxy in front of the server does TLS.", **flag),
+            click.Option(["--session-limit"], type=click.INT, help="Shells that may be open at once. [default: 15]"),
+            click.Option(
+                ["--idle-exit-seconds"],
+                type=click.INT,
+                help="Leave after so long without shells and requests. [default: never]",
+            ),
+            click.Option(["--background"], is_flag=True, help="Start it in the background; return when it answers."),
+            click.Option(["--stop"], is_flag=True, help="Stop the server of this home; its shells run on."),
+            click.Option(["--ready-fd"], type=click.INT, hidden=True),
+            *anywhere(),
+        ],
+        help=_DOC,
+        short_help="Serve the conversations of this home.",
+        callback=click.pass_obj(_serve),
+    )
+
+
+def _serve(
+    invocation: Invocation, /, background: bool, stop: bool, ready_fd: int | None, **flags: Any
+) -> int:
+    from blockpty.surfaces import launching, settings
+
+    home = invocation.directory()
+    if stop:
+        return _stop(invocation, home)
+    found = settings.load(home, flags)
+    if background:
+        arguments = [
+            f"--{name.replace('_', '-')}={value}" for name, value in _plain(flags) if not isinstance(value, bool)
+        ] + [f"--{name.replace('_', '-')}" for name, value in _plain(flags) if value is True]
+        if not launching.is_running(home):
+            launching.start(home, arguments)
+        _say(invocation, launching.state(home) or {})
+        return 0
+    if ready_fd is not None:
+        return _detached(home, found, ready_fd)
+    import asyncio
+
+    from blockpty.surfaces.http.server import serve
+
+    asyncio.run(serve(home, found, lambda state: _say(invocation, state)))
+    return 0
+
+
+def _plain(flags: dict[str, Any]) -> list[tuple[str, Any]]:
+    singular = {"allowed_hosts": "allowed_host", "allowed_origins": "allowed_origin"}
+    pairs: list[tuple[str, Any]] = []
+    for name, value in flags.items():
+        if isinstance(value, tuple):
+            pairs += [(singular[name], one) for one in value]
+        elif value is not None:
+            pairs.append((name, value))
+    return pairs
+
+
+def _say(invocation: Invocation, state: dict[str, Any]) -> None:
+    home = invocation.directory()
+    facts = {**state, "token_file": str(home / "server" / "token"), "socket": str(home / "server" / "socket")}
+    if invocation.as_json:
+        print(json.dumps({"ok": True, **facts}), flush=True)
+        return
+    for name, value in facts.items():
+        print(f"{name:<10}  {value}", flush=True)
+    print(f"\nan agent connects to {facts.get('url')}/mcp with the token as bearer, or runs `blockpty mcp`", flush=True)
+
+
+def _stop(invocation: Invocation, home: Path) -> int:
+    import asyncio
+    import fcntl
+
+    from blockpty.surfaces.client import Client
+    from blockpty.surfaces.launching import LOCK_NAME
+
+    async def stop() -> None:
+        async with Client(home, start=False) as client:
+            await client.post("/admin/stop")
+
+    asyncio.run(stop())
+    lock = os.open(home / "server" / LOCK_NAME, os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW)
+    try:
+        # The server has it for as long as it lives, some seconds more if it still answers somebody.
+        fcntl.flock(lock, fcntl.LOCK_EX)
+    finally:
+        os.close(lock)
+    print(json.dumps({"ok": True}) if invocation.as_json else "the server has gone; shells run on")
+    return 0
+
+
+def _detached(home: Path, settings: Any, ready_fd: int) -> int:
+    """Serve in a process of its own, and tell whoever started it, through the descriptor, how that went."""
+    if os.fork():
+        os._exit(0)
+    os.setsid()
+    import asyncio
+
+    from blockpty.errors import BlockptyError
+    from blockpty.surfaces.http.server import serve
+
+    def tell(content: dict[str, Any]) -> None:
+        os.write(ready_fd, json.dumps(content).encode() + b"\n")
+        os.close(ready_fd)
+
+    told: list[bool] = []
+
+    def ready(state: dict[str, Any]) -> None:
+        told.append(True)
+        tell({"ok": True, **state})
+
+    try:
+        asyncio.run(serve(home, settings, ready))
+    except BlockptyError as error:
+        if told:
+            raise
+        tell(error.to_dict())
+        print(error, file=sys.stderr)
+        return 1
+    return 0

@@ -1,0 +1,404 @@
+"""A client of a server, with the methods of Engine and Conversation: what works with one works with the other.
+
+Rules of this file: no parameter and no rule of its own; a method hands its parameters to the operation of its name.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import os
+import sys
+import tempfile
+from collections.abc import AsyncIterator, Mapping
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Final, Self, cast
+from urllib.parse import quote
+
+import httpx2
+
+from blockpty.errors import BlockptyError, InternalError, NotFound, error_from_code
+from blockpty.model.conditions import Match
+from blockpty.model.events import Event
+from blockpty.model.results import (
+    BlockResult,
+    BlocksResult,
+    CloseResult,
+    DoneResult,
+    ExecResult,
+    ListResult,
+    OpenResult,
+    ReadResult,
+    Result,
+    RunResult,
+    SendResult,
+    SessionResult,
+    StatusResult,
+    VerifyResult,
+    WaitResult,
+)
+from blockpty.ops.operation import Operation
+from blockpty.ops.table import find
+from blockpty.spool.layout import check_conversation_id, default_home
+from blockpty.surfaces import launching
+from blockpty.surfaces.tokens import owner_token, server_directory
+
+CONNECT_SECONDS: Final = 10.0
+
+
+class Client:
+    """Conversations of a server; an async context manager with the methods of Engine.
+
+    Args:
+        home: the home whose server is meant, reached by its unix socket; default as in the documentation.
+        url: a server elsewhere, such as https://host:7717, in place of a home.
+        token: what to show there; by default the owner's token of the home.
+        start: start the home's server when none runs.
+        certificates: file with the certificates that `url` may have, if not the system's.
+
+    Raises NotFound when no server answers, and whatever the operations raise. Cancelling a call lets the server drop
+    it; the program in the terminal is never touched by that.
+    """
+
+    def __init__(
+        self,
+        home: str | os.PathLike[str] | None = None,
+        *,
+        url: str | None = None,
+        token: str | None = None,
+        start: bool = True,
+        certificates: str | None = None,
+    ) -> None:
+        self.home = Path(home).absolute() if home is not None else default_home()
+        self._url = url
+        self._token = token
+        self._start = start
+        self._certificates = certificates
+        self._http: httpx2.AsyncClient | None = None
+        self._leaving = contextlib.ExitStack()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, problem: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.close()
+
+    async def close(self) -> None:
+        """Close the connections; conversations go on in the server."""
+        http, self._http = self._http, None
+        if http is not None:
+            await http.aclose()
+        self._leaving.close()
+
+    # What Engine has
+
+    async def open(
+        self,
+        conversation_id: str | None = None,
+        *,
+        shell: str | None = None,
+        cwd: str | None = None,
+        env: Mapping[str, str] | None = None,
+        cols: int = 80,
+        rows: int = 24,
+        login: bool = False,
+        persist: bool | None = None,
+        timeout_ms: int = 30000,
+    ) -> RemoteConversation:
+        """Start a shell and wait for its prompt, as `Engine.open` does.
+
+        Through a home's socket `cwd` is by default the caller's own directory; a server elsewhere chooses one.
+        """
+        if cwd is None and self._url is None:
+            cwd = os.getcwd()
+        params = {
+            "conversation_id": conversation_id, "shell": shell, "cwd": cwd, "env": None if env is None else dict(env),
+            "cols": cols, "rows": rows, "login": login, "persist": persist, "timeout_ms": timeout_ms,
+        }  # fmt: skip
+        opened = cast("OpenResult", await self.call("open", params))
+        return RemoteConversation(self, opened.conversation_id, opened)
+
+    async def list(self, filter: str | None = None) -> ListResult:
+        """Return the conversations of the server's home that this token may see, newest first."""
+        return cast("ListResult", await self.call("list", {"filter": filter}))
+
+    async def conversation(self, conversation_id: str) -> RemoteConversation:
+        """Return a conversation by its name; whether there is one, the first call to it tells (NotFound)."""
+        return RemoteConversation(self, check_conversation_id(conversation_id))
+
+    # The one way to the server
+
+    async def call(self, name: str, params: Mapping[str, Any]) -> Result:
+        """Run an operation of shape CALL; raises BlockptyError."""
+        operation = find(name)
+        http = await self._connected()
+        request = self._request(http, operation, params)
+        try:
+            response = await http.send(request)
+        except httpx2.HTTPError as problem:
+            raise self._lost(problem) from None
+        content = _content(response)
+        result = cast("type[Result]", operation.result)
+        return result.from_dict(content)
+
+    async def stream(self, name: str, params: Mapping[str, Any]) -> AsyncIterator[Event]:
+        """Run an operation of shape STREAM; close the iterator when done."""
+        http = await self._connected()
+        request = self._request(http, find(name), params)
+        try:
+            response = await http.send(request, stream=True)
+            try:
+                if response.status_code != 200:
+                    await response.aread()
+                    _content(response)
+                async for message in httpx2.EventSource(response, max_event_size=None):
+                    if message.event == "end":
+                        return
+                    content = json.loads(message.data)
+                    if message.event == "error":
+                        raise _error(content)
+                    yield Event.from_dict({key: value for key, value in content.items() if key != "conversation_id"})
+            finally:
+                await response.aclose()
+        except httpx2.HTTPError as problem:
+            raise self._lost(problem) from None
+
+    async def post(self, path: str, content: Mapping[str, Any] | None = None) -> dict[str, Any]:
+        """Ask for something of the server that is no operation; raises BlockptyError."""
+        http = await self._connected()
+        try:
+            return _content(await http.post(path, json=dict(content or {})))
+        except httpx2.HTTPError as problem:
+            raise self._lost(problem) from None
+
+    def _request(self, http: httpx2.AsyncClient, operation: Operation, params: Mapping[str, Any]) -> httpx2.Request:
+        method, path = operation.route
+        rest = dict(params)
+        for name in operation.positional:
+            if f"{{{name}}}" in path:
+                # Refused by the server if it is no name; quoted so that it stays one part of the path.
+                path = path.replace(f"{{{name}}}", quote(str(rest.pop(name, "")), safe="") or "-")
+        if method == "GET":
+            query = {name: _text(value) for name, value in rest.items() if value is not None}
+            return http.build_request(method, path, params=query)
+        return http.build_request(method, path, json=rest)
+
+    async def _connected(self) -> httpx2.AsyncClient:
+        if self._http is None:
+            if self._url is None:
+                self._http = await self._local()
+            else:
+                token = self._token if self._token is not None else owner_token(self.home)
+                verify: Any = _trust(self._certificates) if self._url.startswith("https:") else False
+                transport = httpx2.AsyncHTTPTransport(verify=verify, trust_env=False, limits=_LIMITS)
+                self._http = self._client(self._url, token, transport)
+        return self._http
+
+    async def _local(self) -> httpx2.AsyncClient:
+        if not launching.is_running(self.home):
+            if not self._start:
+                raise NotFound(f"no server runs in {self.home}", hint="blockpty serve starts one")
+            await asyncio.to_thread(launching.start, self.home)
+        token = self._token if self._token is not None else owner_token(self.home)
+        transport = httpx2.AsyncHTTPTransport(verify=False, uds=self._socket(), trust_env=False, limits=_LIMITS)
+        return self._client("http://localhost", token, transport)
+
+    def _socket(self) -> str:
+        """Return a path of the socket that is short enough to connect to, valid until `close`."""
+        path = server_directory(self.home) / launching.SOCKET_NAME
+        if len(os.fsencode(path)) < 100:
+            return str(path)
+        if sys.platform == "linux":
+            directory = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+            self._leaving.callback(os.close, directory)
+            return f"/proc/self/fd/{directory}/{launching.SOCKET_NAME}"
+        short = self._leaving.enter_context(tempfile.TemporaryDirectory(prefix="bp"))
+        os.symlink(path.parent, os.path.join(short, "s"))
+        return os.path.join(short, "s", launching.SOCKET_NAME)
+
+    def _client(self, url: str, token: str, transport: httpx2.AsyncHTTPTransport) -> httpx2.AsyncClient:
+        # A wait takes as long as it takes; the server keeps the connection alive and ends the wait.
+        patience = httpx2.Timeout(None, connect=CONNECT_SECONDS)
+        headers = {"Authorization": f"Bearer {token}"}
+        return httpx2.AsyncClient(base_url=url, headers=headers, transport=transport, timeout=patience, trust_env=False)
+
+    def _lost(self, problem: Exception) -> BlockptyError:
+        where = self._url or str(self.home)
+        return NotFound(f"no server answers at {where}: {type(problem).__name__}", hint="blockpty serve starts one")
+
+
+_LIMITS: Final = httpx2.Limits(max_connections=None, max_keepalive_connections=20)
+
+
+def _trust(certificates: str | None) -> Any:
+    import ssl
+
+    return ssl.create_default_context(cafile=certificates)
+
+
+def _text(value: Any) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def _content(response: httpx2.Response) -> dict[str, Any]:
+    try:
+        content: Any = response.json()
+    except ValueError:
+        content = None
+    if not isinstance(content, dict):
+        raise InternalError(f"the answer (status {response.status_code}) is not one of a blockpty server")
+    if content.get("ok") is not True:
+        raise _error(content)
+    return content
+
+
+def _error(content: Mapping[str, Any]) -> BlockptyError:
+    error = content.get("error", {})
+    return error_from_code(
+        str(error.get("code")), str(error.get("message")), str(error.get("hint", "")), error.get("details")
+    )
+
+
+class RemoteConversation:
+    """A conversation of a server, with the methods of Conversation.
+
+    Attributes:
+        id, conversation_id: its name.
+        opened: the result of `open`, None for one that existed.
+    """
+
+    def __init__(self, client: Client, conversation_id: str, opened: OpenResult | None = None) -> None:
+        self.id = self.conversation_id = conversation_id
+        self.opened = opened
+        self._client = client
+
+    async def _call(self, operation: str, **params: Any) -> Any:
+        return await self._client.call(operation, {"conversation_id": self.id, **params})
+
+    async def status(self) -> StatusResult:
+        """Return mode, terminal state and integrity, sampled now."""
+        return cast("StatusResult", await self._call("status"))
+
+    async def exec_block(self, command: str, *, cwd: str | None = None, queue: bool = False) -> ExecResult:
+        """Run a command as exactly one block and return when it has begun."""
+        return cast("ExecResult", await self._call("exec_block", command=command, cwd=cwd, queue=queue))
+
+    async def exec_interactive(self, command: str, *, cwd: str | None = None) -> SessionResult:
+        """Start an interactive program as one block; then use `send` and `wait_for`."""
+        return cast("SessionResult", await self._call("exec_interactive", command=command, cwd=cwd))
+
+    async def run(
+        self, command: str, *, cwd: str | None = None, timeout_ms: int = 30000, max_bytes: int = 65536
+    ) -> RunResult:
+        """Run a command as one block and wait for its end; when the time is up it runs on."""
+        params = {"command": command, "cwd": cwd, "timeout_ms": timeout_ms, "max_bytes": max_bytes}
+        return cast("RunResult", await self._call("run", **params))
+
+    async def send(
+        self,
+        data: str | None = None,
+        *,
+        data_b64: str | None = None,
+        session_id: str | None = None,
+        author: str = "agent",
+    ) -> SendResult:
+        """Write text or bytes to the terminal, exactly as given."""
+        params = {"data": data, "data_b64": data_b64, "session_id": session_id, "author": author}
+        return cast("SendResult", await self._call("send", **params))
+
+    async def send_keys(self, keys: str, *, session_id: str | None = None) -> SendResult:
+        """Press keys: text with named keys in it."""
+        return cast("SendResult", await self._call("send_keys", keys=keys, session_id=session_id))
+
+    async def paste(self, text: str, *, session_id: str | None = None) -> SendResult:
+        """Paste text, in brackets where the program asked for that."""
+        return cast("SendResult", await self._call("paste", text=text, session_id=session_id))
+
+    async def ctrl_c(self, *, session_id: str | None = None) -> SendResult:
+        """Press Ctrl-C."""
+        return cast("SendResult", await self._call("ctrl_c", session_id=session_id))
+
+    async def ctrl_d(self, *, session_id: str | None = None) -> SendResult:
+        """Press Ctrl-D."""
+        return cast("SendResult", await self._call("ctrl_d", session_id=session_id))
+
+    async def enter(self, *, session_id: str | None = None) -> SendResult:
+        """Press Enter."""
+        return cast("SendResult", await self._call("enter", session_id=session_id))
+
+    async def wait_for(
+        self,
+        match: Match,
+        *,
+        session_id: str | None = None,
+        from_cursor: int | None = None,
+        timeout_ms: int = 30000,
+        max_bytes: int | None = None,
+        stop: Match | None = None,
+        view: str = "text",
+        echo: bool = False,
+    ) -> WaitResult:
+        """Wait until something appears or happens, looking at what is recorded already first."""
+        params = {
+            "match": match, "session_id": session_id, "from_cursor": from_cursor, "timeout_ms": timeout_ms,
+            "max_bytes": max_bytes, "stop": stop, "view": view, "echo": echo,
+        }  # fmt: skip
+        return cast("WaitResult", await self._call("wait_for", **params))
+
+    async def read(
+        self, from_cursor: int | None = None, *, block_id: str | None = None, max_bytes: int = 65536, view: str = "text"
+    ) -> ReadResult:
+        """Return a piece of the transcript from a cursor, or the output of a block, in a view."""
+        params = {"from_cursor": from_cursor, "block_id": block_id, "max_bytes": max_bytes, "view": view}
+        return cast("ReadResult", await self._call("read", **params))
+
+    async def blocks(self, filter: str | None = None, *, page: int = 0, page_size: int = 100) -> BlocksResult:
+        """Return a page of finished blocks, oldest first."""
+        return cast("BlocksResult", await self._call("blocks", filter=filter, page=page, page_size=page_size))
+
+    async def block(self, block_id: str) -> BlockResult:
+        """Return one block, running or finished; raises NotFound."""
+        return cast("BlockResult", await self._call("block", block_id=block_id))
+
+    async def events(self, from_seq: int = 0, *, follow: bool = True) -> AsyncIterator[Event]:
+        """Yield events from a number on; with `follow`, those that come as well."""
+        params = {"conversation_id": self.id, "from_seq": from_seq, "follow": follow}
+        async with contextlib.aclosing(cast("Any", self._client.stream("events", params))) as events:
+            async for event in events:
+                yield event
+
+    async def resize(self, cols: int, rows: int) -> DoneResult:
+        """Change the size of the terminal."""
+        return cast("DoneResult", await self._call("resize", cols=cols, rows=rows))
+
+    async def end_session(self, session_id: str) -> DoneResult:
+        """End an interactive session as gently as it allows; the result says how."""
+        return cast("DoneResult", await self._call("end_session", session_id=session_id))
+
+    async def enter_shell(self, shell: str | None = None, *, timeout_ms: int = 10_000) -> DoneResult:
+        """Give the hooks to a shell that runs inside a command."""
+        return cast("DoneResult", await self._call("enter_shell", shell=shell, timeout_ms=timeout_ms))
+
+    async def interrupt(self, *, up_to: str = "INT", grace_ms: int = 1000) -> DoneResult:
+        """Interrupt what runs, with stronger signals only as far as asked for; says how it ended."""
+        return cast("DoneResult", await self._call("interrupt", up_to=up_to, grace_ms=grace_ms))
+
+    async def reset(self) -> OpenResult:
+        """Kill the shell and start another on a new terminal; transcript and cursors go on."""
+        return cast("OpenResult", await self._call("reset"))
+
+    async def kill(self, *, signal: str = "TERM") -> DoneResult:
+        """Send a signal to the shell and to what it runs in the foreground."""
+        return cast("DoneResult", await self._call("kill", signal=signal))
+
+    async def close(self) -> CloseResult:
+        """End the shell; the transcript stays."""
+        return cast("CloseResult", await self._call("close"))
+
+    async def verify(self) -> VerifyResult:
+        """Derive everything again from stream and timeline, and report what differs."""
+        return cast("VerifyResult", await self._call("verify"))

@@ -1,0 +1,1 @@
+"""HTTP, WebSocket and the mounted MCP: the operations for other processes."""

@@ -1,0 +1,148 @@
+"""The server's application: a route for each operation of the table, and the few paths beside them.
+
+    /v1/...                       the operations
+    /v1/conversations/{id}/ws     a terminal over a WebSocket
+    /mcp                          the operations as MCP tools
+    /openapi.json  /metrics  /healthz
+    /auth/code  /auth/token       a one-time code for a browser, and the token it is changed into
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING, Any
+
+from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
+from starlette.responses import JSONResponse, Response
+from starlette.routing import BaseRoute, Route, WebSocketRoute
+
+from blockpty import __version__
+from blockpty.errors import BadRequest, BlockptyError, Forbidden, NotFound
+from blockpty.ops.operation import Shape
+from blockpty.ops.table import OPERATIONS
+from blockpty.surfaces.access import Principal, Scope
+from blockpty.surfaces.faults import status_of
+from blockpty.surfaces.http.calls import CallEndpoint, body, defect
+from blockpty.surfaces.http.guard import App, Guard
+from blockpty.surfaces.http.metrics import CONTENT_TYPE, Metrics
+from blockpty.surfaces.http.openapi import openapi
+from blockpty.surfaces.http.socket import SocketEndpoint
+from blockpty.surfaces.http.sse import EventsEndpoint
+from blockpty.surfaces.tokens import TokenBook
+
+if TYPE_CHECKING:
+    from starlette.requests import Request
+
+
+def application(
+    engine: Any,
+    tokens: TokenBook,
+    metrics: Metrics,
+    *,
+    hosts: Iterable[str],
+    origins: Iterable[str],
+    mcp: App | None = None,
+    stop: Callable[[], None] | None = None,
+) -> App:
+    """Return the application with the gate in front of it.
+
+    Args:
+        engine: the engine of one home.
+        tokens, metrics: who may call, and what is counted.
+        hosts, origins: the values of these headers that are ours.
+        mcp: what answers at /mcp.
+        stop: ends the server; without it `/admin/stop` is not there.
+    """
+    beside = _Beside(engine, tokens, metrics, stop)
+    routes: list[BaseRoute] = []
+    for operation in OPERATIONS.values():
+        method, path = operation.route
+        endpoint = EventsEndpoint if operation.shape is Shape.STREAM else CallEndpoint
+        routes.append(Route(path, endpoint(operation, engine, metrics), methods=[method]))
+    routes += [
+        WebSocketRoute("/v1/conversations/{conversation_id}/ws", SocketEndpoint(engine, metrics)),
+        Route("/openapi.json", beside.openapi),
+        Route("/metrics", beside.metrics),
+        Route("/healthz", beside.health),
+        Route("/auth/code", beside.code, methods=["POST"]),
+        Route("/auth/token", beside.token, methods=["POST"]),
+    ]
+    if stop is not None:
+        routes.append(Route("/admin/stop", beside.stop, methods=["POST"]))
+    if mcp is not None:
+        # An instance, not a function: Starlette takes it for the ASGI application that it is.
+        routes.append(Route("/mcp", mcp, methods=["GET", "POST", "DELETE"]))
+    handlers: Any = {HTTPException: _http_problem, BlockptyError: _problem, Exception: _defect}
+    app = Starlette(routes=routes, exception_handlers=handlers)
+    app.router.redirect_slashes = False
+    return Guard(app, tokens, hosts=hosts, origins=origins)
+
+
+async def _http_problem(_request: Request, problem: HTTPException) -> Response:
+    headers = dict(problem.headers or {})
+    error: BlockptyError
+    if problem.status_code == 404:
+        error = NotFound("there is nothing at this path", hint="GET /openapi.json says what there is")
+    else:
+        error = BadRequest(str(problem.detail), details={"http_status": problem.status_code})
+    return JSONResponse(error.to_dict(), problem.status_code, headers)
+
+
+async def _problem(_request: Request, error: BlockptyError) -> Response:
+    return JSONResponse(error.to_dict(), status_of(error))
+
+
+async def _defect(_request: Request, problem: Exception) -> Response:
+    return JSONResponse(defect(problem).to_dict(), 500)
+
+
+class _Beside:
+    """The paths that are no operations."""
+
+    def __init__(self, engine: Any, tokens: TokenBook, metrics: Metrics, stop: Callable[[], None] | None) -> None:
+        self._engine = engine
+        self._tokens = tokens
+        self._metrics = metrics
+        self._stop = stop
+
+    async def openapi(self, _request: Request) -> Response:
+        return JSONResponse(openapi())
+
+    async def health(self, _request: Request) -> Response:
+        # Needs no token, so it says nothing that a stranger could use.
+        return JSONResponse({"ok": True})
+
+    async def metrics(self, request: Request) -> Response:
+        _of_all(request, Scope.READ)
+        self._metrics.conversations.set(len(await self._engine.live()))
+        return Response(self._metrics.render(), media_type=CONTENT_TYPE)
+
+    async def code(self, request: Request) -> Response:
+        principal: Principal = request.scope["state"]["principal"]
+        code = self._tokens.make_code(principal, time.monotonic())
+        return JSONResponse({"ok": True, "code": code, "expires_seconds": TokenBook.CODE_SECONDS})
+
+    async def token(self, request: Request) -> Response:
+        content = await body(request.receive)
+        code = content.get("code")
+        if not isinstance(code, str) or set(content) != {"code"}:
+            raise BadRequest('the body must be {"code": "..."}')
+        token = self._tokens.change_code(code, time.monotonic())
+        return JSONResponse({"ok": True, "token": token, "expires_seconds": TokenBook.BROWSER_SECONDS})
+
+    async def stop(self, request: Request) -> Response:
+        _of_all(request, Scope.ADMIN)
+        if self._stop is not None:
+            # After the answer has gone out.
+            asyncio.get_running_loop().call_later(0.05, self._stop)
+        return JSONResponse({"ok": True, "version": __version__})
+
+
+def _of_all(request: Request, needed: Scope) -> None:
+    """Raise Forbidden for who may not see every conversation."""
+    principal: Principal = request.scope["state"]["principal"]
+    if principal.scope < needed or principal.conversations is not None:
+        raise Forbidden(f"this needs a token with the scope {needed.name.lower()} for all conversations")

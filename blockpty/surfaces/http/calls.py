@@ -1,0 +1,155 @@
+"""One operation of shape CALL as an ASGI application: parameters in, one JSON object out.
+
+A call that lasts is answered in time all the same: after `KEEP_ALIVE_SECONDS` the status line goes out, then a space
+now and again, which JSON allows before a value, so that no proxy takes the connection for dead. The status is 200
+then; whether it went well stands in `ok`, as always. When the client goes away, a call that waits, reads or gives input
+is cancelled, which never touches the program; one that begins or ends a shell is finished.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import sys
+import traceback
+from collections.abc import Mapping
+from typing import Any, Final
+from urllib.parse import parse_qsl
+
+from blockpty.errors import BadRequest, BlockptyError, InternalError
+from blockpty.ops.operation import Effect, Operation
+from blockpty.surfaces.access import Caller
+from blockpty.surfaces.faults import status_of
+from blockpty.surfaces.http.guard import Receive, Scope, Send, refuse
+from blockpty.surfaces.http.metrics import Metrics
+
+KEEP_ALIVE_SECONDS: Final = 10.0
+_JSON: Final = (b"content-type", b"application/json")
+
+
+class CallEndpoint:
+    """What a route of the table leads to."""
+
+    def __init__(self, operation: Operation, engine: Any, metrics: Metrics) -> None:
+        self._operation = operation
+        self._engine = engine
+        self._metrics = metrics
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        operation = self._operation
+        try:
+            params = await parameters(operation, scope, receive)
+        except BlockptyError as error:
+            self._metrics.calls.labels(operation.name, error.code).inc()
+            await refuse(scope, receive, send, error)
+            return
+        except ConnectionError:
+            return
+        caller = Caller(self._engine, scope["state"]["principal"])
+        task = asyncio.ensure_future(self._call(caller, params))
+        gone = asyncio.ensure_future(disconnected(receive))
+        try:
+            await self._answer(task, gone, send)
+        finally:
+            gone.cancel()
+            if not task.done():
+                if operation.effect is not Effect.LIFECYCLE:
+                    task.cancel()
+                await asyncio.wait((task,))
+
+    async def _call(self, caller: Caller, params: Mapping[str, Any]) -> tuple[int, bytes]:
+        try:
+            with self._metrics.call(self._operation.name):
+                result = await caller.call(self._operation.name, params)
+            return 200, json.dumps(result.to_dict()).encode()
+        except BlockptyError as error:
+            return status_of(error), json.dumps(error.to_dict()).encode()
+        except Exception as problem:  # noqa: BLE001  (a defect has the one error shape too; its trace goes to the log)
+            return 500, json.dumps(defect(problem).to_dict()).encode()
+
+    async def _answer(
+        self, task: asyncio.Future[tuple[int, bytes]], gone: asyncio.Future[None], send: Send
+    ) -> None:
+        late = False
+        while True:
+            await asyncio.wait((task, gone), timeout=KEEP_ALIVE_SECONDS, return_when=asyncio.FIRST_COMPLETED)
+            if task.done() or gone.done():
+                break
+            if not late:
+                await send({"type": "http.response.start", "status": 200, "headers": [_JSON]})
+                late = True
+            await send({"type": "http.response.body", "body": b" ", "more_body": True})
+        if not task.done():
+            return
+        status, body = task.result()
+        if not late:
+            headers = [_JSON, (b"content-length", str(len(body)).encode())]
+            await send({"type": "http.response.start", "status": status, "headers": headers})
+        await send({"type": "http.response.body", "body": body})
+
+
+def defect(problem: Exception) -> InternalError:
+    """Return the error for a defect of ours, and write its trace to the log."""
+    traceback.print_exception(problem, file=sys.stderr)
+    return InternalError(f"{type(problem).__name__} while answering", hint="please report it; the log has more")
+
+
+async def disconnected(receive: Receive) -> None:
+    """Return when the client has gone."""
+    while (await receive())["type"] != "http.disconnect":
+        pass
+
+
+async def parameters(operation: Operation, scope: Scope, receive: Receive) -> dict[str, Any]:
+    """Return the parameters of a request: from the path, and from the query (GET) or the body.
+
+    Raises BadRequest, and ConnectionError when the client goes away in the middle.
+    """
+    path: dict[str, Any] = scope.get("path_params", {})
+    if operation.route[0] == "GET":
+        given: dict[str, Any] = {**query(scope)}
+    else:
+        if scope["query_string"]:
+            raise BadRequest(f"{operation.name} takes its parameters in the body, as JSON, not in the query")
+        given = await body(receive)
+    for name in path:
+        if name in given:
+            raise BadRequest(f"{name} stands in the path and must not be given again")
+    if operation.route[0] == "GET":
+        # Text becomes what the parameter is; the model itself takes no "5" for a number.
+        return operation.parse_text({**path, **given}).model_dump()
+    return {**path, **given}
+
+
+def query(scope: Scope) -> dict[str, str]:
+    """Return the query's parameters; raises BadRequest for one that is given twice or is no UTF-8."""
+    try:
+        pairs = parse_qsl(scope["query_string"].decode("ascii"), keep_blank_values=True, errors="strict")
+    except ValueError:
+        raise BadRequest("the query is not URL-encoded UTF-8") from None
+    found = dict(pairs)
+    if len(found) != len(pairs):
+        raise BadRequest("a parameter stands in the query more than once")
+    return found
+
+
+async def body(receive: Receive) -> dict[str, Any]:
+    """Return the JSON object of a body, {} when it is empty."""
+    parts = []
+    while True:
+        message = await receive()
+        if message["type"] == "http.disconnect":
+            raise ConnectionError
+        parts.append(message.get("body", b""))
+        if not message.get("more_body", False):
+            break
+    content = b"".join(parts)
+    if not content.strip():
+        return {}
+    try:
+        found = json.loads(content)
+    except (ValueError, RecursionError):
+        raise BadRequest("the body is not JSON in UTF-8") from None
+    if not isinstance(found, dict):
+        raise BadRequest("the body must be a JSON object with the parameters")
+    return found

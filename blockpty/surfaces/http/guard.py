@@ -1,0 +1,186 @@
+"""The gate in front of everything that the server answers: HTTP, WebSocket and MCP alike.
+
+Pure ASGI, because a WebSocket must pass here too. In this order: the Host must be one of ours (a web page that had its
+name pointed at this machine comes by another), the Origin must be one of ours if there is one, the body must have a
+bounded size and be JSON, and a token must come with the request. Whoever gets through finds the `Principal` in
+`scope["state"]["principal"]`. Nothing behind the gate has run before.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Awaitable, Callable, Iterable, MutableMapping
+from typing import Any, Final
+
+from blockpty.errors import BadRequest, BlockptyError, Forbidden, SpoolError, Unauthorized
+from blockpty.surfaces.faults import status_of
+from blockpty.surfaces.tokens import TokenBook
+
+Scope = MutableMapping[str, Any]
+Message = MutableMapping[str, Any]
+Receive = Callable[[], Awaitable[Message]]
+Send = Callable[[Message], Awaitable[None]]
+App = Callable[[Scope, Receive, Send], Awaitable[None]]
+
+MAX_BODY: Final = 128 * 1024 * 1024  # a command of 16 MiB in which JSON escapes every byte
+OPEN_PATHS: Final = frozenset({"/healthz", "/auth/token"})
+PROTOCOL: Final = "blockpty.v1"
+TOKEN_PROTOCOL: Final = "blockpty.token."
+
+_HEADERS: Final = [
+    (b"x-content-type-options", b"nosniff"),
+    (b"cache-control", b"no-store"),
+    (b"referrer-policy", b"no-referrer"),
+    (b"content-security-policy", b"default-src 'none'; frame-ancestors 'none'"),
+]
+
+
+class Guard:
+    """The gate.
+
+    Args:
+        app: what is behind it.
+        tokens: who is let in.
+        hosts: values of the Host header that are ours, in lower case.
+        origins: values of the Origin header that are ours.
+    """
+
+    def __init__(self, app: App, tokens: TokenBook, *, hosts: Iterable[str], origins: Iterable[str]) -> None:
+        self._app = app
+        self._tokens = tokens
+        self._hosts = frozenset(host.lower() for host in hosts)
+        self._origins = frozenset(origins)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "lifespan":
+            await self._app(scope, receive, send)
+            return
+        try:
+            self._check(scope)
+        except BlockptyError as error:
+            await refuse(scope, receive, send, error)
+            return
+        await self._app(scope, _bounded(receive) if scope["type"] == "http" else receive, _hardened(send))
+
+    def _check(self, scope: Scope) -> None:
+        headers = _Headers(scope)
+        host = headers.only(b"host")
+        if host is None or host.lower() not in self._hosts:
+            raise Forbidden(
+                "the server does not go by the name in the Host header",
+                hint="use 127.0.0.1 or localhost with the right port, or allow the name (allowed_hosts)",
+            )
+        origin = headers.only(b"origin")
+        if origin is not None and origin not in self._origins:
+            raise Forbidden("this web page may not call the server", hint="allow its origin (allowed_origins)")
+        if origin is None and headers.only(b"sec-fetch-site") == "cross-site":
+            raise Forbidden("another site's page may not call the server")
+        if scope["type"] == "http":
+            _check_body(scope, headers)
+            if scope["path"] in OPEN_PATHS:
+                return
+        token, from_page = _token(scope, headers)
+        if from_page and origin is None:
+            raise Forbidden(
+                "a token in Sec-WebSocket-Protocol is for browsers, which send an Origin",
+                hint="send it in the Authorization header",
+            )
+        scope.setdefault("state", {})["principal"] = self._tokens.principal(token, time.monotonic())
+
+
+class _Headers:
+    """The headers of a request; one that decides may be there once only."""
+
+    def __init__(self, scope: Scope) -> None:
+        self._all: list[tuple[bytes, bytes]] = list(scope["headers"])
+
+    def only(self, name: bytes) -> str | None:
+        values = [value for key, value in self._all if key == name]
+        if len(values) > 1:
+            raise BadRequest(f"the header {name.decode()} came more than once")
+        return values[0].decode("latin-1") if values else None
+
+    def every(self, name: bytes) -> list[str]:
+        return [value.decode("latin-1") for key, value in self._all if key == name]
+
+
+def _check_body(scope: Scope, headers: _Headers) -> None:
+    if scope["method"] in ("GET", "HEAD", "OPTIONS", "DELETE"):
+        return
+    kind = (headers.only(b"content-type") or "").partition(";")[0].strip().lower()
+    if kind != "application/json":
+        # A page can make a browser send other types to us without asking first.
+        raise BadRequest(
+            "the body must be JSON, said by Content-Type: application/json", details={"http_status": 415}
+        )
+    length = headers.only(b"content-length")
+    if length is not None and length.isdigit() and int(length) > MAX_BODY:
+        raise too_large()
+
+
+def too_large() -> BadRequest:
+    """Return the error for a body that is too large."""
+    return BadRequest(f"the body is larger than {MAX_BODY} bytes", details={"http_status": 413})
+
+
+def _token(scope: Scope, headers: _Headers) -> tuple[str, bool]:
+    """Return the token, and whether it came the way that only a page needs."""
+    given = headers.only(b"authorization")
+    if given is not None:
+        scheme, _, token = given.partition(" ")
+        if scheme.lower() != "bearer" or not token.strip():
+            raise Unauthorized("Authorization must be `Bearer <token>`")
+        return token.strip(), False
+    if scope["type"] == "websocket":
+        offered = [one.strip() for line in headers.every(b"sec-websocket-protocol") for one in line.split(",")]
+        tokens = [one.removeprefix(TOKEN_PROTOCOL) for one in offered if one.startswith(TOKEN_PROTOCOL)]
+        if len(tokens) == 1:
+            return tokens[0], True
+    raise Unauthorized(
+        "the request came without a token", hint="send Authorization: Bearer with what is in <home>/server/token"
+    )
+
+
+def _bounded(receive: Receive) -> Receive:
+    taken = 0
+
+    async def bounded() -> Message:
+        nonlocal taken
+        message = await receive()
+        taken += len(message.get("body", b""))
+        if taken > MAX_BODY:
+            raise too_large()
+        return message
+
+    return bounded
+
+
+def _hardened(send: Send) -> Send:
+    async def hardened(message: Message) -> None:
+        if message["type"] == "http.response.start":
+            present = {key for key, _ in message.get("headers", ())}
+            message["headers"] = [*message.get("headers", ()), *(one for one in _HEADERS if one[0] not in present)]
+        await send(message)
+
+    return hardened
+
+
+async def refuse(scope: Scope, receive: Receive, send: Send, error: BlockptyError) -> None:
+    """Answer a request, or the handshake of a WebSocket, with an error in the one shape."""
+    kind = "http"
+    if scope["type"] == "websocket":
+        message = await receive()
+        if message["type"] != "websocket.connect":
+            return
+        if "websocket.http.response" not in scope.get("extensions", {}):
+            await send({"type": "websocket.close", "code": 4000 + status_of(error) % 1000, "reason": error.code})
+            return
+        kind = "websocket.http"
+    body = json.dumps(error.to_dict()).encode()
+    headers = [(b"content-type", b"application/json"), (b"content-length", str(len(body)).encode()), *_HEADERS]
+    if isinstance(error, Unauthorized):
+        headers.append((b"www-authenticate", b'Bearer realm="blockpty"'))
+    status = 500 if isinstance(error, SpoolError) else status_of(error)
+    await send({"type": f"{kind}.response.start", "status": status, "headers": headers})
+    await send({"type": f"{kind}.response.body", "body": body})

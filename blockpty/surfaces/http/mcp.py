@@ -1,0 +1,58 @@
+"""MCP over streamable HTTP at /mcp, made when somebody first asks for it: the SDK takes half a second to import."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Collection
+from importlib import import_module
+from typing import Any
+
+from blockpty.surfaces.http.guard import App, Receive, Scope, Send
+
+
+class MountedMcp:
+    """The ASGI application at /mcp.
+
+    Args:
+        engine: the engine of the home.
+        hosts, origins: what the gate lets through; the SDK, which has a gate of its own, is told the same.
+    """
+
+    def __init__(self, engine: Any, *, hosts: Collection[str], origins: Collection[str]) -> None:
+        self._engine = engine
+        self._hosts = list(hosts)
+        self._origins = list(origins)
+        self._app: App | None = None
+        self._making = asyncio.Lock()
+        self._leave = asyncio.Event()
+        self._running: asyncio.Task[None] | None = None
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        async with self._making:
+            if self._app is None:
+                self._app = await self._begin()
+        await self._app(scope, receive, send)
+
+    async def close(self) -> None:
+        """End all sessions."""
+        self._leave.set()
+        if self._running is not None:
+            await self._running
+
+    async def _begin(self) -> App:
+        started: asyncio.Future[App] = asyncio.get_running_loop().create_future()
+        self._running = asyncio.create_task(self._run(started))
+        return await started
+
+    async def _run(self, started: asyncio.Future[App]) -> None:
+        # A task of its own: the SDK's task group must be left by the task that entered it.
+        try:
+            streamable_http = import_module("blockpty.surfaces.mcp.http").streamable_http
+            app, running = streamable_http(self._engine, hosts=self._hosts, origins=self._origins)
+            async with running:
+                started.set_result(app)
+                await self._leave.wait()
+        except BaseException as problem:
+            if started.done():
+                raise
+            started.set_exception(problem)

@@ -1,0 +1,203 @@
+"""One server of one home: its sockets, its engine, and how it comes and goes.
+
+Rules of this file: the lock is taken before anything else; a file that says where the server is, is there only while it
+is true; when the server goes, shells that were opened to stay run on in the host.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import errno
+import fcntl
+import json
+import os
+import signal
+import socket
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, Final
+
+import uvicorn
+
+from blockpty import __version__
+from blockpty.errors import BadRequest, Busy
+from blockpty.host.protocol import peer_uid, socket_address
+from blockpty.runtime.engine import Engine
+from blockpty.surfaces.http.app import application
+from blockpty.surfaces.http.guard import App
+from blockpty.surfaces.http.mcp import MountedMcp
+from blockpty.surfaces.http.metrics import Metrics
+from blockpty.surfaces.launching import LOCK_NAME, SOCKET_NAME, STATE_NAME
+from blockpty.surfaces.settings import DEFAULT_PORT, Settings
+from blockpty.surfaces.tokens import TokenBook, server_directory, write_private
+
+GRACE_SECONDS: Final = 3
+_IDLE_CHECK_SECONDS: Final = 5.0
+_MAX_FRAME: Final = 4 * 1024 * 1024
+
+
+class _PrivateSocket(socket.socket):
+    """A unix socket that lets nobody but this user in, also where its mode does not keep others out."""
+
+    def accept(self) -> tuple[socket.socket, Any]:
+        connection, address = super().accept()
+        if peer_uid(connection) != os.geteuid():
+            connection.close()
+            # asyncio takes this for a client that left while it waited to be accepted.
+            raise ConnectionAbortedError
+        return connection, address
+
+
+async def serve(home: Path, settings: Settings, ready: Callable[[dict[str, Any]], None]) -> None:
+    """Serve a home until it is told to stop; `ready` is called once with what server.json says.
+
+    Raises Busy (a server runs already) and BadRequest (the address cannot be used).
+    """
+    directory = server_directory(home)
+    lock = os.open(directory / LOCK_NAME, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+    try:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            raise Busy(f"a server runs in {home} already", hint="blockpty serve --stop ends it") from None
+        await _serve(home, directory, settings, ready)
+    finally:
+        os.close(lock)
+
+
+async def _serve(
+    home: Path, directory: Path, settings: Settings, ready: Callable[[dict[str, Any]], None]
+) -> None:
+    tcp = _bind_tcp(settings)
+    with contextlib.ExitStack() as leaving:
+        leaving.callback(tcp.close)
+        unix = leaving.enter_context(_bound_unix(directory))
+        port = tcp.getsockname()[1]
+        scheme = "https" if settings.tls_certificate else "http"
+        name = f"[{settings.host}]" if ":" in settings.host else settings.host
+        state = {"pid": os.getpid(), "url": f"{scheme}://{name}:{port}", "version": __version__}
+        hosts, origins = _names(settings, port, scheme)
+        metrics = Metrics()
+        async with Engine(home, session_limit=settings.session_limit, persist=True) as engine:
+            mcp = MountedMcp(engine, hosts=hosts, origins=origins)
+            app = application(
+                engine, TokenBook(home), metrics, hosts=hosts, origins=origins, mcp=mcp, stop=lambda: plain.leave()
+            )
+            plain = _Listener(app, settings, tls=False)
+            listeners = [(plain, unix), (_Listener(app, settings, tls=bool(settings.tls_certificate)), tcp)]
+            for listener, _ in listeners:
+                listener.peers = [one for one, _ in listeners]
+            write_private(directory / STATE_NAME, json.dumps(state).encode() + b"\n")
+            leaving.callback((directory / STATE_NAME).unlink, missing_ok=True)
+            loop = asyncio.get_running_loop()
+            for number in (signal.SIGINT, signal.SIGTERM):
+                loop.add_signal_handler(number, plain.leave)
+            idle = asyncio.ensure_future(_leave_when_idle(engine, metrics, settings.idle_exit_seconds, plain.leave))
+            # Both sockets listen by now: who connects is kept waiting, not refused.
+            ready(state)
+            try:
+                await asyncio.gather(*(listener.serve(sockets=[bound]) for listener, bound in listeners))
+            finally:
+                idle.cancel()
+                await mcp.close()
+
+
+class _Listener(uvicorn.Server):
+    """uvicorn on one socket; both stop together."""
+
+    def __init__(self, app: App, settings: Settings, *, tls: bool) -> None:
+        self.peers: list[_Listener] = [self]
+        config: Any = uvicorn.Config(
+            app, loop="asyncio", http="h11", ws="websockets-sansio", ws_max_size=_MAX_FRAME, lifespan="off",
+            log_level="warning", access_log=False, server_header=False, date_header=False, proxy_headers=False,
+            timeout_graceful_shutdown=GRACE_SECONDS, timeout_keep_alive=30,
+            ssl_certfile=settings.tls_certificate if tls else None, ssl_keyfile=settings.tls_key if tls else None,
+        )  # fmt: skip
+        super().__init__(config)
+
+    @contextlib.contextmanager
+    def capture_signals(self) -> Any:
+        """Leave signals alone; `_serve` has them."""
+        yield
+
+    def leave(self) -> None:
+        """Stop, with the other listeners."""
+        for one in self.peers:
+            one.should_exit = True
+
+
+async def _leave_when_idle(engine: Engine, metrics: Metrics, seconds: int, leave: Callable[[], None]) -> None:
+    while seconds:
+        await asyncio.sleep(min(_IDLE_CHECK_SECONDS, seconds))
+        if metrics.in_flight or metrics.subscribers or await engine.live():
+            metrics.last_activity = time.monotonic()
+        elif time.monotonic() - metrics.last_activity >= seconds:
+            leave()
+            return
+
+
+def _bind_tcp(settings: Settings) -> socket.socket:
+    wanted = DEFAULT_PORT if settings.port is None else settings.port
+    try:
+        return _listening(settings.host, wanted)
+    except OSError as problem:
+        if settings.port is None and problem.errno == errno.EADDRINUSE:
+            return _listening(settings.host, 0)
+        raise BadRequest(
+            f"cannot listen on {settings.host} port {wanted}: {problem.strerror or problem}",
+            hint="choose another --port; 0 takes any free one",
+        ) from None
+
+
+def _listening(host: str, port: int) -> socket.socket:
+    family, kind, number, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
+    bound = socket.socket(family, kind, number)
+    try:
+        bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        bound.bind(address)
+        bound.listen(128)
+    except OSError:
+        bound.close()
+        raise
+    return bound
+
+
+@contextlib.contextmanager
+def _bound_unix(directory: Path) -> Any:
+    """Give the listening unix socket; its file is there as long as it listens."""
+    descriptor = os.open(directory, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    bound = _PrivateSocket(socket.AF_UNIX, socket.SOCK_STREAM)
+    try:
+        # We hold the lock, so whoever made this file is gone.
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(SOCKET_NAME, dir_fd=descriptor)
+        before = os.umask(0o177)
+        try:
+            with socket_address(descriptor, SOCKET_NAME) as address:
+                bound.bind(address)
+        finally:
+            os.umask(before)
+        bound.listen(128)
+        yield bound
+    finally:
+        bound.close()
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(SOCKET_NAME, dir_fd=descriptor)
+        os.close(descriptor)
+
+
+def _names(settings: Settings, port: int, scheme: str) -> tuple[set[str], set[str]]:
+    """Return the Host and Origin values that are ours."""
+    usual = 443 if scheme == "https" else 80
+    names = {"127.0.0.1", "localhost", "[::1]"}
+    hosts = {f"{name}:{port}" for name in names} | {"localhost"}
+    if port == usual:
+        hosts |= names
+    for name in settings.allowed_hosts:
+        hosts |= {name, f"{name}:{port}"}
+    origins = {f"{scheme}://{name}:{port}" for name in names} | set(settings.allowed_origins)
+    if port == usual:
+        origins |= {f"{scheme}://{name}" for name in names}
+    return hosts, origins

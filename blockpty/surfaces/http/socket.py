@@ -1,0 +1,191 @@
+"""A conversation over a WebSocket: the terminal's bytes and events out, input and sizes in.
+
+    WS /v1/conversations/{conversation_id}/ws?from_cursor=N&from_seq=N&events=true
+
+To the client: text frames with JSON (`hello` first, then `event`, `resync`, `error`, `end`), and binary frames with the
+terminal's bytes, the first of which is at the cursor of `hello` or of the last `resync`. From the client: binary frames
+are input, text frames JSON: {"type": "input", "data" | "data_b64"} or {"type": "resize", "cols", "rows"}.
+
+Nothing is queued: both streams are read from the record when the socket takes them. Who falls back by more than
+`LIMIT_BYTES` is sent on with a `resync` that names the cursor; what lies between can be read at leisure. A socket that
+takes nothing for `STALLED_SECONDS` is closed with 4008.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import json
+from collections.abc import AsyncGenerator, Mapping
+from contextlib import aclosing
+from typing import Any, Final, cast
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from blockpty.errors import BadRequest, BlockptyError
+from blockpty.model.events import Event
+from blockpty.ops.requests import ConversationId
+from blockpty.ops.table import find
+from blockpty.surfaces.access import Caller
+from blockpty.surfaces.http.calls import defect, query
+from blockpty.surfaces.http.guard import PROTOCOL, Receive, Scope, Send, refuse
+from blockpty.surfaces.http.metrics import Metrics
+
+LIMIT_BYTES: Final = 8 * 1024 * 1024
+STALLED_SECONDS: Final = 60.0
+
+
+class _Query(BaseModel):
+    model_config = ConfigDict(extra="forbid", strict=True)
+
+    conversation_id: ConversationId
+    from_cursor: int | None = Field(default=None, ge=0)
+    from_seq: int | None = Field(default=None, ge=0)
+    events: bool = True
+
+
+class SocketEndpoint:
+    """The WebSocket of a conversation."""
+
+    def __init__(self, engine: Any, metrics: Metrics) -> None:
+        self._engine = engine
+        self._metrics = metrics
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        caller = Caller(self._engine, scope["state"]["principal"])
+        try:
+            asked = _asked(scope)
+            caller.principal.check(find("events"), asked.conversation_id)
+            conversation = await self._engine.conversation(asked.conversation_id)
+            hello = await self._hello(caller, conversation, asked)
+        except BlockptyError as error:
+            await refuse(scope, receive, send, error)
+            return
+        if (await receive())["type"] != "websocket.connect":
+            return
+        await send({"type": "websocket.accept", "subprotocol": _chosen(scope)})
+        with self._metrics.stream("websocket"):
+            await _Connection(self._metrics, caller, conversation, receive, send).serve(hello, asked.events)
+
+    async def _hello(self, caller: Caller, conversation: Any, asked: _Query) -> dict[str, Any]:
+        status = await caller.call("status", {"conversation_id": asked.conversation_id})
+        state = conversation.live.state
+        cursor = state.classified if asked.from_cursor is None else asked.from_cursor
+        if cursor > state.classified:
+            raise BadRequest(f"from_cursor {cursor} lies behind the end {state.classified}")
+        seq = state.next_event if asked.from_seq is None else asked.from_seq
+        return {"type": "hello", "cursor": cursor, "seq": seq, "status": status.to_dict()}
+
+
+def _asked(scope: Scope) -> _Query:
+    try:
+        return _Query.model_validate_strings({**query(scope), **scope["path_params"]})
+    except ValidationError as error:
+        first = error.errors(include_url=False, include_context=False, include_input=False)[0]
+        raise BadRequest(f"ws: {'.'.join(map(str, first['loc']))}: {first['msg']}") from None
+
+
+def _chosen(scope: Scope) -> str | None:
+    return PROTOCOL if PROTOCOL in scope.get("subprotocols", ()) else None
+
+
+class _Connection:
+    """One open socket."""
+
+    def __init__(self, metrics: Metrics, caller: Caller, conversation: Any, receive: Receive, send: Send) -> None:
+        self._metrics = metrics
+        self._caller = caller
+        self._conversation = conversation
+        self._receive = receive
+        self._raw_send = send
+        self._sending = asyncio.Lock()
+
+    async def serve(self, hello: dict[str, Any], events: bool) -> None:
+        code = 1000
+        streams = [self._bytes(hello["cursor"])] + ([self._events(hello["seq"])] if events else [])
+        await self._tell(hello)
+        tasks = [asyncio.ensure_future(one) for one in streams]
+        reading = asyncio.ensure_future(self._read())
+        try:
+            pending = {*tasks, reading}
+            while pending and not reading.done():
+                done, pending = await asyncio.wait(pending, return_when=asyncio.FIRST_COMPLETED)
+                problem = next((one.exception() for one in done if one.exception() is not None), None)
+                if isinstance(problem, TimeoutError):
+                    code = 4008
+                    break
+                if isinstance(problem, BlockptyError):
+                    await self._tell({"type": "error", **problem.to_dict()})
+                elif isinstance(problem, Exception) and not isinstance(problem, OSError):
+                    await self._tell({"type": "error", **defect(problem).to_dict()})
+                if tasks[0] in done and problem is None:
+                    await self._tell({"type": "end"})
+        except (TimeoutError, OSError):
+            code = 4008
+        finally:
+            for task in (*tasks, reading):
+                task.cancel()
+            await asyncio.wait((*tasks, reading))
+        if not reading.done() or reading.cancelled() or reading.exception() is not None:
+            try:
+                await self._raw_send({"type": "websocket.close", "code": code})
+            except (OSError, RuntimeError):
+                pass  # it has gone already
+
+    async def _bytes(self, cursor: int) -> None:
+        pieces = self._conversation.follow(cursor, limit_bytes=LIMIT_BYTES)
+        async with aclosing(cast("AsyncGenerator[Any, None]", pieces)):
+            async for piece in pieces:
+                if piece.skipped:
+                    self._metrics.resyncs.inc()
+                    await self._tell({"type": "resync", "cursor": piece.cursor, "skipped_bytes": piece.skipped})
+                else:
+                    await self._send({"type": "websocket.send", "bytes": piece.data})
+                    self._metrics.sent.labels("websocket").inc(len(piece.data))
+
+    async def _events(self, seq: int) -> None:
+        params = {"conversation_id": self._conversation.id, "from_seq": seq}
+        events = self._caller.stream("events", params)
+        async with aclosing(cast("AsyncGenerator[Event, None]", events)):
+            async for event in events:
+                await self._tell({"type": "event", "event": event.to_dict(self._conversation.id)})
+
+    async def _tell(self, content: Mapping[str, Any]) -> None:
+        await self._send({"type": "websocket.send", "text": json.dumps(content)})
+
+    async def _send(self, message: dict[str, Any]) -> None:
+        # uvicorn's send returns when the socket's buffer has room again: that is the whole flow control.
+        async with asyncio.timeout(STALLED_SECONDS), self._sending:
+            await self._raw_send(message)
+
+    # From the client
+
+    async def _read(self) -> None:
+        while True:
+            message = await self._receive()
+            if message["type"] == "websocket.disconnect":
+                return
+            try:
+                await self._take(message)
+            except BlockptyError as error:
+                await self._tell({"type": "error", **error.to_dict()})
+
+    async def _take(self, message: Mapping[str, Any]) -> None:
+        if message.get("bytes") is not None:
+            await self._input({"data_b64": base64.b64encode(message["bytes"]).decode("ascii")})
+            return
+        try:
+            content = json.loads(message["text"])
+        except (ValueError, RecursionError):
+            content = None
+        kind = content.pop("type", None) if isinstance(content, dict) else None
+        if kind == "input":
+            await self._input(content)
+        elif kind == "resize":
+            await self._caller.call("resize", {**content, "conversation_id": self._conversation.id})
+        else:
+            raise BadRequest('a text frame must be {"type": "input", ...} or {"type": "resize", ...}')
+
+    async def _input(self, params: Mapping[str, Any]) -> None:
+        # Who types into a terminal over a socket is a person, unless it says otherwise.
+        await self._caller.call("send", {"author": "user", **params, "conversation_id": self._conversation.id})

@@ -1,0 +1,120 @@
+"""The events of a conversation as server-sent events, resumable by `Last-Event-ID`.
+
+Nothing is queued for a subscriber: the next event is read from the record when the one before has been taken, so a
+slow one costs no memory and misses nothing. One that takes nothing at all for `STALLED_SECONDS` is disconnected.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncGenerator
+from contextlib import aclosing
+from typing import Any, Final, cast
+
+from blockpty.errors import BadRequest, BlockptyError
+from blockpty.model.events import Event
+from blockpty.ops.operation import Operation
+from blockpty.surfaces.access import Caller
+from blockpty.surfaces.http.calls import defect, disconnected, parameters
+from blockpty.surfaces.http.guard import Receive, Scope, Send, refuse
+from blockpty.surfaces.http.metrics import Metrics
+
+KEEP_ALIVE_SECONDS: Final = 15.0
+STALLED_SECONDS: Final = 60.0
+_HEADERS: Final = [(b"content-type", b"text/event-stream; charset=utf-8"), (b"x-accel-buffering", b"no")]
+
+
+class EventsEndpoint:
+    """What the route of a STREAM operation leads to."""
+
+    def __init__(self, operation: Operation, engine: Any, metrics: Metrics) -> None:
+        self._operation = operation
+        self._engine = engine
+        self._metrics = metrics
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        try:
+            params = await parameters(self._operation, scope, receive)
+            after = last_event_id(scope)
+            if after is not None:
+                params["from_seq"] = after + 1
+            events = Caller(self._engine, scope["state"]["principal"]).stream(self._operation.name, params)
+        except BlockptyError as error:
+            self._metrics.calls.labels(self._operation.name, error.code).inc()
+            await refuse(scope, receive, send, error)
+            return
+        except ConnectionError:
+            return
+        gone = asyncio.ensure_future(disconnected(receive))
+        try:
+            with self._metrics.stream("sse"):
+                async with aclosing(cast("AsyncGenerator[Event, None]", events)):
+                    await self._serve(scope, receive, send, events, params["conversation_id"], gone)
+        finally:
+            gone.cancel()
+
+    async def _serve(
+        self, scope: Scope, receive: Receive, send: Send, events: Any, conversation_id: str, gone: asyncio.Future[None]
+    ) -> None:
+        begun = False
+        coming = asyncio.ensure_future(anext(events))
+        try:
+            while True:
+                # Before the first one: long enough to learn that there is no such conversation.
+                patience = KEEP_ALIVE_SECONDS if begun else 1.0
+                await asyncio.wait((coming, gone), timeout=patience, return_when=asyncio.FIRST_COMPLETED)
+                if gone.done():
+                    return
+                error = _failure(coming)
+                if error is not None and not begun:
+                    await refuse(scope, receive, send, error)
+                    return
+                if not begun:
+                    await send({"type": "http.response.start", "status": 200, "headers": _HEADERS})
+                    begun = True
+                if not coming.done():
+                    part = b": still here\n\n"
+                elif error is not None:
+                    part = _part("error", None, error.to_dict())
+                elif coming.exception() is not None:
+                    await send({"type": "http.response.body", "body": b"event: end\ndata: {}\n\n"})
+                    return
+                else:
+                    event: Event = coming.result()
+                    part = _part(event.type, event.seq, event.to_dict(conversation_id))
+                    coming = asyncio.ensure_future(anext(events))
+                try:
+                    async with asyncio.timeout(STALLED_SECONDS):
+                        await send({"type": "http.response.body", "body": part, "more_body": error is None})
+                except TimeoutError:
+                    return
+                self._metrics.sent.labels("sse").inc(len(part))
+                if error is not None:
+                    return
+        finally:
+            coming.cancel()
+            await asyncio.wait((coming,))
+
+
+def _failure(coming: asyncio.Future[Event]) -> BlockptyError | None:
+    problem = coming.exception() if coming.done() else None
+    if problem is None or isinstance(problem, StopAsyncIteration):
+        return None
+    return problem if isinstance(problem, BlockptyError) else defect(cast("Exception", problem))
+
+
+def last_event_id(scope: Scope) -> int | None:
+    """Return the number of the last event that the client has had; raises BadRequest when it is none of ours."""
+    for name, value in scope["headers"]:
+        if name == b"last-event-id" and value:
+            if not value.isdigit() or len(value) > 15:
+                raise BadRequest("Last-Event-ID is not the number of an event")
+            return int(value)
+    return None
+
+
+def _part(kind: str, seq: int | None, content: dict[str, Any]) -> bytes:
+    # json.dumps writes ASCII without line breaks, so the data is one line whatever a program printed.
+    number = "" if seq is None else f"id: {seq}\n"
+    return f"{number}event: {kind}\ndata: {json.dumps(content)}\n\n".encode()

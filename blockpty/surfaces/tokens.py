@@ -1,0 +1,251 @@
+"""Tokens: who may call a server, kept in two private files of the home.
+
+    <home>/server/token         the owner's token, in clear: whoever can read this file owns the shells anyway
+    <home>/server/tokens.json   further tokens, by name: what each may do, and the SHA-256 of it
+
+Rules of this file: a token is 256 random bits, shown once when it is made; it is compared in constant time and never
+printed, logged or given as an argument. Both files are 0600 in a 0700 directory. A change holds from the next request.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import hashlib
+import hmac
+import json
+import os
+import re
+import secrets
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+from blockpty.errors import BadRequest, NotFound, SpoolCorrupt, Unauthorized
+from blockpty.spool.layout import check_conversation_id, make_private
+from blockpty.surfaces.access import OWNER, Principal, Scope
+
+TOKEN_NAME: Final = "token"
+TOKENS_NAME: Final = "tokens.json"
+_NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
+_TOKEN_BYTES: Final = 32
+
+
+def server_directory(home: Path) -> Path:
+    """Return the directory of the server's files, made private; raises SpoolCorrupt when it is not ours."""
+    make_private(home)
+    directory = home / "server"
+    make_private(directory)
+    return directory
+
+
+def read_private(path: Path) -> bytes:
+    """Return the content of a file that only this user may read.
+
+    Raises FileNotFoundError, and SpoolCorrupt for a link, another user's file or one that others can read.
+    """
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK)
+    except FileNotFoundError:
+        raise
+    except OSError as problem:
+        raise SpoolCorrupt(f"{path} cannot be opened: {problem.strerror}", hint="remove it and try again") from None
+    with open(descriptor, "rb") as file:
+        found = os.fstat(descriptor)
+        if found.st_uid != os.geteuid() or found.st_mode & 0o077 or not os.path.isfile(path):
+            raise SpoolCorrupt(f"{path} is not private", hint=f"chmod 600 {path}, and make new tokens")
+        return file.read(1 << 20)
+
+
+def write_private(path: Path, content: bytes) -> None:
+    """Put a 0600 file in place at once, whatever was there."""
+    new = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
+    descriptor = os.open(new, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+    with open(descriptor, "wb") as file:
+        file.write(content)
+        file.flush()
+        os.fsync(descriptor)
+    os.replace(new, path)
+
+
+def owner_token(home: Path) -> str:
+    """Return the owner's token; it is made when there is none yet."""
+    directory = server_directory(home)
+    path = directory / TOKEN_NAME
+    try:
+        return read_private(path).decode("ascii", "replace").strip()
+    except FileNotFoundError:
+        with _locked(directory):
+            if not path.exists():
+                write_private(path, secrets.token_urlsafe(_TOKEN_BYTES).encode() + b"\n")
+        return read_private(path).decode("ascii", "replace").strip()
+
+
+@dataclass(frozen=True, slots=True)
+class Listed:
+    """One further token, without the token."""
+
+    name: str
+    scope: str
+    conversations: tuple[str, ...] | None
+    created_ts: int
+
+
+def add_token(home: Path, name: str, scope: str, conversations: tuple[str, ...] | None, created_ts: int) -> str:
+    """Make a token of this name and return it; it cannot be shown again. Raises BadRequest."""
+    if not _NAME.fullmatch(name):
+        raise BadRequest(f"not a token's name: {name[:40]!r}", hint="letters, digits, dots, underscores, hyphens")
+    if name == OWNER.name:
+        raise BadRequest("the owner's token is in a file of its own", hint="choose another name")
+    if scope.upper() not in Scope.__members__:
+        raise BadRequest(f"no scope is called {scope[:40]!r}", hint="read, write or admin")
+    directory = server_directory(home)
+    with _locked(directory):
+        records = _load(directory)
+        if name in records:
+            raise BadRequest(f"there is a token called {name} already", hint="remove it first, or choose another name")
+        token = secrets.token_urlsafe(_TOKEN_BYTES)
+        records[name] = {
+            "scope": scope.lower(),
+            "conversations": None if conversations is None else [check_conversation_id(one) for one in conversations],
+            "created_ts": created_ts,
+            "sha256": _digest(token).hex(),
+        }
+        _store(directory, records)
+    return token
+
+
+def remove_token(home: Path, name: str) -> None:
+    """Forget a token: from now on it is unknown. Raises NotFound."""
+    directory = server_directory(home)
+    with _locked(directory):
+        records = _load(directory)
+        if records.pop(name, None) is None:
+            raise NotFound(f"no token is called {name[:40]}", hint="token list names them")
+        _store(directory, records)
+
+
+def renew_owner_token(home: Path) -> None:
+    """Replace the owner's token; who had the old one must read the file again."""
+    directory = server_directory(home)
+    with _locked(directory):
+        write_private(directory / TOKEN_NAME, secrets.token_urlsafe(_TOKEN_BYTES).encode() + b"\n")
+
+
+def list_tokens(home: Path) -> list[Listed]:
+    """Return the further tokens by name."""
+    return [
+        Listed(name, one["scope"], None if (only := one["conversations"]) is None else tuple(only), one["created_ts"])
+        for name, one in sorted(_load(server_directory(home)).items())
+    ]
+
+
+class TokenBook:
+    """What a server knows about tokens: those of the files, and short-lived ones that it gave to browsers.
+
+    Args:
+        home: whose files are read; they are looked at again whenever they have changed.
+    """
+
+    CODE_SECONDS: Final = 60
+    BROWSER_SECONDS: Final = 12 * 3600
+
+    def __init__(self, home: Path) -> None:
+        self._directory = server_directory(home)
+        owner_token(home)
+        self._seen: tuple[object, object] | None = None
+        self._principals: list[tuple[bytes, Principal]] = []
+        self._codes: dict[bytes, tuple[float, Principal]] = {}
+        self._browsers: dict[bytes, tuple[float, Principal]] = {}
+
+    def principal(self, token: str, now: float) -> Principal:
+        """Return whose token this is; raises Unauthorized. `now` is in seconds of any steady clock."""
+        self._read()
+        self._browsers = {digest: entry for digest, entry in self._browsers.items() if entry[0] > now}
+        given, found = _digest(token), None
+        for known, principal in [*self._principals, *((key, one) for key, (_, one) in self._browsers.items())]:
+            # All of them, always: how long it takes says nothing about which one it was.
+            if hmac.compare_digest(known, given):
+                found = principal
+        if found is None:
+            raise Unauthorized("the token is not known to this server", hint="read it again from <home>/server/token")
+        return found
+
+    def make_code(self, principal: Principal, now: float) -> str:
+        """Return a code that can be changed once, within `CODE_SECONDS`, into a token with the same rights."""
+        self._codes = {digest: entry for digest, entry in self._codes.items() if entry[0] > now}
+        code = secrets.token_urlsafe(_TOKEN_BYTES)
+        self._codes[_digest(code)] = (now + self.CODE_SECONDS, principal)
+        return code
+
+    def change_code(self, code: str, now: float) -> str:
+        """Return a token of `BROWSER_SECONDS` for a code, which is used up by that; raises Unauthorized."""
+        # Looked up by a digest of what was given: its timing tells nothing about a code.
+        until, principal = self._codes.pop(_digest(code), (0.0, None))
+        if principal is None or until <= now:
+            raise Unauthorized("the code is not known, was used, or is too old", hint="ask for another one")
+        token = secrets.token_urlsafe(_TOKEN_BYTES)
+        self._browsers[_digest(token)] = (now + self.BROWSER_SECONDS, principal)
+        return token
+
+    def _read(self) -> None:
+        seen = (_state(self._directory / TOKEN_NAME), _state(self._directory / TOKENS_NAME))
+        if seen == self._seen:
+            return
+        principals = []
+        try:
+            owner = read_private(self._directory / TOKEN_NAME).strip()
+        except FileNotFoundError:
+            owner = b""
+        # An emptied file is no empty token.
+        if len(owner) >= _TOKEN_BYTES:
+            principals.append((_digest(owner.decode("ascii", "replace")), OWNER))
+        for name, one in _load(self._directory).items():
+            bound = None if one["conversations"] is None else frozenset(one["conversations"])
+            principals.append((bytes.fromhex(one["sha256"]), Principal(name, Scope[one["scope"].upper()], bound)))
+        self._principals, self._seen = principals, seen
+
+
+def _state(path: Path) -> tuple[int, int, int] | None:
+    try:
+        found = os.lstat(path)
+    except FileNotFoundError:
+        return None
+    return found.st_ino, found.st_mtime_ns, found.st_size
+
+
+def _digest(token: str) -> bytes:
+    return hashlib.sha256(token.encode("utf-8", "surrogatepass")).digest()
+
+
+def _load(directory: Path) -> dict[str, dict[str, Any]]:
+    try:
+        content = read_private(directory / TOKENS_NAME)
+    except FileNotFoundError:
+        return {}
+    try:
+        records: dict[str, dict[str, Any]] = json.loads(content)["tokens"]
+        for one in records.values():
+            bytes.fromhex(one["sha256"]), Scope[one["scope"].upper()], one["conversations"], one["created_ts"]
+    except (ValueError, KeyError, TypeError, AttributeError):
+        raise SpoolCorrupt(
+            f"{directory / TOKENS_NAME} is damaged", hint="remove the file and make the tokens again"
+        ) from None
+    return records
+
+
+def _store(directory: Path, records: dict[str, dict[str, Any]]) -> None:
+    content = json.dumps({"format": 1, "tokens": records}, indent=1).encode()
+    write_private(directory / TOKENS_NAME, content + b"\n")
+
+
+@contextmanager
+def _locked(directory: Path) -> Iterator[None]:
+    flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
+    descriptor = os.open(directory / "tokens.lock", flags, 0o600)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(descriptor)
