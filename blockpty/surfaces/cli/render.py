@@ -9,7 +9,6 @@ from __future__ import annotations
 import base64
 import json
 import os
-import re
 import shlex
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
@@ -30,16 +29,11 @@ from blockpty.model.results import (
     VerifyResult,
     WaitResult,
 )
+from blockpty.surfaces.sanitize import RESET, one_line, sanitize
 
 EXIT_TIMEOUT: Final = 3
 EXIT_EXITED: Final = 4
 
-_SGR: Final = r"\x1b\[[0-9;:]{0,64}m"
-# C0 without tab and newline, DEL, C1, and the characters that reorder what is shown (Unicode's bidi controls).
-_UNSAFE: Final = re.compile(
-    rf"({_SGR})|\r(?=\n)|([\x00-\x08\x0b-\x1f\x7f])|([\x80-\x9f\u061c\u200e\u200f\u2028\u2029\u202a-\u202e\u2066-\u2069\ud800-\udfff])"
-)
-_RESET: Final = "\x1b[0m"
 _LONG_OPERATIONS: Final = frozenset({"open", "run", "wait_for", "end_session", "reset", "verify"})
 _WHY: Final[Mapping[str, str]] = {
     "password": "the program waits for a password; answer with `send`",
@@ -51,29 +45,6 @@ _WHY: Final[Mapping[str, str]] = {
     "max_bytes": "so many bytes came without a match",
     "cancelled": "the wait was cancelled",
 }
-
-
-def sanitize(text: str, *, colour: bool = True) -> str:
-    """Return text that is safe to show: controls in caret notation, and of the control sequences only colours (SGR).
-
-    Args:
-        text: anything, also what a hostile program wrote.
-        colour: let SGR sequences pass; what they set is reset at the end.
-    """
-    coloured = False
-
-    def shown(match: re.Match[str]) -> str:
-        nonlocal coloured
-        sequence, control, other = match.groups()
-        if sequence is not None:
-            coloured = coloured or colour
-            return sequence if colour else ""
-        if control is not None:
-            return f"^{chr(ord(control) ^ 0x40)}"
-        return f"<U+{ord(other):04X}>" if other is not None else ""
-
-    safe = _UNSAFE.sub(shown, text)
-    return safe + _RESET if coloured else safe
 
 
 def exit_status(operation: str, result: Result) -> int:
@@ -240,7 +211,7 @@ class Screen:
             self._line(f"{name:<{width}}  {_compact(value)}")
 
     def _table(self, heads: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
-        cells = [["" if value is None else _one_line(str(value)) for value in row] for row in rows]
+        cells = [["" if value is None else one_line(str(value)) for value in row] for row in rows]
         if not self._terminal:
             for row in cells:
                 self._line("\t".join(row))
@@ -264,7 +235,7 @@ class Screen:
         self._out.flush()
         safe = sanitize(text, colour=False)
         coloured = style is not None and self._err.isatty() and not self._plain
-        self._err.write(f"\x1b[{style}m{safe}{_RESET}\n" if coloured else f"{safe}\n")
+        self._err.write(f"\x1b[{style}m{safe}{RESET}\n" if coloured else f"{safe}\n")
 
     def _write_json(self, value: Mapping[str, Any]) -> None:
         # ASCII only: safe on any terminal and in any locale.
@@ -286,12 +257,8 @@ def _time_up(params: Mapping[str, Any]) -> str:
     return "the time is up" if given is None else f"{given} ms are up"
 
 
-def _one_line(text: str) -> str:
-    return sanitize(text.replace("\r\n", "\n").replace("\n", "↵").replace("\t", " "), colour=False)
-
-
 def _compact(value: Any) -> str:
-    return _one_line(value) if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
+    return one_line(value) if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
 
 
 def _clock(ts: int) -> str:

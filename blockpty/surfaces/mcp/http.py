@@ -1,0 +1,108 @@
+"""MCP over streamable HTTP, as an ASGI app for one path of the server.
+
+Rules of this file: who calls has been found out before a request comes here, and stands in `scope["state"]`; without a
+principal there is no answer. A session belongs to the principal that began it: its id alone opens nothing
+(CVE-2026-52869). Host and Origin are checked here again, because the SDK checks nothing that it is not told to.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from contextlib import AbstractAsyncContextManager
+from typing import TYPE_CHECKING, Any, Final
+
+from mcp.server.auth.middleware.auth_context import AuthContextMiddleware
+from mcp.server.auth.middleware.bearer_auth import AuthenticatedUser
+from mcp.server.auth.provider import AccessToken
+from mcp.server.streamable_http_manager import StreamableHTTPASGIApp, StreamableHTTPSessionManager
+from mcp.server.transport_security import TransportSecuritySettings
+from starlette.requests import Request
+from starlette.responses import Response
+
+from blockpty.errors import Unauthorized
+from blockpty.surfaces.access import Caller, Principal
+from blockpty.surfaces.mcp.calling import Context
+from blockpty.surfaces.mcp.server import build_server
+
+if TYPE_CHECKING:
+    from starlette.types import ASGIApp, Receive, Scope, Send
+
+MAX_SESSIONS: Final = 200
+IDLE_SECONDS: Final = 1800.0
+
+
+class StreamableHttp:
+    """The app and what must run around it.
+
+    Attributes:
+        app: to be mounted at a path, `/mcp`; it does not look at the path, so that `Route("/mcp", app)` and
+            `Mount("/mcp", app)` both do.
+    """
+
+    app: ASGIApp
+
+    def __init__(
+        self,
+        caller_of: Callable[[Principal], Caller],
+        *,
+        allowed_hosts: Sequence[str],
+        allowed_origins: Sequence[str] = (),
+    ) -> None:
+        """Make the app.
+
+        Args:
+            caller_of: gives the caller for the principal of a request.
+            allowed_hosts: exact values of the Host header, with the port, such as `127.0.0.1:7717`.
+            allowed_origins: exact values of the Origin header; a request without one is no browser's.
+        """
+
+        def caller(context: Context) -> Caller:
+            request = context.request
+            if not isinstance(request, Request):
+                raise Unauthorized("this call came without its HTTP request")
+            return caller_of(_principal(request.scope))
+
+        security = TransportSecuritySettings(
+            enable_dns_rebinding_protection=True,
+            allowed_hosts=list(allowed_hosts),
+            allowed_origins=list(allowed_origins),
+        )
+        self._sessions = StreamableHTTPSessionManager(
+            build_server(caller),
+            security_settings=security,
+            max_sessions=MAX_SESSIONS,
+            session_idle_timeout=IDLE_SECONDS,
+        )
+        inner = AuthContextMiddleware(StreamableHTTPASGIApp(self._sessions))
+
+        async def app(scope: Scope, receive: Receive, send: Send) -> None:
+            try:
+                principal = _principal(scope)
+            except Unauthorized as error:
+                response = Response(json.dumps(error.to_dict()), 401, media_type="application/json")
+                await response(scope, receive, send)
+                return
+            await inner({**scope, "user": _user(principal)}, receive, send)
+
+        self.app = app
+
+    def run(self) -> AbstractAsyncContextManager[None]:
+        """Return what must be entered before the first request, and left after the last; once."""
+        return self._sessions.run()
+
+
+def _principal(scope: Scope) -> Principal:
+    principal = scope.get("state", {}).get("principal")
+    if not isinstance(principal, Principal):
+        raise Unauthorized("no token came with the request", hint="send Authorization: Bearer ...")
+    return principal
+
+
+def _user(principal: Principal) -> AuthenticatedUser:
+    """Return the principal as the SDK knows one: it holds sessions, and calls made anew, to who began them."""
+    rights: dict[str, Any] = {"scope": principal.scope.name, "conversations": None}
+    if principal.conversations is not None:
+        rights["conversations"] = sorted(principal.conversations)
+    subject = json.dumps(rights)
+    return AuthenticatedUser(AccessToken(token="", client_id=principal.name, scopes=[], subject=subject))

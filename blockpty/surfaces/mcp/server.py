@@ -1,0 +1,90 @@
+"""The MCP server, without a transport: requests of the protocol on one side, a Caller on the other.
+
+The SDK's low-level server is used: tools are made from our table, not from Python functions. Each request asks anew who
+makes it, so that a session never has more rights than the token of this very request.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from mcp.server.lowlevel import Server
+from mcp.server.request_state import RequestStateBoundary, RequestStateSecurity
+from mcp.shared.exceptions import MCPError
+from mcp_types import (
+    INVALID_REQUEST,
+    CallToolRequestParams,
+    CallToolResult,
+    GetPromptRequestParams,
+    GetPromptResult,
+    InputRequiredResult,
+    ListPromptsResult,
+    ListResourcesResult,
+    ListResourceTemplatesResult,
+    ListToolsResult,
+    PaginatedRequestParams,
+    ReadResourceRequestParams,
+    ReadResourceResult,
+)
+
+from blockpty import __version__
+from blockpty.errors import BlockptyError
+from blockpty.surfaces.access import Caller
+from blockpty.surfaces.mcp import prompts, resources, tools
+from blockpty.surfaces.mcp.calling import CallerOf, Context
+from blockpty.surfaces.mcp.password import STATE_SECONDS
+
+NAME = "blockpty"
+
+
+def build_server(caller_of: CallerOf) -> Server[Any]:
+    """Return the server; serve it with stdio.py or http.py.
+
+    Args:
+        caller_of: gives the caller of a request; raises BlockptyError when there is none.
+    """
+
+    def caller(context: Context) -> Caller:
+        try:
+            return caller_of(context)
+        except BlockptyError as error:
+            raise MCPError(code=INVALID_REQUEST, message=error.message, data=error.to_dict()) from None
+
+    async def list_tools(_context: Context, _params: PaginatedRequestParams | None) -> ListToolsResult:
+        return ListToolsResult(tools=tools.listed_tools())
+
+    async def call_tool(context: Context, params: CallToolRequestParams) -> CallToolResult | InputRequiredResult:
+        return await tools.call_tool(caller_of, context, params)
+
+    async def list_resources(context: Context, _params: PaginatedRequestParams | None) -> ListResourcesResult:
+        return await resources.list_resources(caller(context))
+
+    async def list_templates(_context: Context, _params: PaginatedRequestParams | None) -> ListResourceTemplatesResult:
+        return resources.listed_templates()
+
+    async def read_resource(context: Context, params: ReadResourceRequestParams) -> ReadResourceResult:
+        return await resources.read_resource(caller(context), params)
+
+    async def list_prompts(_context: Context, _params: PaginatedRequestParams | None) -> ListPromptsResult:
+        return prompts.listed_prompts()
+
+    async def get_prompt(_context: Context, params: GetPromptRequestParams) -> GetPromptResult:
+        return prompts.prompt(params)
+
+    server: Server[Any] = Server(
+        NAME,
+        version=__version__,
+        instructions=prompts.INSTRUCTIONS,
+        get_tool_input_schema=tools.input_schema_of,
+        on_list_tools=list_tools,
+        on_call_tool=call_tool,
+        on_list_resources=list_resources,
+        on_list_resource_templates=list_templates,
+        on_read_resource=read_resource,
+        on_list_prompts=list_prompts,
+        on_get_prompt=get_prompt,
+    )
+    # What a client brings along to a call it makes anew was written by us, for it and for this call, or is refused.
+    security = RequestStateSecurity.ephemeral(ttl=STATE_SECONDS)
+    server.middleware.append(RequestStateBoundary(security, default_audience=NAME))
+    return server

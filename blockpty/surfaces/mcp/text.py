@@ -1,0 +1,191 @@
+"""Results as compact text for a model.
+
+Rules of this file: what we say comes first and what a program wrote comes last, so that output cannot pass for our
+words; it is shown with its control characters made visible. What was left out is said with the call that reads on.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from typing import Any, Final
+
+from blockpty.surfaces.mcp.schemas import NOTE
+from blockpty.surfaces.sanitize import one_line, sanitize
+
+_JOINT: Final = re.compile(r"\n\[\.\.\. \d+ of (\d+) bytes left out, read on at cursor (\d+) \.\.\.\]\n")
+_WHY: Final[Mapping[str, str]] = {
+    "timeout": "the time is up",
+    "password": "the program waits for a password; ask the user to type it, do not guess",
+    "incomplete_input": "the shell waits for the rest of the command (a quote or bracket is open); pty_ctrl_c drops it",
+    "hooks_lost": "the shell has lost its hooks; pty_status says why, pty_reset starts a new one",
+    "eof": "the session or the shell has ended",
+    "prompt": "the shell is at its prompt; nothing that runs could match any more",
+    "stopped": "a stop condition came first",
+    "max_bytes": "so many bytes came without a match",
+    "cancelled": "the wait was cancelled",
+}
+
+
+def describe(operation: str, result: Mapping[str, Any], params: Mapping[str, Any]) -> str:
+    """Return a result, as structured content has it, in words."""
+    note = result.get(NOTE)
+    lines = [f"note: {note}"] if note else []
+    teller = _TELLERS.get(operation)
+    if teller is not None:
+        return "\n".join([*lines, teller(result, params)])
+    facts = {name: value for name, value in result.items() if name not in ("ok", NOTE) and value is not None}
+    return "\n".join([*lines, *_fields(facts)]) or "ok"
+
+
+def describe_error(error: Mapping[str, Any]) -> str:
+    """Return an error in words."""
+    lines = [f"error {error['code']}: {one_line(error['message'])}"]
+    if error["hint"]:
+        lines.append(f"hint: {one_line(error['hint'])}")
+    if error["details"]:
+        lines.append(f"details: {_compact(error['details'])}")
+    return "\n".join(lines)
+
+
+def call_text(tool: str, **arguments: Any) -> str:
+    """Return a call as a model would make it."""
+    given = {name: value for name, value in arguments.items() if value is not None}
+    return f"{tool} {one_line(json.dumps(given, ensure_ascii=False))}"
+
+
+# One kind of result each
+
+
+def _run(result: Mapping[str, Any], params: Mapping[str, Any]) -> str:
+    block, name = result["block"], params.get("conversation_id")
+    lines = [_block_line(block)]
+    if block["state"] == "running":
+        lines.append(f"not ended: {_WHY.get(result['reason'], result['reason'])}; it runs on. To wait for its end: ")
+        lines[-1] += call_text(
+            "pty_wait_for", conversation_id=name, match={"token": "PROMPT"}, from_cursor=result["cursor"]
+        )
+    if result["truncated"]:
+        lines.append(f"output: head and tail of {result['output_bytes']} bytes; the middle: ")
+        lines[-1] += call_text(
+            "pty_read", conversation_id=name, block_id=block["block_id"], from_cursor=_middle(result)
+        )
+    return _with_output(lines, result["output"])
+
+
+def _middle(result: Mapping[str, Any]) -> int | None:
+    """Return the cursor at which the left out middle begins; None when a program wrote what looks the same."""
+    found = [match for match in _JOINT.finditer(result["output"]) if int(match[1]) == result["output_bytes"]]
+    return int(found[0][2]) if len(found) == 1 else None
+
+
+def _wait(result: Mapping[str, Any], params: Mapping[str, Any]) -> str:
+    place = f"cursor {result['cursor']}, mode {result['mode']}, tty {result['tty']}"
+    if result["matched"]:
+        lines = [f"matched ({result['reason']}, index {result['index']}): {place}"]
+        if result["match_text"] is not None:
+            lines.append(f"match: {one_line(result['match_text'])}")
+        if result["groups"]:
+            lines.append(f"groups: {_compact(result['groups'])}")
+    else:
+        lines = [f"no match ({result['reason']}: {_WHY.get(result['reason'], result['reason'])}): {place}"]
+        if result["reason"] in ("timeout", "password"):
+            again = {
+                "conversation_id": params.get("conversation_id"),
+                "match": params.get("match"),
+                "from_cursor": result["cursor"],
+            }
+            lines.append(f"to wait on: {call_text('pty_wait_for', **again)}")
+    if not result["text"]:
+        return "\n".join(lines)
+    shown = len(result["text"].encode("utf-8", "replace"))
+    if shown < result["text_bytes"]:
+        lines.append(f"text: the last {shown} of {result['text_bytes']} bytes")
+    return _with_output(lines, result["text"])
+
+
+def _read(result: Mapping[str, Any], params: Mapping[str, Any]) -> str:
+    shown = len(result["data"].encode("utf-8", "replace"))
+    lines = [f"{shown} bytes, next cursor {result['cursor']}{', nothing follows' if result['eof'] else ''}"]
+    if not result["eof"]:
+        again = {name: params.get(name) for name in ("conversation_id", "block_id", "view")}
+        lines.append(f"to read on: {call_text('pty_read', **again, from_cursor=result['cursor'])}")
+    if result["truncated_before"] is not None:
+        lines.append(f"what was before {result['truncated_before']} is not kept any more")
+    return _with_output(lines, result["data"])
+
+
+def _conversations(result: Mapping[str, Any], _params: Mapping[str, Any]) -> str:
+    lines = [f"{len(result['conversations'])} conversations"]
+    for one in result["conversations"]:
+        facts = f"{one['mode']}, {one['shell']}, {one['blocks']} blocks, cursor {one['cursor']}, in {one['cwd']}"
+        lines.append(one_line(f"{one['conversation_id']}: {facts}"))
+    return "\n".join(lines)
+
+
+def _blocks(result: Mapping[str, Any], params: Mapping[str, Any]) -> str:
+    lines = [f"{len(result['blocks'])} blocks", *map(_block_line, result["blocks"])]
+    if result["next_page"] is not None:
+        again = {name: params.get(name) for name in ("conversation_id", "filter", "page_size")}
+        lines.append(f"more: {call_text('pty_blocks', **again, page=result['next_page'])}")
+    return "\n".join(lines)
+
+
+def _block(result: Mapping[str, Any], params: Mapping[str, Any]) -> str:
+    block = result["block"]
+    output = call_text("pty_read", conversation_id=params.get("conversation_id"), block_id=block["block_id"])
+    return f"{_block_line(block)}\nin {one_line(str(block['cwd']))}\nits output: {output}"
+
+
+def _events(result: Mapping[str, Any], params: Mapping[str, Any]) -> str:
+    lines = [f"{len(result['events'])} events"]
+    if result["more"]:
+        again = call_text("pty_events", conversation_id=params.get("conversation_id"), from_seq=result["next_seq"])
+        lines.append(f"more: {again}")
+    for event in result["events"]:
+        facts = {
+            name: value
+            for name, value in event.items()
+            if name not in ("seq", "ts", "cursor", "type", "conversation_id")
+        }
+        lines.append(f"{event['seq']} @{event['cursor']} {event['type']} {_compact(facts)}")
+    return "\n".join(lines)
+
+
+def _verify(result: Mapping[str, Any], _params: Mapping[str, Any]) -> str:
+    compared = f"{result['events']} events, {result['blocks']} blocks, {result['waits']} waits compared"
+    lines = [f"{'clean' if result['clean'] else 'differences'}: {compared}"]
+    return "\n".join([*lines, *map(_compact, result["differences"])])
+
+
+_TELLERS: Final = {
+    "run": _run, "wait_for": _wait, "read": _read, "list": _conversations, "blocks": _blocks, "block": _block,
+    "events": _events, "verify": _verify,
+}  # fmt: skip
+
+
+# Pieces
+
+
+def _block_line(block: Mapping[str, Any]) -> str:
+    status = block["state"] if block["exit_status"] is None else f"exit status {block['exit_status']}"
+    if block["signal"]:
+        status = f"{status} ({block['signal']})"
+    lasted = "" if block["duration_ms"] is None else f", {block['duration_ms']} ms"
+    command = one_line(block["cmd"])
+    command = command if len(command) <= 200 else f"{command[:200]}..."
+    return f"{status}: {block['block_id']}{lasted}: {command}"
+
+
+def _with_output(lines: list[str], output: str) -> str:
+    """Return our lines, an empty one, and last what a program wrote."""
+    return "\n".join([*lines, "", sanitize(output, colour=False)]) if output else "\n".join([*lines, "(no output)"])
+
+
+def _fields(facts: Mapping[str, Any]) -> list[str]:
+    return [f"{name}: {_compact(value)}" for name, value in facts.items()]
+
+
+def _compact(value: Any) -> str:
+    return one_line(value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str))

@@ -1,0 +1,260 @@
+"""The tools: one for every operation of the table, and the names that apchat's users know.
+
+Rules of this file: a tool has no parameter, default or rule that its operation has not; it has this surface's limits
+(bounds.py). What a caller did wrong is a result with `isError`, in the one error shape; only a tool that does not exist
+is an error of the protocol.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
+from contextlib import aclosing
+from dataclasses import dataclass
+from typing import Any, Final, cast
+
+from mcp.shared.exceptions import MCPError
+from mcp_types import (
+    INVALID_PARAMS,
+    CallToolRequestParams,
+    CallToolResult,
+    InputRequiredResult,
+    TextContent,
+    Tool,
+    ToolAnnotations,
+)
+
+from blockpty.errors import BadRequest, BlockptyError, InternalError
+from blockpty.model.events import Event
+from blockpty.ops.operation import Effect, Operation, Shape
+from blockpty.ops.table import OPERATIONS
+from blockpty.surfaces.mcp.bounds import (
+    LIMITS,
+    MAX_BLOCKS,
+    MAX_EVENTS,
+    MAX_JSON_BYTES,
+    MAX_OUTPUT_BYTES,
+    block_output,
+    fit,
+    json_bytes,
+    lowered,
+    shortened,
+)
+from blockpty.surfaces.mcp.calling import Call, CallerOf, Context
+from blockpty.surfaces.mcp.launch import LAUNCH, LAUNCHED
+from blockpty.surfaces.mcp.password import run_and_ask
+from blockpty.surfaces.mcp.schemas import input_schema, outcome_schema, output_schema
+from blockpty.surfaces.mcp.text import describe, describe_error
+
+logger = logging.getLogger(__name__)
+
+PREFIX: Final = "pty_"
+
+_HARMLESS: Final = frozenset({"open", "resize"})
+"""Operations that change something, but take nothing away."""
+_SAME_AGAIN: Final = frozenset({"resize"})
+"""Operations other than reading ones that can be done twice with one effect."""
+_NOTES: Final[Mapping[str, str]] = {
+    "run": f"At most {MAX_OUTPUT_BYTES} bytes of output are returned here; the rest can be read with pty_read.",
+    "read": f"At most {MAX_OUTPUT_BYTES} bytes are returned here.",
+    "blocks": f"At most {MAX_BLOCKS} are returned here.",
+    "events": f"Here: those that are recorded, at most {MAX_EVENTS}; next_seq is where to go on.",
+    "wait_for": "One wait is better than asking again and again with pty_read or pty_status.",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class PtyTool:
+    """A tool: what a client is told, how it is answered, and by which operation's words its result is described."""
+
+    listed: Tool
+    answer: Callable[[Call], Awaitable[dict[str, Any] | InputRequiredResult]]
+    described_as: str
+
+
+def hints(effect: Effect, *, harmless: bool = False, same_again: bool = False) -> ToolAnnotations:
+    """Return the hints for a client that follow from an effect."""
+    reads = effect is Effect.READ
+    return ToolAnnotations(
+        read_only_hint=reads,
+        destructive_hint=not (reads or harmless),
+        idempotent_hint=reads or same_again,
+        # A command can do anything anywhere; the shell's own life is here.
+        open_world_hint=effect is Effect.INPUT and not harmless,
+    )
+
+
+def _of(operation: Operation) -> PtyTool:
+    name = operation.name
+    streams = operation.shape is Shape.STREAM
+    description = _unwrapped(operation.doc)
+    if name in _NOTES:
+        description = f"{description}\n\n{_NOTES[name]}"
+    listed = Tool(
+        name=PREFIX + name,
+        description=description,
+        input_schema=input_schema(operation.request, limits=LIMITS.get(name), without=("follow",) if streams else ()),
+        output_schema=_PAGE if streams else output_schema(operation),
+        annotations=hints(operation.effect, harmless=name in _HARMLESS, same_again=name in _SAME_AGAIN),
+    )
+
+    async def answer(call: Call) -> dict[str, Any] | InputRequiredResult:
+        return await (_page_of_events(call) if streams else _called(call, operation))
+
+    return PtyTool(listed, answer, name)
+
+
+def _unwrapped(text: str) -> str:
+    return "\n\n".join(" ".join(paragraph.split()) for paragraph in text.split("\n\n"))
+
+
+async def _called(call: Call, operation: Operation) -> dict[str, Any] | InputRequiredResult:
+    params = lowered(operation.name, call.params, operation.request.model_fields)
+    if operation.name in ("run", "wait_for"):
+        operation.parse(params)
+        fields = operation.request.model_fields
+        params.setdefault("timeout_ms", fields["timeout_ms"].default)
+        result = await run_and_ask(call, operation.name, params)
+        if isinstance(result, InputRequiredResult):
+            return result
+    else:
+        result = await call.run(operation.name, params)
+    payload = await _less(call, operation.name, params, result.to_dict())
+    return fit(payload, _AGAIN.get(operation.name, ""))
+
+
+_AGAIN: Final = {"list": "use filter to see others", "blocks": "ask for the same page with this page_size"}
+
+
+async def _less(call: Call, name: str, params: Mapping[str, Any], payload: dict[str, Any]) -> dict[str, Any]:
+    """Read what was just read again, with fewer bytes, while its JSON is too long: a control takes six bytes there."""
+    if name not in ("run", "read"):
+        return payload
+    max_bytes = int(params["max_bytes"]) if "max_bytes" in params else MAX_OUTPUT_BYTES
+    while (size := json_bytes(payload)) > MAX_JSON_BYTES and max_bytes > 1024:
+        max_bytes = max_bytes * MAX_JSON_BYTES // size * 9 // 10
+        if name == "read":
+            payload = (await call.caller.call("read", {**params, "max_bytes": max_bytes})).to_dict()
+            continue
+        output, whole, truncated = await block_output(
+            call.caller, params["conversation_id"], payload["block"], max_bytes
+        )
+        payload = {**payload, "output": output, "output_bytes": whole, "truncated": truncated}
+    return payload
+
+
+# Events
+
+
+_PAGE: Final = outcome_schema(
+    {
+        "events": {"type": "array", "items": {"type": "object"}},
+        "next_seq": {"type": "integer", "description": "from_seq of the next page."},
+        "more": {"type": "boolean", "description": "Whether more are recorded already."},
+    },
+    ["events", "next_seq", "more"],
+)
+
+
+async def _page_of_events(call: Call) -> dict[str, Any]:
+    if "follow" in call.params:
+        raise BadRequest(
+            "events: follow: no parameter has this name", hint="this gives what is recorded; ask again from next_seq"
+        )
+    first = call.params.get("from_seq", 0)
+    events: list[dict[str, Any]] = []
+    left, more = MAX_JSON_BYTES - 1024, False
+    stream = call.caller.stream("events", {**call.params, "follow": False})
+    async with aclosing(cast("AsyncGenerator[Event, None]", stream)) as found:
+        async for event in found:
+            line = shortened(event.to_dict(call.params["conversation_id"]))
+            left -= json_bytes(line) + 2
+            if left < 0 or len(events) == MAX_EVENTS:
+                more = True
+                break
+            events.append(line)
+    following = events[-1]["seq"] + 1 if events else first
+    return {"ok": True, "events": events, "next_seq": following, "more": more}
+
+
+async def _launch(call: Call) -> dict[str, Any]:
+    answer: dict[str, Any] = await LAUNCH.run(call, LAUNCH.parse(call.params))
+    return answer
+
+
+# The table
+
+
+def _table() -> dict[str, PtyTool]:
+    tools = {PREFIX + name: _of(operation) for name, operation in OPERATIONS.items()}
+    status = OPERATIONS["status"]
+    cursor = _of(status)
+    tools["pty_get_cursor"] = PtyTool(
+        cursor.listed.model_copy(
+            update={
+                "name": "pty_get_cursor",
+                "description": "Say where a conversation is: its cursor in the transcript, mode and size. "
+                "The same as pty_status.",
+            }
+        ),
+        cursor.answer,
+        "status",
+    )
+    tools["pty_launch"] = PtyTool(
+        Tool(
+            name="pty_launch",
+            description=_unwrapped(LAUNCH.doc),
+            input_schema=input_schema(LAUNCH.request),
+            output_schema=LAUNCHED,
+            # It runs what it is told to.
+            annotations=hints(Effect.INPUT),
+        ),
+        _launch,
+        "launch",
+    )
+    return tools
+
+
+TOOLS: Final[Mapping[str, PtyTool]] = _table()
+
+
+def listed_tools() -> list[Tool]:
+    """Return what a client is told about all tools."""
+    return [tool.listed for tool in TOOLS.values()]
+
+
+def input_schema_of(name: str) -> Mapping[str, Any] | None:
+    """Return the schema of a tool's arguments, or None when there is no such tool."""
+    tool = TOOLS.get(name)
+    return None if tool is None else tool.listed.input_schema
+
+
+async def call_tool(
+    caller_of: CallerOf, context: Context, params: CallToolRequestParams
+) -> CallToolResult | InputRequiredResult:
+    """Answer a call; raises MCPError for a tool that does not exist, and for nothing else."""
+    tool = TOOLS.get(params.name)
+    if tool is None:
+        error = BadRequest(f"no tool is called {params.name[:60]!r}", hint=f"one of {', '.join(TOOLS)}")
+        raise MCPError(code=INVALID_PARAMS, message=f"Unknown tool: {params.name[:60]}", data=error.to_dict())
+    arguments = params.arguments or {}
+    try:
+        call = Call(context, caller_of(context), arguments, params.input_responses, params.request_state)
+        answer = await tool.answer(call)
+        if isinstance(answer, InputRequiredResult):
+            return answer
+        return _result(answer, describe(tool.described_as, answer, arguments))
+    except BlockptyError as error:
+        return _failure(error)
+    except Exception as error:
+        logger.exception("%s failed", params.name)
+        return _failure(InternalError(f"{type(error).__name__}: {error}", hint="please report this defect of blockpty"))
+
+
+def _result(payload: dict[str, Any], text: str, *, is_error: bool = False) -> CallToolResult:
+    return CallToolResult(content=[TextContent(text=text)], structured_content=payload, is_error=is_error)
+
+
+def _failure(error: BlockptyError) -> CallToolResult:
+    payload = fit(error.to_dict())
+    return _result(payload, describe_error(payload["error"]), is_error=True)
