@@ -90,7 +90,7 @@ class _Operations(click.Group):
 
         if cmd_name == "replay":
             return _replay(OPERATIONS["verify"])
-        if cmd_name in ("serve", "token"):
+        if cmd_name in ("mcp", "serve", "token"):
             from importlib import import_module
 
             made: click.Command = import_module(f"blockpty.surfaces.cli.{cmd_name}").command()

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Collection
-from importlib import import_module
 from typing import Any
 
+from blockpty.surfaces.access import Caller
 from blockpty.surfaces.http.guard import App, Receive, Scope, Send
 
 
@@ -47,10 +47,15 @@ class MountedMcp:
     async def _run(self, started: asyncio.Future[App]) -> None:
         # A task of its own: the SDK's task group must be left by the task that entered it.
         try:
-            streamable_http = import_module("blockpty.surfaces.mcp.http").streamable_http
-            app, running = streamable_http(self._engine, hosts=self._hosts, origins=self._origins)
-            async with running:
-                started.set_result(app)
+            from blockpty.surfaces.mcp.http import StreamableHttp
+
+            mounted = StreamableHttp(
+                lambda principal: Caller(self._engine, principal),
+                allowed_hosts=self._hosts,
+                allowed_origins=self._origins,
+            )
+            async with mounted.run():
+                started.set_result(mounted.app)
                 await self._leave.wait()
         except BaseException as problem:
             if started.done():

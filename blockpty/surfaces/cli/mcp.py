@@ -1,0 +1,56 @@
+"""`blockpty mcp`: the operations as MCP tools over stdin and stdout, for a client that starts its servers itself."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+if TYPE_CHECKING:
+    from blockpty.surfaces.cli.commands import Invocation
+
+_DOC = """Serve the operations as MCP tools over stdin and stdout.
+
+It talks to the server of this home, which is started when none runs, so that the same conversations are there for
+every agent, for the command line and for viewers.
+"""
+
+
+def command() -> click.Command:
+    """Return the command."""
+    from blockpty.surfaces.cli.commands import anywhere
+
+    return click.Command(
+        "mcp",
+        params=[
+            click.Option(["--url"], help="A server elsewhere, such as https://host:7717, in place of this home's."),
+            click.Option(
+                ["--token-file"], metavar="FILE", help="Its token; by default $BLOCKPTY_TOKEN or this home's own."
+            ),
+            *anywhere(),
+        ],
+        help=_DOC,
+        short_help="Serve the operations as MCP tools over stdio.",
+        callback=click.pass_obj(_serve),
+    )
+
+
+def _serve(invocation: Invocation, /, url: str | None, token_file: str | None) -> int:
+    from blockpty.surfaces.access import Caller
+    from blockpty.surfaces.client import Client
+    from blockpty.surfaces.mcp.stdio import serve_stdio
+    from blockpty.surfaces.tokens import read_private
+
+    token = os.environ.get("BLOCKPTY_TOKEN")
+    if token_file is not None:
+        token = read_private(Path(token_file)).decode("ascii", "replace").strip()
+
+    async def serve() -> None:
+        async with Client(invocation.directory(), url=url, token=token) as client:
+            await serve_stdio(Caller(client))
+
+    asyncio.run(serve())
+    return 0
