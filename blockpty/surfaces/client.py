@@ -6,6 +6,7 @@ Rules of this file: no parameter and no rule of its own; a method hands its para
 from __future__ import annotations
 
 import asyncio
+import base64
 import contextlib
 import json
 import os
@@ -39,7 +40,7 @@ from blockpty.model.results import (
     VerifyResult,
     WaitResult,
 )
-from blockpty.ops.operation import Operation
+from blockpty.ops.operation import Effect, Operation
 from blockpty.ops.table import find
 from blockpty.spool.layout import check_conversation_id, default_home
 from blockpty.surfaces import launching
@@ -135,15 +136,24 @@ class Client:
     async def call(self, name: str, params: Mapping[str, Any]) -> Result:
         """Run an operation of shape CALL; raises BlockptyError."""
         operation = find(name)
-        http = await self._connected()
-        request = self._request(http, operation, params)
         try:
-            response = await http.send(request)
+            response = await self._send(operation, params)
         except httpx2.HTTPError as problem:
-            raise self._lost(problem) from None
+            # The server left or died. What was never sent, and what only looks, can be asked for again.
+            if not isinstance(problem, httpx2.ConnectError) and operation.effect is not Effect.READ:
+                raise self._lost(problem) from None
+            await self.close()
+            try:
+                response = await self._send(operation, params)
+            except httpx2.HTTPError as again:
+                raise self._lost(again) from None
         content = _content(response)
         result = cast("type[Result]", operation.result)
         return result.from_dict(content)
+
+    async def _send(self, operation: Operation, params: Mapping[str, Any]) -> httpx2.Response:
+        http = await self._connected()
+        return await http.send(self._request(http, operation, params))
 
     async def stream(self, name: str, params: Mapping[str, Any]) -> AsyncIterator[Event]:
         """Run an operation of shape STREAM; close the iterator when done."""
@@ -300,13 +310,15 @@ class RemoteConversation:
 
     async def send(
         self,
-        data: str | None = None,
+        data: str | bytes | None = None,
         *,
         data_b64: str | None = None,
         session_id: str | None = None,
         author: str = "agent",
     ) -> SendResult:
         """Write text or bytes to the terminal, exactly as given."""
+        if isinstance(data, bytes) and data_b64 is None:
+            data, data_b64 = None, base64.b64encode(data).decode("ascii")
         params = {"data": data, "data_b64": data_b64, "session_id": session_id, "author": author}
         return cast("SendResult", await self._call("send", **params))
 

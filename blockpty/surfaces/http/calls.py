@@ -52,10 +52,9 @@ class CallEndpoint:
             await self._answer(task, gone, send)
         finally:
             gone.cancel()
-            if not task.done():
-                if operation.effect is not Effect.LIFECYCLE:
-                    task.cancel()
-                await asyncio.wait((task,))
+            if operation.effect is not Effect.LIFECYCLE:
+                task.cancel()
+            await asyncio.wait((task, gone))
 
     async def _call(self, caller: Caller, params: Mapping[str, Any]) -> tuple[int, bytes]:
         try:

@@ -53,6 +53,7 @@ class EventsEndpoint:
                     await self._serve(scope, receive, send, events, params["conversation_id"], gone)
         finally:
             gone.cancel()
+            await asyncio.wait((gone,))
 
     async def _serve(
         self, scope: Scope, receive: Receive, send: Send, events: Any, conversation_id: str, gone: asyncio.Future[None]
