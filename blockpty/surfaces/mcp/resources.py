@@ -63,8 +63,11 @@ def listed_templates() -> ListResourceTemplatesResult:
 
 
 async def list_resources(caller: Caller) -> ListResourcesResult:
-    """Return the resources of the live conversations."""
-    found = (await caller.call("list", {})).to_dict()
+    """Return the resources of the live conversations; raises MCPError."""
+    try:
+        found = (await caller.call("list", {})).to_dict()
+    except BlockptyError as error:
+        raise _refusal(error) from None
     resources: list[Resource] = []
     for one in found["conversations"]:
         if not one["live"]:
@@ -85,10 +88,14 @@ async def read_resource(caller: Caller, params: ReadResourceRequestParams) -> Re
         name, reader, rest, query = _parsed(uri)
         return ReadResourceResult(contents=[*await reader(caller, uri, name, query, rest)])
     except BlockptyError as error:
-        code = _NOT_FOUND if isinstance(error, NotFound) else INVALID_PARAMS
-        if isinstance(error, InternalError):
-            code = INTERNAL_ERROR
-        raise MCPError(code=code, message=error.message, data=error.to_dict()) from None
+        raise _refusal(error) from None
+
+
+def _refusal(error: BlockptyError) -> MCPError:
+    code = _NOT_FOUND if isinstance(error, NotFound) else INVALID_PARAMS
+    if isinstance(error, InternalError):
+        code = INTERNAL_ERROR
+    return MCPError(code=code, message=error.message, data=error.to_dict())
 
 
 def _parsed(uri: str) -> tuple[str, Reader, list[str], dict[str, str]]:

@@ -43,7 +43,7 @@ from blockpty.surfaces.mcp.bounds import (
 from blockpty.surfaces.mcp.calling import Call, CallerOf, Context
 from blockpty.surfaces.mcp.launch import LAUNCH, LAUNCHED
 from blockpty.surfaces.mcp.password import run_and_ask
-from blockpty.surfaces.mcp.schemas import input_schema, outcome_schema, output_schema
+from blockpty.surfaces.mcp.schemas import NOTE, input_schema, outcome_schema, output_schema
 from blockpty.surfaces.mcp.text import describe, describe_error
 
 logger = logging.getLogger(__name__)
@@ -127,10 +127,13 @@ _AGAIN: Final = {"list": "use filter to see others", "blocks": "ask for the same
 
 
 async def _less(call: Call, name: str, params: Mapping[str, Any], payload: dict[str, Any]) -> dict[str, Any]:
-    """Read what was just read again, with fewer bytes, while its JSON is too long: a control takes six bytes there."""
-    if name not in ("run", "read"):
+    """Read again with fewer bytes what is too long as JSON: a control takes six bytes there, a wrong byte three."""
+    if name not in ("run", "read") or json_bytes(payload) <= MAX_JSON_BYTES:
         return payload
-    max_bytes = int(params["max_bytes"]) if "max_bytes" in params else MAX_OUTPUT_BYTES
+    if name == "run":
+        # The command came from the caller, who knows it.
+        payload = {**payload, "block": shortened(payload["block"]), NOTE: "the command is shortened"}
+    max_bytes = int(params.get("max_bytes", MAX_OUTPUT_BYTES))
     while (size := json_bytes(payload)) > MAX_JSON_BYTES and max_bytes > 1024:
         max_bytes = max_bytes * MAX_JSON_BYTES // size * 9 // 10
         if name == "read":
