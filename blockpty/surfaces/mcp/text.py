@@ -62,15 +62,13 @@ def _run(result: Mapping[str, Any], params: Mapping[str, Any]) -> str:
     block, name = result["block"], params.get("conversation_id")
     lines = [_block_line(block)]
     if block["state"] == "running":
-        lines.append(f"not ended: {_WHY.get(result['reason'], result['reason'])}; it runs on. To wait for its end: ")
-        lines[-1] += call_text(
-            "pty_wait_for", conversation_id=name, match={"token": "PROMPT"}, from_cursor=result["cursor"]
-        )
+        why = _WHY.get(result["reason"], result["reason"])
+        wait = {"conversation_id": name, "match": {"token": "PROMPT"}, "from_cursor": result["cursor"]}
+        lines.append(f"not ended: {why}; it runs on. To wait for its end: {call_text('pty_wait_for', **wait)}")
     if result["truncated"]:
-        lines.append(f"output: head and tail of {result['output_bytes']} bytes; the middle: ")
-        lines[-1] += call_text(
-            "pty_read", conversation_id=name, block_id=block["block_id"], from_cursor=_middle(result)
-        )
+        middle = {"conversation_id": name, "block_id": block["block_id"], "from_cursor": _middle(result)}
+        whole = result["output_bytes"]
+        lines.append(f"output: head and tail of {whole} bytes; the middle: {call_text('pty_read', **middle)}")
     return _with_output(lines, result["output"])
 
 

@@ -133,7 +133,7 @@ async def _less(call: Call, name: str, params: Mapping[str, Any], payload: dict[
     if name == "run":
         # The command came from the caller, who knows it.
         payload = {**payload, "block": shortened(payload["block"]), NOTE: "the command is shortened"}
-    max_bytes = int(params.get("max_bytes", MAX_OUTPUT_BYTES))
+    max_bytes = int(params["max_bytes"])
     while (size := json_bytes(payload)) > MAX_JSON_BYTES and max_bytes > 1024:
         max_bytes = max_bytes * MAX_JSON_BYTES // size * 9 // 10
         if name == "read":

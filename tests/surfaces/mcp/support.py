@@ -62,7 +62,8 @@ async def http_client(url: str, version: str = "2025", token: str = TOKEN, **opt
 async def serving(engine: blockpty.Engine, tokens: Mapping[str, Principal] | None = None) -> AsyncIterator[str]:
     """Serve an engine over HTTP; gives the URL."""
     principals = {TOKEN: OWNER, **(tokens or {})}
-    with socket.socket() as listener:
+    # Named as TCP, or asyncio would leave Nagle's delay on: 40 ms a request.
+    with socket.socket(proto=socket.IPPROTO_TCP) as listener:
         listener.bind(("127.0.0.1", 0))
         host = f"127.0.0.1:{listener.getsockname()[1]}"
         mcp = StreamableHttp(
