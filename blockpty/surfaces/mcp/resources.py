@@ -29,6 +29,7 @@ from mcp_types import (
 from blockpty.errors import BadRequest, BlockptyError, InternalError, NotFound
 from blockpty.surfaces.access import Caller
 from blockpty.surfaces.mcp.bounds import MAX_BLOCKS, MAX_OUTPUT_BYTES, block_output, fit
+from blockpty.surfaces.mcp.text import bounded
 from blockpty.surfaces.sanitize import sanitize
 
 _SCHEME: Final = "blockpty"
@@ -127,7 +128,7 @@ async def _transcript(
     params = {"conversation_id": name, "from_cursor": _number(query, "from_cursor"), "max_bytes": MAX_OUTPUT_BYTES}
     found = (await caller.call("read", params)).to_dict()
     end = (await caller.call("status", {"conversation_id": name})).to_dict()["cursor"]
-    text = sanitize(found["data"], colour=False)
+    text = bounded(sanitize(found["data"], colour=False))
     cursor = found["cursor"]
     meta = {"blockpty/cursor": cursor, "blockpty/end": end}
     if cursor < end:
@@ -148,7 +149,7 @@ async def _block(
 ) -> list[TextResourceContents]:
     found = (await caller.call("block", {"conversation_id": name, "block_id": rest[0]})).to_dict()
     output, _, _ = await block_output(caller, name, found["block"], MAX_OUTPUT_BYTES)
-    text = sanitize(output, colour=False)
+    text = bounded(sanitize(output, colour=False))
     return [_json(uri, fit(found)), TextResourceContents(uri=uri, mime_type=_TEXT, text=text)]
 
 

@@ -24,6 +24,7 @@ from blockpty.surfaces.access import Caller, Principal, Scope
 from blockpty.surfaces.mcp.bounds import MAX_EVENTS, MAX_JSON_BYTES, MAX_OUTPUT_BYTES, fit, json_bytes
 from blockpty.surfaces.mcp.schemas import NOTE
 from blockpty.surfaces.mcp.server import build_server
+from blockpty.surfaces.mcp.text import describe
 from blockpty.surfaces.mcp.tools import TOOLS
 from tests.asyncio_support import async_test
 from tests.surfaces.mcp.support import ok, text_of
@@ -359,6 +360,31 @@ async def test_long_commands_and_many_blocks(home: Path) -> None:
         assert "shortened" in found[NOTE] and found[NOTE] in text_of(result)
         assert "characters left out" in found["blocks"][0]["cmd"]
         jsonschema.validate(found, TOOLS["pty_blocks"].listed.output_schema or {})
+
+
+@pytest.mark.needs("bash")
+@async_test
+async def test_a_page_of_blocks_that_is_too_long_is_divided(home: Path) -> None:
+    async with blockpty.Engine(home) as engine, client_of(engine) as client:
+        conversation = await engine.open("c1", shell="bash")
+        for _ in range(80):
+            await conversation.run(f": {'x' * 5000}")
+        found: list[str] = []
+        arguments: dict[str, Any] | None = {"conversation_id": "c1", "page": 1, "page_size": 40}
+        while arguments is not None:
+            result = await client.call_tool("pty_blocks", arguments)
+            page = result.structured_content
+            assert json_bytes(page) <= MAX_JSON_BYTES
+            assert found or "go on with that page_size" in page[NOTE]
+            found += [block["block_id"] for block in page["blocks"]]
+            more = [line for line in text_of(result).splitlines() if line.startswith("more: pty_blocks ")]
+            arguments = json.loads(more[0].partition("pty_blocks ")[2]) if more else None
+        assert found == [f"b{number}" for number in range(41, 81)]
+
+
+def test_a_text_is_bounded_when_controls_are_made_visible() -> None:
+    text = describe("read", {"data": "\x9b" * 20_000, "cursor": 5, "eof": True, "truncated_before": None}, {})
+    assert len(text.encode()) < 66 * 1024 and text.startswith("note: ") and "<U+009B>" in text
 
 
 def test_a_long_list_ends_early_with_a_note() -> None:
