@@ -42,8 +42,7 @@ def lowered(operation: str, params: Mapping[str, Any], fields: Mapping[str, Any]
     for name, limit in LIMITS.get(operation, {}).items():
         value = result.get(name, fields[name].default)
         # Anything else than a number is the table's to refuse.
-        if isinstance(value, int) and not isinstance(value, bool) and value > limit:
-            result[name] = limit
+        result[name] = min(value, limit) if isinstance(value, int) and not isinstance(value, bool) else value
     return result
 
 

@@ -83,7 +83,8 @@ async def launch(call: Call, request: LaunchRequest) -> dict[str, Any]:
         "session_id": started["session_id"],
         "block_id": started["block_id"],
         "command": request.command,
-        "working_dir": status["cwd"],
+        # The shell tells where it is only at its next prompt.
+        "working_dir": request.working_dir or status["cwd"],
         "size": [status["cols"], status["rows"]],
         "cursor": started["cursor"],
     }

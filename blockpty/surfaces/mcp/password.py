@@ -36,30 +36,34 @@ _FORM: Final[dict[str, Any]] = {"type": "object", "properties": {}}
 
 async def run_and_ask(call: Call, operation: str, params: Mapping[str, Any]) -> Result | InputRequiredResult:
     """Call `run` or `wait_for`; while its program waits for a password, ask and wait on for the rest of the time."""
-    session = call.context.session
     timeout_ms = int(params["timeout_ms"])
-    if call.state is not None:
-        result, left_ms, asked = _restored(call.state)
-        if _accepted(call):
-            result, left_ms = await _wait_on(call, operation, params, result, left_ms)
-    else:
-        asked = 0
+    asked, goes_on = 0, True
+    if call.state is None:
         result, left_ms = await _timed(call, operation, params, timeout_ms, timeout_ms)
-    while _paused(result) and asked < MAX_QUESTIONS and _can_ask(call) and (call.state is None or _accepted(call)):
+    else:
+        result, left_ms, asked = _restored(call.state)
+        goes_on = _accepted(call)
+        if goes_on:
+            result, left_ms = await _wait_on(call, operation, params, result, left_ms)
+    while goes_on and _paused(result) and asked < MAX_QUESTIONS and _can_ask(call):
         asked += 1
-        if not session.can_send_request:
+        if not call.context.session.can_send_request:
             question = ElicitRequest(params=_question(params))
             return InputRequiredResult(input_requests={_KEY: question}, request_state=_stored(result, left_ms, asked))
-        try:
-            answer = await session.elicit_form(
-                _question(params).message, _FORM, related_request_id=call.context.request_id
-            )
-        except MCPError:
-            break  # the client said that it can ask, but it cannot
-        if answer.action != "accept":
-            break
-        result, left_ms = await _wait_on(call, operation, params, result, left_ms)
+        goes_on = await _asked(call, params)
+        if goes_on:
+            result, left_ms = await _wait_on(call, operation, params, result, left_ms)
     return result
+
+
+async def _asked(call: Call, params: Mapping[str, Any]) -> bool:
+    """Ask now; return whether the answer is yes."""
+    message = _question(params).message
+    try:
+        answer = await call.context.session.elicit_form(message, _FORM, related_request_id=call.context.request_id)
+    except MCPError:
+        return False  # the client said that it can ask, but it cannot
+    return answer.action == "accept"
 
 
 def _can_ask(call: Call) -> bool:

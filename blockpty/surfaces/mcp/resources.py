@@ -29,6 +29,7 @@ from mcp_types import (
 from blockpty.errors import BadRequest, BlockptyError, InternalError, NotFound
 from blockpty.surfaces.access import Caller
 from blockpty.surfaces.mcp.bounds import MAX_BLOCKS, MAX_OUTPUT_BYTES, block_output, fit
+from blockpty.surfaces.mcp.text import bounded
 from blockpty.surfaces.sanitize import sanitize
 
 _SCHEME: Final = "blockpty"
@@ -63,8 +64,11 @@ def listed_templates() -> ListResourceTemplatesResult:
 
 
 async def list_resources(caller: Caller) -> ListResourcesResult:
-    """Return the resources of the live conversations."""
-    found = (await caller.call("list", {})).to_dict()
+    """Return the resources of the live conversations; raises MCPError."""
+    try:
+        found = (await caller.call("list", {})).to_dict()
+    except BlockptyError as error:
+        raise _refusal(error) from None
     resources: list[Resource] = []
     for one in found["conversations"]:
         if not one["live"]:
@@ -85,10 +89,14 @@ async def read_resource(caller: Caller, params: ReadResourceRequestParams) -> Re
         name, reader, rest, query = _parsed(uri)
         return ReadResourceResult(contents=[*await reader(caller, uri, name, query, rest)])
     except BlockptyError as error:
-        code = _NOT_FOUND if isinstance(error, NotFound) else INVALID_PARAMS
-        if isinstance(error, InternalError):
-            code = INTERNAL_ERROR
-        raise MCPError(code=code, message=error.message, data=error.to_dict()) from None
+        raise _refusal(error) from None
+
+
+def _refusal(error: BlockptyError) -> MCPError:
+    code = _NOT_FOUND if isinstance(error, NotFound) else INVALID_PARAMS
+    if isinstance(error, InternalError):
+        code = INTERNAL_ERROR
+    return MCPError(code=code, message=error.message, data=error.to_dict())
 
 
 def _parsed(uri: str) -> tuple[str, Reader, list[str], dict[str, str]]:
@@ -120,7 +128,7 @@ async def _transcript(
     params = {"conversation_id": name, "from_cursor": _number(query, "from_cursor"), "max_bytes": MAX_OUTPUT_BYTES}
     found = (await caller.call("read", params)).to_dict()
     end = (await caller.call("status", {"conversation_id": name})).to_dict()["cursor"]
-    text = sanitize(found["data"], colour=False)
+    text = bounded(sanitize(found["data"], colour=False))
     cursor = found["cursor"]
     meta = {"blockpty/cursor": cursor, "blockpty/end": end}
     if cursor < end:
@@ -141,7 +149,7 @@ async def _block(
 ) -> list[TextResourceContents]:
     found = (await caller.call("block", {"conversation_id": name, "block_id": rest[0]})).to_dict()
     output, _, _ = await block_output(caller, name, found["block"], MAX_OUTPUT_BYTES)
-    text = sanitize(output, colour=False)
+    text = bounded(sanitize(output, colour=False))
     return [_json(uri, fit(found)), TextResourceContents(uri=uri, mime_type=_TEXT, text=text)]
 
 

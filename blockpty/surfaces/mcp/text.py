@@ -14,6 +14,8 @@ from typing import Any, Final
 from blockpty.surfaces.mcp.schemas import NOTE
 from blockpty.surfaces.sanitize import one_line, sanitize
 
+MAX_TEXT_BYTES: Final = 64 * 1024
+
 _JOINT: Final = re.compile(r"\n\[\.\.\. \d+ of (\d+) bytes left out, read on at cursor (\d+) \.\.\.\]\n")
 _WHY: Final[Mapping[str, str]] = {
     "timeout": "the time is up",
@@ -34,9 +36,20 @@ def describe(operation: str, result: Mapping[str, Any], params: Mapping[str, Any
     lines = [f"note: {note}"] if note else []
     teller = _TELLERS.get(operation)
     if teller is not None:
-        return "\n".join([*lines, teller(result, params)])
-    facts = {name: value for name, value in result.items() if name not in ("ok", NOTE) and value is not None}
-    return "\n".join([*lines, *_fields(facts)]) or "ok"
+        lines.append(teller(result, params))
+    else:
+        facts = {name: value for name, value in result.items() if name not in ("ok", NOTE) and value is not None}
+        lines += _fields(facts)
+    return bounded("\n".join(lines)) or "ok"
+
+
+def bounded(text: str) -> str:
+    """Return a text that is not too long; controls made visible take up to eight times the room."""
+    data = text.encode("utf-8", "replace")
+    if len(data) <= MAX_TEXT_BYTES:
+        return text
+    note = "note: the end of this text is left out, so ask for less (max_bytes)\n"
+    return note + data[:MAX_TEXT_BYTES].decode("utf-8", "ignore")
 
 
 def describe_error(error: Mapping[str, Any]) -> str:
@@ -62,15 +75,13 @@ def _run(result: Mapping[str, Any], params: Mapping[str, Any]) -> str:
     block, name = result["block"], params.get("conversation_id")
     lines = [_block_line(block)]
     if block["state"] == "running":
-        lines.append(f"not ended: {_WHY.get(result['reason'], result['reason'])}; it runs on. To wait for its end: ")
-        lines[-1] += call_text(
-            "pty_wait_for", conversation_id=name, match={"token": "PROMPT"}, from_cursor=result["cursor"]
-        )
+        why = _WHY.get(result["reason"], result["reason"])
+        wait = {"conversation_id": name, "match": {"token": "PROMPT"}, "from_cursor": result["cursor"]}
+        lines.append(f"not ended: {why}; it runs on. To wait for its end: {call_text('pty_wait_for', **wait)}")
     if result["truncated"]:
-        lines.append(f"output: head and tail of {result['output_bytes']} bytes; the middle: ")
-        lines[-1] += call_text(
-            "pty_read", conversation_id=name, block_id=block["block_id"], from_cursor=_middle(result)
-        )
+        middle = {"conversation_id": name, "block_id": block["block_id"], "from_cursor": _middle(result)}
+        whole = result["output_bytes"]
+        lines.append(f"output: head and tail of {whole} bytes; the middle: {call_text('pty_read', **middle)}")
     return _with_output(lines, result["output"])
 
 

@@ -43,7 +43,7 @@ from blockpty.surfaces.mcp.bounds import (
 from blockpty.surfaces.mcp.calling import Call, CallerOf, Context
 from blockpty.surfaces.mcp.launch import LAUNCH, LAUNCHED
 from blockpty.surfaces.mcp.password import run_and_ask
-from blockpty.surfaces.mcp.schemas import input_schema, outcome_schema, output_schema
+from blockpty.surfaces.mcp.schemas import NOTE, input_schema, outcome_schema, output_schema
 from blockpty.surfaces.mcp.text import describe, describe_error
 
 logger = logging.getLogger(__name__)
@@ -63,12 +63,16 @@ _NOTES: Final[Mapping[str, str]] = {
 }
 
 
+Answer = tuple[dict[str, Any], Mapping[str, Any]] | InputRequiredResult
+"""A result and the parameters that gave it, or a question to the client."""
+
+
 @dataclass(frozen=True, slots=True)
 class PtyTool:
     """A tool: what a client is told, how it is answered, and by which operation's words its result is described."""
 
     listed: Tool
-    answer: Callable[[Call], Awaitable[dict[str, Any] | InputRequiredResult]]
+    answer: Callable[[Call], Awaitable[Answer]]
     described_as: str
 
 
@@ -98,7 +102,7 @@ def _of(operation: Operation) -> PtyTool:
         annotations=hints(operation.effect, harmless=name in _HARMLESS, same_again=name in _SAME_AGAIN),
     )
 
-    async def answer(call: Call) -> dict[str, Any] | InputRequiredResult:
+    async def answer(call: Call) -> Answer:
         return await (_page_of_events(call) if streams else _called(call, operation))
 
     return PtyTool(listed, answer, name)
@@ -108,29 +112,53 @@ def _unwrapped(text: str) -> str:
     return "\n\n".join(" ".join(paragraph.split()) for paragraph in text.split("\n\n"))
 
 
-async def _called(call: Call, operation: Operation) -> dict[str, Any] | InputRequiredResult:
-    params = lowered(operation.name, call.params, operation.request.model_fields)
-    if operation.name in ("run", "wait_for"):
+async def _called(call: Call, operation: Operation) -> Answer:
+    name, fields = operation.name, operation.request.model_fields
+    params: Mapping[str, Any] = lowered(name, call.params, fields)
+    if name in ("run", "wait_for"):
         operation.parse(params)
-        fields = operation.request.model_fields
-        params.setdefault("timeout_ms", fields["timeout_ms"].default)
-        result = await run_and_ask(call, operation.name, params)
+        params = {"timeout_ms": fields["timeout_ms"].default, **params}
+        result = await run_and_ask(call, name, params)
         if isinstance(result, InputRequiredResult):
             return result
     else:
-        result = await call.run(operation.name, params)
-    payload = await _less(call, operation.name, params, result.to_dict())
-    return fit(payload, _AGAIN.get(operation.name, ""))
+        result = await call.run(name, params)
+    payload = result.to_dict()
+    if name == "blocks":
+        payload, params = await _fewer_blocks(call, params, payload)
+    else:
+        payload = await _less(call, name, params, payload)
+    return fit(payload, "use filter to see others" if name == "list" else ""), params
 
 
-_AGAIN: Final = {"list": "use filter to see others", "blocks": "ask for the same page with this page_size"}
+async def _fewer_blocks(
+    call: Call, params: Mapping[str, Any], payload: dict[str, Any]
+) -> tuple[dict[str, Any], Mapping[str, Any]]:
+    """Divide a page that is too long into smaller ones; return the first and its parameters."""
+    if json_bytes(payload) <= MAX_JSON_BYTES:
+        return payload, params
+    page, page_size = params.get("page", 0), params["page_size"]
+    found = shortened(payload)
+    notes = ["long texts are shortened where that is marked"]
+    while json_bytes(found) > MAX_JSON_BYTES - 512 and page_size > 1:
+        # Only a divisor begins a page where the one asked for begins.
+        factor = next(number for number in range(2, page_size + 1) if page_size % number == 0)
+        page, page_size = page * factor, page_size // factor
+        params = {**params, "page": page, "page_size": page_size}
+        found = shortened((await call.caller.call("blocks", params)).to_dict())
+    if page_size != call.params.get("page_size", MAX_BLOCKS):
+        notes.append(f"this is page {page} with page_size {page_size}; go on with that page_size")
+    return {**found, NOTE: "; ".join(notes)}, params
 
 
 async def _less(call: Call, name: str, params: Mapping[str, Any], payload: dict[str, Any]) -> dict[str, Any]:
-    """Read what was just read again, with fewer bytes, while its JSON is too long: a control takes six bytes there."""
-    if name not in ("run", "read"):
+    """Read again with fewer bytes what is too long as JSON: a control takes six bytes there, a wrong byte three."""
+    if name not in ("run", "read") or json_bytes(payload) <= MAX_JSON_BYTES:
         return payload
-    max_bytes = int(params["max_bytes"]) if "max_bytes" in params else MAX_OUTPUT_BYTES
+    if name == "run":
+        # The command came from the caller, who knows it.
+        payload = {**payload, "block": shortened(payload["block"]), NOTE: "the command is shortened"}
+    max_bytes = int(params["max_bytes"])
     while (size := json_bytes(payload)) > MAX_JSON_BYTES and max_bytes > 1024:
         max_bytes = max_bytes * MAX_JSON_BYTES // size * 9 // 10
         if name == "read":
@@ -156,7 +184,7 @@ _PAGE: Final = outcome_schema(
 )
 
 
-async def _page_of_events(call: Call) -> dict[str, Any]:
+async def _page_of_events(call: Call) -> Answer:
     if "follow" in call.params:
         raise BadRequest(
             "events: follow: no parameter has this name", hint="this gives what is recorded; ask again from next_seq"
@@ -174,12 +202,11 @@ async def _page_of_events(call: Call) -> dict[str, Any]:
                 break
             events.append(line)
     following = events[-1]["seq"] + 1 if events else first
-    return {"ok": True, "events": events, "next_seq": following, "more": more}
+    return {"ok": True, "events": events, "next_seq": following, "more": more}, call.params
 
 
-async def _launch(call: Call) -> dict[str, Any]:
-    answer: dict[str, Any] = await LAUNCH.run(call, LAUNCH.parse(call.params))
-    return answer
+async def _launch(call: Call) -> Answer:
+    return await LAUNCH.run(call, LAUNCH.parse(call.params)), call.params
 
 
 # The table
@@ -243,7 +270,8 @@ async def call_tool(
         answer = await tool.answer(call)
         if isinstance(answer, InputRequiredResult):
             return answer
-        return _result(answer, describe(tool.described_as, answer, arguments))
+        payload, asked = answer
+        return _result(payload, describe(tool.described_as, payload, asked))
     except BlockptyError as error:
         return _failure(error)
     except Exception as error:
