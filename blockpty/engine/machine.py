@@ -273,7 +273,8 @@ class Machine:
             shown["submit"] = True
         self._emit("input", entry.offset, **shown)
         if isinstance(submit, Mapping):
-            self.state.fed = b""
+            # What was sampled at the prompt says nothing about the program.
+            self.state.fed, self.state.tty = b"", None
             self.state.submission = {
                 **submit,
                 "ts": entry.ts,

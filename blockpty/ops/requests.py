@@ -166,7 +166,10 @@ class RunRequest(ConversationRequest):
 
 
 class SendRequest(ConversationRequest):
-    """Write text or bytes to the terminal, exactly as given; give data or data_b64. No newline is added."""
+    """Write text or bytes to the terminal, exactly as given; give data or data_b64. No newline is added.
+
+    It is for the program that runs; at the prompt only what a person types (author user) is taken.
+    """
 
     data: str | None = Field(default=None, max_length=MAX_TEXT, description="Text, sent in UTF-8.")
     data_b64: str | None = Field(

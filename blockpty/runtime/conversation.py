@@ -42,7 +42,7 @@ from blockpty.runtime.answers import Answers
 from blockpty.runtime.live import LiveRecord
 from blockpty.runtime.modes import mode_of, nested_of, private_modes, status_of, tty_of
 from blockpty.runtime.notes import Notes
-from blockpty.runtime.sessions import alive, clear_line, known_session, running_program
+from blockpty.runtime.sessions import alive, clear_line, known_session, may_type, running_program, sample
 from blockpty.runtime.submission import Submission, encoded
 from blockpty.runtime.verify import verify
 from blockpty.runtime.waiting import Waiting
@@ -83,7 +83,7 @@ class Conversation:
         self._ownership = ownership
         self._respawn = respawn
         self.live = LiveRecord(conversation_id, layout, owner=ownership is not None)
-        self._waiting = Waiting(self.live, self.note, self._watch_idle, f"w{self.epoch}.")
+        self._waiting = Waiting(self.live, self.note, self._watch_idle, lambda: sample(self), f"w{self.epoch}.")
         self._notes = Notes(host, conversation_id)
         self._requests = itertools.count(1)
         self._submission = Submission(self)
@@ -177,12 +177,12 @@ class Conversation:
         state = self.live.state
         foreground, tty, nested = None, state.tty, None
         if state.shell is not ShellState.EXITED:
-            sample = await self.host.inspect(self.id)
+            seen = await self.host.inspect(self.id)
             self.live.pump()
-            foreground = sample.foreground_name
-            nested = nested_of(state, foreground, sample.foreground)
-            if sample.live and sample.icanon is not None:
-                tty = {name: getattr(sample, name) for name in ("icanon", "echo", "foreground", "reads")}
+            foreground = seen.foreground_name
+            nested = nested_of(state, foreground, seen.foreground)
+            if seen.live and seen.icanon is not None:
+                tty = {name: getattr(seen, name) for name in ("icanon", "echo", "foreground", "reads")}
         modes = self._screen_modes()
         return status_of(
             self.id,
@@ -337,7 +337,7 @@ class Conversation:
         session_id: str | None = None,
         author: str = "agent",
     ) -> SendResult:
-        """Type bytes into the running program, as they are.
+        """Type bytes into the running program, as they are; as `user` also at the prompt.
 
         Raises NoSession when nothing runs that could take them, LineTooLong when the terminal would cut a line.
         `accepted_bytes` is less than given when the program did not take them within five seconds.
@@ -349,7 +349,7 @@ class Conversation:
                 data = base64.b64decode(data_b64 or "", validate=True)
             except binascii.Error:
                 raise BadRequest("data_b64 is no base64") from None
-        await running_program(self, session_id)
+        await may_type(self, session_id, author)
         return await self.type(encoded(data) if isinstance(data, str) else data, author)
 
     async def send_keys(self, keys: str, *, session_id: str | None = None) -> SendResult:

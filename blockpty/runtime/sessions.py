@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING, Final
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, Final
 
 from blockpty.engine.snapshot import MachineState
 from blockpty.engine.states import ShellState
-from blockpty.errors import Exited, NoSession
+from blockpty.errors import BlockptyError, Exited, NoSession
 from blockpty.model.results import SendResult
 from blockpty.runtime.live import BEGIN_SECONDS
 from blockpty.runtime.modes import is_session
@@ -35,6 +36,17 @@ def alive(conversation: Conversation) -> None:
         raise ended(conversation.id, state)
 
 
+async def sample(conversation: Conversation) -> Mapping[str, Any] | None:
+    """Return what the terminal does now, as a silence entry says it; None when nobody can look."""
+    try:
+        seen = await conversation.host.inspect(conversation.id)
+    except BlockptyError:
+        return None
+    if not seen.live or seen.icanon is None:
+        return None
+    return {"icanon": seen.icanon, "echo": seen.echo, "foreground": seen.foreground, "reads": seen.reads}
+
+
 async def clear_line(conversation: Conversation, keys: bytes, author: str) -> SendResult:
     """Empty the command line of the shell; type it again where a line editor has missed it.
 
@@ -51,6 +63,15 @@ async def clear_line(conversation: Conversation, keys: bytes, author: str) -> Se
             break
         await conversation.type(keys, author)
     return sent
+
+
+async def may_type(conversation: Conversation, session_id: str | None, author: str) -> None:
+    """Check that something takes what is typed: a program, for a person the prompt as well."""
+    conversation.live.pump()
+    if author == "user" and session_id is None and conversation.live.state.shell is not ShellState.SUBMITTED:
+        alive(conversation)
+    else:
+        await running_program(conversation, session_id)
 
 
 async def running_program(conversation: Conversation, session_id: str | None) -> None:

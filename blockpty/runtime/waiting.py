@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import itertools
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, Final
 
+from blockpty.engine.states import ShellState
 from blockpty.engine.waiter import Outcome
 from blockpty.errors import BadCursor, BadRequest
 from blockpty.model.conditions import Idle, Match, parse_conditions
@@ -20,15 +21,19 @@ from blockpty.runtime.waits import WaitRequest, outcome_to_note
 ANNOUNCE_SECONDS: Final = 0.05
 
 Note = Callable[[Mapping[str, Any]], None]
+Look = Callable[[], Awaitable[Mapping[str, Any] | None]]
 
 
 class Waiting:
     """Answers waits on one live record and has each of them recorded."""
 
-    def __init__(self, live: LiveRecord, note: Note, watch_idle: Callable[[int], None], prefix: str) -> None:
+    def __init__(
+        self, live: LiveRecord, note: Note, watch_idle: Callable[[int], None], look: Look, prefix: str
+    ) -> None:
         self._live = live
         self._note = note
         self._watch_idle = watch_idle
+        self._look = look
         self._numbers = itertools.count(1)
         self._prefix = prefix
 
@@ -85,7 +90,12 @@ class Waiting:
             self._live.end_wait(wait)
             announced()
             self._note(self._closing(wait_id, wait, outcome, reason, horizon))
-        return self._result(wait, outcome)
+        state = self._live.state
+        sample: Mapping[str, Any] | None = state.tty
+        if sample is None and state.shell is ShellState.RUNNING:
+            # Since the last input there was no silence with which it would have been recorded.
+            sample = await self._look()
+        return self._result(wait, outcome, self._tty(sample))
 
     def _masked(self, groups: Mapping[str, Any] | None) -> dict[str, Any] | None:
         """Return groups with nonces covered."""
@@ -138,17 +148,17 @@ class Waiting:
             found = {"matched": False, "reason": reason, "to_cursor": wait.waiter.resume_cursor()}
         return {"type": "wait_end", "wait_id": wait_id, **found, "horizon": horizon._asdict()}
 
-    def _tty(self) -> str | None:
-        """Return what the terminal did at the last silence."""
+    def _tty(self, sample: Mapping[str, Any] | None) -> str | None:
+        """Return what the terminal does, from the last silence or a look of now."""
         live = self._live
-        tty = tty_of(live.state, live.state.tty)
+        tty = tty_of(live.state, sample)
         if tty != "raw" or live.state.block is None:
             return tty
         return tty_of(
-            live.state, live.state.tty, private_modes(live.stream, live.state.block.begin, live.fold.position.offset)
+            live.state, sample, private_modes(live.stream, live.state.block.begin, live.fold.position.offset)
         )
 
-    def _result(self, wait: LiveWait, outcome: Outcome | None) -> WaitResult:
+    def _result(self, wait: LiveWait, outcome: Outcome | None, tty: str | None) -> WaitResult:
         state, waiter = self._live.state, wait.waiter
         mask = self._live.mask
         text = mask.hide(waiter.kept).decode("utf-8", "replace")
@@ -158,7 +168,7 @@ class Waiting:
                 "timeout",
                 waiter.resume_cursor(),
                 mode=mode_of(state),
-                tty=self._tty(),
+                tty=tty,
                 text=text,
                 text_bytes=waiter.seen_bytes,
             )
@@ -174,7 +184,7 @@ class Waiting:
             groups=self._masked(outcome.groups),
             span=outcome.span,
             mode=mode_of(state),
-            tty=self._tty(),
+            tty=tty,
             text=text,
             text_bytes=waiter.seen_bytes,
         )

@@ -318,7 +318,7 @@ class RemoteConversation:
     ) -> SendResult:
         """Write text or bytes to the terminal, exactly as given."""
         if isinstance(data, bytes) and data_b64 is None:
-            data, data_b64 = None, base64.b64encode(data).decode("ascii")
+            data_b64, data = base64.b64encode(data).decode("ascii"), None
         params = {"data": data, "data_b64": data_b64, "session_id": session_id, "author": author}
         return cast("SendResult", await self._call("send", **params))
 
