@@ -542,6 +542,26 @@ def test_no_descriptor_is_left(bash: Open) -> None:
     assert len(listed) == len([name for name in expected if name.isdigit()])
 
 
+def test_closed_descriptors_are_opened_again(bash: Open) -> None:
+    terminal = bash()
+    terminal.start()
+    # 254 is our /dev/null: without it one END is missing, and the prompt closes the block.
+    assert terminal.run("exec 254>&-").kinds[-1] == "PROMPT"
+    before = terminal.run(":").prompt
+    run = terminal.run("echo hi; (exit 3)")
+    check_cycle(run.marks, terminal.pid, before=before)
+    assert (run.output, run.status) == (b"hi\r\n", 3)
+
+
+def test_a_users_own_descriptor_is_left_alone(bash: Open) -> None:
+    terminal = bash("exec 254>~/mine")
+    before = terminal.start()[-1]
+    run = terminal.run("echo kept >&254; set -x; (exit 3)")
+    check_cycle(run.marks, terminal.pid, before=before)
+    run = terminal.run("set +x; cat ~/mine")
+    assert run.output.endswith(b"kept\r\n") and b"__bp" not in run.output
+
+
 @pytest.mark.parametrize(("files", "expected"), [
     ((".bash_profile", ".bash_login", ".profile"), b".bash_profile"),
     ((".bash_login", ".profile"), b".bash_login"),

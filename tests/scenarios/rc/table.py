@@ -86,7 +86,7 @@ def _closed(*, fails: bool) -> Change:
 
 CLOSED = re.compile(rb"[^\n]*write error: [Bb]ad file descriptor\n")
 VERBOSE = re.compile(
-    rb"^(?:%b)\n|\{ __bp_end; \} >/dev/null 2>&1\n"
+    rb"^(?:%b)\n|\{ __bp_end; \} >(?:&254 2>&254|/dev/null 2>&1)\n"
     % b"|".join(
         re.escape(line.encode()) for blocks in EXPECTED.values() for seen in blocks for line in seen.cmd.splitlines()
     ),
