@@ -193,6 +193,11 @@ end
 # The engine's own key for an empty line: fish 3 turns Ctrl-C into a signal, and loses one that comes while it draws.
 function __bp_clear
     __bp_fresh
+    # In the command mode of vi the next command would be read as keys.
+    switch "$fish_key_bindings"
+        case '*_vi_*' '*_hybrid_*'
+            set -g fish_bind_mode insert
+    end
     builtin commandline ''
     builtin commandline -f cancel repaint
 end

@@ -106,6 +106,16 @@ def test_syntax_error_in_a_submitted_text(open_terminal: Open) -> None:
     assert run.status != 0 and b"Unexpected ')'" in run.output and b"one\r\n" not in run.output
 
 
+def test_here_document(open_terminal: Open) -> None:
+    """fish has none: an error, in the block, and nothing is left on the line."""
+    terminal = open_terminal("fish")
+    before = terminal.start()[-1]
+    run = terminal.run("cat <<END\ntext\nEND")
+    check_cycle(run.marks, terminal.pid, before=before)
+    assert run.status != 0 and b"<<" in run.output
+    assert terminal.run("echo clean").output == b"clean\r\n"
+
+
 def test_syntax_error_stays_on_the_line(open_terminal: Open) -> None:
     """No fresh prompt until the text is cancelled; then the next command is itself again."""
     terminal = open_terminal("fish")
@@ -119,7 +129,7 @@ def test_syntax_error_stays_on_the_line(open_terminal: Open) -> None:
     assert terminal.run("echo clean").output == b"clean\r\n"
 
 
-@pytest.mark.parametrize("typed", ["echo something", "echo 'open\r", "(a\r", "echo a\x1b\re", ""])
+@pytest.mark.parametrize("typed", ["echo something", "echo 'open\r", "(a\r", "echo a\x1b\re", "echo half\x1b\x1bb", ""])
 @pytest.mark.parametrize("rc", ["", "fish_vi_key_bindings"])
 def test_cleared_line(open_terminal: Open, rc: str, typed: str) -> None:
     """The engine's key empties the line at once, however soon it comes, and a fresh prompt says so."""

@@ -29,8 +29,8 @@ NOTE = (
 _RC = {
     "bash": (".bashrc", f"PS1='{PROMPT.decode()}'\n"),
     "zsh": (".zshrc", f"PS1='{PROMPT.decode()}'\n"),
-    # Its title costs seventeen command substitutions in each cycle, each of which waits for another thread of fish's: on
-    # a machine with something else to do that is milliseconds up and down.
+    # fish's title costs seventeen command substitutions in each cycle, and each waits for another thread: on a machine
+    # with something else to do that is milliseconds up and down.
     "fish": (
         ".config/fish/config.fish",
         f"function fish_prompt; printf '{PROMPT.decode()}'; end\nfunction fish_title; end\nset fish_greeting\n",
