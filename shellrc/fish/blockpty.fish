@@ -41,8 +41,6 @@ set -gu __bp_jobs
 set -gu __bp_pwd
 set -gu __bp_moved 1
 set -gu __bp_narrow
-set -gu __bp_file
-set -gu __bp_wraps 0
 
 # fish 4 writes OSC 133 by itself. Here is what stands around our marks, for a terminal that a person attaches. A word
 # that holds an empty list vanishes.
@@ -226,13 +224,17 @@ function __bp_wrap
     set -l user
     if not builtin functions -q fish_prompt
         set user __bp_default_prompt
-    else if builtin test (builtin functions --details fish_prompt) = "$__bp_file"
-        # Such a copy, given back.
-        set user (builtin functions fish_prompt | builtin string match -r '__bp_prompt_\d+|__bp_default_prompt')[1]
     else
-        set __bp_wraps (builtin math $__bp_wraps + 1)
-        set user __bp_prompt_$__bp_wraps
-        builtin functions -c fish_prompt $user
+        # Such a copy given back, or these hooks once more: it names what it wraps.
+        set user (builtin functions fish_prompt | builtin string match -r '__bp_prompt_\d+|__bp_default_prompt')[1]
+        if builtin test -z "$user"
+            set -l number 1
+            while builtin functions -q __bp_prompt_$number
+                set number (builtin math $number + 1)
+            end
+            set user __bp_prompt_$number
+            builtin functions -c fish_prompt $user
+        end
     end
     # The user's prompt first and nothing before it, because it wants to see $status and $pipestatus. That the function
     # listens for the end of a command, which comes with an argument, tells without any cost that it is still ours.
@@ -249,7 +251,6 @@ function __bp_wrap
                 __bp_end
         end
     end
-    set __bp_file (builtin functions --details fish_prompt)
 end
 
 function __bp_default_prompt

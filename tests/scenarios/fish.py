@@ -37,6 +37,13 @@ FISH: Final[Mapping[int, Any]] = {
         "stopped again": 0,
         "submitted": [(0, "ended", False)] * 2,
     },
+    # Typed, `exit` comes to its end before the shell does.
+    35: {
+        "exit": ("eof", "exited", {"status": 3, "signal": None}, ["shell_exit"]),
+        "block": (3, "ended"),
+        "late": True,
+        "end": ["shell_exit", "eof"],
+    },
     47: (("matched", "interactive"), ok(b"hi Bob\n")),
     54: ((4, "ended"), [], False, ok(b"next\n"), 2),
     # A stopped job leaves $status alone, and `fg` of one that is interrupted does too.

@@ -14,7 +14,7 @@ from typing import Any
 from blockpty.model.results import ExecResult
 from tests.scenarios.stage import PROMPT, SHORT_MS, TIMEOUT_MS, Stage
 
-NOTICE = re.compile(rb"\[\d+\] *\+ +[Dd]one|^fish: Job \d+, .* has ended", re.MULTILINE)
+NOTICE = re.compile(rb"\[\d+\] *\+ +[Dd]one|fish: Job \d+, .* has ended")
 # Says when it runs and when it runs again; dies of SIGINT as sleep does.
 RESUMABLE = """
 import os, signal
