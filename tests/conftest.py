@@ -114,6 +114,10 @@ def _isolate(patch: pytest.MonkeyPatch, directory: Path) -> Path:
     user = directory / "user"
     home.mkdir(mode=0o700)
     user.mkdir(mode=0o700)
+    # Where one of these is missing, fish's first start reads all manual pages in the background, and holds the terminal
+    # open for that long; the homes of people have them.
+    for folder in (".local/share", ".cache"):
+        (user / folder / "fish" / "generated_completions").mkdir(parents=True)
     patch.setenv("BLOCKPTY_HOME", str(home))
     patch.setenv("HOME", str(user))
     patch.setenv("LC_ALL", "en_US.UTF-8" if sys.platform == "darwin" else "C.UTF-8")

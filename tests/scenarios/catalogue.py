@@ -17,6 +17,7 @@ from tests.scenarios.stage import Stage
 
 BASH = "tests/shellrc/test_bash.py::"
 ZSH = "tests/shellrc/test_zsh.py::"
+FISH = "tests/shellrc/test_fish.py::"
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,14 +47,14 @@ SET = (0, "ended", HEALTHY)
 _BASH_ONLY = NotApplicable("zsh has no PS0")
 _ZSH_ONLY = NotApplicable("bash has no such hook")
 _REPEATED = ([1, 1, 0, 0, 1], ["false", "false", "true", "true", "false"])
-_FISH = "fish: its own table"
 
 ITEMS = (
     Item(1, "empty Enter: no block, the status stays", covered=(4, BASH + "test_nothing_to_run")),
     Item(2, "Ctrl-C at the prompt: no block, the line is gone",
-         covered=("tests/scenarios/test_faults.py::test_ctrl_c_at_the_prompt", BASH + "test_interrupt_at_the_prompt")),
+         covered=("tests/scenarios/test_faults.py::test_ctrl_c_at_the_prompt", BASH + "test_interrupt_at_the_prompt",
+                  FISH + "test_cancelled_line")),
     Item(3, "a typed syntax error never ran: no block, and no wrong status for the next",
-         quirks.typed_syntax_error, both((None, HEALTHY, 2)), (5, 6)),
+         quirks.typed_syntax_error, both((None, HEALTHY, 2)), (5, 6, FISH + "test_syntax_error_stays_on_the_line")),
     Item(4, "a comment runs nothing", covered=(4, ZSH + "test_comment")),
     Item(5, "a typed history event that does not exist is given back; submitted text is never expanded",
          quirks.typed_event, both((SET, True, ok(b"!nosuchevent\n"), HEALTHY, 6)), (15,)),
@@ -64,20 +65,21 @@ ITEMS = (
          (9,)),
     Item(7, "a here-document and more commands behind it are one block", quirks.heredoc_and_more,
          both((ok(b"$HOME\nafter\n", 3), 1)), (11, 12)),
-    Item(8, "here-document in fish", reason=_FISH),
+    Item(8, "here-document in fish", covered=(FISH + "test_here_document",)),
     Item(9, "subshells, groups and functions have a begin like any command", quirks.groups,
          both(({ok(b"a\n")}, {1}, 5))),
     Item(10, "a subshell in the background does not end the session", covered=(42,)),
     Item(11, "the handler of a SIGINT trap is no command", quirks.trap_handler,
          both((HEALTHY, ["trap 'echo handled' INT", "echo ok"]))),
     Item(12, "a key that runs a command from the line editor makes no block", quirks.key_command,
-         both((True, HEALTHY, ["echo ok", "printf x; (exit 3)"]))),
+         both((True, HEALTHY, ["echo ok", "printf x; sh -c 'exit 3'"]))),
     Item(13, "elements of PROMPT_COMMAND are no commands", covered=(90,)),
     Item(14, "several entries in PROMPT_COMMAND keep begin before end", covered=(90, BASH + "test_startup_files")),
     Item(15, "a DEBUG trap of the user stays, and so does what it returns",
          covered=(90, BASH + "test_debug_trap_is_left_alone", BASH + "test_extdebug_with_a_refusing_trap")),
     Item(16, "the status is right with other hooks present",
-         covered=(90, BASH + "test_prompt_command_sees_the_status", ZSH + "test_status_is_kept")),
+         covered=(90, BASH + "test_prompt_command_sees_the_status", ZSH + "test_status_is_kept",
+                  FISH + "test_prompt_sees_the_status")),
     Item(17, "the same command again is another block with its own status", quirks.repeated,
          {"bash": (*_REPEATED, ok(b"erasedups:ignoreboth\n"), HEALTHY), "zsh": (*_REPEATED, ok(b"kept\n"), HEALTHY)}),
     Item(18, "HISTCONTROL=erasedups changes nothing: played with 17", covered=(BASH + "test_history",)),
@@ -109,19 +111,22 @@ ITEMS = (
     Item(38, "output of a job after the prompt is in no block", covered=(41,), later="blocks of kind background"),
     Item(39, "a mark is one write, so no output can come between its bytes",
          covered=(77, "tests/engine/test_marks.py::test_a_mark_fits_one_write")),
-    Item(40, "no value in a mark needs quoting", covered=(16, BASH + "test_directories", ZSH + "test_directories")),
+    Item(40, "no value in a mark needs quoting",
+         covered=(16, BASH + "test_directories", ZSH + "test_directories", FISH + "test_directory")),
     Item(41, "the prompt's text in the output is not a prompt", covered=(72, 76)),
     Item(42, "codes of bracketed paste are in no output", quirks.no_paste_codes, both([b"a\n", b"b\n"])),
     Item(43, "a command sent before the shell is ready waits", covered=(82, 89)),
     Item(44, "no command is cut at 4,095 bytes", covered=(80, 81)),
     Item(45, "a mark in two reads is a mark", covered=(77, 101)),
     Item(46, "no output is lost at the begin or the end", covered=(78, 79)),
-    Item(47, "133;A in a prompt that is drawn again", covered=(BASH + "test_foreign_terminals_get_their_zones",),
+    Item(47, "133;A in a prompt that is drawn again",
+         covered=(BASH + "test_foreign_terminals_get_their_zones", FISH + "test_osc_133_is_not_doubled"),
          later="what an attached terminal makes of it: attach"),
     Item(48, "two integrations in one shell leave each other alone: our number is our own", covered=(73,)),
     Item(49, "terminals that print an unknown OSC", reason="nothing is attached to the terminal in this version"),
-    Item(50, "fish waits for an answer to DA1", reason=_FISH),
-    Item(51, "fish reports an end twice", reason=_FISH),
+    Item(50, "fish 4 waits for an answer to DA1: every cycle in 4.0 and 4.9",
+         covered=("tests/shellrc/test_versions.py::test_quick_blocks",)),
+    Item(51, "fish 4 reports an end of its own as well", covered=(FISH + "test_osc_133_is_not_doubled",)),
     Item(52, "ZDOTDIR is the user's", covered=(ZSH + "test_startup_directory_is_the_users",)),
     Item(53, "aliases called like what the hooks use", quirks.sudo_alias, both(SET),
          (31, BASH + "test_functions_with_our_builtins_names")),
@@ -132,7 +137,7 @@ ITEMS = (
     Item(58, "an EXIT trap runs when the shell ends and not before", quirks.exit_trap_waits,
          both((ok(), HEALTHY, (4, "shell_exited", b"bye\n"))), (28,)),
     Item(59, "Ctrl-L and a new size repeat the mark; that is no new prompt", quirks.redrawn,
-         both((0, "idle", HEALTHY)), (BASH + "test_redraw_repeats_the_count",)),
+         both((0, "idle", HEALTHY)), (BASH + "test_redraw_repeats_the_count", FISH + "test_redraw_repeats_the_count")),
     Item(60, "questions inside a block are no prompt", covered=(47, 48, 60)),
     Item(61, "an alias with a line end in it is one block", quirks.alias_of_lines,
          both((0, b"one\ntwo\n", HEALTHY))),
@@ -143,7 +148,8 @@ ITEMS = (
          covered=(31, BASH + "test_disabled_printf_leaves_the_prompt")),
     Item(65, "PROMPT_COMMAND= by a script: the statuses stay right", quirks.prompt_command_gone,
          both((0, [ok(b"a\n"), ok(exit_status=3), ok(b"b\n")])), (30,)),
-    Item(66, "the history file is our own", covered=(BASH + "test_history", ZSH + "test_history")),
+    Item(66, "the history file is our own",
+         covered=(BASH + "test_history", ZSH + "test_history", FISH + "test_history_is_nobodys")),
     Item(67, "a leading space", covered=(86,)),
     Item(68, "a cleared screen moves no border", quirks.clear_screen, both(((3, "ended"), HEALTHY)), (69,)),
     Item(69, "half a line left in vi's command mode", quirks.vi_leftover, both(HEALTHY)),

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import shlex
 from typing import Any
 
+from blockpty.model.block import Block
 from tests.scenarios.stage import EOF, PROMPT, SHORT_MS, TIMEOUT_MS, Stage
 
 STOPPABLE = "sh -c 'echo started; exec sleep 1000'"
@@ -113,7 +115,19 @@ async def killed_shell(stage: Stage) -> Any:
     return await _ending(stage, f"echo last words; kill -9 {own}")
 
 
+async def _last_typed(stage: Stage) -> Block:
+    return [block for block in await stage.blocks() if block.kind == "user"][-1]
+
+
 async def exit_trap(stage: Stage) -> Any:
+    if stage.shell == "fish":
+        await stage.run("function bye --on-event fish_exit\n  echo bye\nend")
+        cursor = await stage.type(b"exit\r")
+        await stage.wait(EOF, cursor)
+        block = await _last_typed(stage)
+        said = b"bye\r\n" in await stage.raw(block.span[1] or 0)
+        status = await stage.conversation.status()
+        return {"done": stage.told_typed(block), "exit": status.exit, "said behind it": said}
     return await _ending(stage, "trap 'echo bye' EXIT; exit")
 
 
@@ -143,10 +157,16 @@ async def hooks_unset(stage: Stage) -> Any:
             "zle -D zle-line-init",
             "PS1='$ '",
         ),
+        "fish": (
+            "functions -e fish_prompt",
+            "function fish_prompt; printf '$ '; end",
+            "functions -c fish_prompt kept; function fish_prompt; kept; end",
+            "functions -e fish_prompt; functions -c kept fish_prompt",
+        ),
     }[stage.shell]
     wrong: list[Any] = []
     for command in forget:
-        done = [await stage.done(one) for one in (command, "echo two", "(exit 3)", "echo four")]
+        done = [await stage.done(one) for one in (command, "echo two", "sh -c 'exit 3'", "echo four")]
         # The first command after the loss may have no BEGIN; its output and status are right all the same.
         if done[1:] != [(0, "ended", b"two\n"), (3, "ended", b""), (0, "ended", b"four\n")]:
             wrong.append((command, done))
@@ -174,10 +194,14 @@ async def _all_hooks_gone(stage: Stage) -> Any:
 
 async def disguised_printf(stage: Stage) -> Any:
     facts: dict[str, Any] = {}
-    for command in ("alias printf=false", "printf() { :; }"):
-        done = [await stage.done(one) for one in (command, "echo two", "(exit 3)")]
+    own = "function printf; end" if stage.shell == "fish" else "printf() { :; }"
+    for command in ("alias printf=false", own):
+        done = [await stage.done(one) for one in (command, "echo two", "sh -c 'exit 3'")]
         facts[command] = ([one[:2] for one in done], done[1].output, (await stage.conversation.status()).integrity)
-        await stage.run("unalias printf 2>/dev/null || unset -f printf")
+        forget = "unalias printf 2>/dev/null || unset -f printf"
+        await stage.run("functions -e printf" if stage.shell == "fish" else forget)
+    if stage.shell == "fish":  # its builtins cannot be switched off
+        return facts
     disable = "enable -n printf" if stage.shell == "bash" else "disable printf print"
     await stage.run(disable)
     done = [await stage.done(one) for one in ("echo two", "(exit 3)")]
@@ -220,7 +244,9 @@ async def stopped_job(stage: Stage) -> Any:
     refused = await stage.type_line("exit")
     assert refused is not None
     notice = stage.told(refused)
-    facts["first exit"] = (notice.exit_status, notice.state, b"jobs" in notice.output)
+    # fish warns when the command is over, behind its end.
+    warned = b"jobs" in await stage.raw(refused.span[0])
+    facts["first exit"] = (notice.exit_status, notice.state, warned)
     cursor = await stage.type(b"exit\r")
     facts["second exit"] = (await stage.wait(EOF, cursor)).reason
     await stage.conversation.reset()
@@ -243,13 +269,19 @@ async def ctrl_d(stage: Stage) -> Any:
 async def late_output(stage: Stage) -> Any:
     """A child that ignores the hang-up writes after the shell has gone."""
     gate = stage.gate()
-    begun = await stage.conversation.exec_block(f"(trap '' HUP; {gate.child}; echo LATE) & disown; exit 3")
-    waited = await stage.wait(EOF, begun.cursor)
+    if stage.shell == "fish":  # in a submitted text `exit` ends only that in fish 3
+        late = shlex.quote(f"trap '' HUP; {gate.child}; echo LATE")
+        await stage.run(f"sh -c {late} & disown")
+        cursor, block_id = await stage.type(b"exit 3\r"), ""
+    else:
+        begun = await stage.conversation.exec_block(f"(trap '' HUP; {gate.child}; echo LATE) & disown; exit 3")
+        cursor, block_id = begun.cursor, begun.block_id
+    waited = await stage.wait(EOF, cursor)
     status = await stage.conversation.status()
     before = [event.type for event in await stage.events("shell_exit", "eof")]
     gate.release()
     await stage.event("eof")
-    block = await stage.block(begun.block_id)
+    block = await stage.block(block_id) if block_id else await _last_typed(stage)
     return {
         "exit": (waited.reason, status.mode, status.exit, before),
         "block": (block.exit_status, block.state),

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from blockpty.model.results import SessionResult
-from tests.scenarios.stage import PROMPT, SHORT_MS, TIMEOUT_MS, Stage
+from tests.scenarios.stage import PROMPT, SHORT_MS, TIMEOUT_MS, Done, Stage
 
 SECRET = "hunter2-so-secret"
 PYTHON = shlex.quote(sys.executable)
@@ -81,6 +81,17 @@ def ask(stage: Stage, text: str, name: str, options: str = "") -> str:
     return f"read {options} {shlex.quote(f'{name}?{text}')}"
 
 
+def reading(stage: Stage, text: str) -> str:
+    """Return shell text that reads a line of the terminal; `read` of fish is its line editor, so there `sh` does it."""
+    return f"sh -c {shlex.quote(text)}" if stage.shell == "fish" else text
+
+
+def drawn(stage: Stage, done: Done) -> Any:
+    """Return what a block gave without what fish's own `read` draws up to the last line of it."""
+    last = done.output.splitlines(keepends=True)[-1].removeprefix(b"\x1b[K")
+    return done._replace(output=last) if stage.shell == "fish" else done
+
+
 def files_with(stage: Stage, needle: str) -> list[str]:
     """Return the files of the conversation that hold a text."""
     found = [path for path in stage.conversation.directory.rglob("*") if path.is_file()]
@@ -92,14 +103,17 @@ async def question(stage: Stage) -> Any:
     asked = await stage.wait("Name: ", session.cursor)
     status = await stage.conversation.status()
     sent = await stage.conversation.send("Bob\r", session_id=session.session_id)
-    return (asked.reason, status.mode), await closed(stage, session, sent.cursor)
+    return (asked.reason, status.mode), drawn(stage, await closed(stage, session, sent.cursor))
 
 
 async def secret(stage: Stage) -> Any:
+    ask_bash = "read -s -p 'Password: ' p"
     programs = {
         "read -s": f'{ask(stage, "Password: ", "p", "-s")}; echo; echo "${{#p}} characters"',
         "getpass": f"""{PYTHON} -Ec 'import getpass; print(len(getpass.getpass()), "characters")'""",
     }
+    if stage.shell == "fish":
+        programs["read -s"] = f"bash -c {shlex.quote(ask_bash + '; echo; echo ${#p} characters')}"
     told: dict[str, Any] = {}
     for name, command in programs.items():
         session = await stage.conversation.exec_interactive(command)
@@ -117,7 +131,10 @@ async def secret(stage: Stage) -> Any:
 async def secret_asked_early(stage: Stage) -> Any:
     gate = stage.gate()
     session = await stage.conversation.exec_interactive(
-        f"printf 'Password: '; {gate.child}; stty -echo; printf '> '; read -r p; stty echo; echo \"${{#p}}\""
+        reading(
+            stage,
+            f"printf 'Password: '; {gate.child}; stty -echo; printf '> '; read -r p; stty echo; echo \"${{#p}}\"",
+        )
     )
     await stage.wait("Password: ", session.cursor)
     early = await stage.absent("never", session.cursor)
@@ -196,13 +213,15 @@ EXPORTED = {
     "bash": "export -f $(compgen -A function __bp); export $(compgen -v __bp) PS0 PS1 PS2; "
     "export PROMPT_COMMAND='__bp_pre; __bp_post'; bash --norc -i",
     "zsh": "export ${(k)parameters[(I)__bp*]} 2>/dev/null; export PS1 PS2; zsh -f -i; bash --norc -i",
+    "fish": "for one in (set -gn | string match '__bp*'); set -x $one $$one; end; bash --norc -i",
 }
 
 
 async def nested_with_hooks(stage: Stage) -> Any:
     """The inner shell has our hooks and the nonce; its marks carry another process id."""
     conversation = stage.conversation
-    begun = await conversation.exec_block(f"({EXPORTED[stage.shell]}); (exit 4)")
+    inner = EXPORTED[stage.shell] if stage.shell == "fish" else f"({EXPORTED[stage.shell]})"
+    begun = await conversation.exec_block(f"{inner}; sh -c 'exit 4'")
     for _ in EXPORTED[stage.shell].split(" -i")[1:]:
         await stage.wait({"idle_ms": 200}, (await conversation.status()).cursor)
         await conversation.send("echo in''ner\r")
@@ -318,7 +337,9 @@ async def drained(stage: Stage) -> Any:
 
 
 async def yes_or_no(stage: Stage) -> Any:
-    session = await stage.conversation.exec_interactive("printf 'Proceed? [y/N] '; read -r a; echo \"got $a\"")
+    session = await stage.conversation.exec_interactive(
+        reading(stage, "printf 'Proceed? [y/N] '; read -r a; echo \"got $a\"")
+    )
     asked = await stage.wait({"regex": r"\[y/N\] $"}, session.cursor)
     sent = await stage.conversation.send("y\r")
     return asked.match_text, await closed(stage, session, sent.cursor)

@@ -7,13 +7,13 @@ from typing import Any
 from tests.scenarios.stage import PROMPT, TIMEOUT_MS, Stage
 
 
-def by_shell(stage: Stage, bash: str, zsh: str) -> str:
-    return bash if stage.shell == "bash" else zsh
+def by_shell(stage: Stage, bash: str, zsh: str, fish: str = "") -> str:
+    return {"bash": bash, "zsh": zsh, "fish": fish}[stage.shell]
 
 
 async def health(stage: Stage) -> Any:
     """Two commands that must go right after whatever was done; and what the machine found strange."""
-    after = [await stage.done("echo ok"), await stage.done("printf x; (exit 3)")]
+    after = [await stage.done("echo ok"), await stage.done("printf x; sh -c 'exit 3'")]
     integrity = (await stage.conversation.status()).integrity
     return after == [(0, "ended", b"ok\n"), (3, "ended", b"x")] or after, integrity, await stage.doubts()
 
@@ -80,6 +80,8 @@ async def heredoc_and_more(stage: Stage) -> Any:
 async def groups(stage: Stage) -> Any:
     """Subshells, groups, functions: each one block with a begin."""
     commands = ("(echo a)", "{ echo a; }", "f() { echo a; }; f", "for i in a; do echo $i; done", "[[ a ]] && (echo a)")
+    fish = ("begin; echo a; end", "function f; echo a; end; f", "for i in a; echo $i; end", "test a; and echo a", "f")
+    commands = fish if stage.shell == "fish" else commands
     done = [await stage.done(command) for command in commands]
     return set(done), {block.parts for block in await stage.blocks()}, len(await stage.blocks())
 
@@ -95,7 +97,10 @@ async def trap_handler(stage: Stage) -> Any:
 async def key_command(stage: Stage) -> Any:
     """A key that runs a command from the line editor makes no block."""
     bind = by_shell(
-        stage, """bind -x '"\\C-g": echo bound'""", "bound() { zle -I; echo bound }; zle -N bound; bindkey '^G' bound"
+        stage,
+        """bind -x '"\\C-g": echo bound'""",
+        "bound() { zle -I; echo bound }; zle -N bound; bindkey '^G' bound",
+        "bind \\cg 'echo bound; commandline -f repaint'",
     )
     await stage.run(bind)
     shown = await typed_at_prompt(stage, b"\x07")
@@ -104,9 +109,10 @@ async def key_command(stage: Stage) -> Any:
 
 async def repeated(stage: Stage) -> Any:
     bash = "HISTCONTROL=erasedups:ignoreboth HISTTIMEFORMAT='%F '"
-    await stage.run(by_shell(stage, bash, "setopt histignorealldups"))
+    await stage.run(by_shell(stage, bash, "setopt histignorealldups", "set -g fish_history ''"))
     done = [(await stage.done(command)).exit_status for command in ("false", "false", "true", "true", "false")]
-    kept = await stage.done(by_shell(stage, "echo $HISTCONTROL", "[[ -o histignorealldups ]] && echo kept"))
+    fish = "set -q fish_history; and echo kept"
+    kept = await stage.done(by_shell(stage, "echo $HISTCONTROL", "[[ -o histignorealldups ]] && echo kept", fish))
     return done, [block.cmd for block in await stage.blocks()][1:6], kept, await health(stage)
 
 
@@ -124,7 +130,8 @@ async def failglob(stage: Stage) -> Any:
 
 
 async def prompt_with_code(stage: Stage) -> Any:
-    text = by_shell(stage, "PS1='$(echo x)\\n$(printf \"a\\nb\")> '", "setopt promptsubst; PS1='$(echo x)'$'\\n''> '")
+    text = by_shell(stage, "PS1='$(echo x)\\n$(printf \"a\\nb\")> '", "setopt promptsubst; PS1='$(echo x)'$'\\n''> '",
+                    "function fish_prompt; echo (echo x); printf '%s> ' (printf 'a\\nb'); end")
     return await setting(stage, text)
 
 
@@ -151,7 +158,8 @@ async def nounset(stage: Stage) -> Any:
 
 async def rebuilt_prompt(stage: Stage) -> Any:
     bash, zsh = "PROMPT_COMMAND+=('PS1=\"new> \"')", "rebuild() { PS1='new> ' }; precmd_functions+=(rebuild)"
-    return await setting(stage, by_shell(stage, bash, zsh))
+    fish = "function rebuild --on-event fish_prompt; function fish_prompt; echo -n 'new> '; end; end"
+    return await setting(stage, by_shell(stage, bash, zsh, fish))
 
 
 async def line_init(stage: Stage) -> Any:
@@ -161,7 +169,8 @@ async def line_init(stage: Stage) -> Any:
 async def foreign_marks(stage: Stage) -> Any:
     marks = r"printf '\033]133;A\007\033]133;D;0\007\033]633;A\007'"
     zsh = f"foreign() {{ {marks} }}; precmd_functions+=(foreign)"
-    return await setting(stage, by_shell(stage, f'PROMPT_COMMAND+=("{marks}")', zsh))
+    fish = f"function foreign --on-event fish_prompt; {marks}; end"
+    return await setting(stage, by_shell(stage, f'PROMPT_COMMAND+=("{marks}")', zsh, fish))
 
 
 async def redrawn(stage: Stage) -> Any:
@@ -189,7 +198,7 @@ async def no_paste_codes(stage: Stage) -> Any:
     await stage.run("echo a")
     typed = await stage.type_line("echo b")
     assert typed is not None
-    return [stage.told(block).output for block in await stage.blocks()]
+    return [stage.told_typed(block).output for block in await stage.blocks()]
 
 
 async def alias_of_lines(stage: Stage) -> Any:
@@ -213,7 +222,7 @@ async def prompt_command_gone(stage: Stage) -> Any:
 
 async def vi_leftover(stage: Stage) -> Any:
     """The line editor was left in the command mode of vi, with half a line: a command is typed into a clean line."""
-    await stage.run(by_shell(stage, "set -o vi", "bindkey -v"))
+    await stage.run(by_shell(stage, "set -o vi", "bindkey -v", "fish_vi_key_bindings"))
     for typed in (b"echo half\x1b", b"\x1b", b"abc\x1b0dw"):
         await typed_at_prompt(stage, typed)
         if (found := await health(stage))[0] is not True:
@@ -222,20 +231,29 @@ async def vi_leftover(stage: Stage) -> Any:
 
 
 async def clear_screen(stage: Stage) -> Any:
-    done = await stage.done(r"printf '\033[H\033[2J\033[3Jtext\033[?1049h\033[H\033[?1049l'; (exit 3)")
+    done = await stage.done(r"printf '\033[H\033[2J\033[3Jtext\033[?1049h\033[H\033[?1049l'; sh -c 'exit 3'")
     return done[:2], await health(stage)
+
+
+async def _chosen(stage: Stage) -> str:
+    """Choose from a `select`; return how a wait for the prompt ended meanwhile."""
+    conversation = stage.conversation
+    session = await conversation.exec_interactive("PS3='which? '; select x in a b; do echo \"got $x\"; break; done")
+    await stage.wait("which? ", session.cursor)
+    reason = await stage.absent(PROMPT, session.cursor)
+    sent = await conversation.send("2\r")
+    await stage.wait("got b", sent.cursor)
+    await stage.wait(PROMPT, sent.cursor)
+    return reason
 
 
 async def asks(stage: Stage) -> Any:
     """`select` and a line editor inside a command: the terminal is raw, and there is no prompt."""
     conversation = stage.conversation
-    session = await conversation.exec_interactive("PS3='which? '; select x in a b; do echo \"got $x\"; break; done")
-    await stage.wait("which? ", session.cursor)
-    reasons = [await stage.absent(PROMPT, session.cursor)]
-    sent = await conversation.send("2\r")
-    await stage.wait("got b", sent.cursor)
-    await stage.wait(PROMPT, sent.cursor)
-    edit = by_shell(stage, "read -e -p 'edit: ' x", "x=; vared -p 'edit: ' x")
+    reasons: list[str] = []
+    if stage.shell != "fish":
+        reasons.append(await _chosen(stage))
+    edit = by_shell(stage, "read -e -p 'edit: ' x", "x=; vared -p 'edit: ' x", "read -P 'edit: ' x")
     session = await conversation.exec_interactive(f'{edit}; echo "got $x"')
     await stage.wait("edit: ", session.cursor)
     await stage.wait({"idle_ms": 50}, session.cursor)
@@ -247,4 +265,6 @@ async def asks(stage: Stage) -> Any:
 
 
 async def sudo_alias(stage: Stage) -> Any:
+    if stage.shell == "fish":
+        return await setting(stage, "alias sudo='sudo '; alias printf='printf '; alias test=false")
     return await setting(stage, "alias sudo='sudo ' printf='printf ' builtin='echo' local='echo'")

@@ -150,6 +150,11 @@ class Stage:
         assert len(blocks) - before <= 1, blocks
         return blocks[-1] if len(blocks) > before else None
 
+    def told_typed(self, block: Block) -> Done:
+        """Return the same for a typed line, without the title and the colours that fish writes before its output."""
+        done = self.told(block)
+        return done._replace(output=done.output.rpartition(b"\r")[2]) if self.shell == "fish" else done
+
     async def wait(self, match: Any, cursor: int | None = None, **options: Any) -> WaitResult:
         """Wait for something that must come."""
         result = await self.conversation.wait_for(match, from_cursor=cursor, timeout_ms=TIMEOUT_MS, **options)

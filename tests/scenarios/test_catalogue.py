@@ -9,6 +9,7 @@ import pytest
 
 from tests.asyncio_support import async_test
 from tests.scenarios.catalogue import ITEMS, Item
+from tests.scenarios.fish import ITEMS_IN_FISH, item_expected_in_fish
 from tests.scenarios.rows import Later, NotApplicable
 from tests.scenarios.stage import SHELLS, open_stage
 from tests.scenarios.table import SCENARIOS
@@ -22,12 +23,12 @@ PLAYED = [item for item in ITEMS if item.play is not None]
     [
         pytest.param(item, shell, id=f"item{item.number:02d}-{shell}", marks=pytest.mark.needs(shell))
         for item in PLAYED
-        for shell in SHELLS
+        for shell in (*SHELLS, "fish")
     ],
 )
 @async_test
 async def test_item(item: Item, shell: str, home: Path) -> None:
-    expected = item.expected[shell]
+    expected = item.expected[shell] if shell != "fish" else item_expected_in_fish(item)
     if isinstance(expected, NotApplicable | Later):
         pytest.skip(f"{item.text}, {shell}: {expected.reason}")
     assert item.play is not None
@@ -40,6 +41,7 @@ def test_the_catalogue_is_whole() -> None:
     for item in ITEMS:
         assert bool(item.reason) != bool(item.play or item.covered), item
         assert set(item.expected) == (set(SHELLS) if item.play else set()), item
+        assert item.number in ITEMS_IN_FISH or not item.play, item
 
 
 def _tests_in(path: Path) -> set[str]:

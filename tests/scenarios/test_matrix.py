@@ -53,7 +53,7 @@ def test_only_what_passed_is_called_so(tool: ModuleType) -> None:
     async def play(_: Any) -> None: ...
 
     row = Scenario(1, "a|b", "c", play, both(None), later="more")
-    names = [f"{tool.SCENARIO_TEST}[001-{shell}]" for shell in SHELLS]
+    names = [f"{tool.SCENARIO_TEST}[001-{shell}]" for shell in (*SHELLS, "fish")]
     for outcome, shown in (
         (["passed", ""], "pass"),
         (["failed", ""], "FAILED"),
@@ -61,4 +61,4 @@ def test_only_what_passed_is_called_so(tool: ModuleType) -> None:
         (None, "not run"),
     ):
         tests = dict.fromkeys(names, outcome) if outcome is not None else {}
-        assert tool.scenario_row(row, tests) == f"| 1 | a\\|b | c | {shown} | {shown} | more |"
+        assert tool.scenario_row(row, tests) == f"| 1 | a\\|b | c | {shown} | {shown} | {shown} | more |"

@@ -46,7 +46,7 @@ async def parallel(home: Path, shells: Sequence[str], conversations: int, comman
         conversation = await engine.open(f"n{number}", shell=shell, cwd="/", timeout_ms=10 * TIMEOUT_MS)
         for count in range(commands):
             text, status = f"conversation {number} command {count}", (number + count) % 100
-            result = await conversation.run(f"echo '{text}'; (exit {status})", timeout_ms=10 * TIMEOUT_MS)
+            result = await conversation.run(f"echo '{text}'; sh -c 'exit {status}'", timeout_ms=10 * TIMEOUT_MS)
             told = (result.output, result.block.exit_status, result.block.state, result.block.seq)
             if told != (f"{text}\n", status, "ended", count + 1):
                 wrong.append((number, count, told))
@@ -110,7 +110,7 @@ async def long_commands(stage: Stage, sizes: Sequence[int]) -> tuple[list[Any], 
     for size in sizes:
         text = (HARD_TEXT * (size // len(HARD_TEXT.encode()) + 1)).encode()[:size].decode(errors="ignore")
         begun = time.monotonic()
-        done = await stage.done(f"printf %s {shlex.quote(text)} >copy; (exit 3)")
+        done = await stage.done(f"printf %s {shlex.quote(text)} >copy; sh -c 'exit 3'")
         times.append(round((time.monotonic() - begun) * 1000))
         if done != (3, "ended", b"") or (stage.folder / "copy").read_bytes() != text.encode():
             wrong.append((size, done))

@@ -242,6 +242,9 @@ def open_terminal(tmp_path: Path) -> Iterator[Callable[..., Terminal]]:
         home.mkdir()
         if shell == "fish":
             (home / ".config" / "fish").mkdir(parents=True)
+            # Or it would read all manual pages in the background, and hold the terminal open for that long.
+            for folder in (".local/share", ".cache"):
+                (home / folder / "fish" / "generated_completions").mkdir(parents=True)
             prompt = "function fish_prompt\n    printf 'ready> '\nend\nset -g fish_greeting\n"
             (home / ".config" / "fish" / "config.fish").write_text(prompt + rc + "\n")
         else:

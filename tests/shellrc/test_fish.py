@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 import statistics
+import struct
 import termios
 import time
 from collections.abc import Callable
@@ -13,7 +15,7 @@ import pytest
 
 from blockpty.host import shells
 
-from .conftest import NONCE, Mark, Terminal, check_cycle
+from .conftest import NONCE, Mark, Run, Terminal, check_cycle
 
 Open = Callable[..., Terminal]
 
@@ -104,6 +106,16 @@ def test_syntax_error_in_a_submitted_text(open_terminal: Open) -> None:
     assert run.status != 0 and b"Unexpected ')'" in run.output and b"one\r\n" not in run.output
 
 
+def test_here_document(open_terminal: Open) -> None:
+    """fish has none: an error, in the block, and nothing is left on the line."""
+    terminal = open_terminal("fish")
+    before = terminal.start()[-1]
+    run = terminal.run("cat <<END\ntext\nEND")
+    check_cycle(run.marks, terminal.pid, before=before)
+    assert run.status != 0 and b"<<" in run.output
+    assert terminal.run("echo clean").output == b"clean\r\n"
+
+
 def test_syntax_error_stays_on_the_line(open_terminal: Open) -> None:
     """No fresh prompt until the text is cancelled; then the next command is itself again."""
     terminal = open_terminal("fish")
@@ -117,7 +129,7 @@ def test_syntax_error_stays_on_the_line(open_terminal: Open) -> None:
     assert terminal.run("echo clean").output == b"clean\r\n"
 
 
-@pytest.mark.parametrize("typed", ["echo something", "echo 'open\r", "(a\r", "echo a\x1b\re", ""])
+@pytest.mark.parametrize("typed", ["echo something", "echo 'open\r", "(a\r", "echo a\x1b\re", "echo half\x1b\x1bb", ""])
 @pytest.mark.parametrize("rc", ["", "fish_vi_key_bindings"])
 def test_cleared_line(open_terminal: Open, rc: str, typed: str) -> None:
     """The engine's key empties the line at once, however soon it comes, and a fresh prompt says so."""
@@ -220,6 +232,44 @@ def test_new_prompt_function(open_terminal: Open, change: str) -> None:
     shown = terminal.data[run.one("END").end : run.prompt.start]
     assert b"ready> " not in shown and (b"mine> " in shown or "mine" not in change)
     check_cycle(terminal.run(":").marks, terminal.pid, before=run.prompt)
+
+
+def test_prompt_that_keeps_the_old_one(open_terminal: Open) -> None:
+    """As a Python environment does it: the new prompt calls a copy of the old one, which is given back later."""
+    terminal = open_terminal("fish")
+    before = terminal.start()[-1]
+    for _ in range(3):
+        run = terminal.run(
+            "functions -c fish_prompt _old\nfunction fish_prompt\n  set -l kept $status\n  printf '(venv %s) ' $kept\n"
+            "  _old\nend\nfalse"
+        )
+        assert run.status == 1
+        # The copy has the old mark, and the new function has another.
+        assert {mark.number("p") for mark in run.marks if mark.kind == "__PROMPT__"} == {before.number("p") + 1}
+        terminal.until("__PROMPT__")
+        assert b"(venv 1) ready> " in terminal.data[run.marks[0].end : terminal.position]
+        before = run.prompt
+        terminal.line(":")
+        before = terminal.until("__PROMPT__")[-1]
+        assert before.number("c") == run.prompt.number("c") + 1
+        given_back = terminal.run("functions -e fish_prompt; functions -c _old fish_prompt; functions -e _old")
+        check_cycle(given_back.marks, terminal.pid, before=before)
+        before = terminal.run("echo usable").prompt
+        assert before.number("c") == given_back.prompt.number("c") + 1
+
+
+def test_three_columns(open_terminal: Open) -> None:
+    """fish draws nothing in so narrow a terminal; the mark comes all the same."""
+    terminal = open_terminal("fish")
+    before = terminal.start()[-1]
+    for columns, rows in ((3, 24), (1, 1), (80, 24)):
+        fcntl.ioctl(terminal.fd, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
+        terminal.submit("stty size; sh -c 'exit 3'")
+        count = before.number("c") + 1
+        # Before it comes the old prompt, drawn again for the new size.
+        run = Run(terminal, terminal.until("__PROMPT__", lambda mark, count=count: mark.number("c") == count))  # type: ignore[misc]
+        assert (run.output, run.status) == (f"{rows} {columns}\r\n".encode(), 3)
+        before = run.prompt
 
 
 def test_terminal_is_raw_at_the_prompt(open_terminal: Open) -> None:

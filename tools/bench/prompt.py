@@ -29,8 +29,15 @@ NOTE = (
 _RC = {
     "bash": (".bashrc", f"PS1='{PROMPT.decode()}'\n"),
     "zsh": (".zshrc", f"PS1='{PROMPT.decode()}'\n"),
-    "fish": (".config/fish/config.fish", f"function fish_prompt; printf '{PROMPT.decode()}'; end\nset fish_greeting\n"),
+    # fish's title costs seventeen command substitutions in each cycle, and each waits for another thread: on a machine
+    # with something else to do that is milliseconds up and down.
+    "fish": (
+        ".config/fish/config.fish",
+        f"function fish_prompt; printf '{PROMPT.decode()}'; end\nfunction fish_title; end\nset fish_greeting\n",
+    ),
 }
+# Where one of these is missing, fish's first start reads all manual pages in the background, for minutes.
+_READ = {"fish": (".local/share/fish/generated_completions", ".cache/fish/generated_completions")}
 # The last thing that a shell prints before it reads: zsh switches bracketed paste on, fish goes behind its prompt.
 _LAST = {"zsh": b"\x1b[?2004h", "fish": b"\x1b[7C"}
 # What fish 4 asks and waits for: before its first prompt, since 4.9 before each.
@@ -65,6 +72,8 @@ def _compared(run: Run, name: str, path: str) -> Row:
     file, text = _RC[name]
     (place / file).parent.mkdir(parents=True, exist_ok=True)
     (place / file).write_text(text)
+    for folder in _READ.get(name, ()):
+        (place / folder).mkdir(parents=True)
     modules = [str(folder) for folder in Path(path).parent.parent.glob("lib/*/zsh/*")] if name == "zsh" else []
     if modules:
         # Without it a fetched zsh does not find its own parts.
@@ -109,7 +118,7 @@ def _cycle(master: int, name: str, *, hooks: bool) -> Callable[[], None]:
 
     def read_prompt() -> None:
         data, answered = b"", 0
-        while not (shown in data and data.endswith(last)):
+        while last not in data[data.rfind(shown) :] or shown not in data:
             data += os.read(master, CHUNK)
             while answered < data.count(_QUESTION):
                 os.write(master, _ANSWER)
