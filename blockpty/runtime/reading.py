@@ -20,6 +20,8 @@ from blockpty.spool.masking import Mask
 from blockpty.spool.stream import StreamReader
 
 _STEP: Final = 64 * 1024
+# Another engine writes its lines after we are told that the stream grew; nothing tells us when it has.
+_RECHECK_SECONDS: Final = 0.1
 
 
 def check_view(view: str) -> str:
@@ -138,7 +140,7 @@ async def follow_events(live: LiveRecord, from_seq: int, follow: bool) -> AsyncI
     try:
         while True:
             # Ask to be told before looking, or an event between the two would be missed.
-            told = asyncio.ensure_future(live.changed())
+            told = asyncio.ensure_future(live.changed(None if live.owner else _RECHECK_SECONDS))
             try:
                 live.pump()
                 for line, _ in reader.read_new():
