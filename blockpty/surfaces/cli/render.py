@@ -272,7 +272,7 @@ class Screen:
         from rich.table import Table
         from rich.text import Text
 
-        table = Table(box=None, pad_edge=False, header_style="bold")
+        table = Table(box=None, pad_edge=False, header_style="" if self._plain else "bold")
         for head in heads:
             table.add_column(head, overflow="fold" if head in ("command", "cwd") else "ellipsis")
         for row in cells:
