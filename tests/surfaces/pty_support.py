@@ -13,7 +13,7 @@ _SGR = re.compile(r"\x1b\[[0-9;:]{0,64}m")
 _UNSAFE = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028\u2029\u202a-\u202e\u2066-\u2069]")
 
 
-def start(*arguments: str | bytes, columns: int = 1000, **variables: str) -> Any:
+def start(*arguments: str | bytes, columns: int = 80, **variables: str) -> Any:
     """Start blockpty with a terminal of its own."""
     words = [os.fsdecode(word) for word in arguments]
     environment = {**os.environ, "TERM": "xterm-256color", "PAGER": "cat", **variables}
@@ -23,7 +23,7 @@ def start(*arguments: str | bytes, columns: int = 1000, **variables: str) -> Any
 
 def on_terminal(*arguments: str | bytes, **variables: str) -> tuple[int | None, str]:
     """Run blockpty on a terminal to its end; return its exit status and what came out, which must be UTF-8."""
-    with start(*arguments, **variables) as terminal:
+    with start(*arguments, columns=1000, **variables) as terminal:
         shown = terminal.read()
     return terminal.exitstatus, shown.decode("utf-8")
 

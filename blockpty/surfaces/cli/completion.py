@@ -69,7 +69,8 @@ def offer_conversations(ctx: click.Context, _parameter: click.Parameter, incompl
 
 def offer_blocks(ctx: click.Context, _parameter: click.Parameter, incomplete: str) -> list[Offer]:
     """Offer the last blocks of the conversation that was named, with their commands, newest first."""
-    name = ctx.params.get("conversation_id")
+    # Behind an option that still needs its value, click has not given the arguments their names.
+    name = ctx.params.get("conversation_id") or next(iter(ctx.args), None)
     if not _is_id(name):
         return []
     offers = []
