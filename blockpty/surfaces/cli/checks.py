@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import contextlib
-import errno
-import http.client
 import os
 import resource
 import shutil
-import socket
 import stat
 import subprocess
 import sys
@@ -18,7 +15,6 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Final, Literal
 
-PORT: Final = 7717
 _MIB: Final = 1024 * 1024
 # Per conversation the host holds four descriptors in each of two processes, beside its own few.
 _FEW_FILES, _TOO_FEW_FILES = 256, 64
@@ -47,7 +43,7 @@ class Finding:
 
 def examine(home: Path) -> Iterator[Finding]:
     """Yield what each check finds; one that itself goes wrong is a finding too."""
-    from blockpty.surfaces.cli.state import check_conversations, check_host, check_server
+    from blockpty.surfaces.cli.state import check_conversations, check_host, check_port, check_server
 
     checks: list[tuple[str, Callable[[], Finding]]] = [
         ("python", check_python),
@@ -63,7 +59,7 @@ def examine(home: Path) -> Iterator[Finding]:
         ("socket path", lambda: check_socket_path(home)),
         ("host", lambda: check_host(home)),
         ("conversations", lambda: check_conversations(home)),
-        ("port", check_port),
+        ("port", lambda: check_port(home)),
         ("server", lambda: check_server(home)),
     ]
     for name, check in checks:
@@ -237,39 +233,6 @@ def _own_processes() -> int | None:
     except OSError:
         return None
     return count
-
-
-def check_port() -> Finding:
-    """Whether the server's port is free, or ours."""
-    name = f"port {PORT}"
-    with socket.socket() as probe:
-        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        try:
-            probe.bind(("127.0.0.1", PORT))
-        except OSError as error:
-            if error.errno != errno.EADDRINUSE:
-                return Finding("port", "warning", f"{name} of 127.0.0.1 cannot be used: {error.strerror}")
-        else:
-            return Finding("port", "ok", f"{name} of 127.0.0.1 is free")
-    answer = answer_of("127.0.0.1", PORT)
-    if answer is not None and b"blockpty" in answer.lower():
-        return Finding("port", "ok", f"a blockpty server has {name} of 127.0.0.1")
-    return Finding(
-        "port", "warning", f"another program has {name} of 127.0.0.1", "end it, or have serve use another port"
-    )
-
-
-def answer_of(host: str, port: int) -> bytes | None:
-    """Return what an HTTP server says of its health, head and body; None when nothing of that kind answers."""
-    connection = http.client.HTTPConnection(host, port, timeout=_SECONDS)
-    try:
-        connection.request("GET", "/healthz")
-        response = connection.getresponse()
-        return str(response.headers).encode() + response.read(65536)
-    except (OSError, http.client.HTTPException):
-        return None
-    finally:
-        connection.close()
 
 
 # The home

@@ -10,10 +10,11 @@ from typing import Any, Final
 
 from blockpty.surfaces.cli.checks import Finding
 
+PORT: Final = 7717
 _NAMED: Final = 3
 _HOLDER_FIELDS: Final = 6
 # Files of the server that hold secrets or let somebody in.
-_PRIVATE: Final = ("token", "tokens.json", "server.json", "server.sock", "config.toml")
+_PRIVATE: Final = ("token", "tokens.json", "server.json", "socket")
 
 
 def check_host(home: Path) -> Finding:
@@ -143,23 +144,59 @@ def _some(names: list[str]) -> str:
 
 def check_server(home: Path) -> Finding:
     """Whether the server's files are there for this user alone, and whether its socket has somebody behind it."""
+    directory = home / "server"
     there, wrong = [], []
-    for name in _PRIVATE:
+    for path in (directory, *(directory / name for name in _PRIVATE)):
         try:
-            found = os.lstat(home / name)
+            found = os.lstat(path)
         except OSError:
             continue
-        there.append(name)
+        there.append(path.name)
         if stat.S_ISLNK(found.st_mode) or found.st_uid != os.geteuid() or stat.S_IMODE(found.st_mode) & 0o077:
-            wrong.append(name)
+            wrong.append(path)
     if wrong:
-        what = f"not for this user alone: {', '.join(wrong)}"
-        return Finding("server", "failed", what, f"chmod 600 {' '.join(str(home / name) for name in wrong)}")
+        names = " ".join(map(str, wrong))
+        mend = f"chmod go= {names}, or remove what is not yours; if others could read a token, make a new one"
+        return Finding("server", "failed", f"not for this user alone: {names}", mend)
     if not there:
         return Finding("server", "ok", "none has been started in this home")
-    if "server.sock" in there and not _listens(home / "server.sock"):
-        return Finding("server", "warning", "it was killed and has left its socket", "nothing to do; serve removes it")
-    return Finding("server", "ok", f"its files belong to this user alone: {', '.join(there)}")
+    if "socket" in there and not _listens(directory / "socket"):
+        return Finding("server", "warning", "it was killed and has left its socket", "nothing to do; the next takes it")
+    running = "it runs" if "socket" in there else "it does not run"
+    return Finding("server", "ok", f"{running}; its files belong to this user alone")
+
+
+def check_port(home: Path) -> Finding:
+    """Whether the port that a server takes first is free, or that of this home's server."""
+    import errno
+    import socket
+
+    name = f"port {PORT} of 127.0.0.1"
+    with socket.socket() as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind(("127.0.0.1", PORT))
+            return Finding("port", "ok", f"{name} is free")
+        except OSError as error:
+            if error.errno != errno.EADDRINUSE:
+                mend = "have serve use another with --port"
+                return Finding("port", "warning", f"{name} cannot be used: {error.strerror}", mend)
+    if _port_of_server(home) == PORT:
+        return Finding("port", "ok", f"the server of this home has {name}")
+    mend = "a server of this home takes a free one; choose one with serve --port, or end the other program"
+    return Finding("port", "warning", f"another program has {name}", mend)
+
+
+def _port_of_server(home: Path) -> int | None:
+    from urllib.parse import urlsplit
+
+    directory = home / "server"
+    try:
+        said = json.loads((directory / "server.json").read_bytes())
+        port = urlsplit(said["url"]).port
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
+    return port if _listens(directory / "socket") else None
 
 
 def _listens(path: Path) -> bool:
