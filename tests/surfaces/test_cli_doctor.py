@@ -281,6 +281,7 @@ def test_port(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
             assert finding.status == "ok" and "server of this home" in finding.message
             (home / "server" / "server.json").write_text(json.dumps({"url": "http://127.0.0.1:1"}))
             assert state.check_port(home).status == "warning"
+        shutil.rmtree(home / "server")
     assert state.check_port(home).status == "ok"
 
 
