@@ -303,12 +303,17 @@ async def test_hidden_input(conversation: Conversation) -> None:
     status, shown = await asyncio.to_thread(type_hidden)
     assert status == 0, shown
     assert b"cret" not in shown
-    async with blockpty.Engine(conversation.directory.parents[1]) as engine:
-        again = await engine.conversation("c1")
-        assert (await again.wait_for("right", from_cursor=0)).matched
-        inputs = [event async for event in again.events(follow=False) if event.type == "input"]
-        assert [event.fields["author"] for event in inputs][-1] == "user"
-        await again.close()
+    waited = await asyncio.to_thread(answered, "wait-for", "c1", "right", "--from-cursor", "0")
+    assert waited[0]["matched"] is True
+    events = await asyncio.to_thread(answered, "events", "c1", "--no-follow")
+    assert [event["author"] for event in events if event["type"] == "input"][-1] == "user"
+    await asyncio.to_thread(answered, "close", "c1")
+
+
+def answered(*arguments: str) -> list[dict[str, Any]]:
+    command = [sys.executable, "-m", "blockpty", *arguments, "--json"]
+    told = subprocess.run(command, capture_output=True, text=True, check=True, timeout=60)
+    return [json.loads(line) for line in told.stdout.splitlines()]
 
 
 def test_hidden_input_without_a_terminal_is_refused(home: Path) -> None:
