@@ -34,9 +34,10 @@ _SEQUENCE: Final = (
     rb"|\x1b[ -/]{0,8}[0-~]"
     rb"|\x1b"
 )
-_OUR_MARK: Final = rb"\x1b\]7717;[0-9A-Za-z+/=%._:,;\-]{0,512}(?:\x07|\x1b\\)"
+# With the asterisks that cover a nonce, since what is shown is masked before it gets here.
+_OUR_MARK: Final = rb"\x1b\]7717;[0-9A-Za-z+/=%._:,;*\-]{0,512}(?:\x07|\x1b\\)"
 _UNFINISHED: Final = re.compile(rb"\x1b(?:\[[0-?]{0,256}[ -/]{0,8}|[\]PX^_]" + _STRING + rb"\x1b?|[ -/]{0,8})?")
-_UNFINISHED_MARK: Final = re.compile(rb"\x1b(?:\](?:7(?:7(?:1(?:7(?:;[0-9A-Za-z+/=%._:,;\-]{0,512}\x1b?)?)?)?)?)?)?")
+_UNFINISHED_MARK: Final = re.compile(rb"\x1b(?:\](?:7(?:7(?:1(?:7(?:;[0-9A-Za-z+/=%._:,;*\-]{0,512}\x1b?)?)?)?)?)?)?")
 _STRIP: Final = re.compile(_SEQUENCE)
 _STRIP_MARK: Final = re.compile(_OUR_MARK)
 _LINE_END: Final = re.compile(rb"\r{1,16}\n")

@@ -86,6 +86,7 @@ class StatusResult(Result):
         nested: {"program", "evidence"} while another shell, a remote or an interpreter has the terminal inside the
             running block; evidence `foreground`: by its process, `marks`: the block has printed our marks as a shell
             does that inherited our prompts, `hints`: it has printed an OSC 133;A, as at a prompt.
+        next_seq: number that the next event will have, to follow `events` from here.
     """
 
     conversation_id: str
@@ -108,6 +109,7 @@ class StatusResult(Result):
     owner: bool
     exit: dict[str, Any] | None
     nested: dict[str, Any] | None = None
+    next_seq: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -131,4 +131,5 @@ def status_of(
         owner=owner,
         exit=state.exit,
         nested=nested,
+        next_seq=state.next_event,
     )

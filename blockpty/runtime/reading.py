@@ -23,6 +23,8 @@ from blockpty.spool.stream import StreamReader
 _STEP: Final = 64 * 1024
 _DELTA_BYTES: Final = 64 * 1024
 _PIECE_BYTES: Final = 256 * 1024
+# Another engine writes its lines after we are told that the stream grew; nothing tells us when it has.
+_RECHECK_SECONDS: Final = 0.1
 
 
 def check_view(view: str) -> str:
@@ -194,7 +196,7 @@ async def follow_events(live: LiveRecord, from_seq: int, follow: bool) -> AsyncI
     try:
         while True:
             # Ask to be told before looking, or an event between the two would be missed.
-            told = asyncio.ensure_future(live.changed())
+            told = asyncio.ensure_future(live.changed(None if live.owner else _RECHECK_SECONDS))
             try:
                 live.pump()
                 # A long record is never in memory as a whole, however slowly its reader takes it.

@@ -191,7 +191,7 @@ def slow_view(name: str, raw: bytes, base: int = 0) -> list[Shown]:
 
 
 def _our_mark(raw: bytes, at: int) -> int | None:
-    found = regex.compile(rb"\x1b\]7717;[0-9A-Za-z+/=%._:,;\-]{0,512}(?:\x07|\x1b\\)").match(raw, at)
+    found = regex.compile(rb"\x1b\]7717;[0-9A-Za-z+/=%._:,;*\-]{0,512}(?:\x07|\x1b\\)").match(raw, at)
     return found.end() if found else None
 
 

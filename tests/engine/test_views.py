@@ -15,6 +15,7 @@ RAW: list[bytes] = [
     b"\x1bPq#0\x1b\\x", b"\x1b_app\x1b\\x", b"\x1b^pm\x1b\\x", b"\x1bXsos\x1b\\x", b"\x1b(B\x1b=\x1bM",
     b"a\x08b\x07c\x7fd\te",
     b"\r\x1b[K\n", b"\r\x1b]7717;__END__;n=a\x07\n", b"\x1b]7717;__END__;n=a\x1b\\x", b"\x1b]7717;x",
+    b"a\x1b]7717;__END__;n=**********************;i=1\x07b",
     b"\x1b[" + b"1" * 257 + b"m",
     b"\x1b[" + b"1" * 256 + b"m", b"\x1b" + b" " * 9 + b"F", b"\xc3\xa9\xff\x9b31m",
 ]  # fmt: skip

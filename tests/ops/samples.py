@@ -78,6 +78,7 @@ STATUS: Final = StatusResult(
     conversation_id="c1", mode="idle", tty="at_prompt", integrity="ok", integrity_reason=None, active_session_id=None,
     active_block_id=None, shell_id="c1.1", shell="bash", pid=42, cursor=9, cols=80, rows=24, cwd="/", control="agent",
     foreground=None, transport="splice", owner=True, exit=None,
+    next_seq=5,
 )  # fmt: skip
 
 RESULTS: Final[dict[str, Result]] = {

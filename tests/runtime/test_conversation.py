@@ -236,6 +236,39 @@ async def test_events_come_live_and_in_order(home: Path) -> None:
 
 
 @async_test
+async def test_events_come_live_to_an_engine_that_does_not_write_them(home: Path) -> None:
+    async with blockpty.Engine(home) as engine, blockpty.Engine(home) as other:
+        conversation = await engine.open("c1")
+        watching = await other.conversation("c1")
+        status = await watching.status()
+        assert not status.owner
+        seen = []
+
+        async def follow() -> None:
+            async for event in watching.events(status.next_seq):
+                seen.append((event.seq, event.type))
+                if event.type == "eof":
+                    return
+
+        follower = asyncio.create_task(follow())
+        await conversation.run("echo hello")
+        assert (await watching.status()).next_seq > status.next_seq
+        await conversation.close()
+        await asyncio.wait_for(follower, 20)
+        assert [seq for seq, _ in seen] == list(range(status.next_seq, status.next_seq + len(seen)))
+        assert "agent_block_end" in [kind for _, kind in seen]
+
+
+@async_test
+async def test_our_marks_are_not_in_the_ansi_view(home: Path) -> None:
+    async with blockpty.Engine(home) as engine:
+        conversation = await engine.open("c1")
+        await conversation.run("echo hello")
+        shown = (await conversation.read(0, view="ansi")).data
+        assert "hello" in shown and "7717" not in shown
+
+
+@async_test
 async def test_a_password_is_nowhere_on_disk(home: Path) -> None:
     async with blockpty.Engine(home) as engine:
         conversation = await engine.open("c1")

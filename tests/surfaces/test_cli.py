@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import subprocess
@@ -15,8 +16,10 @@ import pytest
 import blockpty
 from blockpty.errors import BlockptyError, Busy, Exited, NotFound
 from blockpty.model.results import ListResult, ReadResult, Result, RunResult, VerifyResult, WaitResult
+from blockpty.ops.operation import Effect
 from blockpty.ops.requests import ConversationRequest
 from blockpty.ops.table import OPERATIONS
+from blockpty.surfaces.cli.commands import HAND_WRITTEN
 from blockpty.surfaces.cli.main import main
 from tests.ops.samples import BLOCK, EVENTS, PARAMS, RESULTS, RecordingEngine
 
@@ -86,11 +89,11 @@ def test_every_parameter_is_explained_by_help(run: Run, name: str) -> None:
     assert "--home" in text and "--json" in text
 
 
-def test_help_lists_every_operation(run: Run) -> None:
+def test_help_lists_every_command(run: Run) -> None:
     status, text, _ = run("--help")
     listed = [line.split()[0] for line in text.partition("Commands:\n")[2].splitlines() if line[:3].strip()]
     assert status == 0
-    assert listed == [*(name.replace("_", "-") for name in OPERATIONS), "replay"]
+    assert listed == [*(name.replace("_", "-") for name in OPERATIONS), "replay", *HAND_WRITTEN]
 
 
 def test_the_shell_outlives_the_command_line_unless_told_otherwise(run: Run) -> None:
@@ -359,6 +362,84 @@ def test_a_defect_has_the_one_shape_too(run: Run) -> None:
     assert "Traceback" in errors
 
 
+READING = [name for name, operation in OPERATIONS.items() if operation.effect is Effect.READ]
+
+
+@pytest.mark.parametrize("name", OPERATIONS)
+@pytest.mark.parametrize("before", [True, False])
+def test_read_only_lets_nothing_but_reading_through(run: Run, name: str, before: bool) -> None:
+    engine = RecordingEngine()
+    line = command_line(name)
+    arguments = ["--read-only", *line] if before else [*line, "--read-only"]
+    status, text, _ = run(*arguments, "--json", engine=engine)
+    if name in READING:
+        assert status == 0 and engine.calls
+    else:
+        assert (status, json.loads(text)["error"]["code"], engine.calls) == (1, "forbidden", [])
+
+
+# Text from elsewhere
+
+
+@pytest.fixture
+def stdin(monkeypatch: pytest.MonkeyPatch) -> Callable[[bytes], None]:
+    def given(data: bytes) -> None:
+        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(data)))
+
+    return given
+
+
+@pytest.mark.parametrize(
+    ("operation", "data", "meant"),
+    [
+        ("run", b"echo a\necho b\n\n", "echo a\necho b"),
+        ("exec-block", b"--json", "--json"),
+        ("exec-interactive", b"python3\n", "python3"),
+        ("send", "yes ü\n".encode(), "yes ü\n"),
+        ("paste", b"a\nb\n", "a\nb\n"),
+        ("send", b"", ""),
+    ],
+)
+def test_text_can_come_from_standard_input(
+    run: Run, stdin: Callable[[bytes], None], operation: str, data: bytes, meant: str
+) -> None:
+    stdin(data)
+    engine = RecordingEngine()
+    assert run(operation, "c1", "--stdin", engine=engine)[0] == 0
+    assert engine.calls[-1][1] == (meant,)
+
+
+def test_bytes_from_standard_input_are_sent_exactly(run: Run, stdin: Callable[[bytes], None]) -> None:
+    stdin(b"\xff\x00")
+    engine = RecordingEngine()
+    assert run("send", "c1", "--stdin", engine=engine)[0] == 0
+    assert engine.calls[-1][2]["data_b64"] == "/wA="
+    stdin(b"\xff\x00")
+    assert run("run", "c1", "--stdin")[0] == 2
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["run", "c1"],
+        ["paste", "c1"],
+        ["run", "c1", "true", "--stdin"],
+        ["send", "c1", "x", "--stdin"],
+        ["send", "c1", "--data", "x", "--stdin"],
+        ["send", "c1", "--data-b64", "eA==", "--stdin"],
+        ["send", "c1", "--stdin", "--hidden"],
+        ["send", "c1", "x", "--hidden"],
+        ["send", "c1", "--hidden", "--author", "agent"],
+        ["status", "c1", "--stdin"],
+    ],
+)
+def test_text_comes_from_one_place(run: Run, stdin: Callable[[bytes], None], arguments: list[str]) -> None:
+    stdin(b"from stdin")
+    engine = RecordingEngine()
+    assert run(*arguments, engine=engine)[0] == 2
+    assert engine.calls == []
+
+
 def test_an_interrupt_is_130(run: Run) -> None:
     class Interrupted(RecordingEngine):
         async def conversation(self, *args: Any, **kwargs: Any) -> Any:
@@ -389,7 +470,8 @@ def test_version() -> None:
 def test_version_loads_no_engine_and_no_model() -> None:
     code = (
         "import sys; from blockpty.surfaces.cli.main import main; assert main(['--version']) == 0; "
-        "assert not {'pydantic', 'rich', 'regex', 'blockpty.runtime'} & set(sys.modules), sorted(sys.modules)"
+        "loaded = {'asyncio', 'pydantic', 'rich', 'regex', 'blockpty.runtime', 'blockpty.model'} & set(sys.modules); "
+        "assert not loaded, loaded"
     )
     found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False, timeout=60)
     assert found.returncode == 0, found.stderr

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 import base64
 import io
 import re
 from dataclasses import replace
+from itertools import pairwise
 
 import pytest
 from hypothesis import given
@@ -13,7 +15,10 @@ from hypothesis import strategies as st
 
 from blockpty.errors import Busy
 from blockpty.model.results import BlocksResult, ListResult, ReadResult, Result, RunResult, VerifyResult, WaitResult
-from blockpty.surfaces.cli.render import Screen, sanitize
+from blockpty.surfaces.cli import progress
+from blockpty.surfaces.cli.live import SafeText
+from blockpty.surfaces.cli.render import Screen, duration, sanitize
+from tests.asyncio_support import async_test
 from tests.ops.samples import BLOCK, EVENTS, INFO, PARAMS, RESULTS
 
 SHOWN = [
@@ -145,11 +150,62 @@ def test_tables_are_drawn_on_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None
     assert shown.split()[:3] == ["block", "began", "ms"] and "make test" in shown
 
 
-def test_nothing_is_drawn_while_waiting_but_on_a_terminal() -> None:
-    out, err = io.TextIOWrapper(io.BytesIO()), io.TextIOWrapper(io.BytesIO())
-    with Screen(out, err).progress("run"):
+@async_test
+async def test_only_what_lasts_is_shown_and_only_on_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(progress, "BEGIN_SECONDS", 0.0)
+    files = io.TextIOWrapper(io.BytesIO()), io.TextIOWrapper(io.BytesIO())
+    for screen, operation in (
+        (Screen(*files), "run"),
+        (Screen(Terminal(), files[1], as_json=True), "run"),
+        (Screen(Terminal(), files[1]), "status"),
+    ):
+        async with screen.progress(operation):
+            await asyncio.sleep(0.01)
+    files[1].flush()
+    assert files[1].buffer.tell() == 0
+
+
+@async_test
+async def test_progress_leaves_an_empty_line_behind(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(progress, "BEGIN_SECONDS", 0.0)
+    err = Terminal()
+    async with Screen(Terminal(), err).progress("wait_for"):
+        while "wait-for" not in err.shown():  # noqa: ASYNC110  (nothing tells when it has been drawn)
+            await asyncio.sleep(0.001)
+    shown = err.shown()
+    assert "\x1b" not in shown
+    *_, said, blanks, rest = shown.split("\r")
+    assert said.startswith("wait-for ... ") and blanks == " " * len(said) and rest == ""
+
+
+@async_test
+async def test_what_is_over_at_once_shows_nothing() -> None:
+    err = Terminal()
+    async with Screen(Terminal(), err).progress("run"):
         pass
-    with Screen(Terminal(), Terminal(), as_json=True).progress("run"):
-        pass
-    err.flush()
-    assert err.buffer.tell() == 0
+    assert err.shown() == ""
+
+
+# In pieces
+
+
+@given(st.text(alphabet=st.sampled_from("\x1b[]0;:31mJ?\x07\x9b\n\t x\u202e")), st.data())
+def test_safe_text_is_the_same_however_it_is_cut(text: str, data: st.DataObject) -> None:
+    cuts = sorted(data.draw(st.lists(st.integers(0, len(text)))))
+    for colour in (True, False):
+        safe = SafeText(colour=colour)
+        pieces = [safe.feed(text[begin:end]) for begin, end in pairwise([0, *cuts, len(text)])]
+        assert "".join(pieces) + safe.finish() == sanitize(text, colour=colour)
+
+
+def test_a_long_beginning_of_a_colour_is_not_waited_for() -> None:
+    safe = SafeText(colour=True)
+    assert safe.feed("\x1b[" + "1;" * 50) == "^[[" + "1;" * 50
+
+
+@pytest.mark.parametrize(
+    ("ms", "shown"),
+    [(None, ""), (0, "0 ms"), (999, "999 ms"), (1500, "1.5 s"), (61_000, "1 min 01 s"), (3_660_000, "1 h 01 min")],
+)
+def test_durations(ms: int | None, shown: str) -> None:
+    assert duration(ms) == shown

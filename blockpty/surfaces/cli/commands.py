@@ -1,27 +1,25 @@
 """Commands made from the table of operations: parameters become arguments and options, the call and its exit status.
 
 This file adds no parameter and no rule. What it adds is presentation: `open` keeps its shell, because the command line
-itself goes away, and conditions may be given as plain text.
+itself goes away, and conditions may be given as plain text. Commands that are written by hand are only named here;
+each has a file of its own, which is loaded when somebody asks for it.
 """
 
 from __future__ import annotations
 
-import asyncio
 import json
-import os
-import sys
 import types
 from collections.abc import Callable, Mapping
 from contextlib import aclosing
-from dataclasses import dataclass
-from pathlib import Path
+from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final, Literal, Union, cast, get_args, get_origin
 
 import click
 
 from blockpty import __version__
-from blockpty.surfaces.cli.main import OpenEngine
-from blockpty.surfaces.cli.render import Screen, exit_status
+from blockpty.surfaces.cli.completion import COMPLETED
+from blockpty.surfaces.cli.inputs import STDIN, options_of, take
+from blockpty.surfaces.cli.invocation import Invocation, anywhere, finished
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator
@@ -30,32 +28,14 @@ if TYPE_CHECKING:
 
     from blockpty.ops.operation import Operation
 
-EXIT_BROKEN_PIPE: Final = 141  # 128 + SIGPIPE, as a shell reports it
+# Each is a module of this package with a function `command`; what it needs to run, it imports when it runs.
+HAND_WRITTEN: Final = ("serve", "mcp", "token", "tail", "log", "doctor", "completion")
 
 # The one difference to the table: the engine of a command lives only as long as the command.
 _CLI_DEFAULTS: Final[Mapping[str, Mapping[str, Any]]] = {"open": {"persist": True}}
 _NOTES: Final[Mapping[str, str]] = {
     "open": "On the command line the shell always outlives the command, unless --no-persist is given."
 }
-
-
-@dataclass(slots=True)
-class Invocation:
-    """What holds for one run of the command line; the options that may stand anywhere land here."""
-
-    open_engine: OpenEngine
-    home: str | None = None
-    as_json: bool = False
-
-    def directory(self) -> Path:
-        """Return the home, which need not exist."""
-        from blockpty.spool.layout import default_home
-
-        return Path(self.home).absolute() if self.home is not None else default_home()
-
-    def screen(self) -> Screen:
-        """Return where results are shown."""
-        return Screen(sys.stdout, sys.stderr, as_json=self.as_json)
 
 
 def program() -> click.Group:
@@ -83,18 +63,16 @@ class _Operations(click.Group):
     def list_commands(self, ctx: click.Context) -> list[str]:
         from blockpty.ops.table import OPERATIONS
 
-        return [*(_dashed(name) for name in OPERATIONS), "replay"]
+        return [*(_dashed(name) for name in OPERATIONS), "replay", *HAND_WRITTEN]
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name in HAND_WRITTEN:
+            made: click.Command = import_module(f"blockpty.surfaces.cli.{cmd_name}").command()
+            return made
         from blockpty.ops.table import OPERATIONS
 
         if cmd_name == "replay":
             return _replay(OPERATIONS["verify"])
-        if cmd_name in ("mcp", "serve", "token"):
-            from importlib import import_module
-
-            made: click.Command = import_module(f"blockpty.surfaces.cli.{cmd_name}").command()
-            return made
         operation = OPERATIONS.get(cmd_name.replace("-", "_"))
         # Only kebab-case, so that there is one name for one thing.
         return _command(operation) if operation is not None and "_" not in cmd_name else None
@@ -104,9 +82,10 @@ def _command(operation: Operation) -> click.Command:
     parameters: list[click.Parameter] = []
     for name, field in operation.request.model_fields.items():
         if name in operation.positional:
-            parameters.append(_argument(name, field))
+            parameters.append(_argument(operation, name, field))
         if not field.is_required():
             parameters.append(_option(operation, name, field))
+    parameters += options_of(operation.name)
     note = _NOTES.get(operation.name)
     return click.Command(
         _dashed(operation.name),
@@ -121,7 +100,7 @@ def _replay(verify: Operation) -> click.Command:
     return click.Command(
         "replay",
         params=[
-            click.Argument(["conversation_id"]),
+            click.Argument(["conversation_id"], shell_complete=COMPLETED["conversation_id"]),
             click.Option(["--verify", "verify"], is_flag=True, required=True, expose_value=False, help=verify.doc),
             *anywhere(),
         ],
@@ -137,11 +116,18 @@ def _dashed(name: str) -> str:
 # From fields to parameters
 
 
-def _argument(name: str, field: FieldInfo) -> click.Argument:
+def _argument(operation: Operation, name: str, field: FieldInfo) -> click.Argument:
     # An optional one is an option as well; click must not give both the same value, so it has a name of its own.
     target = name if field.is_required() else f"{name}_argument"
-    metavar = name.upper() if field.is_required() else f"[{name.upper()}]"
-    return click.Argument([target], type=_type(field.annotation), required=field.is_required(), metavar=metavar)
+    required = field.is_required() and STDIN.get(operation.name) != name
+    metavar = name.upper() if required else f"[{name.upper()}]"
+    return click.Argument(
+        [target],
+        type=_type(field.annotation),
+        required=required,
+        metavar=metavar,
+        shell_complete=COMPLETED.get(name) if operation.name != "open" else None,
+    )
 
 
 def _option(operation: Operation, name: str, field: FieldInfo) -> click.Option:
@@ -155,7 +141,13 @@ def _option(operation: Operation, name: str, field: FieldInfo) -> click.Option:
         return click.Option([f"--{dashed}/--no-{dashed}", name], default=None, help=help_text)
     if default is not None:
         explained = f"{explained} [default: {default}]"
-    return click.Option([f"--{dashed}", name], type=kind, multiple=isinstance(kind, _Variables), help=explained)
+    return click.Option(
+        [f"--{dashed}", name],
+        type=kind,
+        multiple=isinstance(kind, _Variables),
+        help=explained,
+        shell_complete=COMPLETED.get(name) if operation.name != "open" else None,
+    )
 
 
 if TYPE_CHECKING:
@@ -218,46 +210,15 @@ def _json_or_none(text: str) -> Any:
         return None
 
 
-def anywhere() -> list[click.Parameter]:
-    """Return the options that every command has, and the program before them."""
-
-    def remember(name: str) -> Callable[[click.Context, click.Parameter, Any], None]:
-        def callback(ctx: click.Context, _parameter: click.Parameter, value: Any) -> None:
-            # Given before the command and not after it, it holds.
-            if value and isinstance(ctx.obj, Invocation):
-                setattr(ctx.obj, name, value)
-
-        return callback
-
-    return [
-        click.Option(
-            ["--home"], type=click.STRING, metavar="DIRECTORY", expose_value=False, callback=remember("home"),
-            help="Where transcripts and sockets live. [default: $BLOCKPTY_HOME]",
-        ),
-        click.Option(
-            ["--json", "as_json"], is_flag=True, expose_value=False, callback=remember("as_json"),
-            help="Print the result, or the error, as JSON on one line.",
-        ),
-    ]  # fmt: skip
-
-
 # The call
 
 
 def _callback(operation: Operation) -> Callable[..., int]:
     @click.pass_obj
     def callback(invocation: Invocation, /, **values: Any) -> int:
-        params = _params(operation, values)
-        try:
-            status = asyncio.run(_run(invocation, operation, params))
-            sys.stdout.flush()
-        except BrokenPipeError:
-            # Who read our output has gone; Python would complain again when it flushes at the end.
-            gone = os.open(os.devnull, os.O_WRONLY)
-            os.dup2(gone, sys.stdout.fileno())
-            os.close(gone)
-            return EXIT_BROKEN_PIPE
-        return status
+        invocation.check(operation)
+        params = _params(operation, take(operation.name, values))
+        return finished(_run(invocation, operation, params))
 
     return cast("Callable[..., int]", callback)
 
@@ -282,6 +243,7 @@ def _merged(variables: tuple[Mapping[str, Any], ...]) -> dict[str, Any]:
 async def _run(invocation: Invocation, operation: Operation, params: Mapping[str, Any]) -> int:
     from blockpty.ops.operation import Shape
     from blockpty.ops.table import call, stream
+    from blockpty.surfaces.cli.render import exit_status
 
     screen = invocation.screen()
     operation.parse(params)  # what is refused anyway is refused before a home is made for it
@@ -292,7 +254,7 @@ async def _run(invocation: Invocation, operation: Operation, params: Mapping[str
                 async for event in events:
                     screen.event(event, params["conversation_id"])
             return 0
-        with screen.progress(operation.name):
+        async with screen.progress(operation.name):
             result = await call(engine, operation.name, params)
     screen.result(operation.name, result, params)
     return exit_status(operation.name, result)

@@ -33,7 +33,8 @@ def main(argv: Sequence[str] | None = None, *, open_engine: OpenEngine | None = 
     import click
 
     from blockpty.errors import BadRequest, BlockptyError, InternalError
-    from blockpty.surfaces.cli.commands import Invocation, program
+    from blockpty.surfaces.cli.commands import program
+    from blockpty.surfaces.cli.invocation import Invocation
 
     arguments = list(sys.argv[1:] if argv is None else argv)
     # Errors of usage happen before the options are known.

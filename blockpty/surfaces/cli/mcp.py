@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 if TYPE_CHECKING:
-    from blockpty.surfaces.cli.commands import Invocation
+    from blockpty.surfaces.cli.invocation import Invocation
 
 _DOC = """Serve the operations as MCP tools over stdin and stdout.
 
@@ -21,7 +21,7 @@ every agent, for the command line and for viewers.
 
 def command() -> click.Command:
     """Return the command."""
-    from blockpty.surfaces.cli.commands import anywhere
+    from blockpty.surfaces.cli.invocation import anywhere
 
     return click.Command(
         "mcp",

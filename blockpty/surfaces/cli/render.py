@@ -11,7 +11,7 @@ import json
 import os
 import shlex
 from collections.abc import Iterable, Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractAsyncContextManager, nullcontext
 from datetime import datetime
 from typing import Any, Final, TextIO
 
@@ -29,6 +29,7 @@ from blockpty.model.results import (
     VerifyResult,
     WaitResult,
 )
+from blockpty.surfaces.cli.progress import shown_progress
 from blockpty.surfaces.sanitize import RESET, one_line, sanitize
 
 EXIT_TIMEOUT: Final = 3
@@ -62,6 +63,31 @@ def exit_status(operation: str, result: Result) -> int:
     return 0
 
 
+def colours_wanted() -> bool:
+    """Return whether colours may be used on a terminal: not with NO_COLOR, nor where there are none."""
+    return not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
+
+
+def duration(ms: int | None) -> str:
+    """Return how long something took, in the unit that fits; empty when nobody knows."""
+    if ms is None:
+        return ""
+    if ms < 1000:
+        return f"{ms} ms"
+    if ms < 60_000:
+        return f"{ms / 1000:.1f} s"
+    minutes, seconds = divmod(ms // 1000, 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours} h {minutes:02} min" if hours else f"{minutes} min {seconds:02} s"
+
+
+def ending(exit_status: int | None, signal: str | None, state: str) -> str:
+    """Return in a few words how a block ended."""
+    if exit_status is None:
+        return state
+    return f"exit {exit_status} ({signal})" if signal else f"exit {exit_status}"
+
+
 class Screen:
     """Where results are shown: a terminal, or a file or pipe that gets plain text."""
 
@@ -70,14 +96,14 @@ class Screen:
         self._err = err
         self._json = as_json
         self._terminal = out.isatty()
-        self._plain = "NO_COLOR" in os.environ or os.environ.get("TERM") == "dumb"
+        self._plain = not colours_wanted()
 
     # What the command line shows
 
     def result(self, operation: str, result: Result, params: Mapping[str, Any]) -> None:
         """Show a result."""
         if self._json:
-            self._write_json(result.to_dict())
+            self.record(result.to_dict())
         elif isinstance(result, RunResult):
             self._run(result, params)
         elif isinstance(result, ReadResult):
@@ -98,30 +124,27 @@ class Screen:
     def event(self, event: Event, conversation_id: str) -> None:
         """Show one event of a stream, at once."""
         if self._json:
-            self._write_json(event.to_dict(conversation_id))
+            self.record(event.to_dict(conversation_id))
         else:
             # What is itself a record (the block that ended) would hide the rest; --json has it.
             plain = {name: value for name, value in event.fields.items() if not isinstance(value, Mapping)}
             facts = " ".join(f"{name}={_compact(value)}" for name, value in plain.items())
-            self._line(f"{event.seq:>6}  {_clock(event.ts)}  {event.cursor:>10}  {event.type:<20} {facts}".rstrip())
+            self._line(f"{event.seq:>6}  {clock(event.ts)}  {event.cursor:>10}  {event.type:<20} {facts}".rstrip())
         self._out.flush()
 
     def error(self, error: BlockptyError) -> None:
         """Show an error."""
         if self._json:
-            self._write_json(error.to_dict())
+            self.record(error.to_dict())
             return
-        self._note(f"blockpty: {error.message} ({error.code})", style="31")
+        self.note(f"blockpty: {error.message} ({error.code})", style="31")
         if error.hint:
-            self._note(f"  {error.hint}")
+            self.note(f"  {error.hint}")
 
-    def progress(self, operation: str) -> AbstractContextManager[object]:
+    def progress(self, operation: str) -> AbstractAsyncContextManager[None]:
         """Show on a terminal that something lasts."""
-        if self._json or operation not in _LONG_OPERATIONS or not self._err.isatty():
-            return nullcontext()
-        from rich.console import Console
-
-        return Console(file=self._err).status(operation.replace("_", "-"))
+        shown = not self._json and operation in _LONG_OPERATIONS and self._err.isatty()
+        return shown_progress(self._err, operation.replace("_", "-")) if shown else nullcontext()
 
     # One kind of result each
 
@@ -131,16 +154,16 @@ class Screen:
         name = shlex.quote(str(params["conversation_id"]))
         if result.truncated:
             shown = len(result.output.encode("utf-8", "replace"))
-            self._note(
+            self.note(
                 f"blockpty: {shown} of {result.output_bytes} bytes are shown. "
                 f"All of it: blockpty read {name} --block-id {block.block_id} --max-bytes {result.output_bytes}"
             )
         if result.timed_out:
-            self._note(f"blockpty: {_time_up(params)}; {block.block_id} runs on", style="33")
+            self.note(f"blockpty: {_time_up(params)}; {block.block_id} runs on", style="33")
             self._go_on(name, '{"token": "PROMPT"}', result.cursor)
         elif block.exit_status is None:
             why = _WHY.get(result.reason) if block.state == "running" else None
-            self._note(f"blockpty: {block.block_id} has no exit status ({why or block.state})", style="33")
+            self.note(f"blockpty: {block.block_id} has no exit status ({why or block.state})", style="33")
 
     def _wait(self, result: WaitResult, params: Mapping[str, Any]) -> None:
         facts = {name: value for name, value in result.to_dict().items() if name not in ("ok", "text", "text_bytes")}
@@ -152,14 +175,14 @@ class Screen:
             self._output(result.text)
         name = shlex.quote(str(params["conversation_id"]))
         if result.reason == "timeout":
-            self._note(f"blockpty: no match, {_time_up(params)}", style="33")
+            self.note(f"blockpty: no match, {_time_up(params)}", style="33")
             match = params["match"]
             self._go_on(name, match if isinstance(match, str) else json.dumps(match), result.cursor)
         else:
-            self._note(f"blockpty: no match: {_WHY.get(result.reason, result.reason)}", style="33")
+            self.note(f"blockpty: no match: {_WHY.get(result.reason, result.reason)}", style="33")
 
     def _go_on(self, name: str, match: str, cursor: int) -> None:
-        self._note(f"  go on: blockpty wait-for {name} {shlex.quote(match)} --from-cursor {cursor}")
+        self.note(f"  go on: blockpty wait-for {name} {shlex.quote(match)} --from-cursor {cursor}")
 
     def _read(self, result: ReadResult) -> None:
         if result.data_b64 is not None and not self._terminal:
@@ -168,9 +191,9 @@ class Screen:
         else:
             self._output(result.data)
         if result.truncated_before is not None:
-            self._note(f"blockpty: what was before {result.truncated_before} is not kept any more")
+            self.note(f"blockpty: what was before {result.truncated_before} is not kept any more")
         if not result.eof:
-            self._note(f"blockpty: go on with --from-cursor {result.cursor}")
+            self.note(f"blockpty: go on with --from-cursor {result.cursor}")
 
     def _conversations(self, result: ListResult) -> None:
         rows = [_conversation_row(conversation) for conversation in result.conversations]
@@ -180,7 +203,7 @@ class Screen:
         rows = [_block_row(block) for block in result.blocks]
         self._table(("block", "began", "ms", "status", "bytes", "command"), rows)
         if result.next_page is not None:
-            self._note(f"blockpty: more with --page {result.next_page}")
+            self.note(f"blockpty: more with --page {result.next_page}")
 
     def _verify(self, result: VerifyResult) -> None:
         derived = f"{result.events} events, {result.blocks} blocks and {result.waits} waits"
@@ -220,7 +243,7 @@ class Screen:
         from rich.table import Table
         from rich.text import Text
 
-        table = Table(box=None, pad_edge=False, header_style="bold")
+        table = Table(box=None, pad_edge=False, header_style="" if self._plain else "bold")
         for head in heads:
             table.add_column(head, overflow="fold" if head in ("command", "cwd") else "ellipsis")
         for row in cells:
@@ -230,26 +253,28 @@ class Screen:
     def _line(self, text: str) -> None:
         self._out.write(sanitize(text, colour=False) + "\n")
 
-    def _note(self, text: str, *, style: str | None = None) -> None:
+    def note(self, text: str, *, style: str | None = None) -> None:
         """Write a line of our own to stderr."""
         self._out.flush()
         safe = sanitize(text, colour=False)
         coloured = style is not None and self._err.isatty() and not self._plain
         self._err.write(f"\x1b[{style}m{safe}{RESET}\n" if coloured else f"{safe}\n")
 
-    def _write_json(self, value: Mapping[str, Any]) -> None:
+    def record(self, value: Mapping[str, Any]) -> None:
+        """Write one line of JSON, at once."""
         # ASCII only: safe on any terminal and in any locale.
         self._out.write(json.dumps(value, separators=(",", ":")) + "\n")
+        self._out.flush()
 
 
 def _conversation_row(one: ConversationInfo) -> tuple[Any, ...]:
-    return (one.conversation_id, one.mode, one.shell, one.pid, one.blocks, one.cursor, _moment(one.created_ts), one.cwd)
+    return (one.conversation_id, one.mode, one.shell, one.pid, one.blocks, one.cursor, moment(one.created_ts), one.cwd)
 
 
 def _block_row(block: Block) -> tuple[Any, ...]:
     status = block.state if block.exit_status is None else block.exit_status
     command = "(background)" if block.kind == "background" else block.cmd
-    return (block.block_id, _moment(block.ts_begin), block.duration_ms, status, block.out_bytes, command)
+    return (block.block_id, moment(block.ts_begin), block.duration_ms, status, block.out_bytes, command)
 
 
 def _time_up(params: Mapping[str, Any]) -> str:
@@ -261,9 +286,11 @@ def _compact(value: Any) -> str:
     return one_line(value) if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
 
 
-def _clock(ts: int) -> str:
+def clock(ts: int) -> str:
+    """Return the time of day of something, to the millisecond."""
     return datetime.fromtimestamp(ts / 1000).astimezone().strftime("%H:%M:%S.%f")[:-3]
 
 
-def _moment(ts: int) -> str:
+def moment(ts: int) -> str:
+    """Return when something was, in local time, to the second."""
     return datetime.fromtimestamp(ts / 1000).astimezone().strftime("%Y-%m-%d %H:%M:%S")

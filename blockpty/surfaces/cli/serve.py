@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 if TYPE_CHECKING:
-    from blockpty.surfaces.cli.commands import Invocation
+    from blockpty.surfaces.cli.invocation import Invocation
 
 _DOC = """Serve the conversations of this home over HTTP, WebSocket, MCP and a unix socket.
 
@@ -22,7 +22,7 @@ Ctrl-C. Settings come from these options, then from BLOCKPTY_* variables, then f
 
 def command() -> click.Command:
     """Return the command."""
-    from blockpty.surfaces.cli.commands import anywhere
+    from blockpty.surfaces.cli.invocation import anywhere
 
     flag: Any = {"is_flag": True, "default": None}
     return click.Command(

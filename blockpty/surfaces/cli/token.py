@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING
 import click
 
 if TYPE_CHECKING:
-    from blockpty.surfaces.cli.commands import Invocation
+    from blockpty.surfaces.cli.invocation import Invocation
 
 
 def command() -> click.Command:
     """Return the group of commands."""
-    from blockpty.surfaces.cli.commands import anywhere
+    from blockpty.surfaces.cli.invocation import anywhere
 
     name = click.Argument(["name"])
     return click.Group(

@@ -1,0 +1,108 @@
+"""What holds for one run of the command line: the options that may stand anywhere, the engine, the end of the run.
+
+Every command uses this file, those made from the table and those written by hand. It is loaded at every start, so it
+imports what only a run needs when that run comes.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable, Coroutine
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+import click
+from click.shell_completion import CompletionItem
+
+from blockpty.surfaces.cli.main import OpenEngine
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from blockpty.ops.operation import Operation
+    from blockpty.surfaces.cli.render import Screen
+
+EXIT_BROKEN_PIPE: Final = 141  # 128 + SIGPIPE, as a shell reports it
+
+
+@dataclass(slots=True)
+class Invocation:
+    """What holds for one run of the command line; the options that may stand anywhere land here."""
+
+    open_engine: OpenEngine
+    home: str | None = None
+    as_json: bool = False
+    read_only: bool = False
+
+    def screen(self) -> Screen:
+        """Return where results are shown."""
+        from blockpty.surfaces.cli.render import Screen
+
+        return Screen(sys.stdout, sys.stderr, as_json=self.as_json)
+
+    def directory(self) -> Path:
+        """Return the home, which need not exist."""
+        from pathlib import Path
+
+        from blockpty.spool.layout import default_home
+
+        return Path(self.home).absolute() if self.home is not None else default_home()
+
+    def check(self, operation: Operation) -> None:
+        """Raise Forbidden for what --read-only refuses: input, and beginning or ending a shell."""
+        from blockpty.errors import Forbidden
+        from blockpty.ops.operation import Effect
+
+        if self.read_only and operation.effect is not Effect.READ:
+            raise Forbidden(
+                f"{operation.name.replace('_', '-')} does more than read, which --read-only refuses",
+                hint="leave --read-only out to do it",
+            )
+
+
+def anywhere() -> list[click.Parameter]:
+    """Return the options that every command has, and the program before them."""
+
+    def remember(name: str) -> Callable[[click.Context, click.Parameter, Any], None]:
+        def callback(ctx: click.Context, _parameter: click.Parameter, value: Any) -> None:
+            # Given before the command and not after it, it holds.
+            if value and isinstance(ctx.obj, Invocation):
+                setattr(ctx.obj, name, value)
+
+        return callback
+
+    return [
+        click.Option(
+            ["--home"], type=click.STRING, metavar="DIRECTORY", expose_value=False, callback=remember("home"),
+            help="Where transcripts and sockets live. [default: $BLOCKPTY_HOME]", shell_complete=_directories,
+        ),
+        click.Option(
+            ["--json", "as_json"], is_flag=True, expose_value=False, callback=remember("as_json"),
+            help="Print the result, or the error, as JSON on one line.",
+        ),
+        click.Option(
+            ["--read-only"], is_flag=True, expose_value=False, callback=remember("read_only"),
+            help="Refuse whatever does more than read.",
+        ),
+    ]  # fmt: skip
+
+
+def _directories(_ctx: click.Context, _parameter: click.Parameter, incomplete: str) -> list[CompletionItem[str]]:
+    return [CompletionItem(incomplete, type="dir")]
+
+
+def finished(run: Coroutine[Any, Any, int]) -> int:
+    """Run a command to its end and return its exit status, also when who reads our output goes away."""
+    import asyncio
+
+    try:
+        status = asyncio.run(run)
+        sys.stdout.flush()
+    except BrokenPipeError:
+        # Python would complain again when it flushes at the end.
+        gone = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(gone, sys.stdout.fileno())
+        os.close(gone)
+        return EXIT_BROKEN_PIPE
+    return status
