@@ -94,7 +94,7 @@ __bp_end() {
 		__bp_o=1
 	fi
 	# Where nobody comes after us, this is as good as in __bp_post.
-	if [[ $__bp_alone && ! $__bp_o && ${__bp_ok[$BASHOPTS${PS0-}${PS1-}${PS2-}${PROMPT_COMMAND[*]-}]-} && ${PS0@a}${PS1@a}${PS2@a}${PROMPT_COMMAND@a} != *x* ]]; then
+	if [[ $__bp_alone && ${__bp_ok+x} && ! $__bp_o && ${__bp_ok[$BASHOPTS${PS0-}${PS1-}${PS2-}${PROMPT_COMMAND[*]-}]-} && ${PS0@a}${PS1@a}${PS2@a}${PROMPT_COMMAND@a} != *x* ]]; then
 		__bp_w=''
 	fi
 }
@@ -121,9 +121,10 @@ __bp_pre() {
 
 # Last in PROMPT_COMMAND: one look-up of everything together tells whether it is what was left last time, or whether
 # there is anything to mend; a comparison takes twice as long. That all four names are set, so that `set -u` lets their
-# attributes be asked, follows from its success. PS1 sets __bp_w again.
+# attributes be asked, follows from its success. PS1 sets __bp_w again. A child that inherited all our values has no
+# array: the texts would be arithmetic there, whose error makes bash ask for its prompt again, for ever.
 __bp_post() {
-	if [[ $__bp_assoc && ! $__bp_o && ${__bp_ok[$BASHOPTS${PS0-}${PS1-}${PS2-}${PROMPT_COMMAND[*]-}]-} && ${PS0@a}${PS1@a}${PS2@a}${PROMPT_COMMAND@a} != *x* ]]; then
+	if [[ $__bp_assoc && ${__bp_ok+x} && ! $__bp_o && ${__bp_ok[$BASHOPTS${PS0-}${PS1-}${PS2-}${PROMPT_COMMAND[*]-}]-} && ${PS0@a}${PS1@a}${PS2@a}${PROMPT_COMMAND@a} != *x* ]]; then
 		__bp_w=''
 	else
 		# With promptvars off, bash prints the text of PS0 and PS1 instead of evaluating it.
@@ -160,7 +161,7 @@ __bp_mend() {
 	if [[ ${PS0+x}${PS1+x}${PS2+x}${PROMPT_COMMAND+x} == xxxx && ${PS0@a}${PS1@a}${PS2@a}${PROMPT_COMMAND@a} == *x* ]]; then
 		\builtin export -n PS0 PS1 PS2 PROMPT_COMMAND || __bp_t=''
 	fi
-	if [[ $__bp_assoc ]]; then
+	if [[ $__bp_assoc && ${__bp_ok+x} ]]; then
 		__bp_ok=()
 		__bp_ok[0]=''
 		if [[ ${PS0+x}${PS1+x}${PS2+x}${PROMPT_COMMAND+x} == xxxx ]]; then

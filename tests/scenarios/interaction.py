@@ -219,10 +219,19 @@ EXPORTED = {
 
 async def nested_with_hooks(stage: Stage) -> Any:
     """The inner shell has our hooks and the nonce; its marks carry another process id."""
+    return await _nested_with_hooks(stage, EXPORTED[stage.shell])
+
+
+async def nested_with_all_hooks(stage: Stage) -> Any:
+    """The same where the inner shell puts our hooks into its own PROMPT_COMMAND, and throws its errors away."""
+    both = "{ __bp_end; } >/dev/null 2>&1; { __bp_post; } 2>/dev/null"
+    return await _nested_with_hooks(stage, f"export __bp_pc_both='{both}' __bp_w=1; {EXPORTED[stage.shell]}")
+
+
+async def _nested_with_hooks(stage: Stage, commands: str) -> Any:
     conversation = stage.conversation
-    inner = EXPORTED[stage.shell] if stage.shell == "fish" else f"({EXPORTED[stage.shell]})"
-    begun = await conversation.exec_block(f"{inner}; sh -c 'exit 4'")
-    for _ in EXPORTED[stage.shell].split(" -i")[1:]:
+    begun = await conversation.exec_block(f"{commands if stage.shell == 'fish' else f'({commands})'}; sh -c 'exit 4'")
+    for _ in commands.split(" -i")[1:]:
         await stage.wait({"idle_ms": 200}, (await conversation.status()).cursor)
         await conversation.send("echo in''ner\r")
         await stage.wait("inner\n", begun.cursor)
