@@ -104,7 +104,7 @@ class LiveRecord:
         self._journal: Journal | None = None
         self._sink: FileSink | None = None
         self._waits: list[LiveWait] = []
-        self._watchers: list[asyncio.Future[None]] = []
+        self._watchers: set[asyncio.Future[None]] = set()
         self._timer: asyncio.TimerHandle | None = None
         self._checkpoint_timer: asyncio.TimerHandle | None = None
         self.closed = False
@@ -229,18 +229,30 @@ class LiveRecord:
             shutil.rmtree(self.layout.directory / "rc" / str(self.state.instance), ignore_errors=True)
 
     def _tell(self) -> None:
-        watchers, self._watchers = self._watchers, []
+        watchers, self._watchers = self._watchers, set()
         for watcher in watchers:
             if not watcher.done():
                 watcher.set_result(None)
         if self._checkpoint_timer is None and self.owner:
             self._checkpoint_timer = self._loop.call_later(CHECKPOINT_SECONDS, self.save)
 
+    def watch(self) -> asyncio.Future[None]:
+        """Return what is done when something new has been read from this moment on: ask for it, look, then wait."""
+        watcher: asyncio.Future[None] = self._loop.create_future()
+        self._watchers.add(watcher)
+        watcher.add_done_callback(self._forget)  # also when whoever waited has gone away
+        return watcher
+
     async def changed(self, timeout: float | None = None) -> None:
         """Return when something new has been read, or the time is up; look before you call, it may have happened."""
-        watcher: asyncio.Future[None] = self._loop.create_future()
-        self._watchers.append(watcher)
-        await asyncio.wait((watcher,), timeout=timeout)
+        watcher = self.watch()
+        try:
+            await asyncio.wait((watcher,), timeout=timeout)
+        finally:
+            watcher.cancel()
+
+    def _forget(self, watcher: asyncio.Future[None]) -> None:
+        self._watchers.discard(watcher)
 
     async def begun(self, seconds: float) -> None:
         """Return when nothing that was submitted is still to begin and will say so, or the time is up."""

@@ -159,7 +159,7 @@ async def follow_stream(
     if not 0 <= cursor <= live.fold.position.offset:
         raise BadCursor(f"the cursor {cursor} lies behind the end of the stream", hint="use a cursor from a result")
     while True:
-        told = asyncio.ensure_future(live.changed())
+        told = live.watch()
         try:
             live.pump()
             # Half a mark is held back until it is known to be one: a secret must not leave in two halves.
@@ -196,7 +196,7 @@ async def follow_events(live: LiveRecord, from_seq: int, follow: bool) -> AsyncI
     try:
         while True:
             # Ask to be told before looking, or an event between the two would be missed.
-            told = asyncio.ensure_future(live.changed(None if live.owner else _RECHECK_SECONDS))
+            told = live.watch()
             try:
                 live.pump()
                 # A long record is never in memory as a whole, however slowly its reader takes it.
@@ -207,7 +207,7 @@ async def follow_events(live: LiveRecord, from_seq: int, follow: bool) -> AsyncI
                             yield _with_data(live, event) if follow else event
                 if not follow or live.closed:
                     return
-                await told
+                await asyncio.wait((told,), timeout=None if live.owner else _RECHECK_SECONDS)
             finally:
                 told.cancel()
     finally:

@@ -109,8 +109,11 @@ class _Listener(uvicorn.Server):
 
     def __init__(self, app: App, settings: Settings, *, tls: bool) -> None:
         self.peers: list[_Listener] = [self]
+        # No compression: it costs more than a near network, hides how far a slow viewer has fallen back, and the size
+        # of what is sent would tell what a secret beside known text may be.
         config: Any = uvicorn.Config(
-            app, loop="asyncio", http="h11", ws="websockets-sansio", ws_max_size=_MAX_FRAME, lifespan="off",
+            app, loop="asyncio", http="h11", lifespan="off",
+            ws="websockets-sansio", ws_max_size=_MAX_FRAME, ws_per_message_deflate=False,
             log_level="warning", access_log=False, server_header=False, date_header=False, proxy_headers=False,
             timeout_graceful_shutdown=GRACE_SECONDS, timeout_keep_alive=30,
             ssl_certfile=settings.tls_certificate if tls else None, ssl_keyfile=settings.tls_key if tls else None,

@@ -5,8 +5,10 @@ from __future__ import annotations
 import asyncio
 import base64
 import json
+import socket as socket_module
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import pytest
 from websockets.asyncio.client import ClientConnection, connect
@@ -20,11 +22,11 @@ from tests.surfaces.server.support import serving
 pytestmark = pytest.mark.needs("bash")
 
 
-def joined(home: Path, url: str, query: str = "", *, token: str | None = None) -> connect:
+def joined(home: Path, url: str, query: str = "", *, token: str | None = None, **options: Any) -> connect:
     """Connect to c1's terminal."""
     address = f"{url.replace('http', 'ws')}/v1/conversations/c1/ws{query}"
     headers = {"Authorization": f"Bearer {token or owner_token(home)}"}
-    return connect(address, additional_headers=headers, proxy=None, max_size=None)
+    return connect(address, additional_headers=headers, proxy=None, max_size=None, **options)
 
 
 class Terminal:
@@ -103,10 +105,15 @@ async def test_a_slow_viewer_is_sent_on_by_cursor(home: Path, monkeypatch: pytes
     monkeypatch.setattr(endpoint, "LIMIT_BYTES", 256 * 1024)
     async with serving(home) as url, Client(home) as client:
         conversation = await client.open("c1", shell="bash")
-        async with joined(home, url, "?events=false") as socket:
+        # The system holds some megabytes for a connection by itself: here it may hold little, and the library nothing.
+        raw = socket_module.socket()
+        raw.setsockopt(socket_module.SOL_SOCKET, socket_module.SO_RCVBUF, 64 * 1024)
+        raw.setblocking(False)
+        await asyncio.get_running_loop().sock_connect(raw, (urlsplit(url).hostname, urlsplit(url).port))
+        async with joined(home, url, "?events=false", sock=raw, max_queue=1) as socket:
             terminal = Terminal(socket)
             await terminal.next()
-            # Nothing is taken while 19 MB go by; then the end is near at once, and what lies between is named.
+            # Next to nothing is taken while 19 MB go by; then the end is near at once, and what lies between is named.
             result = await conversation.run("seq 1 2500000; echo the end", timeout_ms=60_000)
             assert result.block.out_bytes > 18_000_000
             await terminal.until(b"the end\r\n")
