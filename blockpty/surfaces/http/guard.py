@@ -27,6 +27,7 @@ MAX_BODY: Final = 128 * 1024 * 1024  # a command of 16 MiB in which JSON escapes
 OPEN_PATHS: Final = frozenset({"/healthz", "/auth/token"})
 PROTOCOL: Final = "blockpty.v1"
 TOKEN_PROTOCOL: Final = "blockpty.token."
+UNIX_HOST: Final = "localhost"  # what clients call a server at the other end of a unix socket, which has no port
 
 _HEADERS: Final = [
     (b"x-content-type-options", b"nosniff"),
@@ -66,7 +67,7 @@ class Guard:
     def _check(self, scope: Scope) -> None:
         headers = _Headers(scope)
         host = headers.only(b"host")
-        if host is None or host.lower() not in self._hosts:
+        if host is None or not (host.lower() in self._hosts or (host == UNIX_HOST and _is_unix(scope))):
             raise Forbidden(
                 "the server does not go by the name in the Host header",
                 hint="use 127.0.0.1 or localhost with the right port, or allow the name (allowed_hosts)",
@@ -87,6 +88,11 @@ class Guard:
                 hint="send it in the Authorization header",
             )
         scope.setdefault("state", {})["principal"] = self._tokens.principal(token, time.monotonic())
+
+
+def _is_unix(scope: Scope) -> bool:
+    server = scope.get("server")
+    return server is not None and server[1] is None
 
 
 class _Headers:

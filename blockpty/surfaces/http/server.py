@@ -26,7 +26,8 @@ from blockpty.errors import BadRequest, Busy
 from blockpty.host.protocol import peer_uid, socket_address
 from blockpty.runtime.engine import Engine
 from blockpty.surfaces.http.app import application
-from blockpty.surfaces.http.guard import App
+from blockpty.surfaces.http.connection import Connection
+from blockpty.surfaces.http.guard import UNIX_HOST, App
 from blockpty.surfaces.http.mcp import MountedMcp
 from blockpty.surfaces.http.metrics import Metrics
 from blockpty.surfaces.launching import LOCK_NAME, SOCKET_NAME, STATE_NAME
@@ -81,7 +82,7 @@ async def _serve(
         hosts, origins = _names(settings, port, scheme)
         metrics = Metrics()
         async with Engine(home, session_limit=settings.session_limit, persist=True) as engine:
-            mcp = MountedMcp(engine, hosts=hosts, origins=origins)
+            mcp = MountedMcp(engine, hosts=hosts | {UNIX_HOST}, origins=origins)
             app = application(
                 engine, TokenBook(home), metrics, hosts=hosts, origins=origins, mcp=mcp, stop=lambda: plain.leave()
             )
@@ -110,7 +111,7 @@ class _Listener(uvicorn.Server):
     def __init__(self, app: App, settings: Settings, *, tls: bool) -> None:
         self.peers: list[_Listener] = [self]
         config: Any = uvicorn.Config(
-            app, loop="asyncio", http="h11", ws="websockets-sansio", ws_max_size=_MAX_FRAME, lifespan="off",
+            app, loop="asyncio", http=Connection, ws="websockets-sansio", ws_max_size=_MAX_FRAME, lifespan="off",
             log_level="warning", access_log=False, server_header=False, date_header=False, proxy_headers=False,
             timeout_graceful_shutdown=GRACE_SECONDS, timeout_keep_alive=30,
             ssl_certfile=settings.tls_certificate if tls else None, ssl_keyfile=settings.tls_key if tls else None,
@@ -192,7 +193,7 @@ def _names(settings: Settings, port: int, scheme: str) -> tuple[set[str], set[st
     """Return the Host and Origin values that are ours."""
     usual = 443 if scheme == "https" else 80
     names = {"127.0.0.1", "localhost", "[::1]"}
-    hosts = {f"{name}:{port}" for name in names} | {"localhost"}
+    hosts = {f"{name}:{port}" for name in names}
     if port == usual:
         hosts |= names
     for name in settings.allowed_hosts:
