@@ -22,6 +22,7 @@ from typing import Any, Final
 
 from blockpty.errors import BlockptyError, InternalError, SpoolCorrupt, error_from_code
 from blockpty.host.protocol import peer_uid, socket_address
+from blockpty.surfaces import settings
 from blockpty.surfaces.tokens import server_directory
 
 SOCKET_NAME: Final = "socket"
@@ -71,6 +72,8 @@ def start(home: Path, arguments: Sequence[str] = ("--idle-exit-seconds", str(IDL
     Raises what kept the server from starting.
     """
     directory = server_directory(home)
+    # The server reads them too, but could only say what is wrong with them in its log.
+    settings.load(home, {})
     log = os.open(directory / LOG_NAME, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
     ready_r, ready_w = os.pipe()
     try:

@@ -43,7 +43,8 @@ class Connection(H11Protocol):
 
     def send_400_response(self, msg: str) -> None:
         """Refuse what is no HTTP, and close."""
-        body = json.dumps(BadRequest("the request is not one of HTTP/1.1", hint="one Host header is part of it").to_dict())
+        error = BadRequest("the request is not one of HTTP/1.1", hint="one Host header is part of it")
+        body = json.dumps(error.to_dict())
         headers = [
             (b"content-type", b"application/json"),
             (b"content-length", str(len(body)).encode()),

@@ -116,6 +116,14 @@ class _Listener(uvicorn.Server):
             timeout_graceful_shutdown=GRACE_SECONDS, timeout_keep_alive=30,
             ssl_certfile=settings.tls_certificate if tls else None, ssl_keyfile=settings.tls_key if tls else None,
         )  # fmt: skip
+        try:
+            config.load()
+        except OSError as problem:  # SSLError is one
+            raise BadRequest(
+                f"tls_certificate {settings.tls_certificate} with tls_key {settings.tls_key} cannot be used: "
+                f"{problem.strerror or problem}",
+                hint="both are PEM files, and the key is that of the certificate",
+            ) from None
         super().__init__(config)
 
     @contextlib.contextmanager

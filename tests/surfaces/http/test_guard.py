@@ -1,4 +1,4 @@
-"""S8, S9, S10: who may talk to the server at all. Foreign Host, foreign page, no token: refused before anything runs."""
+"""S8, S9, S10: who may talk to the server at all: a foreign Host or page, no token are refused before anything runs."""
 
 from __future__ import annotations
 
@@ -107,7 +107,7 @@ async def test_s9_what_a_page_can_send_without_asking_is_refused(home: Path) -> 
     simple = ["application/x-www-form-urlencoded", "text/plain", "multipart/form-data; boundary=x", "", "text/json"]
     simple += ["application/json, text/plain", "application/jsonp", "application/json+x"]
     async with serving(home) as server:
-        for path in ("/v1/conversations", "/v1/conversations/c1/run", "/auth/code", "/auth/token", "/admin/stop", "/mcp"):
+        for path in [path for method, path in PATHS if method == "POST"]:
             for kind in simple:
                 # With the token, so that nothing but the type is wrong.
                 answer = await server.ask("POST", path, b'{"command": "true"}', headers=[("Content-Type", kind)])
@@ -139,7 +139,8 @@ async def test_s9_a_page_of_another_site_is_refused_whatever_it_holds(home: Path
 async def test_s9_no_cookie_and_no_url_stands_for_a_token(home: Path) -> None:
     async with serving(home) as server:
         token = server.token
-        for path in ("/v1/conversations", f"/v1/conversations?token={token}", f"/v1/conversations?access_token={token}"):
+        for query in ("", f"?token={token}", f"?access_token={token}", f"?authorization=Bearer%20{token}"):
+            path = f"/v1/conversations{query}"
             for header in (
                 ("Cookie", f"token={token}"), ("X-Token", token), ("Authorization", token),
                 ("Authorization", f"Basic {token}"), ("Authorization", "Bearer"), ("Authorization", "Bearer "),
@@ -223,5 +224,5 @@ async def test_s10_an_unknown_or_expired_token_opens_no_websocket(home: Path, mo
         assert await refused(server, origin=own) == 401
         in_url = f"ws://127.0.0.1:{server.port}/v1/conversations/c1/ws?token={server.token}"
         with pytest.raises(InvalidStatus), contextlib.suppress(OSError):
-            async with connect(in_url, origin=own):  # type: ignore[arg-type]
+            async with connect(in_url, origin=own):
                 pass
