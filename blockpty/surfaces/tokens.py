@@ -60,6 +60,14 @@ def read_private(path: Path) -> bytes:
         return file.read(1 << 20)
 
 
+def open_private(path: Path, flags: int) -> int:
+    """Open a 0600 file for writing, made when there is none; raises SpoolCorrupt for a link and what else it may be."""
+    try:
+        return os.open(path, flags | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+    except OSError as problem:
+        raise SpoolCorrupt(f"{path} cannot be opened: {problem.strerror}", hint="remove it and try again") from None
+
+
 def write_private(path: Path, content: bytes) -> None:
     """Put a 0600 file in place at once, whatever was there."""
     new = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
@@ -156,7 +164,7 @@ class TokenBook:
     """What a server knows about tokens: those of the files, and short-lived ones that it gave to browsers.
 
     Args:
-        home: whose files are read; they are looked at again whenever they have changed.
+        home: whose files are read; they are looked at again whenever they have changed. Raises SpoolCorrupt.
     """
 
     CODE_SECONDS: Final = 60
@@ -169,6 +177,7 @@ class TokenBook:
         self._principals: list[tuple[bytes, Principal]] = []
         self._codes: dict[bytes, _Given] = {}
         self._browsers: dict[bytes, _Given] = {}
+        self._read()
 
     def principal(self, token: str, now: float) -> Principal:
         """Return whose token this is; raises Unauthorized. `now` is in seconds of any steady clock."""
@@ -269,8 +278,7 @@ def _store(directory: Path, records: dict[str, dict[str, Any]]) -> None:
 
 @contextmanager
 def _locked(directory: Path) -> Iterator[None]:
-    flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
-    descriptor = os.open(directory / "tokens.lock", flags, 0o600)
+    descriptor = open_private(directory / "tokens.lock", os.O_RDWR)
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX)
         yield

@@ -78,7 +78,9 @@ def application(
     handlers: Any = {HTTPException: _http_problem, BlockptyError: _problem, Exception: _defect}
     app = Starlette(routes=routes, exception_handlers=handlers)
     app.router.redirect_slashes = False
-    return Guard(app, tokens, hosts=hosts, origins=origins)
+    return Guard(
+        app, tokens, hosts=hosts, origins=origins, refused=lambda code: metrics.refused.labels(code).inc()
+    )
 
 
 async def _http_problem(_request: Request, problem: HTTPException) -> Response:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import logging
 from typing import Any, Final
 
 import h11
@@ -16,6 +17,16 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 from blockpty.errors import BadRequest
 
 HEAD_SECONDS: Final = 20.0
+_EVERYDAY: Final = (
+    "ASGI callable returned without completing handshake.",  # a WebSocket that was refused
+    "Invalid HTTP request received.",
+    "Unsupported upgrade request.",
+)
+
+
+def is_worth_logging(record: logging.LogRecord) -> bool:
+    """Return whether a record of uvicorn's is not one that every stranger can write as often as he likes."""
+    return record.msg not in _EVERYDAY
 
 
 class Connection(H11Protocol):

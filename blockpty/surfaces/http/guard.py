@@ -3,7 +3,8 @@
 Pure ASGI, because a WebSocket must pass here too. In this order: the Host must be one of ours (a web page that had its
 name pointed at this machine comes by another), the Origin must be one of ours if there is one, the body must have a
 bounded size and be JSON, and a token must come with the request. Whoever gets through finds the `Principal` in
-`scope["state"]["principal"]`. Nothing behind the gate has run before.
+`scope["state"]["principal"]`; what goes on for long asks `scope["state"]["renew"]()` now and then, which raises
+Unauthorized once the token does not hold any more. Nothing behind the gate has run before.
 """
 
 from __future__ import annotations
@@ -45,13 +46,23 @@ class Guard:
         tokens: who is let in.
         hosts: values of the Host header that are ours, in lower case.
         origins: values of the Origin header that are ours.
+        refused: told the code of each refusal.
     """
 
-    def __init__(self, app: App, tokens: TokenBook, *, hosts: Iterable[str], origins: Iterable[str]) -> None:
+    def __init__(
+        self,
+        app: App,
+        tokens: TokenBook,
+        *,
+        hosts: Iterable[str],
+        origins: Iterable[str],
+        refused: Callable[[str], None] = lambda code: None,
+    ) -> None:
         self._app = app
         self._tokens = tokens
         self._hosts = frozenset(host.lower() for host in hosts)
         self._origins = frozenset(origins)
+        self._refused = refused
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "lifespan":
@@ -60,6 +71,7 @@ class Guard:
         try:
             self._check(scope)
         except BlockptyError as error:
+            self._refused(error.code)
             await refuse(scope, receive, send, error)
             return
         await self._app(scope, _bounded(receive) if scope["type"] == "http" else receive, _hardened(send))
@@ -87,7 +99,9 @@ class Guard:
                 "a token in Sec-WebSocket-Protocol is for browsers, which send an Origin",
                 hint="send it in the Authorization header",
             )
-        scope.setdefault("state", {})["principal"] = self._tokens.principal(token, time.monotonic())
+        state = scope.setdefault("state", {})
+        state["renew"] = lambda: self._tokens.principal(token, time.monotonic())
+        state["principal"] = state["renew"]()
 
 
 def _is_unix(scope: Scope) -> bool:

@@ -11,6 +11,7 @@ import contextlib
 import errno
 import fcntl
 import json
+import logging
 import os
 import signal
 import socket
@@ -26,13 +27,13 @@ from blockpty.errors import BadRequest, Busy
 from blockpty.host.protocol import peer_uid, socket_address
 from blockpty.runtime.engine import Engine
 from blockpty.surfaces.http.app import application
-from blockpty.surfaces.http.connection import Connection
+from blockpty.surfaces.http.connection import Connection, is_worth_logging
 from blockpty.surfaces.http.guard import UNIX_HOST, App
 from blockpty.surfaces.http.mcp import MountedMcp
 from blockpty.surfaces.http.metrics import Metrics
 from blockpty.surfaces.launching import LOCK_NAME, SOCKET_NAME, STATE_NAME
 from blockpty.surfaces.settings import DEFAULT_PORT, Settings
-from blockpty.surfaces.tokens import TokenBook, server_directory, write_private
+from blockpty.surfaces.tokens import TokenBook, open_private, server_directory, write_private
 
 GRACE_SECONDS: Final = 3
 _IDLE_CHECK_SECONDS: Final = 5.0
@@ -57,7 +58,7 @@ async def serve(home: Path, settings: Settings, ready: Callable[[dict[str, Any]]
     Raises Busy (a server runs already) and BadRequest (the address cannot be used).
     """
     directory = server_directory(home)
-    lock = os.open(directory / LOCK_NAME, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+    lock = open_private(directory / LOCK_NAME, os.O_RDWR)
     try:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -116,6 +117,7 @@ class _Listener(uvicorn.Server):
             timeout_graceful_shutdown=GRACE_SECONDS, timeout_keep_alive=30,
             ssl_certfile=settings.tls_certificate if tls else None, ssl_keyfile=settings.tls_key if tls else None,
         )  # fmt: skip
+        logging.getLogger("uvicorn.error").addFilter(is_worth_logging)
         try:
             config.load()
         except OSError as problem:  # SSLError is one

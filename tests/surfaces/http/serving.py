@@ -152,6 +152,15 @@ async def serving(home: Path, **settings: Any) -> AsyncIterator[Server]:
             await _close_all(client)
             await client.post("/admin/stop")
         await task
+        await _end_watcher()
+
+
+async def _end_watcher() -> None:
+    """End what the MCP SDK's library for events leaves behind: one task that ends with the process's loop."""
+    for task in asyncio.all_tasks():
+        if getattr(task.get_coro(), "__name__", "") == "_shutdown_watcher":
+            task.cancel()
+            await asyncio.wait((task,))
 
 
 async def _close_all(client: Client) -> None:
