@@ -133,6 +133,14 @@ def query(scope: Scope) -> dict[str, str]:
     return found
 
 
+def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) != len(pairs):
+        # Which one counts is up to each parser; what was checked must be what is done.
+        raise BadRequest("a name stands in one JSON object more than once")
+    return found
+
+
 async def body(receive: Receive) -> dict[str, Any]:
     """Return the JSON object of a body, {} when it is empty."""
     parts = []
@@ -147,7 +155,7 @@ async def body(receive: Receive) -> dict[str, Any]:
     if not content.strip():
         return {}
     try:
-        found = json.loads(content)
+        found = json.loads(content, object_pairs_hook=_once)
     except (ValueError, RecursionError):
         raise BadRequest("the body is not JSON in UTF-8") from None
     if not isinstance(found, dict):

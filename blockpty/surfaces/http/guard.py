@@ -25,6 +25,7 @@ Send = Callable[[Message], Awaitable[None]]
 App = Callable[[Scope, Receive, Send], Awaitable[None]]
 
 MAX_BODY: Final = 128 * 1024 * 1024  # a command of 16 MiB in which JSON escapes every byte
+MAX_OPEN_BODY: Final = 4096  # of who has shown no token yet
 OPEN_PATHS: Final = frozenset({"/healthz", "/auth/token"})
 PROTOCOL: Final = "blockpty.v1"
 TOKEN_PROTOCOL: Final = "blockpty.token."
@@ -74,7 +75,9 @@ class Guard:
             self._refused(error.code)
             await refuse(scope, receive, send, error)
             return
-        await self._app(scope, _bounded(receive) if scope["type"] == "http" else receive, _hardened(send))
+        if scope["type"] == "http":
+            receive = _bounded(receive, _limit(scope))
+        await self._app(scope, receive, _hardened(send))
 
     def _check(self, scope: Scope) -> None:
         headers = _Headers(scope)
@@ -135,13 +138,18 @@ def _check_body(scope: Scope, headers: _Headers) -> None:
             "the body must be JSON, said by Content-Type: application/json", details={"http_status": 415}
         )
     length = headers.only(b"content-length")
-    if length is not None and length.isdigit() and int(length) > MAX_BODY:
-        raise too_large()
+    limit = _limit(scope)
+    if length is not None and length.isdigit() and int(length) > limit:
+        raise too_large(limit)
 
 
-def too_large() -> BadRequest:
-    """Return the error for a body that is too large."""
-    return BadRequest(f"the body is larger than {MAX_BODY} bytes", details={"http_status": 413})
+def _limit(scope: Scope) -> int:
+    return MAX_OPEN_BODY if scope["path"] in OPEN_PATHS else MAX_BODY
+
+
+def too_large(limit: int) -> BadRequest:
+    """Return the error for a body that is larger than this."""
+    return BadRequest(f"the body is larger than {limit} bytes", details={"http_status": 413})
 
 
 def _token(scope: Scope, headers: _Headers) -> tuple[str, bool]:
@@ -162,15 +170,15 @@ def _token(scope: Scope, headers: _Headers) -> tuple[str, bool]:
     )
 
 
-def _bounded(receive: Receive) -> Receive:
+def _bounded(receive: Receive, limit: int) -> Receive:
     taken = 0
 
     async def bounded() -> Message:
         nonlocal taken
         message = await receive()
         taken += len(message.get("body", b""))
-        if taken > MAX_BODY:
-            raise too_large()
+        if taken > limit:
+            raise too_large(limit)
         return message
 
     return bounded
