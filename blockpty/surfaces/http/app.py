@@ -26,7 +26,7 @@ from blockpty.ops.table import OPERATIONS
 from blockpty.surfaces import access
 from blockpty.surfaces.access import Principal
 from blockpty.surfaces.faults import status_of
-from blockpty.surfaces.http.calls import CallEndpoint, body, defect
+from blockpty.surfaces.http.calls import CallEndpoint, ClientGone, body, defect
 from blockpty.surfaces.http.guard import App, Guard, Receive, Scope, Send
 from blockpty.surfaces.http.metrics import CONTENT_TYPE, Metrics
 from blockpty.surfaces.http.openapi import openapi
@@ -77,7 +77,7 @@ def application(
     if mcp is not None:
         # An instance, not a function: Starlette takes it for the ASGI application that it is.
         routes.append(Route("/mcp", mcp, methods=["GET", "POST", "DELETE"]))
-    handlers: Any = {HTTPException: _http_problem, BlockptyError: _problem, Exception: _defect}
+    handlers: Any = {HTTPException: _http_problem, BlockptyError: _problem, ClientGone: _gone, Exception: _defect}
     app = Starlette(routes=routes, exception_handlers=handlers)
     app.router.redirect_slashes = False
     return Guard(
@@ -108,6 +108,11 @@ async def _http_problem(_request: Request, problem: HTTPException) -> Response:
 
 async def _problem(_request: Request, error: BlockptyError) -> Response:
     return JSONResponse(error.to_dict(), status_of(error))
+
+
+async def _gone(_request: Request, _problem: Exception) -> Response:
+    # Goes nowhere; but without an answer each request that was broken off would fill the log with a trace.
+    return Response(status_code=400)
 
 
 async def _defect(_request: Request, problem: Exception) -> Response:

@@ -27,6 +27,10 @@ KEEP_ALIVE_SECONDS: Final = 10.0
 _JSON: Final = (b"content-type", b"application/json")
 
 
+class ClientGone(Exception):
+    """The client went away before its request was whole; nobody is left to tell."""
+
+
 class CallEndpoint:
     """What a route of the table leads to."""
 
@@ -43,7 +47,7 @@ class CallEndpoint:
             self._metrics.calls.labels(operation.name, error.code).inc()
             await refuse(scope, receive, send, error)
             return
-        except ConnectionError:
+        except ClientGone:
             return
         caller = Caller(self._engine, scope["state"]["principal"])
         task = asyncio.ensure_future(self._call(caller, params))
@@ -103,7 +107,7 @@ async def disconnected(receive: Receive) -> None:
 async def parameters(operation: Operation, scope: Scope, receive: Receive) -> dict[str, Any]:
     """Return the parameters of a request: from the path, and from the query (GET) or the body.
 
-    Raises BadRequest, and ConnectionError when the client goes away in the middle.
+    Raises BadRequest, and ClientGone when the client goes away in the middle.
     """
     path: dict[str, Any] = scope.get("path_params", {})
     if operation.route[0] == "GET":
@@ -147,7 +151,7 @@ async def body(receive: Receive) -> dict[str, Any]:
     while True:
         message = await receive()
         if message["type"] == "http.disconnect":
-            raise ConnectionError
+            raise ClientGone
         parts.append(message.get("body", b""))
         if not message.get("more_body", False):
             break

@@ -16,7 +16,7 @@ from blockpty.errors import BadRequest, BlockptyError, Unauthorized
 from blockpty.model.events import Event
 from blockpty.ops.operation import Operation
 from blockpty.surfaces.access import Caller
-from blockpty.surfaces.http.calls import defect, disconnected, parameters
+from blockpty.surfaces.http.calls import ClientGone, defect, disconnected, parameters
 from blockpty.surfaces.http.guard import Receive, Scope, Send, refuse
 from blockpty.surfaces.http.metrics import Metrics
 
@@ -44,7 +44,7 @@ class EventsEndpoint:
             self._metrics.calls.labels(self._operation.name, error.code).inc()
             await refuse(scope, receive, send, error)
             return
-        except ConnectionError:
+        except ClientGone:
             return
         gone = asyncio.ensure_future(disconnected(receive))
         try:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import json
+import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -224,3 +226,88 @@ async def test_who_has_no_token_yet_sends_little(home: Path) -> None:
     async with serving(home) as server:
         for chunked in (True, False):
             assert await post(server, "/auth/token", 100_000, chunked=chunked) == 413
+
+
+async def given(server: Server, path: str, content: bytes, length: int) -> asyncio.StreamWriter:
+    """Send a request with a body, or the beginning of one, and do not stay for the answer."""
+    _, writer = await asyncio.open_connection("127.0.0.1", server.port)
+    head = f"POST {path} HTTP/1.1\r\nHost: {server.host}\r\nAuthorization: Bearer {server.token}\r\n"
+    head += f"Content-Type: application/json\r\nContent-Length: {length}\r\n\r\n"
+    writer.write(head.encode() + content)
+    await writer.drain()
+    return writer
+
+
+@pytest.mark.parametrize("abort", [True, False])
+@async_test
+async def test_a_wait_ends_with_its_client_and_the_program_runs_on(home: Path, abort: bool) -> None:
+    async with serving(home) as server:
+        conversation = await server.client().open("c1", shell="bash")
+        block = await conversation.exec_block("echo begun; read -r line; echo got $line")
+        await conversation.wait_for("begun", from_cursor=block.cursor)
+        asked = json.dumps({"match": "never", "from_cursor": block.cursor, "timeout_ms": 600_000}).encode()
+        waiting = await given(server, WAIT, asked, len(asked))
+        begun = False
+        async for event in conversation.events():
+            fields = event.to_dict("c1")
+            if event.type == "wait_begin" and fields["match"] == ["never"]:
+                begun = True
+                waiting.transport.abort() if abort else waiting.close()
+            if event.type == "wait_end" and begun:
+                assert (fields["reason"], fields["matched"]) == ("cancelled", False)
+                break
+        assert (await conversation.status()).mode == "block_running"
+        await conversation.send("it\n")
+        assert (await conversation.wait_for("got it", from_cursor=block.cursor)).matched
+
+
+@async_test
+async def test_half_a_request_does_nothing(home: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    async with serving(home) as server:
+        conversation = await server.client().open("c1", shell="bash")
+        cursor = (await conversation.status()).cursor
+        for content in (b'{"command": "echo half"}', b'{"command": "ec', b""):
+            for path in (RUN, "/v1/conversations", "/auth/token", "/mcp"):
+                leaving = await given(server, path, content, 40)
+                leaving.transport.abort()
+                with contextlib.suppress(OSError):
+                    await leaving.wait_closed()
+        assert [one.conversation_id for one in (await server.client().list()).conversations] == ["c1"]
+        assert (await conversation.status()).cursor == cursor
+        assert 'operation="run"' not in await server.operations()
+    assert capfd.readouterr().err == "", "every stranger could fill the log"
+
+
+@pytest.mark.linux
+@async_test
+async def test_who_asks_and_never_reads_costs_one_answer(home: Path) -> None:
+    async with serving(home) as server:
+        conversation = await server.client().open("c1", shell="bash")
+        ran = await conversation.run("head -c 4000000 /dev/zero | tr '\\0' x", max_bytes=100)
+        assert ran.truncated
+        path = f"{READ}?from_cursor={ran.block.span[0]}&max_bytes=4000000"
+        assert len((await server.ask("GET", path)).body) > 4_000_000
+        before = resident()
+        one = f"GET {path} HTTP/1.1\r\nHost: {server.host}\r\nAuthorization: Bearer {server.token}\r\n\r\n"
+        async with server.connected() as (_, writer):
+            writer.transport.pause_reading()  # type: ignore[attr-defined]
+            writer.write(one.encode() * 100)
+            while await reads(server) < 2:  # the first of them is on its way, and stays there
+                pass
+            # Others are served meanwhile.
+            for _ in range(100):
+                assert (await conversation.status()).mode == "idle"
+            assert resident() - before < 60_000_000, "100 answers of 4 MB would be 400"
+            assert await reads(server) <= 4, "the next one is looked at when the one before has gone"
+
+
+async def reads(server: Server) -> float:
+    """How often `read` has been answered."""
+    asked = 'blockpty_operations_total{code="ok",operation="read"}'
+    [line] = [line for line in (await server.operations()).splitlines() if line.startswith(asked)]
+    return float(line.split()[-1])
+
+
+def resident() -> int:
+    """Bytes of memory that this process, in which the server is, has now."""
+    return int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
