@@ -22,13 +22,15 @@ from collections import deque
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from blockpty.errors import BlockptyError, InternalError, error_from_code
+from blockpty.errors import BadRequest, BlockptyError, InternalError, error_from_code
 from blockpty.host import launch, protocol
 from blockpty.host.protocol import Refused
 
 RECONNECT_SECONDS = 10.0
 FIRST_PAUSE_SECONDS = 0.002
 LONGEST_PAUSE_SECONDS = 0.25
+
+_MAX_REQUEST = protocol.MAX_LINE - 1024  # room for what is added when it is asked again
 
 _encode = json.JSONEncoder(separators=(",", ":")).encode
 
@@ -214,10 +216,20 @@ class Connection:
             future.set_exception(InternalError("there is no connection to the host", details={"retry": False}))
             return future
         number = next(self._numbers)
+        line = _line({"id": number, "op": op, **fields})
+        if len(line) > _MAX_REQUEST:
+            # The host would end the connection, and asking again on the next one would end that too.
+            future.set_exception(
+                BadRequest(
+                    f"the request takes {len(line)} bytes as JSON, and the host {_MAX_REQUEST} at most",
+                    hint="put the data into a file",
+                )
+            )
+            return future
         known = self._known.get(fields.get("conversation", ""), 0)
         self._calls[number] = _Call(op, fields, future, bell, known)
         if self._sock is not None:
-            self._send(_line({"id": number, "op": op, **fields}), [bell.write_fd] if bell is not None else [])
+            self._send(line, [bell.write_fd] if bell is not None else [])
         return future
 
     def _send(self, line: bytes, fds: list[int]) -> None:

@@ -78,6 +78,10 @@ def _parse_one(item: Any) -> Condition:
                 f"the text to wait for must have 1 to {MAX_TEXT} characters",
                 hint='for a prompt use {"token": "PROMPT"}',
             )
+        try:
+            item.encode("utf-8", "surrogateescape")
+        except UnicodeEncodeError:
+            raise BadCondition("the text to wait for holds half a character (a surrogate)") from None
         return Text(item)
     if isinstance(item, Mapping) and len(item) == 1:
         ((key, value),) = item.items()

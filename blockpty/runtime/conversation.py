@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import asyncio
 import base64
-import binascii
 import itertools
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from pathlib import Path
@@ -347,7 +346,7 @@ class Conversation:
         if data is None:
             try:
                 data = base64.b64decode(data_b64 or "", validate=True)
-            except binascii.Error:
+            except ValueError:  # binascii.Error is one; characters beyond ASCII are another
                 raise BadRequest("data_b64 is no base64") from None
         await may_type(self, session_id, author)
         return await self.type(encoded(data) if isinstance(data, str) else data, author)

@@ -64,7 +64,8 @@ class Principal:
             )
         if self.conversations is None or operation.name == "list":
             return
-        if conversation_id not in self.conversations:
+        # Of any type: nobody has looked at it yet.
+        if not isinstance(conversation_id, str) or conversation_id not in self.conversations:
             raise Forbidden(
                 f"the token {self.name} is for other conversations", hint="list names those that it may use"
             )

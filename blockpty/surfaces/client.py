@@ -16,7 +16,7 @@ from collections.abc import AsyncIterator, Mapping
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Final, Self, cast
-from urllib.parse import quote
+from urllib.parse import quote, urlencode
 
 import httpx2
 
@@ -191,11 +191,12 @@ class Client:
         for name in operation.positional:
             if f"{{{name}}}" in path:
                 # Refused by the server if it is no name; quoted so that it stays one part of the path.
-                path = path.replace(f"{{{name}}}", quote(str(rest.pop(name, "")), safe="") or "-")
+                path = path.replace(f"{{{name}}}", _part(rest.pop(name, "")))
         if method == "GET":
             query = {name: _text(value) for name, value in rest.items() if value is not None}
-            return http.build_request(method, path, params=query)
-        return http.build_request(method, path, json=rest)
+            # Half a character is for the server to refuse, as the engine does.
+            return http.build_request(method, f"{path}?{urlencode(query, errors='surrogatepass')}" if query else path)
+        return http.build_request(method, path, content=json.dumps(rest), headers=_JSON)
 
     async def _connected(self) -> httpx2.AsyncClient:
         if self._http is None:
@@ -241,6 +242,7 @@ class Client:
         return NotFound(f"no server answers at {where}: {type(problem).__name__}", hint="blockpty serve starts one")
 
 
+_JSON: Final = {"Content-Type": "application/json"}
 _LIMITS: Final = httpx2.Limits(max_connections=None, max_keepalive_connections=20)
 
 
@@ -248,6 +250,13 @@ def _trust(certificates: str | None) -> Any:
     import ssl
 
     return ssl.create_default_context(cafile=certificates)
+
+
+def _part(value: Any) -> str:
+    """Return a value as one part of a path, whatever stands in it."""
+    part = quote(str(value), safe="", errors="surrogatepass") or "-"
+    # What parts of only dots mean, a URL library would do before it asks.
+    return part.replace(".", "%2E") if part in (".", "..") else part
 
 
 def _text(value: Any) -> str:

@@ -22,7 +22,8 @@ from typing import Any, Final
 
 from blockpty.errors import BlockptyError, InternalError, SpoolCorrupt, error_from_code
 from blockpty.host.protocol import peer_uid, socket_address
-from blockpty.surfaces.tokens import server_directory
+from blockpty.surfaces import settings
+from blockpty.surfaces.tokens import open_private, server_directory
 
 SOCKET_NAME: Final = "socket"
 STATE_NAME: Final = "server.json"
@@ -71,7 +72,9 @@ def start(home: Path, arguments: Sequence[str] = ("--idle-exit-seconds", str(IDL
     Raises what kept the server from starting.
     """
     directory = server_directory(home)
-    log = os.open(directory / LOG_NAME, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+    # The server reads them too, but could only say what is wrong with them in its log.
+    settings.load(home, {})
+    log = open_private(directory / LOG_NAME, os.O_WRONLY | os.O_TRUNC)
     ready_r, ready_w = os.pipe()
     try:
         # Not our directory: who starts a server must be able to remove the one he stands in. It leaves a child of its

@@ -67,7 +67,9 @@ def _file(home: Path) -> Mapping[str, Any]:
     except (OSError, ValueError) as problem:
         raise BadRequest(f"{path} cannot be read: {problem}", hint="mend or remove it") from None
     table = content.get("server", {})
-    return table if isinstance(table, dict) else {}
+    if not isinstance(table, dict):
+        raise BadRequest(f"{path}: server is no table", hint="write [server], and the settings below it")
+    return table
 
 
 def _variables(environment: Mapping[str, str]) -> Mapping[str, Any]:
@@ -88,7 +90,7 @@ def _checked(name: str, value: Any, place: str) -> Any:
 def _converted(kind: str, value: Any) -> Any:
     if kind.startswith("tuple"):
         parts = value.split(",") if isinstance(value, str) else value
-        if not all(isinstance(part, str) for part in parts):
+        if not isinstance(parts, (list, tuple)) or not all(isinstance(part, str) for part in parts):
             raise TypeError
         return tuple(part.strip() for part in parts if part.strip())
     if kind == "bool":
@@ -99,7 +101,7 @@ def _converted(kind: str, value: Any) -> Any:
             raise ValueError
         return _WORDS[word]
     if kind.startswith("int"):
-        if isinstance(value, bool):
+        if not isinstance(value, (int, str)) or isinstance(value, bool):
             raise TypeError
         number = int(value)
         if not 0 <= number <= 10**9:

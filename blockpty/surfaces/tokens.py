@@ -16,6 +16,7 @@ import json
 import os
 import re
 import secrets
+import stat
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -51,11 +52,20 @@ def read_private(path: Path) -> bytes:
         raise
     except OSError as problem:
         raise SpoolCorrupt(f"{path} cannot be opened: {problem.strerror}", hint="remove it and try again") from None
+    found = os.fstat(descriptor)
+    if found.st_uid != os.geteuid() or found.st_mode & 0o077 or not stat.S_ISREG(found.st_mode):
+        os.close(descriptor)
+        raise SpoolCorrupt(f"{path} is not private", hint=f"chmod 600 {path}, and make new tokens")
     with open(descriptor, "rb") as file:
-        found = os.fstat(descriptor)
-        if found.st_uid != os.geteuid() or found.st_mode & 0o077 or not os.path.isfile(path):
-            raise SpoolCorrupt(f"{path} is not private", hint=f"chmod 600 {path}, and make new tokens")
         return file.read(1 << 20)
+
+
+def open_private(path: Path, flags: int) -> int:
+    """Open a 0600 file for writing, made when there is none; raises SpoolCorrupt for a link and what else it may be."""
+    try:
+        return os.open(path, flags | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+    except OSError as problem:
+        raise SpoolCorrupt(f"{path} cannot be opened: {problem.strerror}", hint="remove it and try again") from None
 
 
 def write_private(path: Path, content: bytes) -> None:
@@ -141,11 +151,20 @@ def list_tokens(home: Path) -> list[Listed]:
     ]
 
 
+@dataclass(frozen=True, slots=True)
+class _Given:
+    """What a browser was given: until when, on the strength of which token (its digest), and whose rights it has."""
+
+    until: float
+    source: bytes
+    principal: Principal
+
+
 class TokenBook:
     """What a server knows about tokens: those of the files, and short-lived ones that it gave to browsers.
 
     Args:
-        home: whose files are read; they are looked at again whenever they have changed.
+        home: whose files are read; they are looked at again whenever they have changed. Raises SpoolCorrupt.
     """
 
     CODE_SECONDS: Final = 60
@@ -156,15 +175,16 @@ class TokenBook:
         owner_token(home)
         self._seen: tuple[object, object] | None = None
         self._principals: list[tuple[bytes, Principal]] = []
-        self._codes: dict[bytes, tuple[float, Principal]] = {}
-        self._browsers: dict[bytes, tuple[float, Principal]] = {}
+        self._codes: dict[bytes, _Given] = {}
+        self._browsers: dict[bytes, _Given] = {}
+        self._read()
 
     def principal(self, token: str, now: float) -> Principal:
         """Return whose token this is; raises Unauthorized. `now` is in seconds of any steady clock."""
         self._read()
-        self._browsers = {digest: entry for digest, entry in self._browsers.items() if entry[0] > now}
+        self._browsers = {digest: one for digest, one in self._browsers.items() if self._holds(one, now)}
         given, found = _digest(token), None
-        for known, principal in [*self._principals, *((key, one) for key, (_, one) in self._browsers.items())]:
+        for known, principal in [*self._principals, *((key, one.principal) for key, one in self._browsers.items())]:
             # All of them, always: how long it takes says nothing about which one it was.
             if hmac.compare_digest(known, given):
                 found = principal
@@ -173,21 +193,32 @@ class TokenBook:
         return found
 
     def make_code(self, principal: Principal, now: float) -> str:
-        """Return a code that can be changed once, within `CODE_SECONDS`, into a token with the same rights."""
-        self._codes = {digest: entry for digest, entry in self._codes.items() if entry[0] > now}
+        """Return a code that can be changed once, within `CODE_SECONDS`, into a token with the same rights.
+
+        Code and token hold no longer than the token of a file that they go back to. Raises Unauthorized.
+        """
+        self._read()
+        source = next((digest for digest, one in self._principals if one == principal), None)
+        if source is None:
+            raise Unauthorized(f"the token {principal.name} is not known any more", hint="use another one")
+        self._codes = {digest: one for digest, one in self._codes.items() if self._holds(one, now)}
         code = secrets.token_urlsafe(_TOKEN_BYTES)
-        self._codes[_digest(code)] = (now + self.CODE_SECONDS, principal)
+        self._codes[_digest(code)] = _Given(now + self.CODE_SECONDS, source, principal)
         return code
 
     def change_code(self, code: str, now: float) -> str:
         """Return a token of `BROWSER_SECONDS` for a code, which is used up by that; raises Unauthorized."""
+        self._read()
         # Looked up by a digest of what was given: its timing tells nothing about a code.
-        until, principal = self._codes.pop(_digest(code), (0.0, None))
-        if principal is None or until <= now:
+        given = self._codes.pop(_digest(code), None)
+        if given is None or not self._holds(given, now):
             raise Unauthorized("the code is not known, was used, or is too old", hint="ask for another one")
         token = secrets.token_urlsafe(_TOKEN_BYTES)
-        self._browsers[_digest(token)] = (now + self.BROWSER_SECONDS, principal)
+        self._browsers[_digest(token)] = _Given(now + self.BROWSER_SECONDS, given.source, given.principal)
         return token
+
+    def _holds(self, given: _Given, now: float) -> bool:
+        return given.until > now and (given.source, given.principal) in self._principals
 
     def _read(self) -> None:
         seen = (_state(self._directory / TOKEN_NAME), _state(self._directory / TOKENS_NAME))
@@ -227,8 +258,13 @@ def _load(directory: Path) -> dict[str, dict[str, Any]]:
     try:
         records: dict[str, dict[str, Any]] = json.loads(content)["tokens"]
         for one in records.values():
-            bytes.fromhex(one["sha256"]), Scope[one["scope"].upper()], one["conversations"], one["created_ts"]
-    except (ValueError, KeyError, TypeError, AttributeError):
+            Scope[one["scope"].upper()], int(one["created_ts"])
+            only = one["conversations"]
+            if len(bytes.fromhex(one["sha256"])) != _TOKEN_BYTES or not (only is None or isinstance(only, list)):
+                raise ValueError
+            for conversation_id in only or ():
+                check_conversation_id(conversation_id)
+    except (ValueError, KeyError, TypeError, AttributeError, BadRequest):
         raise SpoolCorrupt(
             f"{directory / TOKENS_NAME} is damaged", hint="remove the file and make the tokens again"
         ) from None
@@ -242,8 +278,7 @@ def _store(directory: Path, records: dict[str, dict[str, Any]]) -> None:
 
 @contextmanager
 def _locked(directory: Path) -> Iterator[None]:
-    flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
-    descriptor = os.open(directory / "tokens.lock", flags, 0o600)
+    descriptor = open_private(directory / "tokens.lock", os.O_RDWR)
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX)
         yield

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from starlette.applications import Starlette
@@ -23,10 +23,11 @@ from blockpty import __version__
 from blockpty.errors import BadRequest, BlockptyError, Forbidden, NotFound
 from blockpty.ops.operation import Shape
 from blockpty.ops.table import OPERATIONS
-from blockpty.surfaces.access import Principal, Scope
+from blockpty.surfaces import access
+from blockpty.surfaces.access import Principal
 from blockpty.surfaces.faults import status_of
-from blockpty.surfaces.http.calls import CallEndpoint, body, defect
-from blockpty.surfaces.http.guard import App, Guard
+from blockpty.surfaces.http.calls import CallEndpoint, ClientGone, body, defect
+from blockpty.surfaces.http.guard import App, Guard, Receive, Scope, Send
 from blockpty.surfaces.http.metrics import CONTENT_TYPE, Metrics
 from blockpty.surfaces.http.openapi import openapi
 from blockpty.surfaces.http.socket import SocketEndpoint
@@ -57,11 +58,12 @@ def application(
         stop: ends the server; without it `/admin/stop` is not there.
     """
     beside = _Beside(engine, tokens, metrics, stop)
-    routes: list[BaseRoute] = []
+    paths: dict[str, dict[str, App]] = {}
     for operation in OPERATIONS.values():
         method, path = operation.route
         endpoint = EventsEndpoint if operation.shape is Shape.STREAM else CallEndpoint
-        routes.append(Route(path, endpoint(operation, engine, metrics), methods=[method]))
+        paths.setdefault(path, {})[method] = endpoint(operation, engine, metrics)
+    routes: list[BaseRoute] = [Route(path, _ByMethod(ways), methods=[*ways]) for path, ways in paths.items()]
     routes += [
         WebSocketRoute("/v1/conversations/{conversation_id}/ws", SocketEndpoint(engine, metrics)),
         Route("/openapi.json", beside.openapi),
@@ -75,10 +77,23 @@ def application(
     if mcp is not None:
         # An instance, not a function: Starlette takes it for the ASGI application that it is.
         routes.append(Route("/mcp", mcp, methods=["GET", "POST", "DELETE"]))
-    handlers: Any = {HTTPException: _http_problem, BlockptyError: _problem, Exception: _defect}
+    handlers: Any = {HTTPException: _http_problem, BlockptyError: _problem, ClientGone: _gone, Exception: _defect}
     app = Starlette(routes=routes, exception_handlers=handlers)
     app.router.redirect_slashes = False
-    return Guard(app, tokens, hosts=hosts, origins=origins)
+    return Guard(
+        app, tokens, hosts=hosts, origins=origins, refused=lambda code: metrics.refused.labels(code).inc()
+    )
+
+
+class _ByMethod:
+    """All operations at one path: with a route for each, the answer to another method would name only one of them."""
+
+    def __init__(self, endpoints: Mapping[str, App]) -> None:
+        self._endpoints = endpoints
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        method = "GET" if scope["method"] == "HEAD" else scope["method"]
+        await self._endpoints[method](scope, receive, send)
 
 
 async def _http_problem(_request: Request, problem: HTTPException) -> Response:
@@ -93,6 +108,11 @@ async def _http_problem(_request: Request, problem: HTTPException) -> Response:
 
 async def _problem(_request: Request, error: BlockptyError) -> Response:
     return JSONResponse(error.to_dict(), status_of(error))
+
+
+async def _gone(_request: Request, _problem: Exception) -> Response:
+    # Goes nowhere; but without an answer each request that was broken off would fill the log with a trace.
+    return Response(status_code=400)
 
 
 async def _defect(_request: Request, problem: Exception) -> Response:
@@ -116,7 +136,7 @@ class _Beside:
         return JSONResponse({"ok": True})
 
     async def metrics(self, request: Request) -> Response:
-        _of_all(request, Scope.READ)
+        _of_all(request, access.Scope.READ)
         self._metrics.conversations.set(len(await self._engine.live()))
         return Response(self._metrics.render(), media_type=CONTENT_TYPE)
 
@@ -134,14 +154,14 @@ class _Beside:
         return JSONResponse({"ok": True, "token": token, "expires_seconds": TokenBook.BROWSER_SECONDS})
 
     async def stop(self, request: Request) -> Response:
-        _of_all(request, Scope.ADMIN)
+        _of_all(request, access.Scope.ADMIN)
         if self._stop is not None:
             # After the answer has gone out.
             asyncio.get_running_loop().call_later(0.05, self._stop)
         return JSONResponse({"ok": True, "version": __version__})
 
 
-def _of_all(request: Request, needed: Scope) -> None:
+def _of_all(request: Request, needed: access.Scope) -> None:
     """Raise Forbidden for who may not see every conversation."""
     principal: Principal = request.scope["state"]["principal"]
     if principal.scope < needed or principal.conversations is not None:

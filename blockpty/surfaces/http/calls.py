@@ -27,6 +27,10 @@ KEEP_ALIVE_SECONDS: Final = 10.0
 _JSON: Final = (b"content-type", b"application/json")
 
 
+class ClientGone(Exception):
+    """The client went away before its request was whole; nobody is left to tell."""
+
+
 class CallEndpoint:
     """What a route of the table leads to."""
 
@@ -43,7 +47,7 @@ class CallEndpoint:
             self._metrics.calls.labels(operation.name, error.code).inc()
             await refuse(scope, receive, send, error)
             return
-        except ConnectionError:
+        except ClientGone:
             return
         caller = Caller(self._engine, scope["state"]["principal"])
         task = asyncio.ensure_future(self._call(caller, params))
@@ -102,7 +106,7 @@ async def disconnected(receive: Receive) -> None:
 async def parameters(operation: Operation, scope: Scope, receive: Receive) -> dict[str, Any]:
     """Return the parameters of a request: from the path, and from the query (GET) or the body.
 
-    Raises BadRequest, and ConnectionError when the client goes away in the middle.
+    Raises BadRequest, and ClientGone when the client goes away in the middle.
     """
     path: dict[str, Any] = scope.get("path_params", {})
     if operation.route[0] == "GET":
@@ -132,13 +136,21 @@ def query(scope: Scope) -> dict[str, str]:
     return found
 
 
+def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) != len(pairs):
+        # Which one counts is up to each parser; what was checked must be what is done.
+        raise BadRequest("a name stands in one JSON object more than once")
+    return found
+
+
 async def body(receive: Receive) -> dict[str, Any]:
     """Return the JSON object of a body, {} when it is empty."""
     parts = []
     while True:
         message = await receive()
         if message["type"] == "http.disconnect":
-            raise ConnectionError
+            raise ClientGone
         parts.append(message.get("body", b""))
         if not message.get("more_body", False):
             break
@@ -146,7 +158,7 @@ async def body(receive: Receive) -> dict[str, Any]:
     if not content.strip():
         return {}
     try:
-        found = json.loads(content)
+        found = json.loads(content, object_pairs_hook=_once)
     except (ValueError, RecursionError):
         raise BadRequest("the body is not JSON in UTF-8") from None
     if not isinstance(found, dict):

@@ -3,7 +3,8 @@
 Pure ASGI, because a WebSocket must pass here too. In this order: the Host must be one of ours (a web page that had its
 name pointed at this machine comes by another), the Origin must be one of ours if there is one, the body must have a
 bounded size and be JSON, and a token must come with the request. Whoever gets through finds the `Principal` in
-`scope["state"]["principal"]`. Nothing behind the gate has run before.
+`scope["state"]["principal"]`; what goes on for long asks `scope["state"]["renew"]()` now and then, which raises
+Unauthorized once the token does not hold any more. Nothing behind the gate has run before.
 """
 
 from __future__ import annotations
@@ -24,9 +25,11 @@ Send = Callable[[Message], Awaitable[None]]
 App = Callable[[Scope, Receive, Send], Awaitable[None]]
 
 MAX_BODY: Final = 128 * 1024 * 1024  # a command of 16 MiB in which JSON escapes every byte
+MAX_OPEN_BODY: Final = 4096  # of who has shown no token yet
 OPEN_PATHS: Final = frozenset({"/healthz", "/auth/token"})
 PROTOCOL: Final = "blockpty.v1"
 TOKEN_PROTOCOL: Final = "blockpty.token."
+UNIX_HOST: Final = "localhost"  # what clients call a server at the other end of a unix socket, which has no port
 
 _HEADERS: Final = [
     (b"x-content-type-options", b"nosniff"),
@@ -44,13 +47,23 @@ class Guard:
         tokens: who is let in.
         hosts: values of the Host header that are ours, in lower case.
         origins: values of the Origin header that are ours.
+        refused: told the code of each refusal.
     """
 
-    def __init__(self, app: App, tokens: TokenBook, *, hosts: Iterable[str], origins: Iterable[str]) -> None:
+    def __init__(
+        self,
+        app: App,
+        tokens: TokenBook,
+        *,
+        hosts: Iterable[str],
+        origins: Iterable[str],
+        refused: Callable[[str], None] = lambda code: None,
+    ) -> None:
         self._app = app
         self._tokens = tokens
         self._hosts = frozenset(host.lower() for host in hosts)
         self._origins = frozenset(origins)
+        self._refused = refused
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "lifespan":
@@ -59,14 +72,17 @@ class Guard:
         try:
             self._check(scope)
         except BlockptyError as error:
+            self._refused(error.code)
             await refuse(scope, receive, send, error)
             return
-        await self._app(scope, _bounded(receive) if scope["type"] == "http" else receive, _hardened(send))
+        if scope["type"] == "http":
+            receive = _bounded(receive, _limit(scope))
+        await self._app(scope, receive, _hardened(send))
 
     def _check(self, scope: Scope) -> None:
         headers = _Headers(scope)
         host = headers.only(b"host")
-        if host is None or host.lower() not in self._hosts:
+        if host is None or not (host.lower() in self._hosts or (host == UNIX_HOST and _is_unix(scope))):
             raise Forbidden(
                 "the server does not go by the name in the Host header",
                 hint="use 127.0.0.1 or localhost with the right port, or allow the name (allowed_hosts)",
@@ -86,7 +102,14 @@ class Guard:
                 "a token in Sec-WebSocket-Protocol is for browsers, which send an Origin",
                 hint="send it in the Authorization header",
             )
-        scope.setdefault("state", {})["principal"] = self._tokens.principal(token, time.monotonic())
+        state = scope.setdefault("state", {})
+        state["renew"] = lambda: self._tokens.principal(token, time.monotonic())
+        state["principal"] = state["renew"]()
+
+
+def _is_unix(scope: Scope) -> bool:
+    server = scope.get("server")
+    return server is not None and server[1] is None
 
 
 class _Headers:
@@ -115,13 +138,18 @@ def _check_body(scope: Scope, headers: _Headers) -> None:
             "the body must be JSON, said by Content-Type: application/json", details={"http_status": 415}
         )
     length = headers.only(b"content-length")
-    if length is not None and length.isdigit() and int(length) > MAX_BODY:
-        raise too_large()
+    limit = _limit(scope)
+    if length is not None and length.isdigit() and int(length) > limit:
+        raise too_large(limit)
 
 
-def too_large() -> BadRequest:
-    """Return the error for a body that is too large."""
-    return BadRequest(f"the body is larger than {MAX_BODY} bytes", details={"http_status": 413})
+def _limit(scope: Scope) -> int:
+    return MAX_OPEN_BODY if scope["path"] in OPEN_PATHS else MAX_BODY
+
+
+def too_large(limit: int) -> BadRequest:
+    """Return the error for a body that is larger than this."""
+    return BadRequest(f"the body is larger than {limit} bytes", details={"http_status": 413})
 
 
 def _token(scope: Scope, headers: _Headers) -> tuple[str, bool]:
@@ -142,15 +170,15 @@ def _token(scope: Scope, headers: _Headers) -> tuple[str, bool]:
     )
 
 
-def _bounded(receive: Receive) -> Receive:
+def _bounded(receive: Receive, limit: int) -> Receive:
     taken = 0
 
     async def bounded() -> Message:
         nonlocal taken
         message = await receive()
         taken += len(message.get("body", b""))
-        if taken > MAX_BODY:
-            raise too_large()
+        if taken > limit:
+            raise too_large(limit)
         return message
 
     return bounded

@@ -11,6 +11,7 @@ import contextlib
 import errno
 import fcntl
 import json
+import logging
 import os
 import signal
 import socket
@@ -26,12 +27,13 @@ from blockpty.errors import BadRequest, Busy
 from blockpty.host.protocol import peer_uid, socket_address
 from blockpty.runtime.engine import Engine
 from blockpty.surfaces.http.app import application
-from blockpty.surfaces.http.guard import App
+from blockpty.surfaces.http.connection import Connection, is_worth_logging
+from blockpty.surfaces.http.guard import UNIX_HOST, App
 from blockpty.surfaces.http.mcp import MountedMcp
 from blockpty.surfaces.http.metrics import Metrics
 from blockpty.surfaces.launching import LOCK_NAME, SOCKET_NAME, STATE_NAME
 from blockpty.surfaces.settings import DEFAULT_PORT, Settings
-from blockpty.surfaces.tokens import TokenBook, server_directory, write_private
+from blockpty.surfaces.tokens import TokenBook, open_private, server_directory, write_private
 
 GRACE_SECONDS: Final = 3
 _IDLE_CHECK_SECONDS: Final = 5.0
@@ -56,7 +58,7 @@ async def serve(home: Path, settings: Settings, ready: Callable[[dict[str, Any]]
     Raises Busy (a server runs already) and BadRequest (the address cannot be used).
     """
     directory = server_directory(home)
-    lock = os.open(directory / LOCK_NAME, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+    lock = open_private(directory / LOCK_NAME, os.O_RDWR)
     try:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -81,7 +83,7 @@ async def _serve(
         hosts, origins = _names(settings, port, scheme)
         metrics = Metrics()
         async with Engine(home, session_limit=settings.session_limit, persist=True) as engine:
-            mcp = MountedMcp(engine, hosts=hosts, origins=origins)
+            mcp = MountedMcp(engine, hosts=hosts | {UNIX_HOST}, origins=origins)
             app = application(
                 engine, TokenBook(home), metrics, hosts=hosts, origins=origins, mcp=mcp, stop=lambda: plain.leave()
             )
@@ -112,12 +114,21 @@ class _Listener(uvicorn.Server):
         # No compression: it costs more than a near network, hides how far a slow viewer has fallen back, and the size
         # of what is sent would tell what a secret beside known text may be.
         config: Any = uvicorn.Config(
-            app, loop="asyncio", http="h11", lifespan="off",
+            app, loop="asyncio", http=Connection, lifespan="off",
             ws="websockets-sansio", ws_max_size=_MAX_FRAME, ws_per_message_deflate=False,
             log_level="warning", access_log=False, server_header=False, date_header=False, proxy_headers=False,
             timeout_graceful_shutdown=GRACE_SECONDS, timeout_keep_alive=30,
             ssl_certfile=settings.tls_certificate if tls else None, ssl_keyfile=settings.tls_key if tls else None,
         )  # fmt: skip
+        logging.getLogger("uvicorn.error").addFilter(is_worth_logging)
+        try:
+            config.load()
+        except OSError as problem:  # SSLError is one
+            raise BadRequest(
+                f"tls_certificate {settings.tls_certificate} with tls_key {settings.tls_key} cannot be used: "
+                f"{problem.strerror or problem}",
+                hint="both are PEM files, and the key is that of the certificate",
+            ) from None
         super().__init__(config)
 
     @contextlib.contextmanager
@@ -195,7 +206,7 @@ def _names(settings: Settings, port: int, scheme: str) -> tuple[set[str], set[st
     """Return the Host and Origin values that are ours."""
     usual = 443 if scheme == "https" else 80
     names = {"127.0.0.1", "localhost", "[::1]"}
-    hosts = {f"{name}:{port}" for name in names} | {"localhost"}
+    hosts = {f"{name}:{port}" for name in names}
     if port == usual:
         hosts |= names
     for name in settings.allowed_hosts:

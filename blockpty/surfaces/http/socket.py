@@ -8,7 +8,7 @@ are input, text frames JSON: {"type": "input", "data" | "data_b64"} or {"type": 
 
 Nothing is queued: both streams are read from the record when the socket takes them. Who falls back by more than
 `LIMIT_BYTES` is sent on with a `resync` that names the cursor; what lies between can be read at leisure. A socket that
-takes nothing for `STALLED_SECONDS` is closed with 4008.
+takes nothing for `STALLED_SECONDS` is closed with 4008, one whose token was removed with 4401.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ from __future__ import annotations
 import asyncio
 import base64
 import json
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import aclosing
 from typing import Any, Final, cast
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from blockpty.errors import BadRequest, BlockptyError
+from blockpty.errors import BadRequest, BlockptyError, Unauthorized
 from blockpty.model.events import Event
 from blockpty.ops.requests import ConversationId
 from blockpty.ops.table import find
@@ -65,7 +65,8 @@ class SocketEndpoint:
             return
         await send({"type": "websocket.accept", "subprotocol": _chosen(scope)})
         with self._metrics.stream("websocket"):
-            await _Connection(self._metrics, caller, conversation, receive, send).serve(hello, asked.events)
+            connection = _Connection(self._metrics, caller, conversation, receive, send, scope["state"]["renew"])
+            await connection.serve(hello, asked.events)
 
     async def _hello(self, caller: Caller, conversation: Any, asked: _Query) -> dict[str, Any]:
         status = await caller.call("status", {"conversation_id": asked.conversation_id})
@@ -92,12 +93,21 @@ def _chosen(scope: Scope) -> str | None:
 class _Connection:
     """One open socket."""
 
-    def __init__(self, metrics: Metrics, caller: Caller, conversation: Any, receive: Receive, send: Send) -> None:
+    def __init__(
+        self,
+        metrics: Metrics,
+        caller: Caller,
+        conversation: Any,
+        receive: Receive,
+        send: Send,
+        renew: Callable[[], object],
+    ) -> None:
         self._metrics = metrics
         self._caller = caller
         self._conversation = conversation
         self._receive = receive
         self._raw_send = send
+        self._renew = renew
         self._sending = asyncio.Lock()
 
     async def serve(self, hello: dict[str, Any], events: bool) -> None:
@@ -114,12 +124,17 @@ class _Connection:
                 if isinstance(problem, TimeoutError):
                     code = 4008
                     break
+                if isinstance(problem, Unauthorized):
+                    code = 4401
+                    break
                 if isinstance(problem, BlockptyError):
                     await self._tell({"type": "error", **problem.to_dict()})
                 elif isinstance(problem, Exception) and not isinstance(problem, OSError):
                     await self._tell({"type": "error", **defect(problem).to_dict()})
                 if tasks[0] in done and problem is None:
                     await self._tell({"type": "end"})
+        except Unauthorized:
+            code = 4401
         except (TimeoutError, OSError):
             code = 4008
         finally:
@@ -154,6 +169,7 @@ class _Connection:
         await self._send({"type": "websocket.send", "text": json.dumps(content)})
 
     async def _send(self, message: dict[str, Any]) -> None:
+        self._renew()
         # uvicorn's send returns when the socket's buffer has room again: that is the whole flow control.
         async with asyncio.timeout(STALLED_SECONDS), self._sending:
             await self._raw_send(message)
@@ -165,6 +181,7 @@ class _Connection:
             message = await self._receive()
             if message["type"] == "websocket.disconnect":
                 return
+            self._renew()
             try:
                 await self._take(message)
             except BlockptyError as error:

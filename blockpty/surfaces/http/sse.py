@@ -12,11 +12,11 @@ from collections.abc import AsyncGenerator
 from contextlib import aclosing
 from typing import Any, Final, cast
 
-from blockpty.errors import BadRequest, BlockptyError
+from blockpty.errors import BadRequest, BlockptyError, Unauthorized
 from blockpty.model.events import Event
 from blockpty.ops.operation import Operation
 from blockpty.surfaces.access import Caller
-from blockpty.surfaces.http.calls import defect, disconnected, parameters
+from blockpty.surfaces.http.calls import ClientGone, defect, disconnected, parameters
 from blockpty.surfaces.http.guard import Receive, Scope, Send, refuse
 from blockpty.surfaces.http.metrics import Metrics
 
@@ -44,7 +44,7 @@ class EventsEndpoint:
             self._metrics.calls.labels(self._operation.name, error.code).inc()
             await refuse(scope, receive, send, error)
             return
-        except ConnectionError:
+        except ClientGone:
             return
         gone = asyncio.ensure_future(disconnected(receive))
         try:
@@ -67,17 +67,17 @@ class EventsEndpoint:
                 await asyncio.wait((coming, gone), timeout=patience, return_when=asyncio.FIRST_COMPLETED)
                 if gone.done():
                     return
-                error = _failure(coming)
+                error = _failure(coming) or _revoked(scope)
                 if error is not None and not begun:
                     await refuse(scope, receive, send, error)
                     return
                 if not begun:
                     await send({"type": "http.response.start", "status": 200, "headers": _HEADERS})
                     begun = True
-                if not coming.done():
-                    part = b": still here\n\n"
-                elif error is not None:
+                if error is not None:
                     part = _part("error", None, error.to_dict())
+                elif not coming.done():
+                    part = b": still here\n\n"
                 elif coming.exception() is not None:
                     await send({"type": "http.response.body", "body": b"event: end\ndata: {}\n\n"})
                     return
@@ -103,6 +103,15 @@ def _failure(coming: asyncio.Future[Event]) -> BlockptyError | None:
     if problem is None or isinstance(problem, StopAsyncIteration):
         return None
     return problem if isinstance(problem, BlockptyError) else defect(cast("Exception", problem))
+
+
+def _revoked(scope: Scope) -> Unauthorized | None:
+    """Return the error for a token that was removed since the stream began."""
+    try:
+        scope["state"]["renew"]()
+    except Unauthorized as error:
+        return error
+    return None
 
 
 def last_event_id(scope: Scope) -> int | None:
