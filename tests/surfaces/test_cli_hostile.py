@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 import blockpty
+from tests.processes import stop_server
 from tests.surfaces.pty_support import on_terminal, unsafe
 
 pytestmark = [pytest.mark.needs("bash"), pytest.mark.linux]
@@ -62,6 +63,7 @@ def _close(home: Path) -> None:
     for name in ("c1", "c2"):
         command = [sys.executable, "-m", "blockpty", "--home", str(home), "close", name]
         subprocess.run(command, capture_output=True, check=True, timeout=60)
+    stop_server(home)
 
 
 @pytest.mark.parametrize(
