@@ -20,7 +20,7 @@ from urllib.parse import quote, urlencode
 
 import httpx2
 
-from blockpty.errors import BlockptyError, InternalError, NotFound, error_from_code
+from blockpty.errors import BadRequest, BlockptyError, InternalError, NotFound, error_from_code
 from blockpty.model.conditions import Match
 from blockpty.model.events import Event
 from blockpty.model.results import (
@@ -186,6 +186,12 @@ class Client:
             raise self._lost(problem) from None
 
     def _request(self, http: httpx2.AsyncClient, operation: Operation, params: Mapping[str, Any]) -> httpx2.Request:
+        try:
+            return self._written(http, operation, params)
+        except UnicodeEncodeError as problem:
+            raise BadRequest(f"{operation.name}: {problem.object[:20]!r} is no text", hint="UTF-8 alone is") from None
+
+    def _written(self, http: httpx2.AsyncClient, operation: Operation, params: Mapping[str, Any]) -> httpx2.Request:
         method, path = operation.route
         rest = dict(params)
         for name in operation.positional:

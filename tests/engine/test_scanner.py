@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import random
 
 import pytest
@@ -15,6 +16,7 @@ from tests.engine.support import NONCE
 
 FIELDS = b"n=" + NONCE.encode() + b";i=42;s=1;c=1"
 MARK = INTRODUCER + b"__BEGIN__;" + FIELDS + b"\x07"
+NEAR_MISSES = 1_000_000 if os.environ.get("BLOCKPTY_TORTURE") == "long" else 100_000
 Piece = tuple[str, bytes]
 
 
@@ -142,7 +144,7 @@ def test_bytes_of_a_token_are_the_stream_s() -> None:
     assert scanner.bytes_of(token, 99) == b"\x1b]77cd"
 
 
-def test_a_million_near_misses_pass_quickly_and_change_nothing() -> None:
+def test_near_misses_pass_and_change_nothing() -> None:
     chosen = random.Random(1)
     forms = [
         MARK.replace(b"__BEGIN__", b"__BEGIM__"),
@@ -158,7 +160,7 @@ def test_a_million_near_misses_pass_quickly_and_change_nothing() -> None:
     machine.apply(Entry(0, 1, "spawn", {"nonce": NONCE, "pid": 42}))
     machine.feed(MARK.replace(b"__BEGIN__", b"__PROMPT__").replace(b"s=1;c=1", b"s=0;c=0;p=1;x=0"))
     before = machine.snapshot()
-    for _ in range(100):
+    for _ in range(NEAR_MISSES // 10_000):
         events, _ = machine.feed(b"".join(chosen.choices(forms, k=10_000)))
         assert len(events) >= 9_999
     after = machine.snapshot()

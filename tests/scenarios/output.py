@@ -38,7 +38,8 @@ async def _long_line(stage: Stage, size: int) -> Any:
     pieces = set()
     with output.open("rb") as file:
         while piece := file.read(1 << 20):
-            pieces |= {bytes([code]) for code in set(piece)}
+            # Its first byte and those that are not like it: a set of 600 million bytes takes ten seconds.
+            pieces |= {bytes([code]) for code in piece[:1] + piece.translate(None, piece[:1])}
     grown = [after - begin for begin, after in zip(before, memory(stage), strict=True)]
     return {
         "block": (block.exit_status, block.state, block.out_bytes == size + 1, pieces == {b"x", b"\n"}),
