@@ -255,7 +255,7 @@ class BlocksRequest(ConversationRequest):
     """List the blocks that have ended, oldest first."""
 
     filter: str | None = Field(default=None, description="Only those whose command contains this text.")
-    page: int = Field(default=0, ge=0, description="Which page, from 0.")
+    page: int = Field(default=0, ge=0, le=2**31, description="Which page, from 0.")
     page_size: int = Field(default=100, ge=1, le=1000, description="Blocks on a page.")
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import base64
+import contextlib
 import itertools
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from pathlib import Path
@@ -17,7 +18,7 @@ from typing import TYPE_CHECKING, Any, Final
 from blockpty.engine.keys import bracket, encode_keys
 from blockpty.engine.records import open_record, pending_record
 from blockpty.engine.states import ShellState
-from blockpty.errors import BadCursor, BadRequest, Busy, InternalError
+from blockpty.errors import BadCursor, BadRequest, Busy, Exited, InternalError
 from blockpty.model.block import Block
 from blockpty.model.conditions import Match, Prompt
 from blockpty.model.events import Event
@@ -474,7 +475,8 @@ class Conversation:
         await self.own()
         alive(self)
         await self.host.signal(self.id, signal, target="foreground", epoch=self.epoch)
-        await self.host.signal(self.id, signal, target="shell", epoch=self.epoch)
+        with contextlib.suppress(Exited):  # at a prompt the shell was in the foreground, and may be gone by now
+            await self.host.signal(self.id, signal, target="shell", epoch=self.epoch)
         self.live.pump()
         return DoneResult(self.cursor, how=signal)
 

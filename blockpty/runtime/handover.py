@@ -51,7 +51,11 @@ async def enter_shell(conversation: Conversation, shell: str | None, seconds: fl
     state = conversation.live.state
     nested = sample.foreground == "child"
     if not state.hooks_lost and state.shell is not ShellState.RUNNING:
-        raise BadRequest(f"the shell of {conversation.id} has its hooks", hint="start the other shell first")
+        raise BadRequest(
+            f"the shell of {conversation.id} has its hooks",
+            hint="start the other shell first",
+            details={"http_status": 409},  # the request is as it should be; the conversation is not
+        )
     name = shell or _name(sample)
     if name not in HANDED_OVER:
         raise BadRequest(

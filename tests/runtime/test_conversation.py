@@ -322,3 +322,14 @@ async def test_verify_sees_a_changed_byte(home: Path) -> None:
         assert not report.clean and report.differences[0]["invariant"] == "I4"
         path.write_bytes(b"evidence\n")
         assert (await conversation.verify()).clean
+
+
+@pytest.mark.parametrize("signal", ["HUP", "KILL"])
+@async_test
+async def test_a_kill_that_ends_the_shell_has_gone_well(home: Path, signal: str) -> None:
+    async with blockpty.Engine(home) as engine:
+        for _ in range(5):
+            conversation = await engine.open("c1", shell="bash")
+            # At a prompt the shell itself is in the foreground: it may be gone before it is its own turn.
+            assert (await conversation.kill(signal=signal)).how == signal
+            assert (await conversation.wait_for({"token": "EOF"})).matched

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.responses import JSONResponse, Response
-from starlette.routing import BaseRoute, Route, WebSocketRoute
+from starlette.routing import BaseRoute, Match, Route, WebSocketRoute
 
 from blockpty import __version__
 from blockpty.errors import BadRequest, BlockptyError, Forbidden, NotFound
@@ -81,7 +81,12 @@ def application(
     app = Starlette(routes=routes, exception_handlers=handlers)
     app.router.redirect_slashes = False
     return Guard(
-        app, tokens, hosts=hosts, origins=origins, refused=lambda code: metrics.refused.labels(code).inc()
+        app,
+        tokens,
+        hosts=hosts,
+        origins=origins,
+        refused=lambda code: metrics.refused.labels(code).inc(),
+        is_served=lambda scope: any(route.matches(scope)[0] is Match.FULL for route in routes),
     )
 
 

@@ -144,6 +144,12 @@ def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return found
 
 
+def _number(text: str) -> int | float:
+    # To JSON Schema, and so to the OpenAPI document, 80.0 is an integer.
+    number = float(text)
+    return int(number) if number.is_integer() else number
+
+
 async def body(receive: Receive) -> dict[str, Any]:
     """Return the JSON object of a body, {} when it is empty."""
     parts = []
@@ -158,7 +164,7 @@ async def body(receive: Receive) -> dict[str, Any]:
     if not content.strip():
         return {}
     try:
-        found = json.loads(content, object_pairs_hook=_once)
+        found = json.loads(content, object_pairs_hook=_once, parse_float=_number)
     except (ValueError, RecursionError):
         raise BadRequest("the body is not JSON in UTF-8") from None
     if not isinstance(found, dict):

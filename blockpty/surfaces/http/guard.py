@@ -48,6 +48,7 @@ class Guard:
         hosts: values of the Host header that are ours, in lower case.
         origins: values of the Origin header that are ours.
         refused: told the code of each refusal.
+        is_served: whether something would run for a request; without that, what its body is does not matter.
     """
 
     def __init__(
@@ -58,12 +59,14 @@ class Guard:
         hosts: Iterable[str],
         origins: Iterable[str],
         refused: Callable[[str], None] = lambda code: None,
+        is_served: Callable[[Scope], bool] = lambda scope: True,
     ) -> None:
         self._app = app
         self._tokens = tokens
         self._hosts = frozenset(host.lower() for host in hosts)
         self._origins = frozenset(origins)
         self._refused = refused
+        self._is_served = is_served
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "lifespan":
@@ -93,7 +96,7 @@ class Guard:
         if origin is None and headers.only(b"sec-fetch-site") == "cross-site":
             raise Forbidden("another site's page may not call the server")
         if scope["type"] == "http":
-            _check_body(scope, headers)
+            self._check_body(scope, headers)
             if scope["path"] in OPEN_PATHS:
                 return
         token, from_page = _token(scope, headers)
@@ -105,6 +108,19 @@ class Guard:
         state = scope.setdefault("state", {})
         state["renew"] = lambda: self._tokens.principal(token, time.monotonic())
         state["principal"] = state["renew"]()
+
+    def _check_body(self, scope: Scope, headers: _Headers) -> None:
+        kind = (headers.only(b"content-type") or "").partition(";")[0].strip().lower()
+        # Bodies come with POST only; with other methods a page has to ask first, or nothing is changed.
+        if kind != "application/json" and scope["method"] == "POST" and self._is_served(scope):
+            # A page can make a browser send other types to us without asking first.
+            raise BadRequest(
+                "the body must be JSON, said by Content-Type: application/json", details={"http_status": 415}
+            )
+        length = headers.only(b"content-length")
+        limit = _limit(scope)
+        if length is not None and length.isdigit() and int(length) > limit:
+            raise too_large(limit)
 
 
 def _is_unix(scope: Scope) -> bool:
@@ -126,21 +142,6 @@ class _Headers:
 
     def every(self, name: bytes) -> list[str]:
         return [value.decode("latin-1") for key, value in self._all if key == name]
-
-
-def _check_body(scope: Scope, headers: _Headers) -> None:
-    if scope["method"] in ("GET", "HEAD", "OPTIONS", "DELETE"):
-        return
-    kind = (headers.only(b"content-type") or "").partition(";")[0].strip().lower()
-    if kind != "application/json":
-        # A page can make a browser send other types to us without asking first.
-        raise BadRequest(
-            "the body must be JSON, said by Content-Type: application/json", details={"http_status": 415}
-        )
-    length = headers.only(b"content-length")
-    limit = _limit(scope)
-    if length is not None and length.isdigit() and int(length) > limit:
-        raise too_large(limit)
 
 
 def _limit(scope: Scope) -> int:

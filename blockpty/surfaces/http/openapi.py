@@ -19,6 +19,16 @@ from blockpty.surfaces.faults import STATUS
 
 _SCHEMA: Final = "#/components/schemas/"
 _EXTRA_CODES: Final[Mapping[str, int]] = {"the body is too large": 413, "the body is not JSON": 415}
+# In OpenAPI 3.1 this describes one event of the stream, as `itemSchema` does from 3.2 on.
+_SENT_EVENT: Final[Mapping[str, Any]] = {
+    "type": "object",
+    "properties": {
+        "event": {"type": "string", "description": "Type of the event; `error` and `end` are the stream's own."},
+        "id": {"type": "string", "description": "Number of the event, for Last-Event-ID."},
+        "data": {"type": "string", "contentMediaType": "application/json", "description": "The event, in one line."},
+    },
+    "required": ["event", "data"],
+}
 
 
 @functools.cache
@@ -64,13 +74,14 @@ def _operation(operation: Operation, described: Mapping[str, Any], schemas: Mapp
     if method == "GET":
         spec["parameters"] += [_parameter(name, schema, "query", name in required) for name, schema in rest.items()]
         if operation.shape is Shape.STREAM:
-            after = {"type": "string", "pattern": "^[0-9]{1,15}$", "description": "Go on after this event."}
+            after = {"type": "string", "pattern": "^[0-9]{0,15}$", "description": "Go on after this event."}
             spec["parameters"].append(_parameter("Last-Event-ID", after, "header", False))
     else:
         body: dict[str, Any] = {"type": "object", "properties": rest, "additionalProperties": False}
         if required:
             body["required"] = required
-        spec["requestBody"] = {"required": bool(required), "content": {"application/json": {"schema": body}}}
+        # Also where every parameter may be left out: a request without a type might be one that a page made (415).
+        spec["requestBody"] = {"required": True, "content": {"application/json": {"schema": body}}}
     return spec
 
 
@@ -88,7 +99,7 @@ def _parameter(name: str, schema: Mapping[str, Any], place: str, required: bool)
 
 def _responses(operation: Operation) -> dict[str, Any]:
     if operation.shape is Shape.STREAM:
-        content = {"text/event-stream": {"schema": {"type": "string"}}}
+        content = {"text/event-stream": {"schema": _SENT_EVENT}}
     else:
         content = {"application/json": {"schema": {"$ref": _SCHEMA + operation.result.__name__}}}
     answers: dict[str, Any] = {"200": {"description": "It went well.", "content": content}}
@@ -102,10 +113,18 @@ def _responses(operation: Operation) -> dict[str, Any]:
 
 
 def _relocated(schema: Any) -> Any:
-    """Return the document with its definitions where OpenAPI has them."""
+    """Return the document with its definitions where OpenAPI has them, and pairs as lists of two.
+
+    What makes clients and tests from OpenAPI wants `items` of every array; some take `prefixItems` for a mistake.
+    """
     if isinstance(schema, dict):
-        return {
+        found = {
             key: value.replace("#/$defs/", _SCHEMA) if key == "$ref" else _relocated(value)
             for key, value in schema.items()
         }
+        pair = found.pop("prefixItems", None)
+        if pair is not None:
+            kinds = [kind for place, kind in enumerate(pair) if kind not in pair[:place]]
+            found["items"] = kinds[0] if len(kinds) == 1 else {"anyOf": kinds}
+        return found
     return [_relocated(item) for item in schema] if isinstance(schema, list) else copy.copy(schema)
