@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import random
 
 import pytest
@@ -13,10 +12,11 @@ from blockpty.engine.scanner import Scanner, Token
 from blockpty.model.entries import Entry
 from blockpty.testing import every_split
 from tests.engine.support import NONCE
+from tests.profile import LONG
 
 FIELDS = b"n=" + NONCE.encode() + b";i=42;s=1;c=1"
 MARK = INTRODUCER + b"__BEGIN__;" + FIELDS + b"\x07"
-NEAR_MISSES = 1_000_000 if os.environ.get("BLOCKPTY_TORTURE") == "long" else 100_000
+NEAR_MISSES = 1_000_000 if LONG else 100_000
 Piece = tuple[str, bytes]
 
 

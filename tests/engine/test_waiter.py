@@ -269,8 +269,8 @@ def test_memory_of_a_wait_is_bounded(name: str, match: Any) -> None:
         _, signals = machine.feed(step) if isinstance(step, bytes) else machine.apply(step)
         for waiter in waiters:
             waiter.advance(step if isinstance(step, bytes) else b"", signals, machine.classified)
-    # Half as much again as the largest of the bounds.
-    for _ in range(min(40, 24 * LINE_LIMIT // len(filler) + 1)):
+    # More than the largest of the bounds.
+    for _ in range(min(40, 18 * LINE_LIMIT // len(filler) + 1)):
         _, signals = machine.feed(filler)
         for waiter in waiters:
             assert waiter.advance(filler, signals, machine.classified) is None

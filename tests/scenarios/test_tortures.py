@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import random
 from pathlib import Path
 from typing import Any
@@ -15,11 +14,11 @@ from blockpty.engine.states import ShellState
 from blockpty.model.events import Event
 from blockpty.testing import FakePty
 from tests.asyncio_support import async_test
+from tests.profile import LONG
 from tests.scenarios import tortures
 from tests.scenarios.output import MARK
 from tests.scenarios.stage import SHELLS, Stage, in_every_shell, open_stage
 
-LONG = os.environ.get("BLOCKPTY_TORTURE") == "long"
 ROUNDS = 500 if LONG else 20
 CONVERSATIONS, COMMANDS = (100, 50) if LONG else (10, 10)
 SIZES = (200_000, 1_000_000)

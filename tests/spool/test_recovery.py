@@ -8,7 +8,6 @@ loss of power it can be, because nothing is forced to the medium; then it must n
 from __future__ import annotations
 
 import json
-import os
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -19,10 +18,11 @@ import pytest
 from blockpty.spool.layout import Layout
 from blockpty.testing import Recording
 from tests.asyncio_support import async_test
+from tests.profile import LONG
 from tests.spool import disk
 
 # Without a checkpoint all is derived again, and events.jsonl has 5000 bytes: within its lines every fourth will do.
-STEP = 1 if os.environ.get("BLOCKPTY_TORTURE") == "long" else 4
+STEP = 1 if LONG else 4
 RECORDING = disk.conversation()
 CLEAN = disk.clean(RECORDING)
 DERIVED = ("events.jsonl", "blocks.jsonl", *sorted(CLEAN.outputs))
