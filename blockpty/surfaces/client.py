@@ -269,11 +269,19 @@ def _request(operation: Outline, params: Mapping[str, Any]) -> tuple[str, str, M
     for name in operation.positional:
         if f"{{{name}}}" in path:
             # Refused by the server if it is no name; quoted so that it stays one part of the path.
-            path = path.replace(f"{{{name}}}", quote(str(rest.pop(name, "")), safe="") or "-")
+            path = path.replace(f"{{{name}}}", _part(rest.pop(name, "")))
     if method != "GET":
         return method, path, rest
-    query = urlencode({name: _text(value) for name, value in rest.items() if value is not None})
-    return method, f"{path}?{query}" if query else path, None
+    query = {name: _text(value) for name, value in rest.items() if value is not None}
+    # Half a character is for the server to refuse, as the engine does.
+    return method, f"{path}?{urlencode(query, errors='surrogatepass')}" if query else path, None
+
+
+def _part(value: Any) -> str:
+    """Return a value as one part of a path, whatever stands in it."""
+    part = quote(str(value), safe="", errors="surrogatepass") or "-"
+    # What parts of only dots mean, a URL library would do before it asks.
+    return part.replace(".", "%2E") if part in (".", "..") else part
 
 
 def _check(name: str, params: Mapping[str, Any]) -> None:
