@@ -17,10 +17,15 @@ EXPECTED = {
     "prompt": ["bash ", "zsh ", "fish"],
     "exec": ['exec_block("true") to its PROMPT', 'run("true")', "bash --norc", "replwrap"],
     "wait": ["substring", "regex on a whole line", "regex on an unterminated line", "add_reader on the master"],
+    "surfaces": [
+        'run("true") in process', 'run("true") over the unix socket', 'run("true") over HTTP keep-alive',
+        'run("true") over MCP stdio', "HTTP keep-alive adds", "20 waits at once", "5 subscribers, growth",
+        "5 subscribers, delivered", "blockpty status", "python -c 'import blockpty'",
+    ],
     "memory": ["a conversation, one command run", "a conversation, 3 commands run"],
     "ingest": ["seq 1 ", "cat of a coloured log"],
     "feed": ["plain log", "coloured log", "blocks of one line each", "memory over"],
-}
+}  # fmt: skip
 
 
 @pytest.mark.slow

@@ -12,9 +12,11 @@ import blockpty
 
 
 async def converse() -> None:
-    async with blockpty.Engine() as engine:
-        conversation = await engine.open(persist=False)
-        print(f"opened   conversation {conversation.conversation_id}")
+    # The server of the home, started here if tools/up has not done so.
+    async with blockpty.Client() as client:
+        conversation = await client.open(persist=False)
+        files = client.home / "conversations" / conversation.conversation_id
+        print(f"opened   conversation {conversation.conversation_id} in {files}")
         for command in ("echo hello; seq 3", "cd / && pwd", "false"):
             result = await conversation.run(command, timeout_ms=30_000)
             block = result.block
@@ -31,7 +33,7 @@ async def converse() -> None:
         wait = await conversation.wait_for({"token": "PROMPT"}, from_cursor=wait.cursor, timeout_ms=30_000)
         print(f"wait     for the prompt: matched {wait.matched}, {wait.reason}; cursor {wait.cursor}")
         await conversation.close()
-        print(f"\nclosed   conversation {conversation.conversation_id}; its files stay where the outputs above are")
+        print(f"\nclosed   conversation {conversation.conversation_id}; its files stay")
 
 
 def main() -> int:

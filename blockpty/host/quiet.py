@@ -47,7 +47,10 @@ class Quiet:
         terminal.move(whole=True)
         if terminal.ended or terminal.hung:
             return
-        left = self._last_output + BURST_SECONDS - time.monotonic()
+        # The echo of what was typed into the burst takes the kernel a moment: a silence just before it would end the
+        # search for it. Typing on and on must not keep the burst open, though.
+        since = min(max(self._last_output, self._last_input), self._last_output + BURST_SECONDS)
+        left = since + BURST_SECONDS - time.monotonic()
         if left > 0:
             self.arm(left)
         elif not self._write(SILENCE_MS):

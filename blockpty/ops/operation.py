@@ -8,7 +8,6 @@ from __future__ import annotations
 import difflib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from enum import Enum
 from inspect import cleandoc
 from typing import TYPE_CHECKING, Any
 
@@ -17,30 +16,12 @@ from pydantic import ValidationError
 from blockpty.errors import BadRequest
 from blockpty.model.events import Event
 from blockpty.model.results import Result
+from blockpty.ops.kinds import Effect as Effect
+from blockpty.ops.kinds import Shape as Shape
 from blockpty.ops.requests import Request
 
 if TYPE_CHECKING:
     from pydantic_core import ErrorDetails
-
-
-class Effect(Enum):
-    """What an operation does to the shell."""
-
-    READ = "read"
-    """Nothing."""
-    INPUT = "input"
-    """Something reaches the programs in the terminal: bytes, a size, a signal."""
-    LIFECYCLE = "lifecycle"
-    """A shell or an interactive session begins or ends."""
-
-
-class Shape(Enum):
-    """What comes back."""
-
-    CALL = "call"
-    """One result."""
-    STREAM = "stream"
-    """Events, one after another."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +32,7 @@ class Operation:
         name: as in CLI (with dashes), HTTP, MCP and Python.
         request: model of the parameters; its docstring describes the operation.
         result: class of the result, of one event for a stream.
-        effect, shape: as above.
+        effect, shape: of what kind it is.
         route: HTTP method and path; names in braces are parameters.
         positional: parameters that need no name, the required ones first.
         run: `async (engine, request) -> Result`, for a stream `(engine, request) -> AsyncIterator[Event]`.

@@ -1,7 +1,8 @@
 """Who calls and what they may do: the one gate between a surface and the table of operations.
 
 Rules of this file: no transport, no file, no token. A surface finds out who its caller is (a token, the owner of the
-process) and then calls operations only through a Caller.
+process) and then calls operations only through a Caller. The table is loaded by the first call: a program that only
+reads a token has no use for it.
 """
 
 from __future__ import annotations
@@ -9,13 +10,15 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Mapping
 from dataclasses import dataclass, replace
 from enum import IntEnum
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from blockpty.errors import Forbidden
 from blockpty.model.events import Event
 from blockpty.model.results import ListResult, Result
-from blockpty.ops.operation import Effect, Operation
-from blockpty.ops.table import call, find, stream
+from blockpty.ops.kinds import Effect
+
+if TYPE_CHECKING:
+    from blockpty.ops.operation import Operation
 
 
 class Scope(IntEnum):
@@ -91,6 +94,8 @@ class Caller:
 
         Cancelling it cancels the call as the operation's method says.
         """
+        from blockpty.ops.table import call, find
+
         self.principal.check(find(name), params.get("conversation_id"))
         result = await call(self._engine, name, params)
         if isinstance(result, ListResult) and self.principal.conversations is not None:
@@ -100,5 +105,7 @@ class Caller:
 
     def stream(self, name: str, params: Mapping[str, Any]) -> AsyncIterator[Event]:
         """Run an operation of shape STREAM; close the iterator when done (`contextlib.aclosing`)."""
+        from blockpty.ops.table import find, stream
+
         self.principal.check(find(name), params.get("conversation_id"))
         return stream(self._engine, name, params)

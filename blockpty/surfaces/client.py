@@ -10,15 +10,15 @@ import base64
 import contextlib
 import json
 import os
+import socket
 import sys
 import tempfile
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
+from functools import partial
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Final, Self, cast
+from typing import TYPE_CHECKING, Any, Final, Self, cast
 from urllib.parse import quote, urlencode
-
-import httpx2
 
 from blockpty.errors import BadRequest, BlockptyError, InternalError, NotFound, error_from_code
 from blockpty.model.conditions import Match
@@ -40,11 +40,15 @@ from blockpty.model.results import (
     VerifyResult,
     WaitResult,
 )
-from blockpty.ops.operation import Effect, Operation
-from blockpty.ops.table import find
+from blockpty.ops.kinds import Effect
+from blockpty.ops.outline import Outline, outline
 from blockpty.spool.layout import check_conversation_id, default_home
 from blockpty.surfaces import launching
 from blockpty.surfaces.tokens import owner_token, server_directory
+from blockpty.surfaces.wire import Unanswered, ask
+
+if TYPE_CHECKING:
+    import httpx2
 
 CONNECT_SECONDS: Final = 10.0
 
@@ -114,8 +118,6 @@ class Client:
 
         Through a home's socket `cwd` is by default the caller's own directory; a server elsewhere chooses one.
         """
-        if cwd is None and self._url is None:
-            cwd = os.getcwd()
         params = {
             "conversation_id": conversation_id, "shell": shell, "cwd": cwd, "env": None if env is None else dict(env),
             "cols": cols, "rows": rows, "login": login, "persist": persist, "timeout_ms": timeout_ms,
@@ -135,36 +137,78 @@ class Client:
 
     async def call(self, name: str, params: Mapping[str, Any]) -> Result:
         """Run an operation of shape CALL; raises BlockptyError."""
-        operation = find(name)
+        operation = outline(name)
+        if operation.result is None:
+            raise BadRequest(f"{name} is a stream, not a call")
+        if name == "open" and self._url is None and params.get("cwd") is None:
+            params = {**params, "cwd": os.getcwd()}
+        request = (*_request(operation, params), partial(_check, name, params))
         try:
-            response = await self._send(operation, params)
-        except httpx2.HTTPError as problem:
+            content = await self._ask(*request)
+        except Unanswered as problem:
             # The server left or died. What was never sent, and what only looks, can be asked for again.
-            if not isinstance(problem, httpx2.ConnectError) and operation.effect is not Effect.READ:
+            if problem.sent and operation.effect is not Effect.READ:
                 raise self._lost(problem) from None
-            await self.close()
             try:
-                response = await self._send(operation, params)
-            except httpx2.HTTPError as again:
+                content = await self._ask(*request)
+            except Unanswered as again:
                 raise self._lost(again) from None
-        content = _content(response)
-        result = cast("type[Result]", operation.result)
-        return result.from_dict(content)
+        return operation.result.from_dict(content)
 
-    async def _send(self, operation: Operation, params: Mapping[str, Any]) -> httpx2.Response:
-        http = await self._connected()
-        return await http.send(self._request(http, operation, params))
+    async def post(self, path: str, content: Mapping[str, Any] | None = None) -> dict[str, Any]:
+        """Ask for something of the server that is no operation; raises BlockptyError."""
+        try:
+            return await self._ask("POST", path, dict(content or {}))
+        except Unanswered as problem:
+            raise self._lost(problem) from None
+
+    async def _ask(
+        self, method: str, target: str, content: Mapping[str, Any] | None, check: Callable[[], None] | None = None
+    ) -> dict[str, Any]:
+        """Return the content of the answer; raises BlockptyError and Unanswered."""
+        body = None if content is None else json.dumps(content).encode()
+        if self._url is None:
+            return _content(*await ask(await self._connection(check), method, target, self._shown(), body))
+        import httpx2
+
+        http = await self._library()
+        headers = {"Content-Type": "application/json"} if body is not None else None
+        try:
+            response = await http.request(method, target, content=body, headers=headers)
+        except httpx2.HTTPError as problem:
+            sent = not isinstance(problem, httpx2.ConnectError)
+            raise Unanswered(type(problem).__name__, sent=sent) from None
+        return _content(response.status_code, response.content)
+
+    async def _connection(self, check: Callable[[], None] | None = None) -> socket.socket:
+        """Return a connection to the home's server, which is started when there is none and it may be.
+
+        `check` raises what will be refused anyway: no home is made and no server started for that.
+        """
+        found = launching.connect(self.home)
+        if found is None and self._start:
+            if check is not None:
+                check()
+            await asyncio.to_thread(launching.start, self.home)
+            found = launching.connect(self.home)
+        if found is None:
+            raise NotFound(f"no server runs in {self.home}", hint="blockpty serve starts one")
+        return found
+
+    def _shown(self) -> str:
+        return self._token if self._token is not None else owner_token(self.home)
 
     async def stream(self, name: str, params: Mapping[str, Any]) -> AsyncIterator[Event]:
         """Run an operation of shape STREAM; close the iterator when done."""
-        http = await self._connected()
-        request = self._request(http, find(name), params)
+        import httpx2
+
+        http = await self._library()
+        method, target, _ = _request(outline(name), params)
         try:
-            response = await http.send(request, stream=True)
+            response = await http.send(http.build_request(method, target), stream=True)
             try:
                 if response.status_code != 200:
-                    await response.aread()
-                    _content(response)
+                    _content(response.status_code, await response.aread())
                 async for message in httpx2.EventSource(response, max_event_size=None):
                     if message.event == "end":
                         return
@@ -175,54 +219,30 @@ class Client:
             finally:
                 await response.aclose()
         except httpx2.HTTPError as problem:
-            raise self._lost(problem) from None
+            raise self._lost(Unanswered(type(problem).__name__, sent=True)) from None
 
-    async def post(self, path: str, content: Mapping[str, Any] | None = None) -> dict[str, Any]:
-        """Ask for something of the server that is no operation; raises BlockptyError."""
-        http = await self._connected()
-        try:
-            return _content(await http.post(path, json=dict(content or {})))
-        except httpx2.HTTPError as problem:
-            raise self._lost(problem) from None
-
-    def _request(self, http: httpx2.AsyncClient, operation: Operation, params: Mapping[str, Any]) -> httpx2.Request:
-        try:
-            return self._written(http, operation, params)
-        except UnicodeEncodeError as problem:
-            raise BadRequest(f"{operation.name}: {problem.object[:20]!r} is no text", hint="UTF-8 alone is") from None
-
-    def _written(self, http: httpx2.AsyncClient, operation: Operation, params: Mapping[str, Any]) -> httpx2.Request:
-        method, path = operation.route
-        rest = dict(params)
-        for name in operation.positional:
-            if f"{{{name}}}" in path:
-                # Refused by the server if it is no name; quoted so that it stays one part of the path.
-                path = path.replace(f"{{{name}}}", _part(rest.pop(name, "")))
-        if method == "GET":
-            query = {name: _text(value) for name, value in rest.items() if value is not None}
-            # Half a character is for the server to refuse, as the engine does.
-            return http.build_request(method, f"{path}?{urlencode(query, errors='surrogatepass')}" if query else path)
-        return http.build_request(method, path, content=json.dumps(rest), headers=_JSON)
-
-    async def _connected(self) -> httpx2.AsyncClient:
+    async def _library(self) -> httpx2.AsyncClient:
+        """Return what streams use, and calls to a server elsewhere; loading it takes a while."""
+        if self._url is None:
+            (await self._connection()).close()
         if self._http is None:
-            if self._url is None:
-                self._http = await self._local()
-            else:
-                token = self._token if self._token is not None else owner_token(self.home)
-                verify: Any = _trust(self._certificates) if self._url.startswith("https:") else False
-                transport = httpx2.AsyncHTTPTransport(verify=verify, trust_env=False, limits=_LIMITS)
-                self._http = self._client(self._url, token, transport)
-        return self._http
+            import httpx2
 
-    async def _local(self) -> httpx2.AsyncClient:
-        if not launching.is_running(self.home):
-            if not self._start:
-                raise NotFound(f"no server runs in {self.home}", hint="blockpty serve starts one")
-            await asyncio.to_thread(launching.start, self.home)
-        token = self._token if self._token is not None else owner_token(self.home)
-        transport = httpx2.AsyncHTTPTransport(verify=False, uds=self._socket(), trust_env=False, limits=_LIMITS)
-        return self._client("http://localhost", token, transport)
+            limits = httpx2.Limits(max_connections=None, max_keepalive_connections=20)
+            where: dict[str, Any] = {"verify": False}
+            if self._url is None:
+                where["uds"] = self._socket()
+            elif self._url.startswith("https:"):
+                where["verify"] = _trust(self._certificates)
+            # A wait takes as long as it takes; the server keeps the connection alive and ends the wait.
+            self._http = httpx2.AsyncClient(
+                base_url=self._url or "http://localhost",
+                headers={"Authorization": f"Bearer {self._shown()}"},
+                transport=httpx2.AsyncHTTPTransport(trust_env=False, limits=limits, **where),
+                timeout=httpx2.Timeout(None, connect=CONNECT_SECONDS),
+                trust_env=False,
+            )
+        return self._http
 
     def _socket(self) -> str:
         """Return a path of the socket that is short enough to connect to, valid until `close`."""
@@ -237,25 +257,24 @@ class Client:
         os.symlink(path.parent, os.path.join(short, "s"))
         return os.path.join(short, "s", launching.SOCKET_NAME)
 
-    def _client(self, url: str, token: str, transport: httpx2.AsyncHTTPTransport) -> httpx2.AsyncClient:
-        # A wait takes as long as it takes; the server keeps the connection alive and ends the wait.
-        patience = httpx2.Timeout(None, connect=CONNECT_SECONDS)
-        headers = {"Authorization": f"Bearer {token}"}
-        return httpx2.AsyncClient(base_url=url, headers=headers, transport=transport, timeout=patience, trust_env=False)
-
-    def _lost(self, problem: Exception) -> BlockptyError:
+    def _lost(self, problem: Unanswered) -> BlockptyError:
         where = self._url or str(self.home)
-        return NotFound(f"no server answers at {where}: {type(problem).__name__}", hint="blockpty serve starts one")
+        return NotFound(f"no server answers at {where}: {problem}", hint="blockpty serve starts one")
 
 
-_JSON: Final = {"Content-Type": "application/json"}
-_LIMITS: Final = httpx2.Limits(max_connections=None, max_keepalive_connections=20)
-
-
-def _trust(certificates: str | None) -> Any:
-    import ssl
-
-    return ssl.create_default_context(cafile=certificates)
+def _request(operation: Outline, params: Mapping[str, Any]) -> tuple[str, str, Mapping[str, Any] | None]:
+    """Return method, target and JSON body of the request for these parameters."""
+    method, path = operation.route
+    rest = dict(params)
+    for name in operation.positional:
+        if f"{{{name}}}" in path:
+            # Refused by the server if it is no name; quoted so that it stays one part of the path.
+            path = path.replace(f"{{{name}}}", _part(rest.pop(name, "")))
+    if method != "GET":
+        return method, path, rest
+    query = {name: _text(value) for name, value in rest.items() if value is not None}
+    # Half a character is for the server to refuse, as the engine does.
+    return method, f"{path}?{urlencode(query, errors='surrogatepass')}" if query else path, None
 
 
 def _part(value: Any) -> str:
@@ -265,17 +284,32 @@ def _part(value: Any) -> str:
     return part.replace(".", "%2E") if part in (".", "..") else part
 
 
+def _check(name: str, params: Mapping[str, Any]) -> None:
+    from blockpty.ops.table import find
+
+    find(name).parse(params)
+
+
+def _trust(certificates: str | None) -> Any:
+    import ssl
+
+    return ssl.create_default_context(cafile=certificates)
+
+
 def _text(value: Any) -> str:
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
-def _content(response: httpx2.Response) -> dict[str, Any]:
+def _content(status: int, body: bytes) -> dict[str, Any]:
     try:
-        content: Any = response.json()
+        content: Any = json.loads(body)
     except ValueError:
+        if status == 200:
+            # Begun as a long answer, and never ended.
+            raise Unanswered("half an answer", sent=True) from None
         content = None
     if not isinstance(content, dict):
-        raise InternalError(f"the answer (status {response.status_code}) is not one of a blockpty server")
+        raise InternalError(f"the answer (status {status}) is not one of a blockpty server")
     if content.get("ok") is not True:
         raise _error(content)
     return content

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from pathlib import Path
 
 import pytest
@@ -26,6 +27,37 @@ async def test_one_silence_after_each_burst(home: Path) -> None:
         await one.until(lambda: [e for e in one.entries("silence") if e["ms"] == 150])
         offsets = [entry["offset"] for entry in one.entries("silence") if entry["ms"] == 25]
         assert len(offsets) == len({*offsets})
+
+
+@async_test
+async def test_the_echo_of_what_is_typed_into_a_burst_is_given_its_time(home: Path) -> None:
+    async with running_host(home) as host:
+        one = await host.spoken()
+        await one.sh("stty -echo; while printf 'Name: '; read x; do sleep 0.1; done")
+        number = 0
+        while True:
+            number += 1
+            await one.printed(b"Name: " * number)
+            await asyncio.sleep(0.015)  # most of a burst's 25 ms
+            await one.type(b"x\r")
+            await one.entry("silence", number)
+            typed, silence = one.entries("input")[-1], one.entries("silence")[-1]
+            assert typed["offset"] == silence["offset"] == len(b"Name: ") * number
+            # On a busy machine the silence may have come before we typed; then there is nothing to see.
+            kinds = [entry["kind"] for entry in one.entries() if entry["kind"] in ("input", "silence")]
+            if kinds[-1] == "silence":
+                break
+        assert silence["ts"] - typed["ts"] >= 24
+
+
+@async_test
+async def test_typing_does_not_keep_a_burst_open(home: Path) -> None:
+    async with running_host(home) as host:
+        one = await host.spoken()
+        await one.sh("stty -echo; echo ready; cat >/dev/null")
+        await one.printed(b"ready\r\n")
+        while not one.entries("silence"):
+            await one.type(b"x")
 
 
 @async_test

@@ -9,6 +9,7 @@ import subprocess
 import sys
 from collections.abc import Callable
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -475,6 +476,18 @@ def test_version_loads_no_engine_and_no_model() -> None:
     )
     found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False, timeout=60)
     assert found.returncode == 0, found.stderr
+
+
+def test_a_command_for_a_server_that_runs_loads_no_model_and_no_http_library(home: Path) -> None:
+    slow = "{'pydantic', 'httpx2', 'httpcore2', 'rich', 'regex', 'blockpty.runtime', 'blockpty.ops.table'}"
+    code = (
+        "import sys; from blockpty.surfaces.cli.main import main; status = main(sys.argv[1:]); "
+        f"loaded = {slow} & set(sys.modules); assert not loaded, loaded; sys.exit(status)"
+    )
+    assert program("open", "c1").returncode == 0
+    for arguments in (["status", "c1"], ["run", "c1", "true"], ["list", "--json"], ["close", "c1"]):
+        found = subprocess.run([sys.executable, "-c", code, *arguments], capture_output=True, text=True, timeout=60)
+        assert found.returncode == 0, found.stderr
 
 
 def test_the_shell_can_complete_commands_and_options() -> None:

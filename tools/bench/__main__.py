@@ -29,6 +29,7 @@ BENCHES = {
     "wait": "bench.wait",
     "memory": "bench.memory",
     "ingest": "bench.ingest",
+    "surfaces": "bench.surfaces",
     "feed": "bench.feed",
 }
 

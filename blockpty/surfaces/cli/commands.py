@@ -8,11 +8,10 @@ each has a file of its own, which is loaded when somebody asks for it.
 from __future__ import annotations
 
 import json
-import types
 from collections.abc import Callable, Mapping
 from contextlib import aclosing
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, Final, Literal, Union, cast, get_args, get_origin
+from typing import TYPE_CHECKING, Any, Final, cast
 
 import click
 
@@ -24,9 +23,7 @@ from blockpty.surfaces.cli.invocation import Invocation, anywhere, finished
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator
 
-    from pydantic.fields import FieldInfo
-
-    from blockpty.ops.operation import Operation
+    from blockpty.ops.outline import Outline
 
 # Each is a module of this package with a function `command`; what it needs to run, it imports when it runs.
 HAND_WRITTEN: Final = ("serve", "mcp", "token", "tail", "log", "doctor", "completion")
@@ -61,30 +58,30 @@ class _Operations(click.Group):
     """Looks up the table only when a command is asked for, and makes only that command."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        from blockpty.ops.table import OPERATIONS
+        from blockpty.ops.outline import outlines
 
-        return [*(_dashed(name) for name in OPERATIONS), "replay", *HAND_WRITTEN]
+        return [*(_dashed(name) for name in outlines()), "replay", *HAND_WRITTEN]
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name in HAND_WRITTEN:
             made: click.Command = import_module(f"blockpty.surfaces.cli.{cmd_name}").command()
             return made
-        from blockpty.ops.table import OPERATIONS
+        from blockpty.ops.outline import outlines
 
         if cmd_name == "replay":
-            return _replay(OPERATIONS["verify"])
-        operation = OPERATIONS.get(cmd_name.replace("-", "_"))
+            return _replay(outlines()["verify"])
+        operation = outlines().get(cmd_name.replace("-", "_"))
         # Only kebab-case, so that there is one name for one thing.
         return _command(operation) if operation is not None and "_" not in cmd_name else None
 
 
-def _command(operation: Operation) -> click.Command:
+def _command(operation: Outline) -> click.Command:
     parameters: list[click.Parameter] = []
-    for name, field in operation.request.model_fields.items():
+    for name, schema in operation.parameters.items():
         if name in operation.positional:
-            parameters.append(_argument(operation, name, field))
-        if not field.is_required():
-            parameters.append(_option(operation, name, field))
+            parameters.append(_argument(operation, name, schema))
+        if name not in operation.required:
+            parameters.append(_option(operation, name, schema))
     parameters += options_of(operation.name)
     note = _NOTES.get(operation.name)
     return click.Command(
@@ -96,7 +93,7 @@ def _command(operation: Operation) -> click.Command:
     )
 
 
-def _replay(verify: Operation) -> click.Command:
+def _replay(verify: Outline) -> click.Command:
     return click.Command(
         "replay",
         params=[
@@ -116,24 +113,24 @@ def _dashed(name: str) -> str:
 # From fields to parameters
 
 
-def _argument(operation: Operation, name: str, field: FieldInfo) -> click.Argument:
+def _argument(operation: Outline, name: str, schema: Mapping[str, Any]) -> click.Argument:
     # An optional one is an option as well; click must not give both the same value, so it has a name of its own.
-    target = name if field.is_required() else f"{name}_argument"
-    required = field.is_required() and STDIN.get(operation.name) != name
+    target = name if name in operation.required else f"{name}_argument"
+    required = name in operation.required and STDIN.get(operation.name) != name
     metavar = name.upper() if required else f"[{name.upper()}]"
     return click.Argument(
         [target],
-        type=_type(field.annotation),
+        type=_type(schema),
         required=required,
         metavar=metavar,
         shell_complete=COMPLETED.get(name) if operation.name != "open" else None,
     )
 
 
-def _option(operation: Operation, name: str, field: FieldInfo) -> click.Option:
-    kind = _type(field.annotation)
-    default = _CLI_DEFAULTS.get(operation.name, {}).get(name, field.default)
-    explained = field.description or ""
+def _option(operation: Outline, name: str, schema: Mapping[str, Any]) -> click.Option:
+    kind = _type(schema)
+    default = _CLI_DEFAULTS.get(operation.name, {}).get(name, schema.get("default"))
+    explained = schema.get("description", "")
     dashed = _dashed(name)
     if kind is click.BOOL:
         shown = f"--{dashed}" if default else f"--no-{dashed}"
@@ -156,22 +153,22 @@ else:
     _ParamType = click.ParamType  # generic only since click 8.2
 
 
-def _type(annotation: Any) -> _ParamType:
-    """Return how a value of this type is written on a command line."""
-    if annotation is Any:
+def _type(schema: Mapping[str, Any]) -> _ParamType:
+    """Return how a value of this kind is written on a command line."""
+    kinds = [kind for kind in schema.get("anyOf", (schema,)) if kind != {"type": "null"}]
+    if len(kinds) > 1:
         return _Conditions()
-    if get_origin(annotation) in (Union, types.UnionType):
-        (annotation,) = (item for item in get_args(annotation) if item is not type(None))
-    if hasattr(annotation, "__metadata__"):
-        return _type(annotation.__origin__)
-    if get_origin(annotation) is Literal:
-        return click.Choice([str(item) for item in get_args(annotation)])
-    if get_origin(annotation) is dict:
+    (kind,) = kinds
+    if "enum" in kind:
+        return click.Choice(kind["enum"])
+    if kind["type"] == "object":
         return _Variables()
-    return _PLAIN_TYPES[annotation]
+    return _PLAIN_TYPES[kind["type"]]
 
 
-_PLAIN_TYPES: Final[Mapping[Any, _ParamType]] = {str: click.STRING, int: click.INT, bool: click.BOOL}
+_PLAIN_TYPES: Final[Mapping[str, _ParamType]] = {
+    "string": click.STRING, "integer": click.INT, "boolean": click.BOOL
+}  # fmt: skip
 
 
 class _Conditions(_ParamType):
@@ -213,7 +210,7 @@ def _json_or_none(text: str) -> Any:
 # The call
 
 
-def _callback(operation: Operation) -> Callable[..., int]:
+def _callback(operation: Outline) -> Callable[..., int]:
     @click.pass_obj
     def callback(invocation: Invocation, /, **values: Any) -> int:
         invocation.check(operation)
@@ -223,7 +220,7 @@ def _callback(operation: Operation) -> Callable[..., int]:
     return cast("Callable[..., int]", callback)
 
 
-def _params(operation: Operation, values: Mapping[str, Any]) -> dict[str, Any]:
+def _params(operation: Outline, values: Mapping[str, Any]) -> dict[str, Any]:
     """Return the parameters that were given, and the few defaults of the command line."""
     params = dict(_CLI_DEFAULTS.get(operation.name, {}))
     for name, value in values.items():
@@ -240,21 +237,32 @@ def _merged(variables: tuple[Mapping[str, Any], ...]) -> dict[str, Any]:
     return {name: content for mapping in variables for name, content in mapping.items()}
 
 
-async def _run(invocation: Invocation, operation: Operation, params: Mapping[str, Any]) -> int:
-    from blockpty.ops.operation import Shape
-    from blockpty.ops.table import call, stream
+async def _run(invocation: Invocation, operation: Outline, params: Mapping[str, Any]) -> int:
+    from blockpty.ops.kinds import Shape
     from blockpty.surfaces.cli.render import exit_status
 
     screen = invocation.screen()
-    operation.parse(params)  # what is refused anyway is refused before a home is made for it
     async with invocation.open_engine(invocation.home) as engine:
         if operation.shape is Shape.STREAM:
+            from blockpty.ops.table import stream
+
             events = stream(engine, operation.name, params)
             async with aclosing(cast("AsyncGenerator[Any, None]", events)):
                 async for event in events:
                     screen.event(event, params["conversation_id"])
             return 0
         async with screen.progress(operation.name):
-            result = await call(engine, operation.name, params)
+            result = await _call(engine, operation.name, params)
     screen.result(operation.name, result, params)
     return exit_status(operation.name, result)
+
+
+async def _call(engine: Any, name: str, params: Mapping[str, Any]) -> Any:
+    from blockpty.surfaces.client import Client
+
+    if isinstance(engine, Client):
+        # The server judges the parameters; the models that do would take longer to load than all the rest.
+        return await engine.call(name, params)
+    from blockpty.ops.table import call
+
+    return await call(engine, name, params)

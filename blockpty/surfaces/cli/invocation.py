@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from blockpty.ops.operation import Operation
+    from blockpty.ops.outline import Outline
     from blockpty.surfaces.cli.render import Screen
 
 EXIT_BROKEN_PIPE: Final = 141  # 128 + SIGPIPE, as a shell reports it
@@ -49,10 +50,10 @@ class Invocation:
 
         return Path(self.home).absolute() if self.home is not None else default_home()
 
-    def check(self, operation: Operation) -> None:
+    def check(self, operation: Operation | Outline) -> None:
         """Raise Forbidden for what --read-only refuses: input, and beginning or ending a shell."""
         from blockpty.errors import Forbidden
-        from blockpty.ops.operation import Effect
+        from blockpty.ops.kinds import Effect
 
         if self.read_only and operation.effect is not Effect.READ:
             raise Forbidden(

@@ -45,7 +45,7 @@ async def test_every_operation_hands_on_what_it_was_given(name: str, home: Path)
     expected = (await call(local, name, PARAMS[name])).to_dict()  # type: ignore[arg-type]
     async with httpx2.AsyncClient(transport=transport, base_url="http://localhost", headers=headers) as plain:
         answer = json.loads((await plain.send(_request(plain, name, PARAMS[name]))).content)
-        client = Client(home)
+        client = Client(home, url="http://localhost")
         client._http = plain
         through = (await client.call(name, PARAMS[name])).to_dict()
     assert answer == expected == RESULTS[name].to_dict()
