@@ -110,6 +110,7 @@ class Emulator:
         parts.append("")
         known = sequences.KNOWN
         parser = self.parser
+        brush = self.brush
         each = iter(parts)
         for text, sequence in zip(each, each, strict=True):
             if parser.state:
@@ -118,7 +119,9 @@ class Emulator:
                     rest = parser.resume(sequence)
                     if rest:
                         self._feed_text(rest)
+                    brush = self.brush
                     continue
+                brush = self.brush
             if text:
                 x = self.x
                 end = x + len(text)
@@ -131,22 +134,23 @@ class Emulator:
                         old = row.text
                     row.text = f"{old[:x]}{text}{old[end:]}"
                     old = row.attrs
-                    row.attrs = f"{old[:x]}{self.brush.mark * (end - x)}{old[end:]}"
+                    row.attrs = f"{old[:x]}{brush.mark * (end - x)}{old[end:]}"
                     self.x = end
                     self.last = text
                 else:
                     self.draw(text)
-            if sequence in known:
+            after = brush.after.get(sequence)
+            if after is not None:
+                self.brush = brush = after
+            elif sequence in known:
                 obey, parameters = known[sequence]
                 obey(self, parameters)
+                brush = self.brush
+            elif sequence in STARTS:
+                parser.begin(STARTS[sequence])
             elif sequence:
-                brush = self.brush.after.get(sequence)
-                if brush is not None:
-                    self.brush = brush
-                elif sequence in STARTS:
-                    parser.begin(STARTS[sequence])
-                else:
-                    self.dispatch(sequence)
+                self.dispatch(sequence)
+                brush = self.brush
         if len(self.brushes) > self._most_brushes or len(self.clusters) > self._most_clusters:
             self.compact()
 
@@ -374,8 +378,9 @@ class Emulator:
     def compact(self) -> None:
         """Forget brushes and clusters that no cell has any more."""
         rows = self.all_rows()
-        pens = {mark: self.brushes.pen(mark) for mark in set().union(*(row.attrs for row in rows))}
-        marks = set().union(*(row.text for row in rows if not row.text.isascii()))
+        # In the order of appearance, so that the tables do not depend on what was there before.
+        pens = {mark: self.brushes.pen(mark) for mark in dict.fromkeys("".join([row.attrs for row in rows]))}
+        marks = dict.fromkeys("".join([row.text for row in rows if not row.text.isascii()]))
         used = {mark: self.clusters.text(mark) for mark in marks if is_stand_in(mark)}
         current = self.brush.pen
         self.brushes = Brushes()

@@ -31,11 +31,11 @@ STRING: Final = 4
 pieces: Final = re.compile(
     r"""([\x00-\x1f\x7f-\x9f](?:
       (?<=\x1b)(?:
-          \[ [0-?]{0,255} [ -/]{0,8} [@-~]
-        | \] [^\x00-\x1f\x7f-\x9f]{0,8192} (?:\x07 | \x1b\\)
-        | [ -/]{1,8} [0-~]
+          \[ [0-?]{0,255}+ [ -/]{0,8}+ [@-~]
+        | \] [^\x00-\x1f\x7f-\x9f]{0,8192}+ (?:\x07 | \x1b\\)
+        | [ -/]{1,8}+ [0-~]
         | [0-OQ-WYZ\\`-~]
-      ) | (?<=\r)\n )?)""",
+      ) | (?<=\r)\n )?+)""",
     re.VERBOSE,
 ).split
 
@@ -88,7 +88,7 @@ class Parser:
                 character = text[at]
                 if character >= "\xa0":
                     # Not part of any sequence: the sequence is void, the character is text.
-                    self.state = GROUND
+                    self.begin(GROUND)
                     break
                 at += 1
                 if character < " " or character >= "\x7f":
@@ -115,24 +115,21 @@ class Parser:
                 self._held, self._too_long = "", True
 
     def _string_stops(self, end: str) -> None:
-        state = self.state
-        if end == "\x07" and state == STRING:
+        if end == "\x07" and self.state == STRING:
             return
-        self.state = GROUND
-        if end == "\x1b":
-            # The first half of ST; anything else but a backslash begins a sequence of its own.
-            self.state = ESCAPE
-        if state == OSC and end not in "\x18\x1a" and not self._too_long:
-            self._listener.dispatch("\x1b]" + self._held)
-        self._held = ""
+        said = None if self.state == STRING or self._too_long or end in "\x18\x1a" else self._held
+        # ESC is the first half of ST; anything else but a backslash after it begins a sequence of its own.
+        self.begin(ESCAPE if end == "\x1b" else GROUND)
+        if said is not None:
+            self._listener.dispatch("\x1b]" + said)
 
     def _control(self, character: str) -> None:
         if character in STARTS:
             self.begin(STARTS[character])
         elif character in "\x18\x1a":
-            self.state = GROUND
+            self.begin(GROUND)
         elif character >= "\x80":
-            self.state = GROUND
+            self.begin(GROUND)
             self._listener.dispatch("\x1b" + chr(ord(character) - 0x40))
         elif character != "\x7f":
             # A control inside a sequence does its work, and the sequence goes on.
@@ -144,8 +141,9 @@ class Parser:
         elif not self._held and character in _OPENS:
             self.begin(_OPENS[character])
         else:
-            self.state = GROUND
-            self._listener.dispatch("\x1b" + self._held + character)
+            sequence = "\x1b" + self._held + character
+            self.begin(GROUND)
+            self._listener.dispatch(sequence)
 
     def _csi(self, character: str) -> None:
         if character < "@":
@@ -153,6 +151,7 @@ class Parser:
             if len(self._held) > _SEQUENCE_LIMIT:
                 self._held, self._too_long = "", True
             return
-        self.state = GROUND
-        if not self._too_long and _CSI_BODY.fullmatch(self._held):
-            self._listener.dispatch("\x1b[" + self._held + character)
+        body = None if self._too_long else _CSI_BODY.fullmatch(self._held)
+        self.begin(GROUND)
+        if body:
+            self._listener.dispatch("\x1b[" + body.group() + character)
