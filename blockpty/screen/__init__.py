@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from blockpty.screen.emulator import Emulator
+from blockpty.screen.lazy import LazyScreen, Snapshot
 from blockpty.screen.protocol import Cursor, Frame, Line, Modes, Run, Screen
 
-__all__ = ["Cursor", "Emulator", "Frame", "Line", "Modes", "Run", "Screen"]
+__all__ = ["Cursor", "Emulator", "Frame", "LazyScreen", "Line", "Modes", "Run", "Screen", "Snapshot"]

@@ -19,7 +19,7 @@ from blockpty.screen import checkpoint, frames, modes, reflow, sequences
 from blockpty.screen.cells import PADDED, SPACER, WRAPPED, Clusters, Row, is_narrow, is_stand_in, width
 from blockpty.screen.parser import GROUND, STARTS, Parser, pieces
 from blockpty.screen.pens import Brush, Brushes
-from blockpty.screen.protocol import Frame
+from blockpty.screen.protocol import Frame, Line
 from blockpty.screen.state import Held, Saved
 
 # Rows that scrolled off the main screen and are kept, for a window that grows. Scrollback proper is rendered from the
@@ -53,8 +53,11 @@ class Emulator:
         self.brushes = Brushes()
         self.clusters = Clusters()
         self._blanks: dict[str, str] = {}
+        self._blank = " " * self.cols
         self._most_brushes = _FEW_BRUSHES
         self._most_clusters = _FEW_CLUSTERS
+        # The lines of the last frame, by what they were made of: most rows do not change between two.
+        self.shown: dict[tuple[str, str, int], Line] = {}
         self.brush: Brush = self.brushes.default
         self.history.clear()
         self.lines = [self.blank_row() for _ in range(self.rows)]
@@ -86,6 +89,9 @@ class Emulator:
     def settle(self) -> None:
         """Take over what modes, margins and character sets mean for the fast path."""
         mode = self.modes
+        if len(self._blank) != self.cols:
+            self._blank = " " * self.cols
+            self._blanks.clear()
         self.insert = mode[modes.IRM]
         self.newline = mode[modes.LNM]
         self.origin = mode[modes.DECOM]
@@ -250,14 +256,12 @@ class Emulator:
 
     def blank_row(self) -> Row:
         """Return a row erased with the current background."""
-        return Row(" " * self.cols, self.blank_attrs(self.brush.blank))
+        mark = self.brush.blank
+        return Row(self._blank, self._blanks.get(mark) or self.blank_attrs(mark))
 
     def blank_attrs(self, mark: str) -> str:
         """Return the attributes of a row of one mark; equal ones are one string."""
-        attrs = self._blanks.get(mark)
-        if attrs is None or len(attrs) != self.cols:
-            attrs = self._blanks[mark] = mark * self.cols
-        return attrs
+        return self._blanks.setdefault(mark, mark * self.cols)
 
     def index(self) -> None:
         """Move down a row, and scroll at the bottom margin."""
@@ -339,6 +343,11 @@ class Emulator:
         """Change the size; soft-wrapped lines of the main screen are wrapped anew."""
         reflow.resize(self, *_checked(cols, rows))
 
+    def release(self) -> None:
+        """End a synchronized update that its program has left open, as terminals do after a while."""
+        self.held_frame = None
+        self.modes[modes.SYNCHRONIZED] = False
+
     def dump(self) -> dict[str, Any]:
         """Return the whole state as values that JSON has."""
         return checkpoint.dump(self)
@@ -386,6 +395,7 @@ class Emulator:
         self.brushes = Brushes()
         self.clusters = Clusters()
         self._blanks.clear()
+        self.shown = {}
         attrs = {ord(mark): self.brushes.of(pen).mark for mark, pen in pens.items()}
         text = {ord(mark): self.clusters.of(cluster) for mark, cluster in used.items()}
         for row in rows:

@@ -71,10 +71,15 @@ def asked(s: Emulator) -> Modes:
 def frame(s: Emulator) -> Frame:
     """Return what is shown; while a synchronized update is open, what was shown when it began."""
     held = s.held_frame or Held(s.lines, cursor(s), s.brush.pen, s.alt)
+    known, s.shown = s.shown, {}
+    for row in held.lines:
+        key = row.text, row.attrs, row.wrapped
+        if key not in s.shown:
+            s.shown[key] = known.get(key) or line(s, row)
     return Frame(
         s.cols,
         s.rows,
-        tuple([line(s, row) for row in held.lines]),
+        tuple([s.shown[row.text, row.attrs, row.wrapped] for row in held.lines]),
         held.cursor,
         asked(s),
         held.pen,

@@ -53,7 +53,11 @@ _VALUES: Final[dict[int, tuple[int, int | None]]] = {
     **{code: (1, code - 40) for code in range(40, 48)},
     **{code: (0, code - 82) for code in range(90, 98)},
     **{code: (1, code - 92) for code in range(100, 108)},
-    39: (0, None), 49: (1, None), 59: (2, None), 4: (3, 1), 24: (3, 0),
+    39: (0, None),
+    49: (1, None),
+    59: (2, None),
+    4: (3, 1),
+    24: (3, 0),
 }
 _COLORS: Final = {38: 0, 48: 1, 58: 2}
 _SGR: Final = re.compile(r"\x1b\[([0-9;:]*)m")

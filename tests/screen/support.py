@@ -43,7 +43,19 @@ def state(emulator: Emulator) -> dict[str, Any]:
 _PARAMETERS = ("", "0", "1", "2", "3", "5", "7", "12", "40", "99999999999", "4:3", "38:2::1:2:3", "38;5;200", "1;31")
 _MODES = (1, 3, 5, 6, 7, 9, 12, 25, 40, 45, 47, 66, 69, 1000, 1002, 1006, 1004, 1047, 1048, 1049, 2004, 2026, 77)
 _WORDS = (
-    *("a", "hello world", "x" * 30, "漢字", "e\u0301", "\u200d", "👨\u200d👩\u200d👧", "❤\ufe0f", "─│┌", "lqk", "\u0301"),
+    *(
+        "a",
+        "hello world",
+        "x" * 30,
+        "漢字",
+        "e\u0301",
+        "\u200d",
+        "👨\u200d👩\u200d👧",
+        "❤\ufe0f",
+        "─│┌",
+        "lqk",
+        "\u0301",
+    ),
     *("\U00100005", "\u009b3D", "\u0085", "ﬁ", "Ж", "\xad", "\u1160"),
 )
 
@@ -72,7 +84,9 @@ def random_piece(rng: random.Random) -> bytes:
         starts = [b"]0;", b"]8;id=a;http://h/", b"]8;;", b"]133;A", b"P+q", b"_G", b"^", b"X", b"]7;file://h/"]
         return b"\x1b" + rng.choice(starts) + rng.choice([b"", b"word", "é漢".encode()]) + rng.choice(ends)
     if kind == 18:
-        return rng.choice([b"\x1b", b"\x1b[", b"\x1b[1", b"\xe6\xbc", b"\xff", b"\x1b[3\x08C", b"\x1b[1\r\n;1m", b"\x18"])
+        return rng.choice(
+            [b"\x1b", b"\x1b[", b"\x1b[1", b"\xe6\xbc", b"\xff", b"\x1b[3\x08C", b"\x1b[1\r\n;1m", b"\x18"]
+        )
     return bytes(rng.randrange(256) for _ in range(rng.randrange(1, 8)))
 
 

@@ -36,7 +36,9 @@ def test_random_bytes_raise_nothing() -> None:
     for _ in range(RANDOM_BYTES // 2000):
         # Half of it more likely to mean something than bytes drawn alike.
         emulator.feed(rng.randbytes(1000))
-        emulator.feed(bytes(rng.choice(b"\x1b[]0123456789;:?>=<!$ ABCDHJKLMPSTXZhlmnrsu\\P_^\x07\r\n\x08") for _ in range(1000)))
+        emulator.feed(
+            bytes(rng.choice(b"\x1b[]0123456789;:?>=<!$ ABCDHJKLMPSTXZhlmnrsu\\P_^\x07\r\n\x08") for _ in range(1000))
+        )
         if rng.random() < 0.1:
             emulator.resize(rng.randrange(1, 60), rng.randrange(1, 20))
         whole(emulator)
