@@ -83,7 +83,7 @@ def test_a_long_run_is_skipped_exactly(before: bytes, after: bytes) -> None:
     ids=["margins", "left and right margins", "reverse wrap", "inside DCS", "inside APC"],
 )
 def test_where_the_argument_does_not_hold_nothing_is_skipped(before: bytes) -> None:
-    lines = b"".join(b"line %d\r\n" % number for number in range(9000))
+    lines = b"".join(b"line %d\r\n" % number for number in range(3000))
     full, fast = fed(before + lines), Emulator()
     assert fastforward.feed(fast, before + lines) == 0
     assert state(fast) == state(full)
