@@ -24,10 +24,15 @@ _BASELINE: Final = 13
 _MARGIN: Final = 8
 
 
+def palette(number: int) -> str:
+    """Return a colour of the palette, 0 to 255, as `#rrggbb`."""
+    return f"#{FG_BG_256[number]}"
+
+
 def _color(color: int | None, default: str) -> str:
     if color is None:
         return default
-    return f"#{FG_BG_256[color]}" if color < RGB else f"#{color - RGB:06x}"
+    return palette(color) if color < RGB else f"#{color - RGB:06x}"
 
 
 def _colors(pen: Pen, reverse: bool) -> tuple[str, str]:
