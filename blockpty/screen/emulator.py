@@ -240,9 +240,14 @@ class Emulator:
     def _wrap(self, how: int) -> None:
         row = self.lines[self.y]
         self.x = self.left if self.x >= self.left else 0
+        if self.narrowed:
+            self.index()
+            return
+        # Before the row moves: it may leave the screen at once.
+        before, row.wrapped = row.wrapped, how
         self.index()
-        if self.lines[self.y] is not row and not self.narrowed:
-            row.wrapped = how
+        if self.lines[self.y] is row:
+            row.wrapped = before
 
     def _join(self, mark: str) -> None:
         """Add a character without width to the cell before the cursor."""

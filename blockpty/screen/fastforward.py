@@ -34,23 +34,25 @@ def feed(emulator: Emulator, data: bytes, least_run: int = LEAST_RUN) -> int:
     """Bring an emulator to where `emulator.feed(data)` would; return how many bytes were skipped."""
     lines = 2 * emulator.rows + (emulator.history.maxlen or 0)
     at = skipped = 0
-    for begin, end in _pure_runs(data, least_run):
+    for begin, end in pure_runs(data, least_run):
         # Through the first line in any case: the run may begin inside a sequence, or a character.
         first = data.find(b"\n", begin, end) + 1
-        cut = _cut(data, first, end, lines) if first else None
-        if cut is None:
+        to = cut(data, first, end, lines) if first else None
+        if to is None:
             continue
         emulator.feed(data[at:first])
         at = first
-        if _ready(emulator):
-            _skip(emulator, data, first, cut)
-            skipped += cut - first
-            at = cut
+        # Who listens for rows that scroll off must hear of each.
+        if emulator.scrolled_off is None and ready(emulator):
+            carry(emulator, data, first, to)
+            emulator.x = 0
+            skipped += to - first
+            at = to
     emulator.feed(data[at:] if at else data)
     return skipped
 
 
-def _pure_runs(data: bytes, least: int) -> Iterator[tuple[int, int]]:
+def pure_runs(data: bytes, least: int) -> Iterator[tuple[int, int]]:
     """Yield (begin, end) of the runs of pure bytes that are long enough."""
     begin = 0
     for found in _impurities(data):
@@ -73,7 +75,7 @@ def _impurities(data: bytes) -> Iterator[int]:
             yield found.start()
 
 
-def _cut(data: bytes, first: int, end: int, lines: int) -> int | None:
+def cut(data: bytes, first: int, end: int, lines: int) -> int | None:
     """Return the latest end of a CR LF with `lines` line feeds after it, or None."""
     at = end
     for _ in range(lines):
@@ -84,20 +86,21 @@ def _cut(data: bytes, first: int, end: int, lines: int) -> int | None:
     return None if found < 0 else found + 2
 
 
-def _ready(s: Emulator) -> bool:
+def ready(s: Emulator) -> bool:
+    """Whether line feeds add up from here on: nothing is open, and the whole screen scrolls."""
     full = s.top == 0 and s.bottom == s.rows - 1 and not s.narrowed
     # Reverse wrap lets BS go up, and then line feeds do not add up.
-    return full and s.between_sequences and not s.modes[REVERSE_WRAP] and s.scrolled_off is None
+    return full and s.between_sequences and not s.modes[REVERSE_WRAP]
 
 
-def _skip(s: Emulator, data: bytes, begin: int, end: int) -> None:
+def carry(s: Emulator, data: bytes, begin: int, end: int) -> None:
+    """Take over what a skipped part, which ends with a line feed, leaves behind: the pen and the last character."""
     reset = max(data.rfind(b"\x1b[m", begin, end), data.rfind(b"\x1b[0m", begin, end), begin)
     brush = s.brush
     for sequence in _SGR.findall(data, reset, end):
         text = sequence.decode("ascii")
         brush = brush.after.get(text) or s.brushes.apply(brush, text)
     s.brush = brush
-    s.x = 0
     s.pending = False
     s.last = _last_character(s, data, begin, end) or s.last
 
