@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 @dataclass
 class _Place:
-    """A cell to be followed: its row among all rows, its column, and whether it was found already."""
+    """A place to be followed: its row among all rows, its column (after the last one where a wrap is pending)."""
 
     row: int
     x: int
@@ -35,7 +35,8 @@ def resize(s: Emulator, cols: int, rows: int) -> None:
     blank = s.brushes.default.mark
     saved = s.saved[0]
     main, alt = (s.other_lines, s.lines) if s.alt else (s.lines, s.other_lines)
-    cursor = _Place(len(s.history) + min(saved.y, s.rows - 1), saved.x) if s.alt else _Place(len(s.history) + s.y, s.x)
+    x, y, pending = (saved.x, min(saved.y, s.rows - 1), saved.pending) if s.alt else (s.x, s.y, s.pending)
+    cursor = _Place(len(s.history) + y, x + pending)
     at_bottom = cursor.row == len(s.history) + s.rows - 1
     top = _Place(len(s.history), 0)
     content = _without_blank_end([*s.history, *main], cursor.row, blank)
@@ -53,12 +54,11 @@ def resize(s: Emulator, cols: int, rows: int) -> None:
         _fit(row, cols, blank)
     del alt[rows:]
     alt.extend(_blank(cols, blank) for _ in range(rows - len(alt)))
-    x, y = cursor.x, cursor.row - first
+    x, y, pending = cursor.x, cursor.row - first, cursor.x >= cols
     if s.alt:
-        s.saved[0] = saved._replace(x=x, y=y)
-        x, y = s.x, s.y
-    s.x, s.y = min(x, cols - 1), min(y, rows - 1)
-    s.pending = s.pending and s.x == cols - 1
+        s.saved[0] = saved._replace(x=min(x, cols - 1), y=y, pending=pending)
+        x, y, pending = s.x, s.y, False
+    s.x, s.y, s.pending = min(x, cols - 1), min(y, rows - 1), pending
     s.tabs = [stop for stop in s.tabs if stop < cols]
     s.tabs += [stop for stop in range(8, cols, 8) if stop >= s.cols]
     s.cols, s.rows = cols, rows
@@ -105,8 +105,8 @@ def _wrapped(rows: list[Row], cols: int, mark: str, places: tuple[_Place, ...]) 
             if not row.wrapped or end == len(rows):
                 break
         content = max(len(text.rstrip(" ")), len(attrs.rstrip(mark)))
-        # The cell that the cursor is on must exist.
-        content = max([content, 1, *(offset + 1 for offset in inside.values())])
+        # The line reaches to the cursor.
+        content = max([content, 1, *inside.values()])
         text, attrs = text[:content].ljust(content), attrs[:content].ljust(content, mark)
         _cut_line(text, attrs, cols, mark, made, [(places[number], offset) for number, offset in inside.items()])
         begin = end
@@ -121,7 +121,7 @@ def _cut_line(text: str, attrs: str, cols: int, mark: str, made: list[Row], insi
         if how and text[end] == SPACER and cols > 1:
             end, how = end - 1, PADDED
         for place, offset in inside:
-            if at <= offset < end and not place.found:
+            if (at <= offset < end or offset == end == len(text)) and not place.found:
                 place.row, place.x, place.found = len(made), offset - at, True
         made.append(Row(text[at:end].ljust(cols), attrs[at:end].ljust(cols, mark), how))
         at = end
