@@ -43,7 +43,8 @@ def test_resize(name: str) -> None:
 def test_narrower_or_wider_and_back_is_the_same(seed: int) -> None:
     rng = random.Random(seed)
     cols = rng.randrange(2, 30)
-    lines = [rng.choice(["", "a", "word " * 9 + "end", "漢字" * 8, "e\u0301x", "\x1b[31mred\x1b[m tail"]) for _ in range(12)]
+    words = ["", "a", "word " * 9 + "end", "漢字" * 8, "e\u0301x", "\x1b[31mred\x1b[m tail"]
+    lines = [rng.choice(words) for _ in range(12)]
     # At the bottom row with a history that holds all, nothing is lost on the way.
     emulator = fed("\r\n".join(lines), cols, 6, history_rows=1000)
     before = emulator.frame().lines, [row.text for row in emulator.history]

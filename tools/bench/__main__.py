@@ -30,6 +30,7 @@ BENCHES = {
     "memory": "bench.memory",
     "ingest": "bench.ingest",
     "feed": "bench.feed",
+    "screen": "bench.screen",
 }
 
 
