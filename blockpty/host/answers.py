@@ -65,6 +65,7 @@ class Inspected(Sizes):
     foreground: Literal["shell", "child"] | None = None
     foreground_pid: int | None = None
     foreground_name: str | None = None
+    foreground_copy: bool | None = None
     replaced: bool | None = None
     reads: bool | None = None
     cols: int | None = None

@@ -323,6 +323,7 @@ def inspect(recorder: Recorder, client: Client, request: dict[str, Any]) -> Answ
     return {
         "live": True, "pid": terminal.pid, **terminal.state(),
         "foreground_pid": group, "foreground_name": spawn.process_name(group) if group else None,
+        "foreground_copy": spawn.is_copy(group, terminal.pid) if group else None,
         "cols": cols, "rows": rows, "stopped": any(fact is not None and fact[0] in "Tt" for fact in facts),
         "storage": None if failed is None else f"{failed.path}: {failed.strerror}",
         "persist": terminal.holding.persist, **terminal.sizes(),

@@ -173,6 +173,12 @@ def program_image(pid: int) -> str | None:
     return f"{arguments}@{int(fields[45]):x}" if arguments else None
 
 
+def is_copy(pid: int, shell: int) -> bool:
+    """Whether a process is a shell's own copy, forked and not (yet) another program: `(...)`, or on its way to one."""
+    image = program_image(pid)
+    return pid != shell and image is not None and not image.endswith("@0") and image == program_image(shell)
+
+
 def is_alive(pid: int) -> bool:
     try:
         os.kill(pid, 0)

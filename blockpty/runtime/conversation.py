@@ -180,7 +180,7 @@ class Conversation:
             seen = await self.host.inspect(self.id)
             self.live.pump()
             foreground = seen.foreground_name
-            nested = nested_of(state, foreground, seen.foreground)
+            nested = nested_of(state, foreground, seen.foreground, copy=seen.foreground_copy)
             if seen.live and seen.icanon is not None:
                 tty = {name: getattr(seen, name) for name in ("icanon", "echo", "foreground", "reads")}
         modes = self._screen_modes()

@@ -76,15 +76,18 @@ def tty_of(state: MachineState, sample: Mapping[str, Any] | None, modes: frozens
     return "running"
 
 
-def nested_of(state: MachineState, foreground: str | None, kind: str | None) -> dict[str, Any] | None:
+def nested_of(
+    state: MachineState, foreground: str | None, kind: str | None, *, copy: bool | None = None
+) -> dict[str, Any] | None:
     """Return what has taken the terminal inside the running block and may run commands of its own, or None.
 
-    The process says it surely; what the block has printed says it where the process is a wrapper that is not known.
+    The process says it surely, unless it is a `copy` of the shell itself: a `(...)`, or on its way to a program. What
+    the block has printed says it where the process is a wrapper that is not known.
     """
     if state.shell is not ShellState.RUNNING or kind != "child" or foreground is None:
         return None
     name = foreground.lstrip("-")
-    if name in NESTING or name.rstrip("0123456789.") in NESTING:
+    if not copy and (name in NESTING or name.rstrip("0123456789.") in NESTING):
         return {"program": name, "evidence": "foreground"}
     if state.block is not None and state.nested is not None:
         return {"program": name, "evidence": state.nested}

@@ -260,22 +260,21 @@ FILLERS = {
 
 
 @pytest.mark.parametrize("name", FILLERS)
+@pytest.mark.parametrize("view", ["text", "ansi", "raw"])
 @pytest.mark.parametrize("match", ["never", {"regex": "never"}, {"regex": r"ne\sver"}])
-def test_memory_of_a_wait_is_bounded(name: str, match: Any) -> None:
+def test_memory_of_a_wait_is_bounded(name: str, view: str, match: Any) -> None:
     filler = FILLERS[name]
     pty, begin = running()
-    waiters, machine = [waiter_for(match, begin, view=view) for view in ("text", "ansi", "raw")], Machine()
+    waiter, machine = waiter_for(match, begin, view=view), Machine()
     for step in pty.recording.steps():
         _, signals = machine.feed(step) if isinstance(step, bytes) else machine.apply(step)
-        for waiter in waiters:
-            waiter.advance(step if isinstance(step, bytes) else b"", signals, machine.classified)
+        waiter.advance(step if isinstance(step, bytes) else b"", signals, machine.classified)
     # More than the largest of the bounds.
     for _ in range(min(40, 18 * LINE_LIMIT // len(filler) + 1)):
         _, signals = machine.feed(filler)
-        for waiter in waiters:
-            assert waiter.advance(filler, signals, machine.classified) is None
-            assert len(waiter._raw) <= MAX_MARK
-            assert len(waiter._view._held) <= HELD_LIMIT
-            assert len(waiter._window.text) <= 4 * LINE_LIMIT
-            assert sum(len(piece.raw) for piece in waiter._window._pieces) <= 16 * LINE_LIMIT
-            assert len(waiter.kept) <= TEXT_KEPT
+        assert waiter.advance(filler, signals, machine.classified) is None
+        assert len(waiter._raw) <= MAX_MARK
+        assert len(waiter._view._held) <= HELD_LIMIT
+        assert len(waiter._window.text) <= 4 * LINE_LIMIT
+        assert sum(len(piece.raw) for piece in waiter._window._pieces) <= 16 * LINE_LIMIT
+        assert len(waiter.kept) <= TEXT_KEPT
