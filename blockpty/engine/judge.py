@@ -14,8 +14,6 @@ from blockpty.engine.snapshot import MachineState
 from blockpty.engine.states import ShellState, Stimulus
 
 _SEQUENCED: Final = {"__BEGIN__": Stimulus.BEGIN, "__END__": Stimulus.END}
-# How often in a row a Ctrl-C may come between the number of an END and its mark, which bash then begins again.
-MAX_ABORTED: Final = 3
 _AT_PROMPT: Final = (ShellState.SUBMITTED, ShellState.IDLE, ShellState.EDITING)
 
 
@@ -36,10 +34,6 @@ def judge(state: MachineState, mark: Mark) -> Stimulus | str | None:
             if mark.kind == "__END__" and state.shell is ShellState.SUBMITTED and not state.begins:
                 return Stimulus.LATE_END
             return _SEQUENCED[mark.kind]
-        if mark.kind == "__END__" and mark.count == state.count and state.shell is ShellState.RUNNING:
-            aborted = mark.seq - state.seq - 1
-            if 0 < aborted <= MAX_ABORTED:
-                return Stimulus.END
         # `exec 2>/dev/null` swallows BEGIN, which bash writes to fd 2, but not END: exactly one number is missing.
         lost = mark.kind == "__END__" and mark.seq == state.seq + 2 and mark.count == state.count + 1
         return Stimulus.LATE_END if lost and state.shell in _AT_PROMPT else "sequence"

@@ -15,7 +15,7 @@ if [[ $- != *i* ]]; then
 	\builtin return 0
 fi
 
-__bp_s=0 __bp_c=0 __bp_p=0 __bp_x=0 __bp_o='' __bp_t='' __bp_pwd='' __bp_a='' __bp_w=1 __bp_alone='' __bp_assoc='' __bp_y='' __bp_seen_ps1=- __bp_seen_ps2=- __bp_tty=1 __bp_array='' __bp_null='' __bp_v=''
+__bp_s=0 __bp_q=0 __bp_c=0 __bp_p=0 __bp_x=0 __bp_o='' __bp_t='' __bp_pwd='' __bp_a='' __bp_w=1 __bp_alone='' __bp_assoc='' __bp_y='' __bp_seen_ps1=- __bp_seen_ps2=- __bp_tty=1 __bp_array='' __bp_null='' __bp_v=''
 __bp_f=ps1
 
 # Writes the mark of kind $1 with the extra fields $2 (each with its leading semicolon), then the text $3, in one
@@ -81,7 +81,7 @@ __bp_cwd() {
 # by way of __bp_put it takes 20 us longer. 255 is bash's own descriptor of its terminal, which no command inherits; to
 # open /dev/tty takes 10 us. `printf -v` fails to empty __bp_o, which PS1 has set, where `builtin` is not what it was.
 __bp_end() {
-	__bp_x=$? __bp_s=$((__bp_s + 1))
+	__bp_x=$? __bp_s=$((__bp_q + 1))
 	\builtin printf -v __bp_o %s '' || __bp_o=1
 	if [[ $__bp_o || ! $__bp_tty || ${BASH_XTRACEFD-} || ${PWD-} != "$__bp_pwd" || ! -t 255 ]]; then
 		__bp_end_slowly
@@ -97,6 +97,8 @@ __bp_end() {
 	if [[ $__bp_alone && ${__bp_ok+x} && ! $__bp_o && ${__bp_ok[$BASHOPTS${PS0-}${PS1-}${PS2-}${PROMPT_COMMAND[*]-}]-} && ${PS0@a}${PS1@a}${PS2@a}${PROMPT_COMMAND@a} != *x* ]]; then
 		__bp_w=''
 	fi
+	# Only now is the number used: a Ctrl-C above makes bash begin its prompt again, and END again with the same one.
+	__bp_q=$__bp_s
 }
 
 __bp_end_slowly() {
@@ -237,7 +239,7 @@ __bp_hush() {
 # shellcheck disable=SC2016
 __bp_texts() {
 	__bp_t=';n=${__bp_n-};i=$$;'
-	__bp_ps0='\e]133;C\a\e]7717;__BEGIN__'$__bp_t's=$((__bp_s=${__bp_s-}+1));c=$((__bp_c=${__bp_c-}+1));p=${__bp_p-}\a'
+	__bp_ps0='\e]133;C\a\e]7717;__BEGIN__'$__bp_t's=$((__bp_q=__bp_s=${__bp_s-}+1));c=$((__bp_c=${__bp_c-}+1));p=${__bp_p-}\a'
 	__bp_ps2='\[\e]7717;__PS2__'$__bp_t's=${__bp_s-};c=${__bp_c-};p=${__bp_p-}\a\]'
 	# In a child there is no __bp_ok. The quotes keep an IFS of letters away from the name.
 	__bp_pc_quick='${__bp_ok+${__bp_w:+"__bp_after"}}' __bp_pc_full='{ __bp_post; } 2>/dev/null'

@@ -602,6 +602,22 @@ def test_shellcheck() -> None:
     assert subprocess.run(["shellcheck", path], check=False).returncode == 0
 
 
+def test_an_interrupted_end_keeps_its_number(bash: Open) -> None:
+    """Ctrl-C while the mark is made: bash begins its prompt again, and the mark that comes then is the next one still."""
+    terminal = bash(
+        "set -T\n"
+        "interrupt() { if [[ $BASH_COMMAND == *__END__* && ${armed-} ]]; then armed=; kill -INT $$; fi; }\n"
+        "trap interrupt DEBUG\n"
+    )
+    before = terminal.start()[-1]
+    for _ in range(3):
+        run = Run(terminal, terminal.line("armed=1"))
+        check_cycle(run.marks, terminal.pid, before=before)
+        assert run.status == 130, "the second end came"
+        before = run.marks[-1]
+    assert Run(terminal, terminal.line("echo next")).output == b"next\r\n"
+
+
 def test_restricted(tmp_path: Path) -> None:
     program = tmp_path / "rbash"
     program.symlink_to(shutil.which("bash") or "/bin/bash")
