@@ -603,7 +603,7 @@ def test_shellcheck() -> None:
 
 
 def test_an_interrupted_end_keeps_its_number(bash: Open) -> None:
-    """Ctrl-C while the mark is made: bash begins its prompt again, and the mark that comes then is the next one still."""
+    """Ctrl-C while the mark is made: bash begins its prompt again, and the mark that comes then is still the next."""
     terminal = bash(
         "set -T\n"
         "interrupt() { if [[ $BASH_COMMAND == *__END__* && ${armed-} ]]; then armed=; kill -INT $$; fi; }\n"
