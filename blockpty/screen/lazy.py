@@ -108,6 +108,11 @@ class LazyScreen:
         self.catch_up().resize(cols, rows)
         self._steps += 1
 
+    def restart(self, data: bytes) -> None:
+        """Draw what is not of the stream at this point of it: what leaves a terminal ready for another program."""
+        self.catch_up().feed(data)
+        self._steps += 1
+
     def release(self) -> None:
         """End an open synchronized update at this point of the stream: nothing came for too long."""
         self.catch_up().release()

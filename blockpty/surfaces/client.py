@@ -34,6 +34,8 @@ from blockpty.model.results import (
     ReadResult,
     Result,
     RunResult,
+    ScreenResult,
+    ScrollbackResult,
     SendResult,
     SessionResult,
     StatusResult,
@@ -431,6 +433,14 @@ class RemoteConversation:
         async with contextlib.aclosing(cast("Any", self._client.stream("events", params))) as events:
             async for event in events:
                 yield event
+
+    async def screen(self, *, format: str = "text", since: int | None = None, scrollback: int = 0) -> ScreenResult:
+        """Show what the terminal shows now."""
+        return cast("ScreenResult", await self._call("screen", format=format, since=since, scrollback=scrollback))
+
+    async def set_scrollback(self, lines: int = 1000) -> ScrollbackResult:
+        """Set how many lines above the screen can be asked for."""
+        return cast("ScrollbackResult", await self._call("set_scrollback", lines=lines))
 
     async def resize(self, cols: int, rows: int) -> DoneResult:
         """Change the size of the terminal."""
