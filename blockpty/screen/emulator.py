@@ -231,7 +231,10 @@ class Emulator:
             row = self.lines[self.y]
             if self.insert:
                 row.insert(x, len(piece), limit, self.brush.mark)
-            row.put(x, piece, self.brush.mark)
+            if len(piece) == self.cols:
+                row.text, row.attrs = piece, self.blank_attrs(self.brush.mark)
+            else:
+                row.put(x, piece, self.brush.mark)
             self.x = x + len(piece)
             if self.x >= limit:
                 self.x = limit - 1
@@ -262,11 +265,14 @@ class Emulator:
     def blank_row(self) -> Row:
         """Return a row erased with the current background."""
         mark = self.brush.blank
-        return Row(self._blank, self._blanks.get(mark) or self.blank_attrs(mark))
+        return Row(self._blank, self.blank_attrs(mark))
 
     def blank_attrs(self, mark: str) -> str:
         """Return the attributes of a row of one mark; equal ones are one string."""
-        return self._blanks.setdefault(mark, mark * self.cols)
+        attrs = self._blanks.get(mark)
+        if attrs is None:
+            attrs = self._blanks[mark] = mark * self.cols
+        return attrs
 
     def index(self) -> None:
         """Move down a row, and scroll at the bottom margin."""
