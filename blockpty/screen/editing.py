@@ -1,7 +1,7 @@
 """What erases, inserts, deletes, repeats and scrolls. Each function is one row of the table in sequences.py.
 
 Rules of this file: an erased cell keeps the current background and nothing else (background colour erase). ED and
-EL leave the cursor where it is and end a pending wrap.
+EL leave the cursor where it is; as in xterm, ED 0, ED 2 and EL 0 end a pending wrap, the others do not.
 """
 
 from __future__ import annotations
@@ -67,7 +67,8 @@ def erase_in_display_selectively(s: Emulator, p: Parameters) -> None:
 def _in_line(s: Emulator, p: Parameters, erase: Callable[[Emulator, int, int, int], None]) -> None:
     if p[0] <= 2:
         erase(s, s.y, s.x if p[0] == 0 else 0, s.x + 1 if p[0] == 1 else s.cols)
-        s.pending = False
+        if p[0] == 0:
+            s.pending = False
 
 
 def _in_display(s: Emulator, p: Parameters, erase: Callable[[Emulator, int, int, int], None]) -> None:
@@ -83,7 +84,8 @@ def _in_display(s: Emulator, p: Parameters, erase: Callable[[Emulator, int, int,
         whole = range(s.rows)
     for y in whole:
         erase(s, y, 0, s.cols)
-    s.pending = False
+    if p[0] != 1:
+        s.pending = False
 
 
 def erase_characters(s: Emulator, p: Parameters) -> None:
