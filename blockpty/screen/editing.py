@@ -40,9 +40,13 @@ def _erase_selectively(s: Emulator, y: int, x: int, end: int) -> None:
     if not protected:
         _erase(s, y, x, end)
         return
-    for at in range(x, end):
-        if row.attrs[at] not in protected:
-            row.put(at, " ", s.brush.blank)
+    row.cut(x)
+    row.cut(end)
+    cells = list(zip(row.text[x:end], row.attrs[x:end], strict=True))
+    text = "".join([character if mark in protected else " " for character, mark in cells])
+    attrs = "".join([mark if mark in protected else s.brush.blank for _, mark in cells])
+    row.text = row.text[:x] + text + row.text[end:]
+    row.attrs = row.attrs[:x] + attrs + row.attrs[end:]
 
 
 def erase_in_line(s: Emulator, p: Parameters) -> None:
