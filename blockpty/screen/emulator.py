@@ -221,13 +221,14 @@ class Emulator:
                     self.lines[self.y].put(x, " " * room, self.brush.mark)
                     self._wrap(PADDED)
                     continue
-                x, room = max(0, limit - unit), unit
+                # Without wrapping there is no place for it; xterm.js and alacritty drop it too.
+                return
             room -= room % unit
             piece = text[at : at + room]
             at += room
             if at < total and not self.autowrap:
-                # What does not fit lands on the last column, each on top of the one before.
-                piece, at = piece[:-unit] + text[-unit:], total
+                # What does not fit lands on the last column, each on top of the one before; wide ones do not fit there.
+                piece, at = (piece[:-1] + text[-1] if unit == 1 else piece), total
             row = self.lines[self.y]
             if self.insert:
                 row.insert(x, len(piece), limit, self.brush.mark)
