@@ -51,6 +51,7 @@ async def open(engine: Engine, request: requests.OpenRequest) -> OpenResult:  # 
         rows=request.rows,
         login=request.login,
         persist=request.persist,
+        answers=request.answers,
         timeout_ms=request.timeout_ms,
     )
     if conversation.opened is None:

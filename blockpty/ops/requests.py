@@ -119,6 +119,10 @@ class OpenRequest(Request):
         description="Keep the shell running after the engine that opened it has gone; a server does by default, an "
         "engine of your own does not.",
     )
+    answers: bool = Field(
+        default=True,
+        description="Answer programs that ask their terminal what it is, where the cursor stands, and the like.",
+    )
     timeout_ms: Annotated[
         int, Field(ge=0, le=MAX_TIMEOUT_MS, description="Give up when there is no prompt after so many milliseconds.")
     ] = 30_000

@@ -60,6 +60,7 @@ class Conversation(Transcript):
         id: its name.
         directory: where its files are.
         opened: the result of `open`, None for one that existed.
+        answering: whether programs that ask their terminal something get an answer.
     """
 
     def __init__(
@@ -72,6 +73,7 @@ class Conversation(Transcript):
     ) -> None:
         super().__init__(conversation_id, layout, LiveRecord(conversation_id, layout, owner=ownership is not None))
         self.opened: OpenResult | None = None
+        self.answering = True
         self.host = host
         self._ownership = ownership
         self._respawn = respawn

@@ -1,7 +1,7 @@
 """What erases, inserts, deletes, repeats and scrolls. Each function is one row of the table in sequences.py.
 
 Rules of this file: an erased cell keeps the current background and nothing else (background colour erase). ED and
-EL leave the cursor where it is and end a pending wrap.
+EL leave the cursor where it is; as in xterm, ED 0, ED 2 and EL 0 end a pending wrap, the others do not.
 """
 
 from __future__ import annotations
@@ -40,9 +40,13 @@ def _erase_selectively(s: Emulator, y: int, x: int, end: int) -> None:
     if not protected:
         _erase(s, y, x, end)
         return
-    for at in range(x, end):
-        if row.attrs[at] not in protected:
-            row.put(at, " ", s.brush.blank)
+    row.cut(x)
+    row.cut(end)
+    cells = list(zip(row.text[x:end], row.attrs[x:end], strict=True))
+    text = "".join([character if mark in protected else " " for character, mark in cells])
+    attrs = "".join([mark if mark in protected else s.brush.blank for _, mark in cells])
+    row.text = row.text[:x] + text + row.text[end:]
+    row.attrs = row.attrs[:x] + attrs + row.attrs[end:]
 
 
 def erase_in_line(s: Emulator, p: Parameters) -> None:
@@ -67,7 +71,8 @@ def erase_in_display_selectively(s: Emulator, p: Parameters) -> None:
 def _in_line(s: Emulator, p: Parameters, erase: Callable[[Emulator, int, int, int], None]) -> None:
     if p[0] <= 2:
         erase(s, s.y, s.x if p[0] == 0 else 0, s.x + 1 if p[0] == 1 else s.cols)
-        s.pending = False
+        if p[0] == 0:
+            s.pending = False
 
 
 def _in_display(s: Emulator, p: Parameters, erase: Callable[[Emulator, int, int, int], None]) -> None:
@@ -83,7 +88,8 @@ def _in_display(s: Emulator, p: Parameters, erase: Callable[[Emulator, int, int,
         whole = range(s.rows)
     for y in whole:
         erase(s, y, 0, s.cols)
-    s.pending = False
+    if p[0] != 1:
+        s.pending = False
 
 
 def erase_characters(s: Emulator, p: Parameters) -> None:

@@ -221,17 +221,21 @@ class Emulator:
                     self.lines[self.y].put(x, " " * room, self.brush.mark)
                     self._wrap(PADDED)
                     continue
-                x, room = max(0, limit - unit), unit
+                # Without wrapping there is no place for it; xterm.js and alacritty drop it too.
+                return
             room -= room % unit
             piece = text[at : at + room]
             at += room
             if at < total and not self.autowrap:
-                # What does not fit lands on the last column, each on top of the one before.
-                piece, at = piece[:-unit] + text[-unit:], total
+                # What does not fit lands on the last column, each on top of the one before; wide ones do not fit there.
+                piece, at = (piece[:-1] + text[-1] if unit == 1 else piece), total
             row = self.lines[self.y]
             if self.insert:
                 row.insert(x, len(piece), limit, self.brush.mark)
-            row.put(x, piece, self.brush.mark)
+            if len(piece) == self.cols:
+                row.text, row.attrs = piece, self.blank_attrs(self.brush.mark)
+            else:
+                row.put(x, piece, self.brush.mark)
             self.x = x + len(piece)
             if self.x >= limit:
                 self.x = limit - 1
@@ -262,11 +266,14 @@ class Emulator:
     def blank_row(self) -> Row:
         """Return a row erased with the current background."""
         mark = self.brush.blank
-        return Row(self._blank, self._blanks.get(mark) or self.blank_attrs(mark))
+        return Row(self._blank, self.blank_attrs(mark))
 
     def blank_attrs(self, mark: str) -> str:
         """Return the attributes of a row of one mark; equal ones are one string."""
-        return self._blanks.setdefault(mark, mark * self.cols)
+        attrs = self._blanks.get(mark)
+        if attrs is None:
+            attrs = self._blanks[mark] = mark * self.cols
+        return attrs
 
     def index(self) -> None:
         """Move down a row, and scroll at the bottom margin."""

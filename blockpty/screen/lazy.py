@@ -95,10 +95,14 @@ class LazyScreen:
         """Take note that the stream goes on to `end`."""
         self.end = max(self.end, end)
 
-    def catch_up(self) -> Emulator:
-        """Draw what is not drawn yet, and return the emulator, which is not to be fed by anybody else."""
-        while self._drawn < self.end:
-            end = min(self._drawn + STEP, self.end)
+    def catch_up(self, most: int | None = None) -> Emulator:
+        """Draw what is not drawn yet, and return the emulator, which is not to be fed by anybody else.
+
+        `most` bytes at most, where whoever calls has other things to do as well; then `behind` says what is left.
+        """
+        stop = self.end if most is None else min(self.end, self._drawn + most)
+        while self._drawn < stop:
+            end = min(self._drawn + STEP, stop)
             fastforward.feed(self._emulator, self._read(self._drawn, end))
             self._drawn = end
         return self._emulator

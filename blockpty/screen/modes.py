@@ -140,6 +140,7 @@ def _switch_screen(s: Emulator, mode: int, on: bool) -> None:
         _show(s, True)
         if mode == 1049 << 5:
             s.lines[:] = [s.blank_row() for _ in range(s.rows)]
+            s.pending = False
     else:
         if mode == 1047 << 5 and s.alt:
             s.lines[:] = [s.blank_row() for _ in range(s.rows)]
@@ -154,7 +155,6 @@ def _show(s: Emulator, alt: bool) -> None:
     if s.alt != alt:
         s.alt = alt
         s.lines, s.other_lines = s.other_lines, s.lines
-        s.pending = False
     for mode in _ALT:
         s.modes[mode] = alt
 

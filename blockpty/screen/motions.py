@@ -19,7 +19,10 @@ Parameters = tuple[int, ...]
 
 def new_line(s: Emulator, p: Parameters = ()) -> None:
     """CR LF, which is how lines end on a terminal."""
-    carriage_return(s)
+    if s.narrowed:
+        carriage_return(s)
+    else:
+        s.x = 0
     s.index()
 
 

@@ -114,6 +114,7 @@ class Client:
         rows: int = 24,
         login: bool = False,
         persist: bool | None = None,
+        answers: bool = True,
         timeout_ms: int = 30000,
     ) -> RemoteConversation:
         """Start a shell and wait for its prompt, as `Engine.open` does.
@@ -122,7 +123,8 @@ class Client:
         """
         params = {
             "conversation_id": conversation_id, "shell": shell, "cwd": cwd, "env": None if env is None else dict(env),
-            "cols": cols, "rows": rows, "login": login, "persist": persist, "timeout_ms": timeout_ms,
+            "cols": cols, "rows": rows, "login": login, "persist": persist, "answers": answers,
+            "timeout_ms": timeout_ms,
         }  # fmt: skip
         opened = cast("OpenResult", await self.call("open", params))
         return RemoteConversation(self, opened.conversation_id, opened)

@@ -18,7 +18,7 @@ from tests.screen.support import FIXTURES, MISSING, fed, text
 XTERM_DIFFERS: dict[str, str] = {}
 ALACRITTY_DIFFERS = {
     "deccolm_reset": "DECCOLM does nothing unless mode 40 allows it, as in xterm; alacritty clears the screen",
-    "erase_in_line": "EL at a pending wrap erases the last column and ends the wrap, as in xterm, unlike alacritty",
+    "erase_in_line": "EL 0 at a pending wrap erases the last column and ends the wrap, as in xterm, unlike alacritty",
     "saved_cursor_alt": "DECRC does not bring a pending wrap back, as in the xterm of t0060-DECSC; alacritty does",
 }
 

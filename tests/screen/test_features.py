@@ -28,7 +28,12 @@ SCREENS: dict[str, tuple[str, list[str], tuple[int, int]]] = {
     "BS after a full row": ("0123456789\bX", ["01234567X9"], (9, 0)),
     "LF after a full row": ("0123456789\nX", ["0123456789", "         X"], (9, 1)),
     "EL after a full row": ("0123456789\x1b[KX", ["012345678X"], (9, 0)),
+    "EL 1 after a full row": ("0123456789\x1b[1KX", ["", "X"], (1, 1)),
+    "EL 2 after a full row": ("0123456789\x1b[2KX", ["", "X"], (1, 1)),
+    "ED 2 after a full row": ("0123456789\x1b[2JX", ["         X"], (9, 0)),
     "TAB keeps the wrap pending": ("0123456789\tX", ["0123456789", "X"], (1, 1)),
+    "no DECAWM, a wide character that does not fit": ("\x1b[?7l012345678漢x", ["012345678x"], (9, 0)),
+    "no DECAWM, wide characters": ("\x1b[?7l" + "漢" * 9, ["漢" * 5], (9, 0)),
     "scrolls": ("1\r\n2\r\n3\r\n4\r\n5", ["2", "3", "4", "5"], (1, 3)),
     "wraps at the bottom": ("\x1b[4;10Hab", ["", "", "         a", "b"], (1, 3)),
     "no DECAWM": ("\x1b[?7l0123456789ab\x1b[?7h", ["012345678b"], (9, 0)),
@@ -196,6 +201,11 @@ def test_each_screen_has_its_saved_cursor() -> None:
 
 def test_a_wrap_that_was_pending_is_pending_after_the_alternate_screen() -> None:
     assert text(fed("0123456789\x1b[?1049h\x1b[Hx\x1b[?1049lab", 10, 4)) == ["0123456789", "ab"]
+
+
+def test_a_pending_wrap_goes_along_to_the_alternate_screen_where_it_is_not_cleared() -> None:
+    assert text(fed("0123456789\x1b[?1047hab", 10, 4)) == ["", "ab"]
+    assert text(fed("0123456789\x1b[?1049hab", 10, 4)) == ["         a", "b"]
 
 
 def test_1047_clears_when_it_is_left_and_47_does_not() -> None:

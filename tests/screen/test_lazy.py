@@ -45,6 +45,19 @@ def test_nothing_is_read_before_somebody_looks() -> None:
     assert stream.reads == 1
 
 
+def test_catching_up_in_steps() -> None:
+    stream = Stream()
+    screen = stream.screen()
+    stream.data = STREAM
+    screen.advance(len(STREAM))
+    left = []
+    while screen.behind:
+        screen.catch_up(10)
+        left.append(screen.behind)
+    assert left == [len(STREAM) - 10, len(STREAM) - 20, 0]
+    assert shown(screen.snapshot()) == "ONE\ntwo\nthree"
+
+
 @pytest.mark.parametrize("seed", range(20))
 def test_looking_changes_nothing(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(lazy, "STEP", 64)
