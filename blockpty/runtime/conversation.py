@@ -14,7 +14,7 @@ import itertools
 from collections.abc import Awaitable, Callable, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
-from blockpty.engine.keys import bracket, encode_keys
+from blockpty.engine.keys import KeyModes, bracket, encode_keys
 from blockpty.engine.states import ShellState
 from blockpty.errors import BadRequest, Busy, Exited, InternalError
 from blockpty.model.block import Block
@@ -41,6 +41,7 @@ from blockpty.runtime.submission import Submission, encoded
 from blockpty.runtime.transcript import Transcript
 from blockpty.runtime.verify import verify
 from blockpty.runtime.waiting import Waiting
+from blockpty.screen.protocol import Modes
 from blockpty.spool.layout import Layout
 from blockpty.spool.ownership import Ownership
 
@@ -281,15 +282,21 @@ class Conversation(Transcript):
         return await self.type(encoded(data) if isinstance(data, str) else data, author)
 
     async def send_keys(self, keys: str, *, session_id: str | None = None) -> SendResult:
-        """Type keys in the notation of the reference (`[UP]`, `^C`, `[M-x]`); raises BadRequest for an unknown one."""
+        """Type keys in the notation of the reference (`[UP]`, `^C`, `[M-x]`), or use the mouse (`[CLICK 9,4]`).
+
+        They are sent as the program has asked the terminal to send them. Raises BadRequest for what it cannot get.
+        """
         await running_program(self, session_id)
-        data = encode_keys(keys, application_cursor=1 in self._screen_modes())
-        return await self.type(data, "agent")
+        modes = self._modes()
+        asked = KeyModes(
+            modes.application_cursor, modes.application_keypad, modes.mouse, modes.mouse_encoding, modes.keyboard
+        )
+        return await self.type(encode_keys(keys, asked), "agent")
 
     async def paste(self, text: str, *, session_id: str | None = None) -> SendResult:
         """Type a text as a paste: bracketed when the program asked for it, never able to end the bracket itself."""
         await running_program(self, session_id)
-        return await self.type(bracket(text, bracketed=2004 in self._screen_modes()), "agent")
+        return await self.type(bracket(text, bracketed=self._modes().bracketed_paste), "agent")
 
     async def ctrl_c(self, *, session_id: str | None = None) -> SendResult:
         """Type Ctrl-C; at a prompt it clears the line, and is typed again if the line editor has missed it."""
@@ -305,6 +312,10 @@ class Conversation(Transcript):
     async def enter(self, *, session_id: str | None = None) -> SendResult:
         """Type Enter (CR)."""
         return await self._control(b"\r", session_id)
+
+    def _modes(self) -> Modes:
+        self.live.pump()
+        return self.live.screens.now(self.live.fold.position).catch_up().frame().modes
 
     async def _control(self, data: bytes, session_id: str | None) -> SendResult:
         self.live.pump()
