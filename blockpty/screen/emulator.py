@@ -148,9 +148,10 @@ class Emulator:
             after = brush.after.get(sequence)
             if after is not None:
                 self.brush = brush = after
-            elif sequence in known:
-                obey, parameters = known[sequence]
-                obey(self, parameters)
+                continue
+            entry = known.get(sequence)
+            if entry is not None:
+                entry[0](self, entry[1])
                 brush = self.brush
             elif sequence in STARTS:
                 parser.begin(STARTS[sequence])

@@ -155,19 +155,17 @@ _CSI: Final[dict[str, Handler]] = {
     "'~": editing.delete_columns,
 }
 
-KNOWN: Final[dict[str, tuple[Handler, Parameters]]] = {}
+# The C1 characters, which are escapes in one.
+_FIXED.update({chr(ord(final) + 0x40): _FIXED["\x1b" + final] for final in "DEHMNOVW"})
+KNOWN: Final[dict[str, tuple[Handler, Parameters]]] = {text: (handler, _NONE) for text, handler in _FIXED.items()}
 _CSI_PARTS: Final = re.compile(r"\x1b\[([<-?]?)([0-9;:]*)([ -/]*[@-~])")
 
 
 def _forget() -> None:
-    KNOWN.clear()
-    KNOWN.update({sequence: (handler, _NONE) for sequence, handler in _FIXED.items()})
-    # The C1 characters, which are escapes in one.
-    for final in "DEHMNOVW":
-        KNOWN[chr(ord(final) + 0x40)] = _FIXED["\x1b" + final], _NONE
-
-
-_forget()
+    """Drop what was remembered; never the fixed ones, since another emulator may be looking them up just now."""
+    for sequence in list(KNOWN):
+        if sequence not in _FIXED:
+            KNOWN.pop(sequence, None)
 
 
 def obey(s: Emulator, sequence: str) -> None:

@@ -8,7 +8,7 @@ import random
 
 import pytest
 
-from blockpty.screen import Emulator
+from blockpty.screen import Emulator, sequences
 from blockpty.screen.cells import NARROW_RANGES, is_narrow, width
 from tests.screen.support import random_output, state
 
@@ -128,3 +128,12 @@ def test_an_endless_string_is_not_collected() -> None:
         emulator.feed(b"\x18\x1bc")
     emulator.feed(b"still here")
     assert emulator.frame().lines[0].text == "still here"
+
+
+def test_what_is_remembered_of_sequences_is_bounded() -> None:
+    emulator = Emulator()
+    for number in range(20_000):
+        emulator.feed(b"\x1b[%d;%dH" % (number % 150, number))
+    assert len(sequences.KNOWN) <= 8192
+    emulator.feed(b"\x1b[Ha\r\n\x1bMb")
+    assert emulator.frame().lines[0].text == "b"

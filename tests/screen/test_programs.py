@@ -16,10 +16,15 @@ from pathlib import Path
 import pytest
 
 from blockpty.screen import Emulator
-from tests.screen.support import text
+from tests.screen.support import fed, text
 
 COLS, ROWS = 80, 24
 _PATIENCE_S = 20.0
+
+
+def shown_by_tmux(captured: str, cols: int, rows: int) -> list[str]:
+    """Return the rows of a capture; line drawing comes as SO, letters, SI, so it takes a terminal to read them."""
+    return text(fed("\x1b)0" + captured.removesuffix("\n").replace("\n", "\r\n"), cols, rows))
 
 
 class Pane:
@@ -46,29 +51,27 @@ class Pane:
     def type(self, *keys: str) -> None:
         self("send-keys", *keys)
 
-    def resize(self, cols: int, rows: int) -> None:
-        """Change the size of both, at rest."""
+    def resize(self, cols: int, rows: int, *, filled: bool = True) -> None:
+        """Change the size of both, at rest; `filled`: the program draws the last row."""
         self.agree()
         self("resize-window", "-x", str(cols), "-y", str(rows))
         self.emulator.resize(cols, rows)
         # A key that comes while less handles the signal is lost, so wait for the new last row.
-        self.agree(filled=True)
+        self.agree(filled=filled)
 
-    def agree(self, *shown: str, filled: bool = False) -> None:
-        """Wait until tmux shows these texts (or something in the last row), and the emulator what tmux shows."""
+    def agree(self, *shown: str, filled: bool = False, alt: bool | None = None) -> None:
+        """Wait until tmux shows these texts (something in the last row; that screen), and the emulator the same."""
         last: list[object] = []
 
         def agreed() -> bool:
             printed = self._copy.read_bytes()
             self.emulator.feed(printed[self._taken :])
             self._taken = len(printed)
-            theirs = [line.rstrip() for line in self("capture-pane", "-p").split("\n")]
-            while theirs and not theirs[-1]:
-                theirs.pop()
+            theirs = shown_by_tmux(self("capture-pane", "-e", "-p"), self.emulator.cols, self.emulator.rows)
             cursor = self("display-message", "-p", "#{cursor_x},#{cursor_y},#{alternate_on}").strip()
             ours = f"{self.emulator.x},{self.emulator.y},{int(self.emulator.alt)}"
             last[:] = [text(self.emulator), theirs, ours, cursor]
-            if filled and len(theirs) < self.emulator.rows:
+            if (filled and len(theirs) < self.emulator.rows) or (alt is not None and cursor[-1] != str(int(alt))):
                 return False
             return all(any(part in line for line in theirs) for part in shown) and last[0] == theirs and ours == cursor
 
@@ -109,8 +112,7 @@ def test_vim(pane: Pane, file: Path) -> None:
     pane.type("d", "d", "G")
     pane.agree("line 199")
     pane.type(":wq", "Enter")
-    pane.agree()
-    assert not pane.emulator.alt
+    pane.agree(alt=False)
     assert "line 199" in file.read_text()
 
 
@@ -125,7 +127,7 @@ def test_less(pane: Pane, file: Path) -> None:
     pane.type("G")
     pane.agree("line 199")
     pane.type("q")
-    pane.agree()
+    pane.agree(alt=False)
 
 
 @pytest.mark.needs("tmux", "nano")
@@ -142,6 +144,40 @@ def test_nano(pane: Pane, file: Path) -> None:
 def test_top(pane: Pane) -> None:
     pane.start("top -n 2 -d 0.3")
     pane.agree("PID")
+
+
+@pytest.mark.needs("tmux", "gdb")
+def test_gdb(pane: Pane) -> None:
+    pane.start("gdb -q -nx")
+    pane.agree("(gdb)")
+    pane.type("tui enable", "Enter")
+    pane.agree("No Source Available")
+    pane.resize(100, 30, filled=False)
+    pane.type("print 6 * 7", "Enter")
+    # tmux shows parts of the alternate screen after `tui disable`, because of the resize; so this is the end.
+    pane.agree("$1 = 42")
+
+
+@pytest.mark.needs("tmux", "man", "less")
+def test_man(pane: Pane, tmp_path: Path) -> None:
+    page = tmp_path / "thing.1"
+    page.write_text(".TH THING 1\n.SH NAME\nthing \\- a \\fBbold\\fR word\n.SH TEXT\n" + "words and words\n.PP\n" * 40)
+    pane.start(f"MANPAGER=less man -l {page}")
+    pane.agree("THING", "NAME")
+    pane.type("Space", "k", "/TEXT", "Enter")
+    pane.agree()
+    pane.resize(70, 20)
+    pane.type("q")
+    pane.agree(alt=False)
+
+
+@pytest.mark.needs("tmux", "watch")
+def test_watch(pane: Pane) -> None:
+    pane.start("watch -n 0.2 -c 'printf \"\\033[31mred\\033[m %s\\n\" 1 2 3'")
+    pane.agree("red 3")
+    pane.resize(60, 15, filled=False)
+    pane.type("C-c")
+    pane.agree(alt=False)
 
 
 @pytest.mark.needs("tmux", "whiptail")
@@ -181,7 +217,7 @@ def test_wrapping_colours_and_wide_characters(pane: Pane, tmp_path: Path) -> Non
         + "x" * 200
         + "\n"
         + "\033[5;10Hhere\033[3;7r\033[7;1H\n\n\nin\033[r"
-        "\033[20;1H\033[1;4mend\033[m e\u0301\t|\n"
+        "\033[20;1H\033[1;4mend\033[m \033(0lqk\033(B e\u0301\t|\n"
     )
     pane.start(f"cat {printed}")
-    pane.agree("end")
+    pane.agree("end", "┌─┐")
