@@ -25,7 +25,7 @@ _CONDITION: Final[list[dict[str, Any]]] = [
             "token": {"enum": ["PROMPT", "EOF"]},
             "idle_ms": {"type": "integer", "minimum": 1, "maximum": MAX_TIMEOUT_MS},
             "screen": {"type": "string", "minLength": 1, "maxLength": 4096},
-            "changed": {"type": "string", "minLength": 1, "maxLength": 64},
+            "changed": {"type": "string", "pattern": "^(?=-{0,2}[0-9a-f])[0-9a-f]{0,16}(-[0-9a-f]{0,16}){0,2}$"},
         },
         "minProperties": 1,
         "maxProperties": 1,
