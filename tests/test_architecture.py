@@ -79,6 +79,8 @@ def test_what_is_allowed_is_not_refused(empty_rooms: Path) -> None:
         ("engine", "asyncio"),
         ("engine", "time"),
         ("model", "os.path"),
+        ("screen", "time"),
+        ("screen", "blockpty.engine"),
         ("errors", "logging"),
         ("runtime", "click"),
         ("ops", "starlette.routing"),

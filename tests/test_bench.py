@@ -25,6 +25,10 @@ EXPECTED = {
     "memory": ["a conversation, one command run", "a conversation, 3 commands run"],
     "ingest": ["seq 1 ", "cat of a coloured log"],
     "feed": ["plain log", "coloured log", "blocks of one line each", "memory over"],
+    "screen": [
+        *("catch-up, numbered", "catch-up, a plain log", "catch-up, a coloured log", "every byte drawn, a plain log"),
+        *("catch-up beside tmux", "full screen, vim", "snapshot", "memory of a screen"),
+    ],
 }  # fmt: skip
 
 

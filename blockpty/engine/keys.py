@@ -7,18 +7,22 @@ Rules of this file: text in, bytes out; it does not know what runs in the termin
     [UP]          a named key: UP DOWN LEFT RIGHT HOME END PGUP PGDN INS DEL ESC TAB ENTER BS SPACE F1 to F12
     [C-S-LEFT]    the same with modifiers: C- (Ctrl), M- (Alt or Meta), S- (Shift), in any order
     [M-x] [C-/]   a character with modifiers
+    [KP5] [KP+]   a key of the keypad: KP0 to KP9, KP+ KP- KP* KP/ KP. KPENTER
+    [CLICK 9,4]   the mouse at a column and row, from 0: CLICK MCLICK RCLICK SCROLLUP SCROLLDOWN, also with modifiers
     [[  ^^        a literal [ and a literal ^; a lone ] is itself
 
 It is read from left to right, so `^[[[A` is ESC, a literal `[`, and `A`. Names are not case-sensitive. The encodings
-are those of xterm in its default configuration (ctlseqs, "PC-Style Function Keys" and "VT220-Style Function Keys").
-A combination for which xterm sends the same as without the modifier is refused: the program could not see it.
+are those of xterm in its default configuration (ctlseqs, "PC-Style Function Keys" and "VT220-Style Function Keys"), or
+those of the kitty keyboard protocol where the program has asked for it ("disambiguate escape codes"). A combination
+for which the terminal sends the same as without the modifier is refused: the program could not see it.
 """
 
 from __future__ import annotations
 
 import re
-from typing import Final
+from typing import Final, NamedTuple
 
+from blockpty.engine.mouse import MOUSE, encode_mouse
 from blockpty.errors import BadRequest
 
 PASTE_BEGIN: Final = b"\x1b[200~"
@@ -45,10 +49,42 @@ _PLAIN_KEYS: Final[dict[str, dict[int, bytes]]] = {
     "BS": {0: b"\x7f", _CTRL: b"\x08"},
     "SPACE": {0: b" ", _CTRL: b"\0"},
 }
-KEY_NAMES: Final = (*_CURSOR_KEYS, *_TILDE_KEYS, *_PF_KEYS, *_PLAIN_KEYS)
+# The keypad: what it sends in application mode behind SS3; otherwise what is printed on the key.
+_KEYPAD: Final = {
+    **{f"KP{digit}": (chr(ord("p") + digit), str(digit)) for digit in range(10)},
+    "KP*": ("j", "*"), "KP+": ("k", "+"), "KP-": ("m", "-"), "KP.": ("n", "."), "KP/": ("o", "/"),
+    "KPENTER": ("M", "\r"),
+}  # fmt: skip
+KEY_NAMES: Final = (*_CURSOR_KEYS, *_TILDE_KEYS, *_PF_KEYS, *_PLAIN_KEYS, *_KEYPAD)
+
+# The kitty keyboard protocol: numbers of the keys that are one character, and its flags for them.
+_KITTY_CODES: Final = {"ESC": 27, "TAB": 9, "ENTER": 13, "BS": 127, "SPACE": 32}
+_DISAMBIGUATE, _ALL_KEYS = 1, 8
 
 _NAMED: Final = re.compile(r"\[((?:[CMScms]-)*)([^\[\]\s]+|[\[\]])\]")
 _TOKEN: Final = re.compile(r"\^\^|\[\[|\^|\[|\r\n|\n|[^\^\[\r\n]+|\r")
+
+
+
+class KeyModes(NamedTuple):
+    """What the program has asked of the keyboard and the mouse.
+
+    Attributes:
+        application_cursor: DECCKM, `ESC [ ? 1 h`.
+        application_keypad: DECKPAM, `ESC =`.
+        mouse: which events it wants: `off`, `press`, `click`, `drag` or `motion`.
+        mouse_encoding: `x10`, `utf8`, `sgr`, `urxvt` or `sgr-pixels`.
+        keyboard: flags of the kitty keyboard protocol.
+    """
+
+    application_cursor: bool = False
+    application_keypad: bool = False
+    mouse: str = "off"
+    mouse_encoding: str = "x10"
+    keyboard: int = 0
+
+
+_DEFAULT: Final = KeyModes()
 
 # A paste is text. What else a control character could do (end the bracket, interrupt, suspend, erase) is taken from it.
 _PICTURES: Final = {
@@ -58,15 +94,16 @@ _PICTURES: Final = {
 }
 
 
-def encode_keys(keys: str, *, application_cursor: bool = False) -> bytes:
+def encode_keys(keys: str, modes: KeyModes = _DEFAULT) -> bytes:
     """Return the bytes that a terminal sends for `keys`, in the notation above.
 
     Args:
         keys: text with named keys.
-        application_cursor: the program switched the terminal to application cursor keys (DECCKM, `ESC [ ? 1 h`).
+        modes: what the program has asked of the terminal.
 
     Raises:
-        BadRequest: a name, a modifier or a control character that does not exist, or text that is not valid Unicode.
+        BadRequest: a name, a modifier or a control character that does not exist, text that is not valid Unicode, or
+            the mouse where the program does not listen to it.
     """
     _utf8(keys, "keys")  # so that an error gives the place in the whole text
     out = bytearray()
@@ -80,10 +117,15 @@ def encode_keys(keys: str, *, application_cursor: bool = False) -> bytes:
             position += 2
             continue
         if text == "[":
+            mouse = MOUSE.match(keys, position)
+            if mouse is not None:
+                out += encode_mouse(mouse, modes.mouse, modes.mouse_encoding)
+                position = mouse.end()
+                continue
             named = _NAMED.match(keys, position)
             if named is None:
                 raise _unknown(keys, position)
-            out += _named(named, application_cursor)
+            out += _named(named, modes)
             position = named.end()
             continue
         out += {"^^": b"^", "[[": b"[", "\n": b"\r", "\r\n": b"\r"}.get(text) or text.encode()
@@ -131,21 +173,38 @@ def _control(character: str) -> bytes | None:
     return {"?": b"\x7f", " ": b"\0", "/": b"\x1f"}.get(character)
 
 
-def _named(named: re.Match[str], application_cursor: bool) -> bytes:
+def _named(named: re.Match[str], modes: KeyModes) -> bytes:
     modifiers = 0
     for letter in named[1].upper().split("-")[:-1]:
         modifiers |= _MODIFIERS[letter]
-    if len(named[2]) == 1:
+    encoded = _kitty(named[2], modifiers, modes.keyboard) if modes.keyboard & (_DISAMBIGUATE | _ALL_KEYS) else None
+    if encoded is None and len(named[2]) == 1:
         encoded = _character(named[2], modifiers)
-    else:
-        encoded = _key(named[2].upper(), modifiers, application_cursor)
+    elif encoded is None:
+        encoded = _key(named[2].upper(), modifiers, modes)
     if encoded is None:
         known = len(named[2]) == 1 or named[2].upper() in KEY_NAMES
         raise _unknown(named.string, named.start()) if not known or not modifiers else _no_such_combination(named)
     return encoded
 
 
-def _key(name: str, modifiers: int, application_cursor: bool) -> bytes | None:
+def _kitty(name: str, modifiers: int, flags: int) -> bytes | None:
+    """Return what the kitty keyboard protocol has for a key, or None where it is the same as without it."""
+    code = _KITTY_CODES.get(name.upper()) if len(name) > 1 else ord(name.lower())
+    if code is None or (len(name) == 1 and not modifiers):
+        return None
+    if len(name) > 1 and not modifiers and name.upper() != "ESC" and not flags & _ALL_KEYS:
+        return None  # Enter, Tab and Backspace stay usable where a program has died without leaving the mode
+    if len(name) == 1 and modifiers == _SHIFT:
+        return None
+    return f"\x1b[{code}{f';{modifiers + 1}' if modifiers else ''}u".encode()
+
+
+def _key(name: str, modifiers: int, modes: KeyModes) -> bytes | None:
+    if name in _KEYPAD:
+        if modifiers:
+            return None
+        return b"\x1bO" + _KEYPAD[name][0].encode() if modes.application_keypad else _KEYPAD[name][1].encode()
     if name in _PLAIN_KEYS:
         # Meta sends ESC before whatever the key is without it.
         plain = _PLAIN_KEYS[name].get(modifiers & ~_META)
@@ -157,7 +216,7 @@ def _key(name: str, modifiers: int, application_cursor: bool) -> bytes | None:
         return None
     if modifiers:
         return f"\x1b[1;{modifiers + 1}{final}".encode()
-    return f"\x1b{'O' if application_cursor or name in _PF_KEYS else '['}{final}".encode()
+    return f"\x1b{'O' if modes.application_cursor or name in _PF_KEYS else '['}{final}".encode()
 
 
 def _character(character: str, modifiers: int) -> bytes | None:

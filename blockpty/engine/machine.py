@@ -224,6 +224,7 @@ class Machine:
     def _tick(self, entry: Entry, fields: Mapping[str, Any]) -> None:
         if self.state.delta_begin is not None and self.state.ts - self.state.delta_ts >= DELTA_MS:
             self._ledger.cut(self.state.classified)
+        self._ledger.signals.append(Signal("tick", entry.offset, self.state.ts))
 
     def _silence(self, entry: Entry, fields: Mapping[str, Any]) -> None:
         state = self.state

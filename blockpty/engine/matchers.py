@@ -129,18 +129,23 @@ class TextMatcher:
         return None
 
 
+def compile_pattern(pattern: str) -> regex.Pattern[str]:
+    """Compile what a caller wrote; raises BadCondition."""
+    try:
+        return regex.compile(pattern, regex.MULTILINE | regex.VERSION0)
+    except (regex.error, ValueError) as problem:
+        raise BadCondition(
+            f"the regular expression does not compile: {problem}", hint="see the syntax of the Python module regex"
+        ) from None
+    except (OverflowError, RecursionError, MemoryError):
+        raise BadCondition("the regular expression is too large", hint="use a shorter one") from None
+
+
 class PatternMatcher:
     """Finds the first line end at which a regular expression matches."""
 
     def __init__(self, pattern: str) -> None:
-        try:
-            self._regex = regex.compile(pattern, regex.MULTILINE | regex.VERSION0)
-        except (regex.error, ValueError) as problem:
-            raise BadCondition(
-                f"the regular expression does not compile: {problem}", hint="see the syntax of the Python module regex"
-            ) from None
-        except (OverflowError, RecursionError, MemoryError):
-            raise BadCondition("the regular expression is too large", hint="use a shorter one") from None
+        self._regex = compile_pattern(pattern)
         self._spans_lines = bool(_SPANS_LINES.search(pattern))
         revocable = _REVOCABLE.search(pattern) or (self._spans_lines and _AT_THE_END.search(pattern))
         self._may_skip = not revocable

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import binascii
+import re
 from collections.abc import Mapping
 from typing import Any, Final
 
@@ -11,14 +12,16 @@ from blockpty.engine.snapshot import MachineState, OpenBlock
 from blockpty.model.block import Block, signal_of
 from blockpty.model.entries import Entry
 
-# What a terminal answers when a program asks what it is (DA1: a VT220 with colours) and whether it is well (DSR).
-DEVICE_ATTRIBUTES: Final = b"\x1b[?62;22c"
-DEVICE_STATUS: Final = b"\x1b[0n"
+# What a terminal answers by itself: numbers in a fixed frame, its own name, colours.
+_ANSWER: Final = re.compile(
+    rb"\x1b\[[?>]?[0-9;]{0,24}(?:[cnRut]|\$y)|\x1bP>\|blockpty\x1b\\"
+    rb"|\x1b\](?:4;[0-9]{1,3}|1[012]);rgb:[0-9a-f/]{14}(?:\x07|\x1b\\)"
+)
 
 
 def is_answer(author: object, data: bytes) -> bool:
     """Whether an input is the terminal's own answer to a program, which nobody typed and no line editor shows."""
-    return author == "engine" and data in (DEVICE_ATTRIBUTES, DEVICE_STATUS)
+    return author == "engine" and _ANSWER.fullmatch(data) is not None
 
 
 def finished(block: OpenBlock) -> Block:

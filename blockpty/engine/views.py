@@ -7,7 +7,7 @@ meaning later bytes decide. Offsets are worked out only for the piece somebody a
     raw       the bytes as they are
     ansi      CR LF is LF, our own marks are gone, other control sequences stay
     text      control sequences and control characters are gone as well; LF, TAB and a lone CR stay
-    rendered  text with CR, backspace and erase-to-end-of-line applied line by line, as a person sees it in the end
+    rendered  what a person sees in the end, drawn from ansi by a screen (not in this room)
 """
 
 from __future__ import annotations
@@ -23,8 +23,6 @@ STRING_LIMIT: Final = 8192
 HELD_LIMIT: Final = STRING_LIMIT + 2
 # CRs in front of an LF that are one line end together with it; programs that print CR LF through ONLCR make two.
 CR_LIMIT: Final = 16
-# Columns that a line of the rendered view can have through cursor movements.
-COLUMN_LIMIT: Final = 4096
 
 _STRING: Final = rb"[^\x07\x1b\x18\x1a\n]{0,%d}" % STRING_LIMIT
 _SEQUENCE: Final = (
@@ -147,47 +145,3 @@ def _unfinished_from(raw: bytes, pattern: re.Pattern[bytes]) -> int:
             if at >= 0 and pattern.fullmatch(raw, at):
                 return at
     return max(len(raw.rstrip(b"\r")), len(raw) - CR_LIMIT) if raw.endswith(b"\r") else len(raw)
-
-
-def rendered(text: bytes) -> bytes:
-    """Return `ansi` bytes as a person sees them in the end: CR, backspace and erase-in-line applied line by line.
-
-    Works on one line at a time and knows no cursor addressing; a full-screen program needs a screen.
-    """
-    return b"\n".join(_rendered_line(line) for line in text.split(b"\n"))
-
-
-_LINE_TOKENS: Final = re.compile(
-    r"(?P<erase>\x1b\[[012]?K)|(?P<forward>\x1b\[(?P<n>\d{0,4})C)|(?P<back>\x1b\[(?P<m>\d{0,4})D)|(?P<bs>\x08)|(?P<cr>\r)"
-    r"|" + _SEQUENCE.decode("latin-1") + r"|(?P<run>[^\x00-\x08\x0b-\x1f\x7f]+)|[\x00-\x1f\x7f]"
-)
-
-
-def _rendered_line(line: bytes) -> bytes:
-    if not any(mark in line for mark in (b"\r", b"\x08", b"\x1b")):
-        return line.translate(None, _CONTROLS)
-    cells: list[str] = []
-    column = 0
-    for found in _LINE_TOKENS.finditer(line.decode("utf-8", "surrogateescape")):
-        kind = found.lastgroup
-        if kind == "run":
-            run = found.group()
-            cells += " " * (column - len(cells))
-            cells[column : column + len(run)] = run
-            column += len(run)
-        elif kind == "cr":
-            column = 0
-        elif kind == "bs":
-            column = max(0, column - 1)
-        elif found.group("forward"):
-            column = min(COLUMN_LIMIT, column + max(1, int(found.group("n") or 1)))
-        elif found.group("back"):
-            column = max(0, column - max(1, int(found.group("m") or 1)))
-        elif found.group("erase"):
-            how = found.group()[2:-1]
-            cells = (
-                cells[:column]
-                if how in ("", "0")
-                else [" "] * (column if how == "1" else 0) + cells[column:] * (how == "1")
-            )
-    return "".join(cells).rstrip(" ").encode("utf-8", "surrogateescape")

@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from blockpty.engine.echo import EchoFilter, expectations
+from blockpty.engine.looks import Eye, Looks
 from blockpty.engine.matchers import Candidate, PatternMatcher, TextMatcher, Window
 from blockpty.engine.records import input_bytes
 from blockpty.engine.snapshot import MachineState
@@ -25,6 +26,9 @@ from blockpty.model.conditions import Condition, Eof, Idle, Pattern, Prompt, Tex
 from blockpty.model.events import Signal
 
 TEXT_KEPT: Final = 8192
+# Seconds that a pattern may take on one screen, which is small.
+LOOK_BUDGET: Final = 0.05
+_LOOKED_AT: Final = frozenset({"silence", "prompt", "exit", "eof"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +64,7 @@ class Waiter:
         view: `text`, `ansi` or `raw`.
         max_bytes: give up after this many bytes of the view.
         echo: match the echo of what was typed as well.
+        eye: sees the terminal, for conditions on the screen.
     """
 
     def __init__(
@@ -71,9 +76,12 @@ class Waiter:
         view: str = "text",
         max_bytes: int | None = None,
         echo: bool = False,
+        eye: Eye | None = None,
     ) -> None:
         self._conditions = tuple(conditions)
         self._all = [*self._conditions, *stops]
+        self._looks = Looks(self._all)
+        self.eye = eye
         self._matchers = [(index, matcher) for index, item in enumerate(self._all) if (matcher := _matcher(item))]
         self._cursor = cursor
         self._view_name = view
@@ -125,6 +133,9 @@ class Waiter:
         """Existing data is through; `state` is the machine's now. Later signals are new."""
         self._live = True
         at = state.classified
+        shown = self._look(at)
+        if shown is not None:
+            return shown
         if state.shell is ShellState.EXITED:
             return self._over((Eof,), at, "eof")
         if state.shell is ShellState.IDLE:
@@ -254,6 +265,10 @@ class Waiter:
             if kind == "silence":
                 self._take(self._filter.flush())
             return None
+        if kind in _LOOKED_AT or (kind == "tick" and self._looks and self._looks.due(signal.value)):
+            shown = self._look(at)
+            if shown is not None:
+                return shown
         if kind == "silence":
             return self._silence(signal)
         if kind == "prompt":
@@ -289,6 +304,15 @@ class Waiter:
         if self._live and value["incomplete"]:
             return Outcome(False, "incomplete_input", at, self.resume_cursor())
         return None
+
+    def _look(self, at: int) -> Outcome | None:
+        """Look at the screen at a place that the record names."""
+        if not self._looks or self.eye is None:
+            return None
+        seen = self._looks.find(*self.eye.look(at), max(self.budget, LOOK_BUDGET))
+        if seen is None:
+            return None
+        return self._decided(seen.which, at, Candidate(at, (at, at), seen.text, seen.groups))
 
     def _over(self, kinds: tuple[type[Condition], ...], at: int, reason: str) -> Outcome | None:
         """What ran is over: a match for some tokens, and for everything else a reason to wait no longer.

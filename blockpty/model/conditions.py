@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
@@ -43,10 +44,28 @@ class Idle:
     ms: int
 
 
-Condition = Text | Pattern | Prompt | Eof | Idle
+@dataclass(frozen=True, slots=True)
+class Screen:
+    """The regular expression matches what the terminal shows; `^` and `$` are borders of its rows."""
+
+    regex: str
+
+
+@dataclass(frozen=True, slots=True)
+class Changed:
+    """The terminal shows something else than what a result of `screen` called by this hash."""
+
+    hash: str
+
+
+Condition = Text | Pattern | Prompt | Eof | Idle | Screen | Changed
 Match = str | Mapping[str, Any] | Sequence[Any] | Condition
 
-_SHAPES: Final = 'a string, {"regex": "..."}, {"token": "PROMPT"}, {"token": "EOF"}, {"idle_ms": n}, or a list of these'
+_SHAPES: Final = (
+    'a string, {"regex": "..."}, {"token": "PROMPT"}, {"token": "EOF"}, {"idle_ms": n}, {"screen": "..."}, '
+    '{"changed": "hash"}, or a list of these'
+)
+_HASH: Final = re.compile(r"[0-9a-f]{0,16}(?:-[0-9a-f]{0,16}){0,2}")
 
 
 def parse_conditions(match: Match) -> tuple[Condition, ...]:
@@ -66,11 +85,15 @@ def condition_to_wire(condition: Condition) -> Any:
         return {"regex": condition.regex}
     if isinstance(condition, Idle):
         return {"idle_ms": condition.ms}
+    if isinstance(condition, Screen):
+        return {"screen": condition.regex}
+    if isinstance(condition, Changed):
+        return {"changed": condition.hash}
     return {"token": "PROMPT" if isinstance(condition, Prompt) else "EOF"}
 
 
 def _parse_one(item: Any) -> Condition:
-    if isinstance(item, (Text, Pattern, Prompt, Eof, Idle)):
+    if isinstance(item, (Text, Pattern, Prompt, Eof, Idle, Screen, Changed)):
         return item
     if isinstance(item, str):
         if not item or len(item) > MAX_TEXT:
@@ -91,6 +114,8 @@ def _parse_one(item: Any) -> Condition:
             return Prompt() if value == "PROMPT" else Eof()
         if key == "idle_ms" and isinstance(value, int) and not isinstance(value, bool) and 0 < value <= 3_600_000:
             return Idle(value)
-        if key in ("screen", "changed"):
-            raise BadCondition(f"the condition {key!r} is not available in this version", hint=f"give {_SHAPES}")
+        if key == "screen" and isinstance(value, str) and 0 < len(value) <= MAX_PATTERN:
+            return Screen(value)
+        if key == "changed" and isinstance(value, str) and value.strip("-") and _HASH.fullmatch(value):
+            return Changed(value)
     raise BadCondition(f"not a condition: {str(item)[:100]!r}", hint=f"give {_SHAPES}")

@@ -228,6 +228,47 @@ class BlockResult(Result):
 
 
 @dataclass(frozen=True, slots=True)
+class ScreenResult(Result):
+    """What a terminal shows.
+
+    Attributes:
+        content: the screen in the format that was asked for; `json` as JSON text.
+        cursor: how much of the stream it shows.
+        cols, rows: the terminal's size.
+        cursor_position: column and row of the terminal's cursor, from 0; cursor_visible: whether it is shown.
+        alt_screen: the alternate screen is shown, as full-screen programs do.
+        mouse: what the program wants to hear of the mouse: `off`, `press`, `click`, `drag` or `motion`.
+        title: of the window.
+        seqno: names this moment for `since`.
+        hash: names what is shown for `{"changed": hash}`: hashes of characters, of how they are drawn and of the
+            cursor, joined by "-".
+        changed: rows, from 0, that are not as they were at `since`; all without it.
+    """
+
+    content: str
+    cursor: int
+    format: str
+    cols: int
+    rows: int
+    cursor_position: tuple[int, int]
+    cursor_visible: bool
+    alt_screen: bool
+    mouse: str
+    title: str
+    seqno: int
+    hash: str
+    changed: list[int]
+
+
+@dataclass(frozen=True, slots=True)
+class ScrollbackResult(Result):
+    """How many lines above the screen can be asked for."""
+
+    cursor: int
+    scrollback_lines: int
+
+
+@dataclass(frozen=True, slots=True)
 class DoneResult(Result):
     """Something was done; `how` says in one word or two what it took, where there are several ways."""
 
@@ -266,5 +307,6 @@ _REVIVED: Final[Mapping[str, Callable[[Any], Any]]] = {
     "Block": Block.from_dict,
     "list[Block]": lambda value: [Block.from_dict(one) for one in value],
     "list[ConversationInfo]": lambda value: [ConversationInfo.from_dict(one) for one in value],
+    "tuple[int, int]": tuple,
     "tuple[int, int] | None": lambda value: None if value is None else tuple(value),
 }

@@ -21,6 +21,8 @@ from blockpty.model.results import (
     OpenResult,
     ReadResult,
     RunResult,
+    ScreenResult,
+    ScrollbackResult,
     SendResult,
     SessionResult,
     StatusResult,
@@ -49,6 +51,7 @@ async def open(engine: Engine, request: requests.OpenRequest) -> OpenResult:  # 
         rows=request.rows,
         login=request.login,
         persist=request.persist,
+        answers=request.answers,
         timeout_ms=request.timeout_ms,
     )
     if conversation.opened is None:
@@ -144,6 +147,15 @@ async def events(engine: Engine, request: requests.EventsRequest) -> AsyncIterat
     async with aclosing(cast("AsyncGenerator[Event, None]", events)):
         async for event in events:
             yield event
+
+
+async def screen(engine: Engine, request: requests.ScreenRequest) -> ScreenResult:
+    conversation = await _of(engine, request)
+    return await conversation.screen(format=request.format, since=request.since, scrollback=request.scrollback)
+
+
+async def set_scrollback(engine: Engine, request: requests.SetScrollbackRequest) -> ScrollbackResult:
+    return await (await _of(engine, request)).set_scrollback(request.lines)
 
 
 async def resize(engine: Engine, request: requests.ResizeRequest) -> DoneResult:

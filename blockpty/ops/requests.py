@@ -24,6 +24,8 @@ _CONDITION: Final[list[dict[str, Any]]] = [
             "regex": {"type": "string", "minLength": 1, "maxLength": 4096},
             "token": {"enum": ["PROMPT", "EOF"]},
             "idle_ms": {"type": "integer", "minimum": 1, "maximum": MAX_TIMEOUT_MS},
+            "screen": {"type": "string", "minLength": 1, "maxLength": 4096},
+            "changed": {"type": "string", "pattern": "^(?=-{0,2}[0-9a-f])[0-9a-f]{0,16}(-[0-9a-f]{0,16}){0,2}$"},
         },
         "minProperties": 1,
         "maxProperties": 1,
@@ -59,7 +61,7 @@ View = Annotated[
     Literal["raw", "ansi", "text", "rendered"],
     Field(
         description="raw: every byte; ansi: without the shell's own marks; text: without control sequences; "
-        "rendered: with carriage returns and backspaces applied."
+        "rendered: as a person sees it in the end, overwritten lines and cursor movements applied."
     ),
 ]
 WaitView = Annotated[
@@ -116,6 +118,10 @@ class OpenRequest(Request):
         default=None,
         description="Keep the shell running after the engine that opened it has gone; a server does by default, an "
         "engine of your own does not.",
+    )
+    answers: bool = Field(
+        default=True,
+        description="Answer programs that ask their terminal what it is, where the cursor stands, and the like.",
     )
     timeout_ms: Annotated[
         int, Field(ge=0, le=MAX_TIMEOUT_MS, description="Give up when there is no prompt after so many milliseconds.")
@@ -270,6 +276,28 @@ class EventsRequest(ConversationRequest):
 
     from_seq: int = Field(default=0, ge=0, description="Sequence number of the first event.")
     follow: bool = Field(default=True, description="Go on with live events, else stop after the last recorded one.")
+
+
+class ScreenRequest(ConversationRequest):
+    """Show what the terminal shows now: the screen of a full-screen program, or the last lines of a shell."""
+
+    format: Literal["text", "json", "ansi", "html", "svg", "agent"] = Field(
+        default="text",
+        description="text: the characters; agent: the same between two lines that say size and cursor; json: runs "
+        "of cells with their colours; ansi: output that draws it again; html, svg: a page and a picture of it.",
+    )
+    since: int | None = Field(
+        default=None, ge=0, description="The seqno of an earlier result; `changed` names the rows that differ since."
+    )
+    scrollback: int = Field(
+        default=0, ge=0, le=100_000, description="So many lines above the screen come too, in text, json and agent."
+    )
+
+
+class SetScrollbackRequest(ConversationRequest):
+    """Set how many lines above the screen can be asked for; nothing of the record is dropped or kept by it."""
+
+    lines: int = Field(default=1000, ge=0, le=100_000, description="Lines above the screen at most.")
 
 
 class ResizeRequest(ConversationRequest):

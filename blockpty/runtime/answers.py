@@ -1,44 +1,29 @@
-"""Answers to what programs ask their terminal: what it is, and whether it is well.
+"""Answers to what programs ask their terminal: what it is, where its cursor stands, how large it is.
 
-Rules of this file: an answer is a constant, never anything that a program has printed. Only what arrives while this
-engine owns the conversation is answered, never what is read again; and only where somebody reads: a program that has
-switched the terminal to raw mode, or fish 4 itself, which asks at its prompts (and waits ten seconds since 4.1). The
-question in a file that is merely shown gets none, because the answer would stand on the next command line; fish 4
-knows an answer when it sees one.
+Rules of this file: an answer is a constant or a number, never anything that a program has printed (the list is in
+screen/answers.py). Only what arrives while this engine owns the conversation is answered, never what is read again;
+and only where somebody reads: a program that has switched the terminal to raw mode, or fish 4 itself, which asks at
+its prompts (and waits ten seconds since 4.1) and gets no more than it waits for. The question in a file that is merely
+shown gets none, because the answer would stand on the next command line; fish 4 knows an answer when it sees one.
 """
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
-import re
 from typing import TYPE_CHECKING, Final
 
-from blockpty.engine.records import DEVICE_ATTRIBUTES, DEVICE_STATUS
 from blockpty.engine.snapshot import MachineState
 from blockpty.engine.states import ShellState
 from blockpty.errors import BlockptyError
+from blockpty.runtime.fold import Position
+from blockpty.screen.answers import Questions, answer
 
 if TYPE_CHECKING:
     from blockpty.runtime.conversation import Conversation
 
-_QUESTION: Final = re.compile(rb"\x1b\[(?:(0?c)|5n)")
-# A question whose end has not come.
-_OPEN: Final = re.compile(rb"\x1b(?:\[[05]?)?\Z")
-
-
-class Questions:
-    """Finds the questions in a stream that comes in any pieces."""
-
-    def __init__(self) -> None:
-        self._held = b""
-
-    def feed(self, data: bytes) -> list[bytes]:
-        """Take the next bytes; return one answer for each question that ends in them."""
-        data = self._held + data
-        found = _OPEN.search(data, max(0, len(data) - 3))
-        self._held = found.group() if found else b""
-        return [DEVICE_ATTRIBUTES if asked.group(1) else DEVICE_STATUS for asked in _QUESTION.finditer(data)]
+# What fish 4 waits for.
+_SHELL_ASKS: Final = frozenset({b"\x1b[c", b"\x1b[0c", b"\x1b[5n"})
 
 
 def shell_asks(state: MachineState) -> bool:
@@ -54,17 +39,29 @@ class Answers:
 
     def __init__(self, conversation: Conversation) -> None:
         self._conversation = conversation
-        self._questions = Questions()
+        self._questions = Questions(conversation.cursor)
         self._tasks: set[asyncio.Task[None]] = set()
 
     def look(self, data: bytes, state: MachineState) -> None:
         """Look at what has just arrived; `state` is the machine's, after it."""
-        answers = self._questions.feed(data)
+        asked = self._questions.feed(data)
         # Without an epoch another engine owns the conversation, and answers.
-        if not answers or not self._conversation.epoch:
+        if not asked or not self._conversation.epoch or not self._conversation.answering:
             return
         running = state.shell is ShellState.RUNNING
-        if running or shell_asks(state):
+        if not running and not shell_asks(state):
+            return
+        live = self._conversation.live
+        answers = []
+        for question in asked:
+            if not running and question.asked not in _SHELL_ASKS:
+                continue
+            # The answer is that of the moment of the question.
+            screen = live.screens.now(Position(question.end, live.fold.position.timeline)).catch_up()
+            found = answer(question.asked, screen)
+            if found is not None:
+                answers.append(found)
+        if answers:
             task = asyncio.get_running_loop().create_task(self._answer(answers, running))
             self._tasks.add(task)
             task.add_done_callback(self._tasks.discard)

@@ -11,25 +11,19 @@ import asyncio
 import base64
 import contextlib
 import itertools
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
-from pathlib import Path
+from collections.abc import Awaitable, Callable, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
-from blockpty.engine.keys import bracket, encode_keys
-from blockpty.engine.records import open_record, pending_record
+from blockpty.engine.keys import KeyModes, bracket, encode_keys
 from blockpty.engine.states import ShellState
-from blockpty.errors import BadCursor, BadRequest, Busy, Exited, InternalError
+from blockpty.errors import BadRequest, Busy, Exited, InternalError
 from blockpty.model.block import Block
 from blockpty.model.conditions import Match, Prompt
-from blockpty.model.events import Event
 from blockpty.model.results import (
-    BlockResult,
-    BlocksResult,
     CloseResult,
     DoneResult,
     ExecResult,
     OpenResult,
-    ReadResult,
     RunResult,
     SendResult,
     SessionResult,
@@ -44,8 +38,10 @@ from blockpty.runtime.modes import mode_of, nested_of, private_modes, status_of,
 from blockpty.runtime.notes import Notes
 from blockpty.runtime.sessions import alive, clear_line, known_session, may_type, running_program, sample
 from blockpty.runtime.submission import Submission, encoded
+from blockpty.runtime.transcript import Transcript
 from blockpty.runtime.verify import verify
 from blockpty.runtime.waiting import Waiting
+from blockpty.screen.protocol import Modes
 from blockpty.spool.layout import Layout
 from blockpty.spool.ownership import Ownership
 
@@ -55,7 +51,7 @@ if TYPE_CHECKING:
 SEND_DEADLINE_MS: Final = 5000
 
 
-class Conversation:
+class Conversation(Transcript):
     """One conversation; get it from `Engine.open` or `Engine.conversation`.
 
     All methods may be cancelled: what was asked of the terminal may then have happened or not, nothing recorded is
@@ -65,6 +61,7 @@ class Conversation:
         id: its name.
         directory: where its files are.
         opened: the result of `open`, None for one that existed.
+        answering: whether programs that ask their terminal something get an answer.
     """
 
     def __init__(
@@ -75,14 +72,12 @@ class Conversation:
         ownership: Ownership | None,
         respawn: Callable[[Conversation], Awaitable[OpenResult]],
     ) -> None:
-        self.id = conversation_id
-        self.directory: Path = layout.directory
+        super().__init__(conversation_id, layout, LiveRecord(conversation_id, layout, owner=ownership is not None))
         self.opened: OpenResult | None = None
+        self.answering = True
         self.host = host
-        self.layout = layout
         self._ownership = ownership
         self._respawn = respawn
-        self.live = LiveRecord(conversation_id, layout, owner=ownership is not None)
         self._waiting = Waiting(self.live, self.note, self._watch_idle, lambda: sample(self), f"w{self.epoch}.")
         self._notes = Notes(host, conversation_id)
         self._requests = itertools.count(1)
@@ -104,11 +99,6 @@ class Conversation:
         """Process id of the shell; None when it has ended."""
         state = self.live.state
         return int(state.pid) if state.pid.isdigit() and state.shell is not ShellState.EXITED else None
-
-    @property
-    def cursor(self) -> int:
-        """How far the stream has been read."""
-        return self.live.fold.position.offset
 
     @property
     def mode(self) -> str:
@@ -199,67 +189,6 @@ class Conversation:
         """Return the private modes that the running program has set, such as 2004 for bracketed paste."""
         block = self.live.state.block
         return private_modes(self.live.stream, block.begin, self.cursor) if block is not None else frozenset()
-
-    async def blocks(self, filter: str | None = None, *, page: int = 0, page_size: int = 100) -> BlocksResult:
-        """Return a page of finished blocks, oldest first; `filter` must be part of the command."""
-        limits.check("page", page)
-        limits.check("page_size", page_size)
-        self.live.pump()
-        return reading.read_blocks(self.layout, filter, page, page_size, self.cursor)
-
-    async def block(self, block_id: str) -> BlockResult:
-        """Return one block, running or finished; raises NotFound."""
-        self.live.pump()
-        return BlockResult(self._block(block_id), self.cursor)
-
-    def _block(self, block_id: str) -> Block:
-        state = self.live.state
-        for block in (state.block, state.background):
-            if block is not None and block.block_id == block_id:
-                return open_record(block)
-        if state.submission is not None and block_id == f"b{state.next_block}":
-            return pending_record(state)
-        return self.live.recent.get(block_id) or reading.find_block(self.layout, block_id)
-
-    async def read(
-        self, from_cursor: int | None = None, *, block_id: str | None = None, max_bytes: int = 65536, view: str = "text"
-    ) -> ReadResult:
-        """Return a piece of the transcript from a cursor, or the output of a block, in a view.
-
-        Raises BadCursor, BadRequest or NotFound. `max_bytes` is 1 to 64 MiB of the view.
-        """
-        reading.check_view(view)
-        limits.check("max_bytes", max_bytes)
-        self.live.pump()
-        end = self.cursor
-        if from_cursor is not None and from_cursor < 0:
-            raise BadCursor(f"the cursor {from_cursor} is below 0", hint="use a cursor from a result")
-        begin, ended = from_cursor or 0, self.live.state.eof or self.live.state.shell is ShellState.EXITED
-        if block_id is not None:
-            block = self._block(block_id)
-            first, last = block.span
-            begin = max(first, from_cursor) if from_cursor is not None else first
-            ended = last is not None
-            end = last if last is not None else self.live.state.classified
-        if begin < 0 or begin > max(end, self.cursor):
-            raise BadCursor(f"the cursor {begin} lies behind the end {end}", hint="use a cursor from a result")
-        data, cursor = reading.read_span(self.live.stream, self.live.mask, view, begin, max(begin, end), max_bytes)
-        return reading.read_result(data, view, cursor, ended and cursor >= end)
-
-    async def events(self, from_seq: int = 0, *, follow: bool = True) -> AsyncIterator[Event]:
-        """Yield events from a number on; with `follow`, those that come as well, until the conversation is detached."""
-        async for event in reading.follow_events(self.live, from_seq, follow):
-            yield event
-
-    async def follow(
-        self, from_cursor: int | None = None, *, limit_bytes: int | None = None
-    ) -> AsyncIterator[reading.StreamPiece]:
-        """Yield the terminal's bytes from a cursor (default: now) and then as they come, nonces covered, until EOF.
-
-        Who falls back by more than `limit_bytes` gets a piece that jumps (`skipped` is set). Raises BadCursor.
-        """
-        async for piece in reading.follow_stream(self.live, from_cursor, limit_bytes):
-            yield piece
 
     # Commands
 
@@ -353,15 +282,21 @@ class Conversation:
         return await self.type(encoded(data) if isinstance(data, str) else data, author)
 
     async def send_keys(self, keys: str, *, session_id: str | None = None) -> SendResult:
-        """Type keys in the notation of the reference (`[UP]`, `^C`, `[M-x]`); raises BadRequest for an unknown one."""
+        """Type keys in the notation of the reference (`[UP]`, `^C`, `[M-x]`), or use the mouse (`[CLICK 9,4]`).
+
+        They are sent as the program has asked the terminal to send them. Raises BadRequest for what it cannot get.
+        """
         await running_program(self, session_id)
-        data = encode_keys(keys, application_cursor=1 in self._screen_modes())
-        return await self.type(data, "agent")
+        modes = self._modes()
+        asked = KeyModes(
+            modes.application_cursor, modes.application_keypad, modes.mouse, modes.mouse_encoding, modes.keyboard
+        )
+        return await self.type(encode_keys(keys, asked), "agent")
 
     async def paste(self, text: str, *, session_id: str | None = None) -> SendResult:
         """Type a text as a paste: bracketed when the program asked for it, never able to end the bracket itself."""
         await running_program(self, session_id)
-        return await self.type(bracket(text, bracketed=2004 in self._screen_modes()), "agent")
+        return await self.type(bracket(text, bracketed=self._modes().bracketed_paste), "agent")
 
     async def ctrl_c(self, *, session_id: str | None = None) -> SendResult:
         """Type Ctrl-C; at a prompt it clears the line, and is typed again if the line editor has missed it."""
@@ -377,6 +312,10 @@ class Conversation:
     async def enter(self, *, session_id: str | None = None) -> SendResult:
         """Type Enter (CR)."""
         return await self._control(b"\r", session_id)
+
+    def _modes(self) -> Modes:
+        self.live.pump()
+        return self.live.screens.now(self.live.fold.position).catch_up().frame().modes
 
     async def _control(self, data: bytes, session_id: str | None) -> SendResult:
         self.live.pump()

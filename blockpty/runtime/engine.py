@@ -101,6 +101,7 @@ class Engine:
         rows: int = 24,
         login: bool = False,
         persist: bool | None = None,
+        answers: bool = True,
         timeout_ms: int = 30000,
     ) -> Conversation:
         """Start a shell in a new conversation, or a new shell in one whose shell has ended, and wait for its prompt.
@@ -113,6 +114,7 @@ class Engine:
             cols, rows: size of the terminal, 1 to 1000.
             login: read the login files instead of the interactive ones.
             persist: keep the shell when this engine goes; default as this engine was made.
+            answers: answer programs that ask their terminal what it is, where the cursor stands, and the like.
             timeout_ms: how long the first prompt may take.
 
         Raises BadRequest, Busy (it is open already), SessionLimit, SpawnFailed, PtyLimit, NoPrompt.
@@ -129,7 +131,7 @@ class Engine:
             "rows": rows,
             "login": login,
         }
-        settings["persist"] = persist
+        settings |= {"persist": persist, "answers": answers}
         async with self._opening:
             host = await self._connected()
             live = {item.conversation for item in await host.list()}
@@ -145,8 +147,9 @@ class Engine:
                     f"{len(live)} conversations are open in {self.home}", hint="close one, or raise the limit"
                 )
             layout = self._create(name, settings)
-            conversation = self._conversations.get(name) or await self._attach(name, layout)
             self._settings[name] = settings
+            conversation = self._conversations.get(name) or await self._attach(name, layout)
+            conversation.answering = answers
             begin = await self._spawn(conversation, settings)
             if not persist:
                 self._transient.add(name)
@@ -266,6 +269,7 @@ class Engine:
         ownership = Ownership.take(layout.lock)
         try:
             conversation = Conversation(name, layout, host, ownership, self._respawn)
+            conversation.answering = bool(self._settings[name].get("answers", True))
         except BaseException:
             if ownership is not None:
                 ownership.release()

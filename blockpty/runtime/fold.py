@@ -72,6 +72,7 @@ class Step(NamedTuple):
     events: list[Event]
     signals: list[Signal]
     classified: int
+    timeline: int
 
 
 class Fold:
@@ -103,7 +104,7 @@ class Fold:
             entry, after = self._pending.popleft()
             events, signals = self.machine.apply(entry)
             self.position = Position(offset, after)
-            return Step(b"", entry, events, signals, self.machine.classified)
+            return Step(b"", entry, events, signals, self.machine.classified, after)
         end = min(self._size, offset + STEP) if until is None else min(until.offset, offset + STEP)
         if self._pending and self._pending[0][0].offset > offset:
             end = min(end, self._pending[0][0].offset)
@@ -114,7 +115,7 @@ class Fold:
             return None
         events, signals = self.machine.feed(data)
         self.position = Position(offset + len(data), timeline)
-        return Step(data, None, events, signals, self.machine.classified)
+        return Step(data, None, events, signals, self.machine.classified, timeline)
 
     def close(self) -> None:
         """Close the timeline; the stream belongs to the caller."""

@@ -8,6 +8,9 @@ from blockpty.errors import BadRequest
 
 HOUR_MS: Final = 3_600_000
 
+# Lines above a screen that can be asked for, until a conversation is told otherwise.
+SCROLLBACK: Final = 1000
+
 BOUNDS: Final[dict[str, tuple[int, int]]] = {
     "cols": (1, 1000),
     "rows": (1, 1000),
@@ -16,6 +19,7 @@ BOUNDS: Final[dict[str, tuple[int, int]]] = {
     "max_bytes": (1, 64 * 1024 * 1024),
     "page": (0, 2**31),
     "page_size": (1, 1000),
+    "scrollback": (0, 100_000),
 }
 
 

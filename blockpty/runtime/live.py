@@ -23,7 +23,8 @@ from blockpty.model.block import Block
 from blockpty.model.events import Event
 from blockpty.runtime.answers import Answers
 from blockpty.runtime.fold import Fold, Position, Step, resume_points
-from blockpty.runtime.waits import INLINE_BUDGET, PATIENCE, ResumePoint, ResumePoints, WaitRequest
+from blockpty.runtime.screens import RecordEye, Screens
+from blockpty.runtime.waits import INLINE_BUDGET, PATIENCE, ResumePoint, ResumePoints, WaitRequest, advance
 from blockpty.spool import checkpoint
 from blockpty.spool.journal import FileSink, Journal
 from blockpty.spool.layout import Layout
@@ -57,7 +58,7 @@ class LiveWait:
             self._backlog.append(step)
             return None
         try:
-            return self.waiter.advance(step.data, step.signals, step.classified)
+            return advance(self.waiter, step)
         except PatternTimeout:
             self._backlog = []
             self._task = asyncio.get_running_loop().create_task(self._slowly())
@@ -65,6 +66,8 @@ class LiveWait:
 
     def cancel(self) -> None:
         """Stop looking."""
+        if isinstance(self.waiter.eye, RecordEye):
+            self.waiter.eye.close()
         if self._task is not None:
             self._task.cancel()
 
@@ -74,7 +77,7 @@ class LiveWait:
             outcome = await asyncio.to_thread(self.waiter.resume)
             while outcome is None and self._backlog:
                 step = self._backlog.pop(0)
-                outcome = await asyncio.to_thread(self.waiter.advance, step.data, step.signals, step.classified)
+                outcome = await asyncio.to_thread(advance, self.waiter, step)
         except PatternTimeout:
             if not self.future.done():
                 self.future.set_exception(runaway())
@@ -99,6 +102,7 @@ class LiveRecord:
     def __init__(self, conversation_id: str, layout: Layout, *, owner: bool) -> None:
         self.layout = layout
         self.stream = StreamReader(layout.stream)
+        self.screens = Screens(layout, self.stream)
         self._loop = asyncio.get_running_loop()
         self._conversation_id = conversation_id
         self._journal: Journal | None = None
@@ -290,12 +294,14 @@ class LiveRecord:
 
     async def begin_wait(self, request: WaitRequest) -> tuple[LiveWait, Position]:
         """Start a wait: existing data first. Returns it with how far the record had been seen when it went live."""
-        waiter = request.waiter()
-        future: asyncio.Future[Outcome] = self._loop.create_future()
-        wait = LiveWait(waiter, future)
         self.pump()
         start = self.points.before(request.cursor)
-        if request.cursor >= self.fold.position.offset and not self.state.inputs and self._nothing_held():
+        ahead = request.cursor >= self.fold.position.offset and not self.state.inputs and self._nothing_held()
+        eye = self.screens.eye(self.fold.position if ahead else start.position) if request.looks else None
+        waiter = request.waiter(eye)
+        future: asyncio.Future[Outcome] = self._loop.create_future()
+        wait = LiveWait(waiter, future)
+        if ahead:
             waiter.attach(self.state)
         else:
             outcome = await self._read_existing(waiter, start)
@@ -329,7 +335,7 @@ class LiveRecord:
                 until = self.fold.position
                 while (step := fold.step(until)) is not None:
                     try:
-                        outcome = waiter.advance(step.data, step.signals, step.classified)
+                        outcome = advance(waiter, step)
                     except PatternTimeout:
                         outcome = await self._patiently(waiter)
                     if outcome is not None:
@@ -390,6 +396,7 @@ class LiveRecord:
             wait.future.cancel()
         self._tell()
         self.fold.close()
+        self.screens.close()
         self.stream.close()
         if self._sink is not None:
             self._sink.close()

@@ -9,12 +9,13 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from blockpty.engine.marks import NONCE_LENGTH
-from blockpty.engine.views import VIEWS, Piece, View, raw_offset, rendered
+from blockpty.engine.views import VIEWS, Piece, View, raw_offset
 from blockpty.errors import BadCursor, BadRequest, NotFound
 from blockpty.model.block import Block
 from blockpty.model.events import Event
 from blockpty.model.results import BlocksResult, ReadResult
 from blockpty.runtime.live import LiveRecord
+from blockpty.screen.rendered import Rendered
 from blockpty.spool.layout import Layout
 from blockpty.spool.lines import LineReader, iterate_lines
 from blockpty.spool.masking import Mask
@@ -41,10 +42,19 @@ def masked(stream: StreamReader, mask: Mask, begin: int, length: int) -> bytes:
     return data[before : before + length]
 
 
-def read_span(stream: StreamReader, mask: Mask, view: str, begin: int, end: int, max_bytes: int) -> tuple[bytes, int]:
+def read_span(
+    stream: StreamReader,
+    mask: Mask,
+    view: str,
+    begin: int,
+    end: int,
+    max_bytes: int,
+    size: tuple[int, int] = (80, 24),
+) -> tuple[bytes, int]:
     """Return at most `max_bytes` of a view of the stream's `[begin, end)`, and the offset to go on from.
 
     A character or control sequence is never cut in two; a piece may be a few bytes short of `max_bytes` for that.
+    The view `rendered` is drawn on a terminal of `size` (columns, rows), piece by piece.
     """
     if view == "raw":
         data = masked(stream, mask, begin, min(max_bytes, end - begin))
@@ -62,10 +72,10 @@ def read_span(stream: StreamReader, mask: Mask, view: str, begin: int, end: int,
             if len(piece.text) >= left and piece.text:
                 kept, cursor = _part(reader.name, piece, left)
                 out.append(kept)
-                return _finished(view, mask, out), cursor
+                return _finished(view, mask, out, size), cursor
             out.append(piece.text)
             left -= len(piece.text)
-    return _finished(view, mask, out), at
+    return _finished(view, mask, out, size), at
 
 
 def _part(name: str, piece: Piece, limit: int) -> tuple[bytes, int]:
@@ -77,9 +87,14 @@ def _part(name: str, piece: Piece, limit: int) -> tuple[bytes, int]:
     return piece.text[:limit], raw_offset(name, piece, limit - 1, after=True)
 
 
-def _finished(view: str, mask: Mask, out: list[bytes]) -> bytes:
+def _finished(view: str, mask: Mask, out: list[bytes], size: tuple[int, int]) -> bytes:
     data = mask.hide(b"".join(out))
-    return rendered(data) if view == "rendered" else data
+    if view != "rendered":
+        return data
+    screen = Rendered(*size)
+    # The other views have LF for the terminal's CR LF.
+    shown = screen.feed(data.replace(b"\n", b"\r\n")) + screen.finish()
+    return shown.encode()
 
 
 def read_result(data: bytes, view: str, cursor: int, eof: bool) -> ReadResult:

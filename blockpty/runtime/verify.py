@@ -14,6 +14,7 @@ from blockpty.errors import BlockptyError
 from blockpty.model.entries import Entry
 from blockpty.model.results import VerifyResult
 from blockpty.runtime.fold import Fold, Position
+from blockpty.runtime.screens import Screens
 from blockpty.runtime.waits import ResumePoint, ResumePoints, WaitRequest, evaluate, outcome_to_note
 from blockpty.spool.compare import CompareSink
 from blockpty.spool.journal import Journal
@@ -40,6 +41,7 @@ class _Verification:
         self._sizes = sizes
         self._until = until
         self._stream = StreamReader(layout.stream)
+        self._screens = Screens(layout, self._stream)
         self._sink = CompareSink(layout, growing=sizes is None)
         self._mask = Mask()
         self._journal = Journal(conversation_id, self._stream, self._sink, self._mask)
@@ -79,6 +81,7 @@ class _Verification:
             )
         finally:
             fold.close()
+            self._screens.close()
             self._stream.close()
 
     def _entry(self, entry: Entry) -> None:
@@ -112,7 +115,7 @@ class _Verification:
         start = self._points.before(request.cursor, seen.timeline)
         self._waits += 1
         try:
-            outcome = evaluate(self._layout, self._stream, request, start, seen, horizon)
+            outcome = evaluate(self._layout, self._stream, request, start, seen, horizon, self._screens)
         except PatternTimeout:
             if note["reason"] == "error":
                 return

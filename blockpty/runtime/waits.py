@@ -9,8 +9,9 @@ from typing import Any, Final
 
 from blockpty.engine.snapshot import MachineState
 from blockpty.engine.waiter import Outcome, Waiter
-from blockpty.model.conditions import Condition, condition_to_wire, parse_conditions
-from blockpty.runtime.fold import Fold, Position
+from blockpty.model.conditions import Changed, Condition, Screen, condition_to_wire, parse_conditions
+from blockpty.runtime.fold import Fold, Position, Step
+from blockpty.runtime.screens import RecordEye, Screens
 from blockpty.spool.layout import Layout
 from blockpty.spool.stream import StreamReader
 
@@ -30,7 +31,12 @@ class WaitRequest:
     max_bytes: int | None = None
     echo: bool = False
 
-    def waiter(self) -> Waiter:
+    @property
+    def looks(self) -> bool:
+        """Whether it asks what the terminal shows."""
+        return any(isinstance(item, (Screen, Changed)) for item in (*self.conditions, *self.stops))
+
+    def waiter(self, eye: RecordEye | None = None) -> Waiter:
         """Return a fresh waiter; raises BadCondition when a pattern does not compile."""
         return Waiter(
             self.conditions,
@@ -39,6 +45,7 @@ class WaitRequest:
             view=self.view,
             max_bytes=self.max_bytes,
             echo=self.echo,
+            eye=eye,
         )
 
     def to_note(self) -> dict[str, Any]:
@@ -126,11 +133,25 @@ class ResumePoints:
         return self._sparse[0]
 
 
+def advance(waiter: Waiter, step: Step) -> Outcome | None:
+    """Give a waiter one step of the record; raises PatternTimeout."""
+    if isinstance(waiter.eye, RecordEye):
+        waiter.eye.timeline = step.timeline
+    return waiter.advance(step.data, step.signals, step.classified)
+
+
 def evaluate(
-    layout: Layout, stream: StreamReader, request: WaitRequest, start: ResumePoint, seen: Position, horizon: Position
+    layout: Layout,
+    stream: StreamReader,
+    request: WaitRequest,
+    start: ResumePoint,
+    seen: Position,
+    horizon: Position,
+    screens: Screens,
 ) -> Outcome | None:
     """Answer a recorded wait from the record alone: existing data up to `seen`, new data up to `horizon`."""
-    waiter = request.waiter()
+    eye = screens.eye(start.position) if request.looks else None
+    waiter = request.waiter(eye)
     waiter.budget = PATIENCE
     fold = Fold(layout, stream, start.state, start.timeline)
     try:
@@ -138,7 +159,7 @@ def evaluate(
         fold.look(horizon)
         for until in (seen, horizon):
             while (step := fold.step(until)) is not None:
-                outcome = waiter.advance(step.data, step.signals, step.classified)
+                outcome = advance(waiter, step)
                 if outcome is not None:
                     return outcome
             if until is seen:
@@ -148,3 +169,5 @@ def evaluate(
         return None
     finally:
         fold.close()
+        if eye is not None:
+            eye.close()

@@ -34,6 +34,8 @@ from blockpty.model.results import (
     ReadResult,
     Result,
     RunResult,
+    ScreenResult,
+    ScrollbackResult,
     SendResult,
     SessionResult,
     StatusResult,
@@ -112,6 +114,7 @@ class Client:
         rows: int = 24,
         login: bool = False,
         persist: bool | None = None,
+        answers: bool = True,
         timeout_ms: int = 30000,
     ) -> RemoteConversation:
         """Start a shell and wait for its prompt, as `Engine.open` does.
@@ -120,7 +123,8 @@ class Client:
         """
         params = {
             "conversation_id": conversation_id, "shell": shell, "cwd": cwd, "env": None if env is None else dict(env),
-            "cols": cols, "rows": rows, "login": login, "persist": persist, "timeout_ms": timeout_ms,
+            "cols": cols, "rows": rows, "login": login, "persist": persist, "answers": answers,
+            "timeout_ms": timeout_ms,
         }  # fmt: skip
         opened = cast("OpenResult", await self.call("open", params))
         return RemoteConversation(self, opened.conversation_id, opened)
@@ -431,6 +435,14 @@ class RemoteConversation:
         async with contextlib.aclosing(cast("Any", self._client.stream("events", params))) as events:
             async for event in events:
                 yield event
+
+    async def screen(self, *, format: str = "text", since: int | None = None, scrollback: int = 0) -> ScreenResult:
+        """Show what the terminal shows now."""
+        return cast("ScreenResult", await self._call("screen", format=format, since=since, scrollback=scrollback))
+
+    async def set_scrollback(self, lines: int = 1000) -> ScrollbackResult:
+        """Set how many lines above the screen can be asked for."""
+        return cast("ScrollbackResult", await self._call("set_scrollback", lines=lines))
 
     async def resize(self, cols: int, rows: int) -> DoneResult:
         """Change the size of the terminal."""

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from blockpty.engine.keys import KEY_NAMES, PASTE_BEGIN, PASTE_END, bracket, encode_keys
+from blockpty.engine.keys import KEY_NAMES, PASTE_BEGIN, PASTE_END, KeyModes, bracket, encode_keys
 from blockpty.errors import BadRequest
 
 SENT = [
@@ -126,7 +126,7 @@ def test_what_a_terminal_sends(keys: str, sent: bytes) -> None:
 
 @pytest.mark.parametrize(("keys", "sent"), SENT_WITH_APPLICATION_CURSOR)
 def test_what_it_sends_with_application_cursor_keys(keys: str, sent: bytes) -> None:
-    assert encode_keys(keys, application_cursor=True) == sent
+    assert encode_keys(keys, KeyModes(application_cursor=True)) == sent
 
 
 @pytest.mark.parametrize(("keys", "named"), REFUSED)
@@ -141,7 +141,8 @@ def test_every_name_of_the_contract_is_a_key() -> None:
     names = ["UP", "DOWN", "LEFT", "RIGHT", "HOME", "END", "PGUP", "PGDN", "INS", "DEL", "ESC", "TAB", "ENTER", "BS"]
     names += [f"F{number}" for number in range(1, 13)]
     assert set(names) <= set(KEY_NAMES)
-    assert len({encode_keys(f"[{name}]") for name in KEY_NAMES}) == len(KEY_NAMES)
+    keypad = KeyModes(application_keypad=True)
+    assert len({encode_keys(f"[{name}]", keypad) for name in KEY_NAMES}) == len(KEY_NAMES)
 
 
 @given(st.text())
@@ -153,7 +154,7 @@ def test_any_text_is_sent_as_it_is_when_its_brackets_and_carets_are_doubled(text
 @given(st.text(alphabet="[]^CMS-xUP\n \x1b"), st.booleans())
 def test_any_text_is_encoded_or_refused(keys: str, application_cursor: bool) -> None:
     try:
-        sent: object = encode_keys(keys, application_cursor=application_cursor)
+        sent: object = encode_keys(keys, KeyModes(application_cursor=application_cursor))
     except BadRequest as error:
         sent = error.hint.encode()
     assert isinstance(sent, bytes)
@@ -197,3 +198,57 @@ def test_no_text_ends_its_own_bracket(text: str) -> None:
 def test_a_paste_that_is_not_unicode_is_refused() -> None:
     with pytest.raises(BadRequest, match="surrogate"):
         bracket("\udc80", bracketed=True)
+
+
+KEYPAD = [
+    ("[KP0][KP9][KPENTER]", b"09\r", b"\x1bOp\x1bOy\x1bOM"),
+    ("[KP+][kp-][KP*][KP/][KP.]", b"+-*/.", b"\x1bOk\x1bOm\x1bOj\x1bOo\x1bOn"),
+]
+
+
+@pytest.mark.parametrize(("keys", "numeric", "application"), KEYPAD)
+def test_the_keypad(keys: str, numeric: bytes, application: bytes) -> None:
+    assert encode_keys(keys) == numeric
+    assert encode_keys(keys, KeyModes(application_keypad=True)) == application
+
+
+MOUSE = [
+    ("[CLICK 9,4]", "click", "sgr", b"\x1b[<0;10;5M\x1b[<0;10;5m"),
+    ("[RCLICK 0,0]", "motion", "sgr", b"\x1b[<2;1;1M\x1b[<2;1;1m"),
+    ("[C-S-click 9,4]", "drag", "sgr", b"\x1b[<20;10;5M\x1b[<20;10;5m"),
+    ("[SCROLLUP 1,2][SCROLLDOWN 1,2]", "click", "sgr", b"\x1b[<64;2;3M\x1b[<65;2;3M"),
+    ("[CLICK 9,4]", "click", "x10", b"\x1b[M *%\x1b[M#*%"),
+    ("[CLICK 9,4]", "press", "x10", b"\x1b[M *%"),
+    ("[C-CLICK 9,4]", "press", "x10", b"\x1b[M *%"),
+    ("[MCLICK 9,4]", "click", "urxvt", b"\x1b[33;10;5M\x1b[35;10;5M"),
+    ("[CLICK 300,4]", "click", "utf8", b"\x1b[M \xc5\x8d%\x1b[M#\xc5\x8d%"),
+    ("[CLICK 9,4]", "click", "sgr-pixels", b"\x1b[<0;76;76M\x1b[<0;76;76m"),
+]
+
+
+@pytest.mark.parametrize(("keys", "mouse", "encoding", "sent"), MOUSE)
+def test_the_mouse(keys: str, mouse: str, encoding: str, sent: bytes) -> None:
+    assert encode_keys(f"a{keys}b", KeyModes(mouse=mouse, mouse_encoding=encoding)) == b"a" + sent + b"b"
+
+
+@pytest.mark.parametrize(("keys", "modes"), [
+    ("[CLICK 1,1]", KeyModes()), ("[CLICK 300,1]", KeyModes(mouse="click")),
+    ("[CLICK 3000,1]", KeyModes(mouse="click", mouse_encoding="utf8")), ("[CLICK]", KeyModes(mouse="click")),
+    ("[CLICK 1]", KeyModes(mouse="click")), ("[CLICK -1,1]", KeyModes(mouse="click")), ("[C-KP1]", KeyModes()),
+])  # fmt: skip
+def test_what_no_mouse_or_keypad_sends_is_refused(keys: str, modes: KeyModes) -> None:
+    with pytest.raises(BadRequest):
+        encode_keys(keys, modes)
+
+
+KITTY = [
+    ("[ESC]", b"\x1b[27u"), ("[TAB][ENTER][BS]", b"\t\r\x7f"), ("[C-ENTER]", b"\x1b[13;5u"), ("[S-TAB]", b"\x1b[9;2u"),
+    ("[M-x]", b"\x1b[120;3u"), ("[C-S-x]", b"\x1b[120;6u"), ("[C-i]", b"\x1b[105;5u"), ("[C-SPACE]", b"\x1b[32;5u"),
+    ("[UP][C-UP][DEL]", b"\x1b[A\x1b[1;5A\x1b[3~"), ("text", b"text"), ("[S-x]", b"X"), ("[F5]", b"\x1b[15~"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("keys", "sent"), KITTY)
+def test_the_kitty_keyboard(keys: str, sent: bytes) -> None:
+    assert encode_keys(keys, KeyModes(keyboard=1)) == sent
+    assert encode_keys("[ENTER][TAB]", KeyModes(keyboard=9)) == b"\x1b[13u\x1b[9u"

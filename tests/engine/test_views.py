@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from blockpty.engine.views import HELD_LIMIT, STRING_LIMIT, View, raw_offset, rendered
+from blockpty.engine.views import HELD_LIMIT, STRING_LIMIT, View, raw_offset
 from blockpty.testing import every_split
 from tests.engine.support import slow_view
 
@@ -64,19 +64,3 @@ def test_little_is_held_whatever_comes(name: str, filler: bytes) -> None:
     for _ in range(300):
         view.feed(filler * 100)
         assert len(view._held) <= HELD_LIMIT
-
-
-@pytest.mark.parametrize(
-    ("raw", "shown"),
-    [
-        (b"10%\r20%", b"20%"), (b"abc\rX", b"Xbc"), (b"abc\r\x1b[KX", b"X"), (b"abc\x08\x08X", b"aXc"),
-        (b"a\x1b[3Cb", b"a   b"), (b"abc\x1b[2Dx", b"axc"), (b"abc\x1b[2K\rx", b"x"), (b"one\ntwo", b"one\ntwo"),
-        (b"\x1b[1mb\x1b[0m", b"b"), (b"\xff\rx", b"x"), (b"a   ", b"a   "), (b"\x1b]0;t\x07x", b"x"),
-    ],
-)  # fmt: skip
-def test_rendered(raw: bytes, shown: bytes) -> None:
-    assert rendered(raw) == shown
-
-
-def test_rendered_does_not_grow_without_end() -> None:
-    assert len(rendered(b"\x1b[9999C" * 200 + b"x")) <= 64 * 1024

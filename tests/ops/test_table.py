@@ -29,8 +29,6 @@ CONTRACT = (
     "export", "verify",
 )  # fmt: skip
 NOT_YET = {
-    "screen": "screens",
-    "set_scrollback": "screens",
     "start_capture": "export",
     "stop_capture": "export",
     "export": "export",

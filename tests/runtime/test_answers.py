@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from pathlib import Path
 
 import pytest
 
-from blockpty.runtime.answers import Questions
 from tests.asyncio_support import async_test
 from tests.scenarios.stage import PROMPT, TIMEOUT_MS, open_stage
 
@@ -28,18 +28,35 @@ print('got', got.hex())
 """
 
 
-@pytest.mark.parametrize(("data", "answers"), [
-    (b"\x1b[c", [DA1]), (b"\x1b[0c", [DA1]), (b"\x1b[5n", [WELL]), (b"a\x1b[cb\x1b[5n\x1b[0cc", [DA1, WELL, DA1]),
-    (b"\x1b[>c", []), (b"\x1b[1c", []), (b"\x1b[6n", []), (b"\x1b[?62;22c", []), (b"\x1b[0n", []), (b"[c", []),
-    (b"\x1b\x1b[c", [DA1]), (b"\x1b[\x1b[0c", [DA1]), (b"\x1b[0\x1b[5n", [WELL]),
-])  # fmt: skip
-def test_questions_in_any_pieces(data: bytes, answers: list[bytes]) -> None:
-    assert Questions().feed(data) == answers
-    for cut in range(len(data) + 1):
-        questions = Questions()
-        assert questions.feed(data[:cut]) + questions.feed(data[cut:]) == answers
-    questions = Questions()
-    assert [answer for byte in data for answer in questions.feed(bytes([byte]))] == answers
+NUMBERS = [
+    (r"\x1b[6n", "R", rb"\x1b\[(\d+);(\d+)R"), (r"\x1b[?6n", "R", rb"\x1b\[\?\d+;\d+;1R"),
+    (r"\x1b[18t", "t", rb"\x1b\[8;24;80t"),
+    (r"\x1b[>c", "c", rb"\x1b\[>1;\d+;0c"), (r"\x1b[?2004$p", "y", rb"\x1b\[\?2004;2\$y"),
+    (r"\x1b[3;7H\x1b[6n", "R", rb"\x1b\[3;7R"),
+]  # fmt: skip
+
+
+@pytest.mark.needs("bash")
+@pytest.mark.parametrize(("question", "last", "expected"), NUMBERS, ids=[one[0] for one in NUMBERS])
+@async_test
+async def test_answers_with_numbers(question: str, last: str, expected: bytes, home: Path) -> None:
+    async with open_stage(home, "bash") as stage:
+        (stage.folder / "ask.py").write_text(ASK)
+        result = await stage.run(f"{sys.executable} ask.py '{question}' {last}")
+        got = bytes.fromhex(result.output.rpartition("got ")[2].strip())
+        assert re.fullmatch(expected, got), got
+        assert await stage.doubts() == [] and (await stage.done("echo next")).output == b"next\n"
+
+
+@pytest.mark.needs("bash")
+@async_test
+async def test_no_answer_where_none_is_wanted(home: Path) -> None:
+    async with open_stage(home, "bash", answers=False) as stage:
+        (stage.folder / "ask.py").write_text(ASK)
+        begun = await stage.conversation.exec_interactive(f"{sys.executable} ask.py '\\x1b[c' c")
+        assert await stage.absent("got", begun.cursor) == "timeout"
+        await stage.conversation.send("xc")
+        assert (await stage.wait("got 7863", begun.cursor)).matched
 
 
 @pytest.mark.parametrize("shell", [

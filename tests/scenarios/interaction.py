@@ -247,15 +247,20 @@ async def _nested_with_hooks(stage: Stage, commands: str) -> Any:
 
 
 async def _screen(stage: Stage, command: str, ready: Any, keys: tuple[str, ...]) -> Any:
-    """Run a full-screen program, type keys once it is there; return what the terminal did, and its end."""
+    """Run a full-screen program, type keys once it is there; return what the terminal did and showed, and its end."""
     session = await stage.conversation.exec_interactive(command)
     seen = await stage.wait(ready, session.cursor)
+    picture = ready if isinstance(ready, str) else ready["regex"]
+    await stage.wait({"screen": picture}, session.cursor)
+    shown = [(await stage.conversation.screen()).alt_screen]
     status = await stage.conversation.status()
     for key in keys:
         await stage.conversation.send_keys(key)
     await stage.wait(PROMPT, seen.cursor)
     block = await stage.block(session.block_id)
     after = await stage.conversation.status()
+    shown.append((await stage.conversation.screen()).alt_screen)
+    assert shown == [True, False], "the picture is there, and gone with its program"
     return (status.mode, status.tty), (block.exit_status, block.state), (after.mode, after.tty)
 
 
@@ -289,6 +294,9 @@ async def resized(stage: Stage) -> Any:
     cursor = (await stage.wait("size 80x24.", session.cursor)).cursor
     await stage.conversation.resize(100, 30)
     cursor = (await stage.wait("size 100x30.", cursor)).cursor
+    await stage.wait({"screen": r"\Asize 100x30\.$"}, session.cursor)
+    shown = await stage.conversation.screen()
+    assert (shown.cols, shown.rows, shown.alt_screen) == (100, 30, True)
     sizes = [(event.fields["cols"], event.fields["rows"]) for event in await stage.events("resize")]
     await stage.conversation.send("q")
     return sizes, (await closed(stage, session, cursor))[:2], await stage.done("echo next")
@@ -299,6 +307,9 @@ async def top(stage: Stage) -> Any:
     cursor = (await stage.wait("PID", session.cursor)).cursor
     await stage.conversation.resize(100, 30)
     await stage.wait("PID", cursor)
+    await stage.wait({"screen": r"^ *PID +USER"}, cursor)
+    shown = await stage.conversation.screen()
+    assert (shown.cols, shown.rows, len(shown.content.split("\n")) > 24) == (100, 30, True)
     sizes = [(event.fields["cols"], event.fields["rows"]) for event in await stage.events("resize")]
     sent = await stage.conversation.send("q")
     return sizes, (await closed(stage, session, sent.cursor))[:2], await stage.done("echo next")
@@ -306,8 +317,10 @@ async def top(stage: Stage) -> Any:
 
 async def cursor_position(stage: Stage) -> Any:
     conversation = stage.conversation
-    session = await conversation.exec_interactive(program(stage, "keys", KEYS) + r"; printf 'asked\033[6n'")
-    cursor = (await stage.wait("ready", session.cursor)).cursor
+    asking = KEYS.replace("ready", "\\x1b[3;5H\\x1b[6nready")
+    session = await conversation.exec_interactive(program(stage, "keys", asking) + r"; printf 'asked\033[6n'")
+    # The engine answers by itself, from the screen at that moment; and what a caller sends arrives as well.
+    cursor = (await stage.wait("<1b><5b><33><3b><35><52>", session.cursor)).cursor
     await conversation.send("\x1b[7;9R")
     got = await stage.wait("<52>", cursor)
     await conversation.send("q")

@@ -31,6 +31,7 @@ BENCHES = {
     "ingest": "bench.ingest",
     "surfaces": "bench.surfaces",
     "feed": "bench.feed",
+    "screen": "bench.screen",
 }
 
 

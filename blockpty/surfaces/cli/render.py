@@ -26,6 +26,7 @@ from blockpty.model.results import (
     ReadResult,
     Result,
     RunResult,
+    ScreenResult,
     VerifyResult,
     WaitResult,
 )
@@ -108,6 +109,8 @@ class Screen:
             self._run(result, params)
         elif isinstance(result, ReadResult):
             self._read(result)
+        elif isinstance(result, ScreenResult):
+            self._output(result.content if result.content.endswith("\n") else f"{result.content}\n")
         elif isinstance(result, WaitResult):
             self._wait(result, params)
         elif isinstance(result, ListResult):

@@ -38,6 +38,8 @@ looks at what is there from a cursor on, so nothing that was printed in the mean
    c. pty_send the answer with "\\r" for Enter, or pty_send_keys for keys such as "[UP]" or "^C"; then b again, without
       from_cursor, which goes on where the last wait ended.
    d. To end it: its own quit command, pty_ctrl_d, or pty_end_session.
+   e. A program that draws (vim, less, a menu): pty_get_screen shows what is seen now; pty_wait_for {"screen": "regex"}
+      or {"changed": hash} waits for it.
 4. reason "password": the program waits for a secret. Do not type one; ask the user to, in a terminal of their own.
 5. Something hangs: pty_status says what has the terminal; pty_interrupt presses Ctrl-C; pty_reset is the last resort.
 6. Long output is cut in the middle and says at which cursor: pty_read from there. Better: let the command print less.

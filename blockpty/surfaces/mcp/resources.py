@@ -52,6 +52,7 @@ def listed_templates() -> ListResourceTemplatesResult:
         ),
         ("blocks", "/blocks{?page}", _JSON, "The blocks (commands with their output) that have ended."),
         ("block", "/blocks/{block_id}", None, "One block: its record as JSON, and its output as text."),
+        ("screen", "/screen", _TEXT, "What the terminal shows now, between two lines that say size and cursor."),
         ("status", "/status", _JSON, "What the shell and its terminal are doing now."),
     )
     templates = [
@@ -74,7 +75,7 @@ async def list_resources(caller: Caller) -> ListResourcesResult:
         if not one["live"]:
             continue
         name = one["conversation_id"]
-        kinds = (("transcript", _TEXT), ("blocks", _JSON), ("status", _JSON))
+        kinds = (("transcript", _TEXT), ("blocks", _JSON), ("screen", _TEXT), ("status", _JSON))
         resources += [
             Resource(name=f"{name} {kind}", uri=f"{_BASE}/{quote(name)}/{kind}", mime_type=mime_type)
             for kind, mime_type in kinds
@@ -112,7 +113,8 @@ def _parsed(uri: str) -> tuple[str, Reader, list[str], dict[str, str]]:
     name, kind, *rest = path
     form = (kind, len(rest))
     if form not in _READERS:
-        raise NotFound(f"no resource is called {uri[:200]!r}", hint="transcript, blocks, blocks/{block_id} or status")
+        hint = "transcript, blocks, blocks/{block_id}, screen or status"
+        raise NotFound(f"no resource is called {uri[:200]!r}", hint=hint)
     reader, allowed = _READERS[form]
     for key in query:
         if key not in allowed:
@@ -153,6 +155,14 @@ async def _block(
     return [_json(uri, fit(found)), TextResourceContents(uri=uri, mime_type=_TEXT, text=text)]
 
 
+async def _screen(
+    caller: Caller, uri: str, name: str, _query: Mapping[str, str], _rest: list[str]
+) -> list[TextResourceContents]:
+    found = (await caller.call("screen", {"conversation_id": name, "format": "agent"})).to_dict()
+    text = bounded(sanitize(found["content"], colour=False))
+    return [TextResourceContents(uri=uri, mime_type=_TEXT, text=text, _meta={"blockpty/cursor": found["cursor"]})]
+
+
 async def _status(
     caller: Caller, uri: str, name: str, _query: Mapping[str, str], _rest: list[str]
 ) -> list[TextResourceContents]:
@@ -163,6 +173,7 @@ _READERS: Final[Mapping[tuple[str, int], tuple[Reader, tuple[str, ...]]]] = {
     ("transcript", 0): (_transcript, ("from_cursor",)),
     ("blocks", 0): (_blocks, ("page",)),
     ("blocks", 1): (_block, ()),
+    ("screen", 0): (_screen, ()),
     ("status", 0): (_status, ()),
 }
 

@@ -127,6 +127,18 @@ def _read(result: Mapping[str, Any], params: Mapping[str, Any]) -> str:
     return _with_output(lines, result["data"])
 
 
+def _screen(result: Mapping[str, Any], params: Mapping[str, Any]) -> str:
+    column, row = result["cursor_position"]
+    size = f"{result['cols']}x{result['rows']}"
+    kind = ", alternate screen" if result["alt_screen"] else ""
+    lines = [f"screen {size}{kind}, terminal cursor in column {column}, row {row} (from 0); cursor {result['cursor']}"]
+    if params.get("since") is not None:
+        lines.append(f"changed rows: {_compact(result['changed'])}")
+    wait = {"conversation_id": params.get("conversation_id"), "match": {"changed": result["hash"]}}
+    lines.append(f"to wait until it changes: {call_text('pty_wait_for', **wait)}")
+    return _with_output(lines, result["content"])
+
+
 def _conversations(result: Mapping[str, Any], _params: Mapping[str, Any]) -> str:
     lines = [f"{len(result['conversations'])} conversations"]
     for one in result["conversations"]:
@@ -172,7 +184,7 @@ def _verify(result: Mapping[str, Any], _params: Mapping[str, Any]) -> str:
 
 _TELLERS: Final = {
     "run": _run, "wait_for": _wait, "read": _read, "list": _conversations, "blocks": _blocks, "block": _block,
-    "events": _events, "verify": _verify,
+    "events": _events, "verify": _verify, "screen": _screen,
 }  # fmt: skip
 
 

@@ -7,10 +7,11 @@ is an error of the protocol.
 
 from __future__ import annotations
 
+import copy
 import logging
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from contextlib import aclosing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final, cast
 
 from mcp.shared.exceptions import MCPError
@@ -59,6 +60,7 @@ _NOTES: Final[Mapping[str, str]] = {
     "read": f"At most {MAX_OUTPUT_BYTES} bytes are returned here.",
     "blocks": f"At most {MAX_BLOCKS} are returned here.",
     "events": f"Here: those that are recorded, at most {MAX_EVENTS}; next_seq is where to go on.",
+    "screen": "For programs that draw (editors, menus); what was printed line by line is better read with pty_read.",
     "wait_for": "One wait is better than asking again and again with pty_read or pty_status.",
 }
 
@@ -209,6 +211,25 @@ async def _launch(call: Call) -> Answer:
     return await LAUNCH.run(call, LAUNCH.parse(call.params)), call.params
 
 
+# Screens
+
+
+def _get_screen() -> PtyTool:
+    """Return `screen` under the name, and with the format, that apchat's users know."""
+    screen = _of(OPERATIONS["screen"])
+    schema = copy.deepcopy(screen.listed.input_schema)
+    schema["properties"]["format"]["default"] = "agent"
+    description = f"{screen.listed.description}\n\nThe same as pty_screen, in the format agent unless told otherwise."
+
+    async def answer(call: Call) -> Answer:
+        return await screen.answer(replace(call, params={"format": "agent", **call.params}))
+
+    listed = screen.listed.model_copy(
+        update={"name": "pty_get_screen", "description": description, "input_schema": schema}
+    )
+    return PtyTool(listed, answer, "screen")
+
+
 # The table
 
 
@@ -227,6 +248,7 @@ def _table() -> dict[str, PtyTool]:
         cursor.answer,
         "status",
     )
+    tools["pty_get_screen"] = _get_screen()
     tools["pty_launch"] = PtyTool(
         Tool(
             name="pty_launch",

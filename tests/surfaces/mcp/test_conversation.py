@@ -182,9 +182,9 @@ async def test_resources(home: Path, connection: str) -> None:
         await ok(client, "pty_close", conversation_id="gone")
         listed = [resource.uri for resource in (await client.list_resources()).resources]
         base = "blockpty://conversations/c1"
-        assert listed == [f"{base}/transcript", f"{base}/blocks", f"{base}/status"]
+        assert listed == [f"{base}/transcript", f"{base}/blocks", f"{base}/screen", f"{base}/status"]
         templates = (await client.list_resource_templates()).resource_templates
-        assert {template.name for template in templates} == {"transcript", "blocks", "block", "status"}
+        assert {template.name for template in templates} == {"transcript", "blocks", "block", "screen", "status"}
 
         # Page after page of the transcript, every line once.
         uri, lines = f"{base}/transcript", []
@@ -206,5 +206,11 @@ async def test_resources(home: Path, connection: str) -> None:
         assert output.text.endswith("29999\n30000\n") and "bytes left out, read on at cursor" in output.text
         (blocks,) = (await client.read_resource(f"{base}/blocks?page=0")).contents
         assert '"b1"' in blocks.text
+        (screen,) = (await client.read_resource(f"{base}/screen")).contents
+        assert screen.text.startswith("[Terminal Screen - 80x24 - Alt Screen: No") and "\n30000\n" in screen.text
+        shown = await ok(client, "pty_get_screen", conversation_id="c1")
+        assert (shown["content"], shown["format"]) == (screen.text, "agent")
+        shown = await ok(client, "pty_screen", conversation_id="c1", since=shown["seqno"])
+        assert "\n30000\n" in shown["content"] and not shown["content"].startswith("[") and shown["changed"] == []
         (status,) = (await client.read_resource(f"{base}/status")).contents
         assert '"idle"' in status.text

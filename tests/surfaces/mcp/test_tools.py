@@ -55,14 +55,15 @@ def every(schema: Any) -> Iterator[Mapping[str, Any]]:
 
 
 def test_there_is_a_tool_for_every_operation_and_no_stub() -> None:
-    assert set(TOOLS) == {f"pty_{name}" for name in OPERATIONS} | {"pty_get_cursor", "pty_launch"}
+    assert set(TOOLS) == {f"pty_{name}" for name in OPERATIONS} | {"pty_get_cursor", "pty_get_screen", "pty_launch"}
 
 
 @pytest.mark.parametrize("name", TOOLS)
 def test_hints_follow_from_the_effect(name: str) -> None:
     hints = TOOLS[name].listed.annotations
     assert hints is not None
-    operation = {"pty_get_cursor": "status", "pty_launch": "run"}.get(name, name.removeprefix("pty_"))
+    others = {"pty_get_cursor": "status", "pty_get_screen": "screen", "pty_launch": "run"}
+    operation = others.get(name, name.removeprefix("pty_"))
     reads = operation in READING
     assert (hints.read_only_hint, hints.destructive_hint) == (reads, not reads and operation not in ("open", "resize"))
     assert hints.idempotent_hint is (reads or operation == "resize")
@@ -94,7 +95,8 @@ def test_schemas_are_plain_and_described(name: str) -> None:
 
 def test_arguments_that_the_schema_allows_are_those_that_the_table_takes() -> None:
     schema = jsonschema.Draft202012Validator(TOOLS["pty_wait_for"].listed.input_schema)
-    good = ["x", {"regex": "x"}, {"token": "PROMPT"}, {"token": "EOF"}, {"idle_ms": 5}, ["x", {"idle_ms": 5}]]
+    good: list[object] = [{"screen": "x"}, {"changed": "0a-1b-2c"}]
+    good += ["x", {"regex": "x"}, {"token": "PROMPT"}, {"token": "EOF"}, {"idle_ms": 5}, ["x", {"idle_ms": 5}]]
     bad = ["", {"token": "OTHER"}, {}, {"regex": "x", "idle_ms": 5}, [], 5]
     for match, allowed in [*((match, True) for match in good), *((match, False) for match in bad)]:
         assert schema.is_valid({"conversation_id": "c1", "match": match}) is allowed, match

@@ -81,6 +81,10 @@ SCENARIO: Final[list[tuple[str, dict[str, Any]]]] = [
     ("blocks", {"page_size": 2}),
     ("read", {"block_id": "b1", "view": "raw"}),
     ("read", {"block_id": "b1", "view": "text", "max_bytes": 2}),
+    ("run", {"command": "printf '\\033[H\\033[2J\\033[31mred\\033[m\\n'"}),
+    ("wait_for", {"match": {"screen": "^red$"}}),
+    ("screen", {"format": "agent"}),
+    ("set_scrollback", {"lines": 10}),
     ("resize", {"cols": 100, "rows": 30}),
     ("status", {}),
     ("end_session", {"session_id": "s3"}),
@@ -96,7 +100,7 @@ SCENARIO: Final[list[tuple[str, dict[str, Any]]]] = [
 _CHANCE: Final = frozenset({
     "cursor", "span", "pid", "signal", "ts_begin", "ts_end", "duration_ms", "created_ts", "out_path", "stream_bytes",
     "events",
-    "next_seq",
+    "next_seq", "seqno",
     "tty", "mode",  # as they are in the moment of the answer, when a program may be about to read or to end
 })  # fmt: skip
 

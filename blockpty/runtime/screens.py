@@ -1,0 +1,211 @@
+"""Screens of a record: a pure function of the stream up to a place, and of the sizes in the timeline before it.
+
+Rules of this file: nobody draws before somebody looks, and nothing here waits. A record is drawn forwards only; what
+has been drawn leaves checkpoints, from which an earlier place is drawn again. An update that a program has not
+finished (2026) is over when the timeline says silence.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import deque
+from collections.abc import Mapping
+from typing import Any, Final, NamedTuple
+
+from blockpty.errors import BadRequest
+from blockpty.model.entries import Entry
+from blockpty.model.results import ScreenResult
+from blockpty.runtime.fold import Position
+from blockpty.screen import scrollback, snapshot
+from blockpty.screen.lazy import LazyScreen, Snapshot
+from blockpty.spool.layout import Layout
+from blockpty.spool.stream import StreamReader
+from blockpty.spool.timeline import TimelineReader
+
+# How much of the stream lies between two checkpoints.
+SPACING: Final = 32 * 1024 * 1024
+# What a new shell finds in a terminal that another one has left: the main screen, and no mode of a program.
+_AFTER_ANOTHER: Final = b"\x1b[?1049l\x1b[?1000;1002;1003;1004;1006;2004;2026l\x1b[<99u\x1b[!p\x1b[?25h\r"
+
+
+class Point(NamedTuple):
+    """A checkpoint: where in the record it is, and what was shown."""
+
+    position: Position
+    dumped: Mapping[str, Any]
+
+
+class ScreenReader:
+    """Draws one record, forwards."""
+
+    def __init__(self, layout: Layout, stream: StreamReader, start: Point | None = None) -> None:
+        self._stream = stream
+        self._pending: deque[tuple[Entry, int]] = deque()
+        self.position = Position(0, 0)
+        self._sized = start is not None
+        self.screen = LazyScreen(self._read)
+        if start is not None:
+            self.position = start.position
+            self.screen = LazyScreen.restore(self._read, dict(start.dumped))
+        self._timeline = TimelineReader(layout.timeline, self.position.timeline)
+        self.points: list[Point] = []
+        self._spaced = self.position.offset
+
+    def bring(self, until: Position) -> LazyScreen:
+        """Go on to a place that is not before this one, and return the screen of that place."""
+        self._pending += self._timeline.read_new(until.timeline)
+        silent = -1
+        while self._pending and self._pending[0][1] <= until.timeline:
+            entry, after = self._pending.popleft()
+            self._advance(entry.offset)
+            self.position = Position(max(self.position.offset, entry.offset), after)
+            if entry.kind == "silence":
+                silent = entry.offset
+            elif entry.kind in ("spawn", "resize"):
+                self._resize(entry)
+        if silent >= 0:
+            self._settle(silent)
+        self._advance(until.offset)
+        self.position = until
+        return self.screen
+
+    def close(self) -> None:
+        """Close the timeline; the stream belongs to the caller."""
+        self._timeline.close()
+
+    def _read(self, begin: int, end: int) -> bytes:
+        return self._stream.read(begin, end - begin)
+
+    def _advance(self, offset: int) -> None:
+        while offset - self._spaced >= SPACING:
+            self._spaced += SPACING
+            if self._spaced > self.screen.end:
+                self.screen.advance(self._spaced)
+                self.points.append(Point(Position(self._spaced, self.position.timeline), self.screen.dump()))
+        self.screen.advance(offset)
+
+    def _settle(self, offset: int) -> None:
+        """Show what an unfinished update has drawn by a silence; only the last one before somebody looks matters."""
+        if self.screen.end == offset and self.screen.catch_up().mode(2026):
+            self.screen.release()
+
+    def _resize(self, entry: Entry) -> None:
+        cols, rows = entry.fields.get("cols"), entry.fields.get("rows")
+        if not isinstance(cols, int) or not isinstance(rows, int) or not 0 < cols <= 1000 or not 0 < rows <= 1000:
+            return
+        if entry.kind == "spawn" and self._sized:
+            self.screen.restart(_AFTER_ANOTHER)
+        self.screen.resize(cols, rows)
+        self._sized = True
+
+
+class Screens:
+    """The screens of a live record: the one of its end, and readers of other places."""
+
+    def __init__(self, layout: Layout, stream: StreamReader) -> None:
+        self._layout = layout
+        self._stream = stream
+        self._newest: ScreenReader | None = None
+
+    def now(self, position: Position) -> LazyScreen:
+        """Return the screen of a place that is not before the last one asked for."""
+        if self._newest is None:
+            self._newest = ScreenReader(self._layout, self._stream)
+        return self._newest.bring(position)
+
+    def eye(self, position: Position) -> RecordEye:
+        """Return what sees the terminal from a place on; close it when done."""
+        newest = self._newest
+        if newest is None or _is_before(newest.position, position):
+            start: Point | None = Point(position, self.now(position).dump())
+        else:
+            start = next((one for one in reversed(newest.points) if _is_before(one.position, position)), None)
+        return RecordEye(ScreenReader(self._layout, self._stream, start))
+
+    def result(self, position: Position, style: str, since: int | None, above: int) -> ScreenResult:
+        """Return what is shown at a place, which is not before the last one asked for, in a format."""
+        if style not in snapshot.FORMATS:
+            raise BadRequest(f"no screen format {style[:20]!r}", hint=", ".join(snapshot.FORMATS))
+        seen = self.now(position).snapshot(since)
+        return screen_result(seen, style, self._above(position, above) if above else [])
+
+    def _above(self, position: Position, lines: int) -> list[str]:
+        """Return so many lines above the screen, oldest first."""
+        resizes, size = self._sizes(position)
+        page = scrollback.page(
+            lambda begin, end: self._stream.read(begin, end - begin), 0, position.offset,
+            size=size, resizes=resizes, count=lines, limit=lines,
+        )  # fmt: skip
+        return page.text.splitlines()
+
+    def _sizes(self, position: Position) -> tuple[list[scrollback.Resize], tuple[int, int]]:
+        timeline = TimelineReader(self._layout.timeline)
+        try:
+            found = [
+                scrollback.Resize(entry.offset, entry.fields["cols"], entry.fields["rows"])
+                for entry, _ in timeline.read_new(position.timeline)
+                if entry.kind in ("spawn", "resize") and isinstance(entry.fields.get("cols"), int)
+            ]
+        finally:
+            timeline.close()
+        return found[1:], (found[0].cols, found[0].rows) if found else (80, 24)
+
+    def close(self) -> None:
+        """Close what is open."""
+        if self._newest is not None:
+            self._newest.close()
+
+
+class RecordEye:
+    """Sees the terminal at places of a record, in their order; `timeline`: how far the entries before the place go."""
+
+    def __init__(self, reader: ScreenReader) -> None:
+        self._reader = reader
+        self.timeline = reader.position.timeline
+
+    def look(self, offset: int) -> tuple[str, str]:
+        """Return the text on the screen at a stream offset, and what `fingerprint` says of it."""
+        seen = self._reader.bring(Position(offset, self.timeline)).snapshot()
+        return snapshot.text(seen.frame), fingerprint(seen)
+
+    def close(self) -> None:
+        """Close what is open."""
+        self._reader.close()
+
+
+def _is_before(one: Position, other: Position) -> bool:
+    """Whether a place is another one, or before it."""
+    return one.offset <= other.offset and one.timeline <= other.timeline
+
+
+def fingerprint(seen: Snapshot) -> str:
+    """Return what `{"changed": ...}` compares: hashes of the characters, of how they are drawn, and of the cursor."""
+    return f"{seen.text_hash}-{seen.attrs_hash}-{seen.cursor_hash}"
+
+
+def screen_result(seen: Snapshot, style: str, above: list[str]) -> ScreenResult:
+    """Return the result of `screen`."""
+    frame = seen.frame
+    content: Any = snapshot.render(seen, style)
+    if style == "json":
+        if above:
+            content["scrollback"] = above
+        content = json.dumps(content, ensure_ascii=False, separators=(",", ":"))
+    elif above and style in ("text", "agent"):
+        content = "\n".join([*above, content])
+    modes = frame.modes
+    return ScreenResult(
+        content=content,
+        cursor=seen.offset,
+        format=style,
+        cols=frame.cols,
+        rows=frame.rows,
+        cursor_position=(frame.cursor.x, frame.cursor.y),
+        cursor_visible=frame.cursor.visible,
+        alt_screen=frame.alt,
+        mouse=modes.mouse,
+        title=frame.title,
+        seqno=seen.seqno,
+        hash=fingerprint(seen),
+        changed=list(seen.changed),
+    )

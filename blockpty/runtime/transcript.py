@@ -1,0 +1,124 @@
+"""What can be asked of a conversation's record: pieces, blocks, events, screens.
+
+Rules of this file: nothing is written and nothing typed. Whoever has a live record can be asked, owner or not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+from blockpty.engine.records import open_record, pending_record
+from blockpty.engine.states import ShellState
+from blockpty.errors import BadCursor
+from blockpty.model.block import Block
+from blockpty.model.events import Event
+from blockpty.model.results import BlockResult, BlocksResult, ReadResult, ScreenResult, ScrollbackResult
+from blockpty.runtime import limits, reading
+from blockpty.runtime.live import LiveRecord
+from blockpty.spool.layout import Layout
+
+
+class Transcript:
+    """The record of a conversation, followed live.
+
+    Attributes:
+        id: the conversation's name.
+        directory: where its files are.
+    """
+
+    def __init__(self, conversation_id: str, layout: Layout, live: LiveRecord) -> None:
+        self.id = conversation_id
+        self.directory: Path = layout.directory
+        self.layout = layout
+        self.live = live
+        self._scrollback = limits.SCROLLBACK
+
+    @property
+    def cursor(self) -> int:
+        """How far the stream has been read."""
+        return self.live.fold.position.offset
+
+
+    async def blocks(self, filter: str | None = None, *, page: int = 0, page_size: int = 100) -> BlocksResult:
+        """Return a page of finished blocks, oldest first; `filter` must be part of the command."""
+        limits.check("page", page)
+        limits.check("page_size", page_size)
+        self.live.pump()
+        return reading.read_blocks(self.layout, filter, page, page_size, self.cursor)
+
+    async def block(self, block_id: str) -> BlockResult:
+        """Return one block, running or finished; raises NotFound."""
+        self.live.pump()
+        return BlockResult(self._block(block_id), self.cursor)
+
+    def _block(self, block_id: str) -> Block:
+        state = self.live.state
+        for block in (state.block, state.background):
+            if block is not None and block.block_id == block_id:
+                return open_record(block)
+        if state.submission is not None and block_id == f"b{state.next_block}":
+            return pending_record(state)
+        return self.live.recent.get(block_id) or reading.find_block(self.layout, block_id)
+
+    async def read(
+        self, from_cursor: int | None = None, *, block_id: str | None = None, max_bytes: int = 65536, view: str = "text"
+    ) -> ReadResult:
+        """Return a piece of the transcript from a cursor, or the output of a block, in a view.
+
+        Raises BadCursor, BadRequest or NotFound. `max_bytes` is 1 to 64 MiB of the view.
+        """
+        reading.check_view(view)
+        limits.check("max_bytes", max_bytes)
+        self.live.pump()
+        end = self.cursor
+        if from_cursor is not None and from_cursor < 0:
+            raise BadCursor(f"the cursor {from_cursor} is below 0", hint="use a cursor from a result")
+        begin, ended = from_cursor or 0, self.live.state.eof or self.live.state.shell is ShellState.EXITED
+        if block_id is not None:
+            block = self._block(block_id)
+            first, last = block.span
+            begin = max(first, from_cursor) if from_cursor is not None else first
+            ended = last is not None
+            end = last if last is not None else self.live.state.classified
+        if begin < 0 or begin > max(end, self.cursor):
+            raise BadCursor(f"the cursor {begin} lies behind the end {end}", hint="use a cursor from a result")
+        data, cursor = reading.read_span(
+            self.live.stream, self.live.mask, view, begin, max(begin, end), max_bytes, self.live.state.size
+        )
+        return reading.read_result(data, view, cursor, ended and cursor >= end)
+
+    async def events(self, from_seq: int = 0, *, follow: bool = True) -> AsyncIterator[Event]:
+        """Yield events from a number on; with `follow`, those that come as well, until the conversation is detached."""
+        async for event in reading.follow_events(self.live, from_seq, follow):
+            yield event
+
+    async def follow(
+        self, from_cursor: int | None = None, *, limit_bytes: int | None = None
+    ) -> AsyncIterator[reading.StreamPiece]:
+        """Yield the terminal's bytes from a cursor (default: now) and then as they come, nonces covered, until EOF.
+
+        Who falls back by more than `limit_bytes` gets a piece that jumps (`skipped` is set). Raises BadCursor.
+        """
+        async for piece in reading.follow_stream(self.live, from_cursor, limit_bytes):
+            yield piece
+
+    async def screen(
+        self, *, format: str = "text", since: int | None = None, scrollback: int = 0
+    ) -> ScreenResult:
+        """Return what the terminal shows now: a pure function of the stream and the sizes up to the result's cursor.
+
+        `format`: text, json, ansi (draws it again), html, svg or agent. `since`: the `seqno` of an earlier result;
+        `changed` then names the rows that are not as they were. `scrollback`: so many lines above the screen come
+        with it (in text, json and agent), at most those of `set_scrollback`. Raises BadRequest.
+        """
+        limits.check("scrollback", scrollback)
+        self.live.pump()
+        lines = min(scrollback, self._scrollback)
+        return self.live.screens.result(self.live.fold.position, format, since, lines)
+
+    async def set_scrollback(self, lines: int = limits.SCROLLBACK) -> ScrollbackResult:
+        """Set how many lines above the screen can be asked for, 0 to 100,000; nothing of the record is dropped."""
+        limits.check("scrollback", lines)
+        self._scrollback = lines
+        return ScrollbackResult(self.cursor, lines)

@@ -1,0 +1,124 @@
+r"""What programs ask of their terminal, and the answers: a fixed list, with constants and numbers in them.
+
+Rules of this file: an answer never holds a text that came from the stream; the numbers in it are the screen's own, or
+were read from the question and stand in a table here. Whether and when to answer is not decided here. An answer is that
+of the moment of its question, so the screen must be brought to `Question.end` before `answer` is asked.
+
+    DA1   CSI c             ESC [ ? 62 ; 22 c      a VT220 with colours
+    DA2   CSI > c           ESC [ > 1 ; 10 ; 0 c
+    DSR   CSI 5 n           ESC [ 0 n
+    CPR   CSI 6 n, ? 6 n    ESC [ row ; column R, with `?` and a page for the second
+    DECRQM  CSI n $ p, ? n $ p   ESC [ n ; state $ y, for the modes of the table only
+    XTVERSION  CSI > q      ESC P > | blockpty ESC \
+    XTWINOPS  CSI 14 t, 16 t, 18 t   the size in pixels, of a cell, in cells
+    kitty keyboard  CSI ? u  ESC [ ? flags u
+    colours  OSC 4 ; n ; ?, OSC 10, 11, 12 ; ?   those in which html and svg draw
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import Final, NamedTuple
+
+from blockpty.screen.markup import BACKGROUND, FOREGROUND, palette
+from blockpty.screen.protocol import Frame, Screen
+
+# Pixels of a cell, for programs that ask; what html and svg draw comes near it.
+CELL_WIDTH: Final = 8
+CELL_HEIGHT: Final = 17
+# Private modes that we know of and do not have: 0 is the answer that lets a program stop asking.
+_NOT_HAD: Final = frozenset({8, 67, 1001, 1034, 2027, 2031, 2048})
+_LONGEST: Final = 32
+_QUESTION: Final = re.compile(
+    rb"\x1b\[(?P<csi>0?c|>0?c|5n|6n|\?6n|\??\d{1,5}\$p|>0?q|1[468]t|\?u)"
+    rb"|\x1b\](?P<osc>4;\d{1,3};\?|1[012];\?)(?P<end>\x07|\x1b\\)"
+)
+_MAY_BEGIN: Final = re.compile(rb"\x1b(?:\[[>?]?\d{0,5}\$?|\](?:\d{0,2}(?:;[\d;]{0,5}\??\x1b?)?)?)?\Z")
+
+
+class Question(NamedTuple):
+    """A question, and the stream offset right after it."""
+
+    asked: bytes
+    end: int
+
+
+class Questions:
+    """Finds the questions in a stream that comes in any pieces, from `offset` on."""
+
+    def __init__(self, offset: int = 0) -> None:
+        self._held = b""
+        self._next = offset
+
+    def feed(self, data: bytes) -> list[Question]:
+        """Take the next bytes; return the questions that end in them."""
+        begin = self._next - len(self._held)
+        self._next += len(data)
+        if not self._held and b"\x1b" not in data:
+            return []
+        data = self._held + data
+        found = [Question(match.group(), begin + match.end()) for match in _QUESTION.finditer(data)]
+        done = found[-1].end - begin if found else 0
+        unfinished = _MAY_BEGIN.search(data, max(done, len(data) - _LONGEST))
+        self._held = unfinished.group() if unfinished else b""
+        return found
+
+
+def answer(asked: bytes, screen: Screen) -> bytes | None:
+    """Return the answer to a question, given the screen at that point; None where there is none."""
+    match = _QUESTION.fullmatch(asked)
+    if match is None:
+        return None
+    if match["osc"]:
+        return _color(match["osc"].decode("ascii"), match["end"])
+    question = match["csi"].decode("ascii")
+    if question.endswith("$p"):
+        return _mode(question[:-2], screen)
+    made = _ANSWERS[question.replace("0", "") if question[-1] in "cq" else question]
+    return made if isinstance(made, bytes) else made(screen.frame()).encode("ascii")
+
+
+def _position(frame: Frame, private: str) -> str:
+    page = ";1" if private else ""
+    return f"\x1b[{private}{frame.cursor.y + 1};{frame.cursor.x + 1}{page}R"
+
+
+_ANSWERS: Final[dict[str, bytes | Callable[[Frame], str]]] = {
+    "c": b"\x1b[?62;22c",
+    ">c": b"\x1b[>1;10;0c",
+    "5n": b"\x1b[0n",
+    "6n": lambda frame: _position(frame, ""),
+    "?6n": lambda frame: _position(frame, "?"),
+    ">q": b"\x1bP>|blockpty\x1b\\",
+    "14t": lambda frame: f"\x1b[4;{frame.rows * CELL_HEIGHT};{frame.cols * CELL_WIDTH}t",
+    "16t": lambda frame: f"\x1b[6;{CELL_HEIGHT};{CELL_WIDTH}t",
+    "18t": lambda frame: f"\x1b[8;{frame.rows};{frame.cols}t",
+    "?u": lambda frame: f"\x1b[?{frame.modes.keyboard}u",
+}
+
+
+def _mode(asked: str, screen: Screen) -> bytes | None:
+    private = asked.startswith("?")
+    number = int(asked.removeprefix("?"))
+    if not private or number not in _NOT_HAD:
+        known = screen.mode(number, private=private)
+        if known is None:
+            return None
+        state = 1 if known else 2
+    else:
+        state = 0
+    return f"\x1b[{'?' if private else ''}{number};{state}$y".encode("ascii")
+
+
+def _color(asked: str, end: bytes) -> bytes | None:
+    code, _, rest = asked.partition(";")
+    if code == "4":
+        number = int(rest.partition(";")[0])
+        if number > 255:
+            return None
+        code, color = f"4;{number}", palette(number)
+    else:
+        color = BACKGROUND if code == "11" else FOREGROUND
+    channels = "/".join(color[at : at + 2] * 2 for at in (1, 3, 5))
+    return f"\x1b]{code};rgb:{channels}".encode("ascii") + end

@@ -1,0 +1,166 @@
+"""A screen that is drawn only when somebody looks.
+
+Rules of this file: what is not drawn yet is a span of the stream and costs nothing; `read` gets its bytes when they are
+needed. What is shown is a function of the stream up to `end`, the resizes and the releases, never of when somebody
+looked.
+
+`seqno` is where in that record a snapshot was taken: the stream offset plus the number of changes that are not bytes.
+It grows with every change, means the same after a restart, and is what `since` takes. Of the rows it is known when a
+look first found them different; so those reported since a seqno are all that changed since, and after a restart
+perhaps more.
+"""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Final
+
+from blockpty.screen import fastforward
+from blockpty.screen.emulator import HISTORY_ROWS, Emulator
+from blockpty.screen.pens import Pen
+from blockpty.screen.protocol import Frame, Line
+
+# What is read and drawn at a time.
+STEP: Final = 4 * 1024 * 1024
+
+
+@dataclass(frozen=True)
+class Snapshot:
+    """A frame, and how it relates to earlier ones.
+
+    Attributes:
+        frame: what is shown.
+        seqno: where in the record it was taken.
+        offset: how much of the stream it shows.
+        changed: rows that differ from what they were at `since`, or all.
+    """
+
+    frame: Frame
+    seqno: int
+    offset: int
+    changed: tuple[int, ...]
+
+    @functools.cached_property
+    def text_hash(self) -> str:
+        """Of the characters."""
+        return _digest("\n".join([line.text for line in self.frame.lines]))
+
+    @functools.cached_property
+    def attrs_hash(self) -> str:
+        """Of how each cell is drawn."""
+        return _digest("\n".join([_drawn(line) for line in self.frame.lines]))
+
+    @functools.cached_property
+    def cursor_hash(self) -> str:
+        """Of the cursor: its place, and whether and how it is shown."""
+        return _digest(repr(self.frame.cursor))
+
+
+class LazyScreen:
+    """The screen of a stream, from a checkpoint or its beginning on.
+
+    `read(begin, end)` must return exactly those bytes of the stream.
+    """
+
+    def __init__(
+        self,
+        read: Callable[[int, int], bytes],
+        cols: int = 80,
+        rows: int = 24,
+        *,
+        offset: int = 0,
+        history_rows: int = HISTORY_ROWS,
+    ) -> None:
+        self._read = read
+        self._emulator = Emulator(cols, rows, history_rows)
+        self._drawn = self.end = offset
+        self._steps = 0
+        self._seen: tuple[Line, ...] = ()
+        self._changed_at: list[int] = []
+
+    @property
+    def behind(self) -> int:
+        """Bytes of the stream that are not drawn yet."""
+        return self.end - self._drawn
+
+    @property
+    def seqno(self) -> int:
+        """Where in the record this is; see above."""
+        return self.end + self._steps
+
+    def advance(self, end: int) -> None:
+        """Take note that the stream goes on to `end`."""
+        self.end = max(self.end, end)
+
+    def catch_up(self, most: int | None = None) -> Emulator:
+        """Draw what is not drawn yet, and return the emulator, which is not to be fed by anybody else.
+
+        `most` bytes at most, where whoever calls has other things to do as well; then `behind` says what is left.
+        """
+        stop = self.end if most is None else min(self.end, self._drawn + most)
+        while self._drawn < stop:
+            end = min(self._drawn + STEP, stop)
+            fastforward.feed(self._emulator, self._read(self._drawn, end))
+            self._drawn = end
+        return self._emulator
+
+    def resize(self, cols: int, rows: int) -> None:
+        """Change the size at this point of the stream."""
+        self.catch_up().resize(cols, rows)
+        self._steps += 1
+
+    def restart(self, data: bytes) -> None:
+        """Draw what is not of the stream at this point of it: what leaves a terminal ready for another program."""
+        self.catch_up().feed(data)
+        self._steps += 1
+
+    def release(self) -> None:
+        """End an open synchronized update at this point of the stream: nothing came for too long."""
+        self.catch_up().release()
+        self._steps += 1
+
+    def snapshot(self, since: int | None = None) -> Snapshot:
+        """Look. `since` is the seqno of an earlier snapshot of the same conversation."""
+        frame = self.catch_up().frame()
+        now = self.seqno
+        if len(frame.lines) != len(self._seen):
+            self._changed_at = [now] * len(frame.lines)
+        else:
+            for y, (line, seen) in enumerate(zip(frame.lines, self._seen, strict=True)):
+                if line is not seen and line.runs != seen.runs:
+                    self._changed_at[y] = now
+        self._seen = frame.lines
+        changed = [y for y, at in enumerate(self._changed_at) if since is None or since > now or at > since]
+        return Snapshot(frame, now, self.end, tuple(changed))
+
+    def dump(self) -> dict[str, Any]:
+        """Return a checkpoint of this point of the stream, as values that JSON has."""
+        return {"offset": self.end, "steps": self._steps, "screen": self.catch_up().dump()}
+
+    @classmethod
+    def restore(cls, read: Callable[[int, int], bytes], dumped: dict[str, Any]) -> LazyScreen:
+        """Return the screen at a checkpoint.
+
+        Raises:
+            ValueError: it was written by a version with another layout.
+        """
+        made = cls(read, offset=dumped["offset"])
+        made._steps = dumped["steps"]
+        made._emulator = Emulator.restore(dumped["screen"])
+        return made
+
+
+def _digest(text: str) -> str:
+    return hashlib.blake2b(text.encode(), digest_size=8).hexdigest()
+
+
+@functools.lru_cache(4096)
+def _pen(pen: Pen) -> str:
+    return repr(tuple(pen))
+
+
+def _drawn(line: Line) -> str:
+    return ";".join([f"{run.width}{_pen(run.pen)}" for run in line.runs])

@@ -1,0 +1,198 @@
+"""The table of sequences: what each means, and how its parameters are read.
+
+Rules of this file: a sequence that is not in the table changes nothing. A CSI is looked up by its private prefix,
+intermediates and final character without the numbers; what it means with its numbers is kept in `KNOWN`, so that a
+sequence that comes again costs one look-up. Strings (OSC) are in strings.py.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Final
+
+from pyte import charsets, control
+
+from blockpty.screen import editing, modes, motions, strings
+
+if TYPE_CHECKING:
+    from blockpty.screen.emulator import Emulator
+
+Parameters = tuple[int, ...]
+Handler = Callable[["Emulator", Parameters], None]
+
+# Most parameters that any sequence here takes is 2; the mode ones take more.
+_PARAMETERS: Final = 32
+_LARGEST: Final = 65535
+_MOST_KNOWN: Final = 8192
+_LONGEST_KNOWN: Final = 24
+
+# By designator; what is not here is ASCII. Of the national sets only the British one is still met.
+CHARSETS: Final[dict[str, dict[int, str]]] = {
+    # pyte has what the Linux console shows for `h`; a VT100 and xterm show NL.
+    "0": {code: charsets.VT100_MAP[code] for code in range(0x60, 0x7F)} | {ord("_"): " ", ord("h"): "\u2424"},
+    "A": {ord("#"): "\xa3"},
+}
+
+
+def _charset(slot: int, designator: str) -> Handler:
+    def designate(s: Emulator, p: Parameters) -> None:
+        s.charsets[slot] = designator
+        s.settle()
+
+    return designate
+
+
+def _shift(slot: int) -> Handler:
+    def shift(s: Emulator, p: Parameters) -> None:
+        s.shift = slot
+        s.settle()
+
+    return shift
+
+
+def _single_shift(slot: int) -> Handler:
+    def shift(s: Emulator, p: Parameters) -> None:
+        s.single_shift = slot
+        s.settle()
+
+    return shift
+
+
+def ignore(s: Emulator, p: Parameters) -> None:
+    """Do nothing."""
+
+
+_NONE: Final[Parameters] = ()
+
+# C0 controls and escapes, whole.
+_FIXED: Final[dict[str, Handler]] = {
+    control.BS: motions.backspace,
+    control.HT: lambda s, p: motions.tab(s),
+    control.LF: motions.line_feed,
+    control.VT: motions.line_feed,
+    control.FF: motions.line_feed,
+    control.CR: motions.carriage_return,
+    control.CR + control.LF: motions.new_line,
+    control.SO: _shift(1),
+    control.SI: _shift(0),
+    "\x1bD": motions.index,
+    "\x1bE": motions.new_line,
+    "\x1bH": motions.set_tab,
+    "\x1bM": motions.reverse_index,
+    "\x1bN": _single_shift(2),
+    "\x1bO": _single_shift(3),
+    "\x1bc": modes.full_reset,
+    "\x1bn": _shift(2),
+    "\x1bo": _shift(3),
+    "\x1b7": modes.save_cursor,
+    "\x1b8": modes.restore_cursor,
+    "\x1b=": modes.application_keypad,
+    "\x1b>": modes.numeric_keypad,
+    "\x1b#8": editing.alignment_display,
+    "\x1bV": lambda s, p: modes.protect(s, (1,)),
+    "\x1bW": lambda s, p: modes.protect(s, (0,)),
+    **{
+        f"\x1b{intermediate}{designator}": _charset(slot, designator)
+        for slot, intermediate in enumerate("()*+")
+        for designator in "B0A124567CEHKQRYZ=<>"
+    },
+}
+
+# Private prefix, intermediates and final character of a CSI. SGR is missing: it has a path of its own.
+_CSI: Final[dict[str, Handler]] = {
+    "@": editing.insert_characters,
+    " @": editing.scroll_left,
+    "A": motions.cursor_up,
+    " A": editing.scroll_right,
+    "B": motions.cursor_down,
+    "C": motions.cursor_forward,
+    "D": motions.cursor_back,
+    "E": motions.cursor_next_line,
+    "F": motions.cursor_previous_line,
+    "G": motions.cursor_column,
+    "H": motions.cursor_position,
+    "I": motions.tab,
+    "J": editing.erase_in_display,
+    "?J": editing.erase_in_display_selectively,
+    "K": editing.erase_in_line,
+    "?K": editing.erase_in_line_selectively,
+    "L": editing.insert_lines,
+    "M": editing.delete_lines,
+    "P": editing.delete_characters,
+    "S": editing.scroll_up,
+    "T": editing.scroll_down,
+    "^": editing.scroll_down,
+    "?W": motions.default_tabs,
+    "X": editing.erase_characters,
+    "Z": motions.back_tab,
+    "`": motions.cursor_column,
+    "a": motions.column_relative,
+    "b": editing.repeat,
+    "d": motions.cursor_row,
+    "e": motions.row_relative,
+    "f": motions.cursor_position,
+    "g": motions.clear_tab,
+    "h": modes.set_modes,
+    "?h": modes.set_private_modes,
+    "l": modes.reset_modes,
+    "?l": modes.reset_private_modes,
+    ">m": modes.modify_keys,
+    ">n": lambda s, p: modes.modify_keys(s, (p[0], 0)),
+    "!p": modes.soft_reset,
+    " q": modes.cursor_style,
+    '"q': modes.protect,
+    "r": motions.set_margins,
+    "?r": modes.restore_private_modes,
+    "s": motions.set_columns_or_save,
+    "?s": modes.save_private_modes,
+    "t": strings.window,
+    "u": modes.restore_cursor,
+    "<u": modes.pop_keyboard,
+    "=u": modes.set_keyboard,
+    ">u": modes.push_keyboard,
+    "'}": editing.insert_columns,
+    "'~": editing.delete_columns,
+}
+
+# The C1 characters, which are escapes in one.
+_FIXED.update({chr(ord(final) + 0x40): _FIXED["\x1b" + final] for final in "DEHMNOVW"})
+KNOWN: Final[dict[str, tuple[Handler, Parameters]]] = {text: (handler, _NONE) for text, handler in _FIXED.items()}
+_CSI_PARTS: Final = re.compile(r"\x1b\[([<-?]?)([0-9;:]*)([ -/]*[@-~])")
+
+
+def _forget() -> None:
+    """Drop what was remembered; never the fixed ones, since another emulator may be looking them up just now."""
+    for sequence in list(KNOWN):
+        if sequence not in _FIXED:
+            KNOWN.pop(sequence, None)
+
+
+def obey(s: Emulator, sequence: str) -> None:
+    """Do what a sequence that `KNOWN` does not have means, and remember it where that is of use."""
+    if sequence.startswith("\x1b]"):
+        strings.obey(s, sequence[2:].removesuffix("\x07").removesuffix("\x1b\\"))
+        return
+    handler, parameters = KNOWN.get(sequence) or _look_up(sequence)
+    if len(sequence) <= _LONGEST_KNOWN:
+        if len(KNOWN) >= _MOST_KNOWN:
+            _forget()
+        KNOWN[sequence] = handler, parameters
+    handler(s, parameters)
+
+
+def _look_up(sequence: str) -> tuple[Handler, Parameters]:
+    parts = _CSI_PARTS.fullmatch(sequence)
+    if parts is None:
+        return ignore, _NONE
+    prefix, numbers, final = parts.groups()
+    return _CSI.get(prefix + final, ignore), _read(numbers)
+
+
+def _read(numbers: str) -> Parameters:
+    """Return the parameters, at least one; what is absent is 0. Of colon groups the first counts."""
+    read = []
+    for group in numbers.split(";", _PARAMETERS)[:_PARAMETERS]:
+        number = group.partition(":")[0]
+        read.append(0 if not number else min(int(number), _LARGEST) if len(number) <= 9 else _LARGEST)
+    return tuple(read)

@@ -1,0 +1,198 @@
+"""Screens of a conversation: what a terminal shows at a place of the record, and waits for it."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import json
+import shlex
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import blockpty
+from blockpty.errors import BadCondition, BadRequest
+from blockpty.screen.emulator import Emulator
+from tests.asyncio_support import async_test
+
+pytestmark = pytest.mark.needs("bash")
+
+# Draws a counter in the middle of an alternate screen; each key adds one, q leaves.
+DRAWING = r"""
+import sys, termios, tty
+saved = termios.tcgetattr(0)
+tty.setraw(0)
+sys.stdout.write('\x1b[?1049h\x1b[2J\x1b[?25l')
+count = 0
+while True:
+    sys.stdout.write('\x1b[12;30H\x1b[7mcount %d\x1b[m' % count)
+    sys.stdout.flush()
+    if sys.stdin.read(1) == 'q':
+        break
+    count += 1
+sys.stdout.write('\x1b[?25h\x1b[?1049l')
+sys.stdout.flush()
+termios.tcsetattr(0, termios.TCSADRAIN, saved)
+"""
+
+
+def program(directory: Path, text: str) -> str:
+    path = directory / "program.py"
+    path.write_text(text, "utf-8")
+    return f"{shlex.quote(sys.executable)} {shlex.quote(str(path))}"
+
+
+@async_test
+async def test_a_shell_and_a_drawing_program(home: Path, tmp_path: Path) -> None:
+    async with blockpty.Engine(home) as engine:
+        conversation = await engine.open("c1", shell="bash")
+        await conversation.run("seq 100")
+        shell = await conversation.screen()
+        assert shell.content.split("\n")[-2] == "100" and not shell.alt_screen
+        assert (shell.cols, shell.rows, shell.cursor) == (80, 24, conversation.cursor)
+        above = await conversation.screen(scrollback=3)
+        first = int(shell.content.split("\n")[0])
+        assert [int(line) for line in above.content.split("\n")[:4]] == [first - 3, first - 2, first - 1, first]
+        await conversation.exec_interactive(program(tmp_path, DRAWING))
+        seen = await conversation.wait_for({"screen": r"^ {29}count (\d+)$"}, timeout_ms=20_000)
+        assert (seen.matched, seen.reason, seen.groups) == (True, "matched", {"1": "0"})
+        before = await conversation.screen(format="agent")
+        assert before.alt_screen and not before.cursor_visible and before.content.split("\n")[12].strip() == "count 0"
+        await conversation.send_keys("x")
+        changed = await conversation.wait_for({"changed": before.hash}, timeout_ms=20_000)
+        assert changed.matched and changed.index == 0
+        after = await conversation.screen(format="json", since=before.seqno)
+        assert after.changed == [11] and after.hash != before.hash
+        (run,) = [run for run in json.loads(after.content)["lines"][11]["runs"] if run["text"].startswith("count")]
+        assert (run["text"], run.get("reverse", run.get("inverse"))) == ("count 1", True)
+        await conversation.resize(100, 30)
+        await conversation.send_keys("xx")
+        await conversation.wait_for({"screen": "count 3"}, timeout_ms=20_000)
+        wide = await conversation.screen()
+        assert (wide.cols, wide.rows) == (100, 30)
+        # Of what a program does not show any more no wait hears; and it says so when the program has ended.
+        await conversation.send_keys("q")
+        gone = await conversation.wait_for({"screen": "count 4"}, timeout_ms=20_000)
+        assert (gone.matched, gone.reason) == (False, "prompt")
+        back = await conversation.screen()
+        assert not back.alt_screen and "count" not in back.content and "100" in back.content
+        result = await conversation.verify()
+        assert result.clean and result.waits >= 4, result.differences
+        await conversation.close()
+
+
+@async_test
+async def test_the_screen_is_that_of_the_stream(home: Path) -> None:
+    async with blockpty.Engine(home) as engine:
+        conversation = await engine.open("c1", shell="bash", cols=40, rows=10)
+        await conversation.run(r"printf 'a\tb\033[31mred\033[m\n%0100d\n' 7; seq 30; printf '\033[3;5Hhere\n'")
+        looked = []
+        for cols in (40, 25, 60):
+            await conversation.resize(cols, 10)
+            await conversation.wait_for({"idle_ms": 50})
+            looked.append(await conversation.screen(format="json"))
+        again = await (await engine.conversation("c1")).screen(format="json")
+        assert again.content == looked[-1].content and again.hash == looked[-1].hash
+        # By hand: the stream from its beginning, cut where the size changed.
+        events = [event async for event in conversation.events(follow=False) if event.type == "resize"]
+        emulator, at = Emulator(40, 10), 0
+        for cursor, cols in [*((event.cursor, event.fields["cols"]) for event in events), (again.cursor, None)]:
+            while at < cursor:
+                piece = await conversation.read(at, view="raw", max_bytes=cursor - at)
+                emulator.feed(base64.b64decode(piece.data_b64 or ""))
+                at = piece.cursor
+            if cols is not None:
+                emulator.resize(cols, 10)
+        lines = ["".join(run["text"] for run in line["runs"]).rstrip() for line in json.loads(again.content)["lines"]]
+        assert lines == [line.text for line in emulator.frame().lines]
+        await conversation.close()
+
+
+@async_test
+async def test_another_engine_sees_the_same(home: Path) -> None:
+    async with blockpty.Engine(home) as engine:
+        conversation = await engine.open("c1", shell="bash", persist=True)
+        await conversation.run(r"printf '\033[2J\033[5;5Hhello\n'")
+        first = await conversation.screen(format="ansi")
+    async with blockpty.Engine(home) as engine:
+        conversation = await engine.conversation("c1")
+        second = await conversation.screen(format="ansi")
+        assert (second.content, second.hash, second.seqno) == (first.content, first.hash, first.seqno)
+        await conversation.close()
+
+
+@async_test
+async def test_a_new_shell_finds_a_terminal_of_its_own(home: Path) -> None:
+    async with blockpty.Engine(home) as engine:
+        conversation = await engine.open("c1", shell="bash")
+        await conversation.run("echo kept")
+        await conversation.exec_interactive(r"printf '\033[?1049h\033[?25l\033[?1000hfull'; cat")
+        await conversation.wait_for({"screen": "full"})
+        assert (await conversation.screen()).alt_screen
+        await conversation.reset()
+        shown = await conversation.screen()
+        assert not shown.alt_screen and shown.cursor_visible and shown.mouse == "off"
+        assert "kept" in shown.content and "full" not in shown.content
+        await conversation.close()
+
+
+@async_test
+async def test_a_program_that_never_pauses_is_looked_at(home: Path, tmp_path: Path) -> None:
+    text = "import sys\nn = 0\nwhile True:\n    n += 1\n    sys.stdout.write('\\x1b[Hline %d \\n' % n)\n"
+    async with blockpty.Engine(home) as engine:
+        conversation = await engine.open("c1", shell="bash")
+        await conversation.exec_interactive(f"{program(tmp_path, text)}")
+        seen = await conversation.wait_for({"screen": r"^line \d{4,}"}, timeout_ms=30_000)
+        assert seen.matched
+        await conversation.interrupt()
+        assert (await conversation.verify()).clean
+        await conversation.close()
+
+
+@async_test
+async def test_a_torn_frame_is_not_shown_until_the_program_falls_silent(home: Path) -> None:
+    async with blockpty.Engine(home) as engine:
+        conversation = await engine.open("c1", shell="bash")
+        await conversation.exec_interactive(
+            r"printf '\033[2J\033[Hwhole'; printf '\033[?2026h\033[Hto'; read -r a; "
+            r"printf '\033[1;3Hrn\033[?2026l'; read -r a"
+        )
+        # It is left open for good: a silence shows what there is.
+        assert (await conversation.wait_for({"screen": "^toole"}, timeout_ms=20_000)).matched
+        await conversation.send("\r")
+        assert (await conversation.wait_for({"screen": "^torn"}, timeout_ms=20_000)).matched
+        assert (await conversation.verify()).clean
+        await conversation.close()
+
+
+@async_test
+async def test_bad_requests(home: Path) -> None:
+    wrong: Any
+    async with blockpty.Engine(home) as engine:
+        conversation = await engine.open("c1", shell="bash")
+        for wrong in ({"format": "png"}, {"scrollback": -1}, {"scrollback": 10**6}):
+            with pytest.raises(BadRequest):
+                await conversation.screen(**wrong)
+        for wrong in ({"screen": ""}, {"screen": "("}, {"changed": ""}, {"changed": "x"}, {"changed": "--"}):
+            with pytest.raises(BadCondition):
+                await conversation.wait_for(wrong, timeout_ms=0)
+        assert (await conversation.set_scrollback(2)).scrollback_lines == 2
+        await conversation.run("seq 50")
+        assert len((await conversation.screen(scrollback=40)).content.split("\n")) == 24 + 2
+        await conversation.close()
+
+
+@async_test
+async def test_many_looks_at_once(home: Path) -> None:
+    async with blockpty.Engine(home) as engine:
+        conversation = await engine.open("c1", shell="bash")
+        begun = await conversation.exec_block("for i in 1 2 3 4 5; do echo step $i; sleep 0.06; done")
+        waits = [
+            conversation.wait_for({"screen": f"^step {n}$"}, from_cursor=begun.cursor, timeout_ms=20_000)
+            for n in (5, 1, 3, 2, 4)
+        ]
+        assert all(one.matched for one in await asyncio.gather(*waits))
+        assert (await conversation.verify()).clean
+        await conversation.close()

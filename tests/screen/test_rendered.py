@@ -1,0 +1,80 @@
+"""The rendered view: what a person sees in the end; the way around the drawing gives the same text."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+
+from blockpty.screen.rendered import Rendered
+from tests.screen.support import random_output
+from tests.screen.test_fastforward import output
+
+CASES: dict[str, tuple[bytes, str]] = {
+    "nothing": (b"", ""),
+    "a line": (b"hello\r\n", "hello\n"),
+    "no line end": (b"hello", "hello"),
+    "blanks at the end": (b"a  \r\n\r\n b \r\n", "a\n\n b\n"),
+    "a progress bar": (b"\r 10%\r 55%\r100%\r\ndone\r\n", "100%\ndone\n"),
+    "a shorter text over a longer one": (b"building...\rok\x1b[K\r\n", "ok\n"),
+    "backspaces": (b"a|\b/\b-\b \bb\r\n", "ab\n"),
+    "colours": (b"\x1b[31mred\x1b[m\r\n", "red\n"),
+    "several bars, moved to": (b"a 1\r\nb 1\r\n\x1b[2Aa 2\x1b[K\r\nb 2\x1b[K\r\n", "a 2\nb 2\n"),
+    "a wrapped line is one": (b"x" * 30 + b"\r\ny\r\n", "x" * 30 + "\ny\n"),
+    "a wide character wraps": ("12345678901234567\u6f22\u6f22\r\n".encode(), "12345678901234567\u6f22\u6f22\n"),
+    "tabs": (b"a\tb\r\n", "a       b\n"),
+    "cleared": (b"gone\r\n\x1b[H\x1b[2Jkept\r\n", "kept\n"),
+    "the alternate screen": (b"before\r\n\x1b[?1049hediting\x1b[?1049lafter\r\n", "before\nafter\n"),
+    "in the alternate screen": (b"before\r\n\x1b[?1049hediting", "before\n"),
+    "more than the screen": (b"".join(b"%d\r\n" % n for n in range(50)), "".join(f"{n}\n" for n in range(50))),
+    "a bar after much": (b"1\r\n2\r\n3\r\n4\r\n5\r\n 1%\r99%", "1\n2\n3\n4\n5\n99%"),
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_what_is_seen(name: str) -> None:
+    data, want = CASES[name]
+    for step in (1, 3, len(data) + 1):
+        view = Rendered(18, 5)
+        assert "".join(view.feed(data[at : at + step]) for at in range(0, len(data), step)) + view.finish() == want
+
+
+@pytest.mark.parametrize("seed", range(100))
+def test_the_way_around_gives_the_same(seed: int) -> None:
+    rng = random.Random(seed)
+    size = rng.randrange(2, 30), rng.randrange(1, 8)
+    drawn, quick = Rendered(*size, least_run=1 << 40), Rendered(*size, least_run=1)
+    want = got = ""
+    for _ in range(3):
+        lines = [
+            b"%d %s\r\n" % (n, rng.choice([b"", b"\x1b[1mx\x1b[m", b"x" * 40, b"y  ", b"\x1b[K"])) for n in range(90)
+        ]
+        data = rng.choice([output(rng), random_output(rng, 10), b""]) + b"".join(lines)
+        want += drawn.feed(data)
+        got += quick.feed(data)
+    assert got + quick.finish() == want + drawn.finish()
+
+
+def test_the_way_around_is_taken() -> None:
+    view = Rendered()
+    data = b"".join(b"\x1b[32mline %d\x1b[m\r\n" % number for number in range(30_000))
+    fed = 0
+    feed = view._emulator.feed
+
+    def counting(part: bytes) -> None:
+        nonlocal fed
+        fed += len(part)
+        feed(part)
+
+    view._emulator.feed = counting  # type: ignore[method-assign]
+    text = view.feed(data) + view.finish()
+    assert text == "".join(f"line {number}\n" for number in range(30_000))
+    assert fed < len(data) / 10
+
+
+def test_what_is_held_does_not_grow() -> None:
+    view = Rendered(80, 24)
+    for _ in range(50):
+        view.feed(b"x" * 5000)
+    assert not view._left
+    assert len(view._emulator.all_rows()) == 48
