@@ -36,9 +36,10 @@ def stop_server(home: Path) -> int | None:
 
 
 def end_left_processes(directory: Path, test: str) -> list[str]:
-    """Name and end the servers below `directory`; give the hosts time to leave, and kill and name those that do not."""
+    """Give the servers and hosts below `directory` time to leave; end and name those that do not."""
     left = []
     for path in sorted(directory.rglob("server/lock")):
+        _wait_for_lock(path)
         # A server keeps its home's host, so it goes first.
         pid = stop_server(path.parents[1])
         left += [] if pid is None else [f"server {pid} of {test}"]
@@ -63,6 +64,18 @@ def end_left_processes(directory: Path, test: str) -> list[str]:
                 with contextlib.suppress(ProcessLookupError):
                     os.kill(pid, number)
     return left
+
+
+def _wait_for_lock(path: Path) -> None:
+    """Return when nobody holds a lock, which a server that was told to stop gives back when it has gone."""
+    deadline = time.monotonic() + _LEAVING_SECONDS
+    with path.open("rb") as lock:
+        while time.monotonic() < deadline:
+            try:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                return
+            except BlockingIOError:
+                time.sleep(0.02)
 
 
 def _is_alive(pid: int) -> bool:

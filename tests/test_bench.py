@@ -27,7 +27,7 @@ EXPECTED = {
     "feed": ["plain log", "coloured log", "blocks of one line each", "memory over"],
     "screen": [
         *("catch-up, numbered", "catch-up, a plain log", "catch-up, a coloured log", "every byte drawn, a plain log"),
-        *("catch-up beside tmux", "full screen, vim", "snapshot", "memory of a screen"),
+        *("catch-up beside tmux", "full screen, vim", "snapshot", "1 GB through a", "memory of a screen"),
     ],
 }  # fmt: skip
 

@@ -151,7 +151,9 @@ async def events(engine: Engine, request: requests.EventsRequest) -> AsyncIterat
 
 async def screen(engine: Engine, request: requests.ScreenRequest) -> ScreenResult:
     conversation = await _of(engine, request)
-    return await conversation.screen(format=request.format, since=request.since, scrollback=request.scrollback)
+    return await conversation.screen(
+        format=request.format, since=request.since, scrollback=request.scrollback, at=request.at
+    )
 
 
 async def set_scrollback(engine: Engine, request: requests.SetScrollbackRequest) -> ScrollbackResult:

@@ -279,7 +279,7 @@ class EventsRequest(ConversationRequest):
 
 
 class ScreenRequest(ConversationRequest):
-    """Show what the terminal shows now: the screen of a full-screen program, or the last lines of a shell."""
+    """Show what the terminal shows, now or at a cursor: a full-screen program, or the last lines of a shell."""
 
     format: Literal["text", "json", "ansi", "html", "svg", "agent"] = Field(
         default="text",
@@ -292,6 +292,7 @@ class ScreenRequest(ConversationRequest):
     scrollback: int = Field(
         default=0, ge=0, le=100_000, description="So many lines above the screen come too, in text, json and agent."
     )
+    at: Cursor | None = Field(default=None, description="Show what was shown at this cursor; by default now.")
 
 
 class SetScrollbackRequest(ConversationRequest):

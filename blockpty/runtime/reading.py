@@ -72,10 +72,10 @@ def read_span(
             if len(piece.text) >= left and piece.text:
                 kept, cursor = _part(reader.name, piece, left)
                 out.append(kept)
-                return _finished(view, mask, out, size), cursor
+                return _finished(view, mask, out, size, max_bytes), cursor
             out.append(piece.text)
             left -= len(piece.text)
-    return _finished(view, mask, out, size), at
+    return _finished(view, mask, out, size, max_bytes), at
 
 
 def _part(name: str, piece: Piece, limit: int) -> tuple[bytes, int]:
@@ -87,14 +87,20 @@ def _part(name: str, piece: Piece, limit: int) -> tuple[bytes, int]:
     return piece.text[:limit], raw_offset(name, piece, limit - 1, after=True)
 
 
-def _finished(view: str, mask: Mask, out: list[bytes], size: tuple[int, int]) -> bytes:
+def _finished(view: str, mask: Mask, out: list[bytes], size: tuple[int, int], max_bytes: int) -> bytes:
     data = mask.hide(b"".join(out))
     if view != "rendered":
         return data
-    screen = Rendered(*size)
-    # The other views have LF for the terminal's CR LF.
-    shown = screen.feed(data.replace(b"\n", b"\r\n")) + screen.finish()
-    return shown.encode()
+    screen, shown, length = Rendered(*size), [], 0
+    for at in range(0, len(data), _STEP):
+        # The other views have LF for the terminal's CR LF.
+        shown.append(screen.feed(data[at : at + _STEP].replace(b"\n", b"\r\n")))
+        length += len(shown[-1])
+        if length > max_bytes:
+            break  # a few bytes can ask for a character to be repeated very often
+    shown.append(screen.finish())
+    drawn = mask.hide("".join(shown).encode())
+    return drawn if len(drawn) <= max_bytes else drawn[:max_bytes].decode("utf-8", "ignore").encode()
 
 
 def read_result(data: bytes, view: str, cursor: int, eof: bool) -> ReadResult:

@@ -55,7 +55,7 @@ class ScreenReader:
         """Go on to a place that is not before this one, and return the screen of that place."""
         self._pending += self._timeline.read_new(until.timeline)
         silent = -1
-        while self._pending and self._pending[0][1] <= until.timeline:
+        while self._pending and self._pending[0][1] <= until.timeline and self._pending[0][0].offset <= until.offset:
             entry, after = self._pending.popleft()
             self._advance(entry.offset)
             self.position = Position(max(self.position.offset, entry.offset), after)
@@ -66,7 +66,7 @@ class ScreenReader:
         if silent >= 0:
             self._settle(silent)
         self._advance(until.offset)
-        self.position = until
+        self.position = Position(until.offset, self.position.timeline)
         return self.screen
 
     def close(self) -> None:
@@ -117,17 +117,33 @@ class Screens:
         """Return what sees the terminal from a place on; close it when done."""
         newest = self._newest
         if newest is None or _is_before(newest.position, position):
-            start: Point | None = Point(position, self.now(position).dump())
+            dumped = self.now(position).dump()
+            assert self._newest is not None
+            start: Point | None = Point(self._newest.position, dumped)
         else:
             start = next((one for one in reversed(newest.points) if _is_before(one.position, position)), None)
         return RecordEye(ScreenReader(self._layout, self._stream, start))
 
-    def result(self, position: Position, style: str, since: int | None, above: int) -> ScreenResult:
-        """Return what is shown at a place, which is not before the last one asked for, in a format."""
+    def result(
+        self, position: Position, style: str, since: int | None, above: int, *, past: bool = False
+    ) -> ScreenResult:
+        """Return what is shown at a place, in a format; one that is not `past` never goes back."""
         if style not in snapshot.FORMATS:
             raise BadRequest(f"no screen format {style[:20]!r}", hint=", ".join(snapshot.FORMATS))
-        seen = self.now(position).snapshot(since)
+        if not past:
+            seen = self.now(position).snapshot(since)
+        else:
+            reader = self._past(position)
+            try:
+                seen = reader.bring(position).snapshot(since)
+            finally:
+                reader.close()
         return screen_result(seen, style, self._above(position, above) if above else [])
+
+    def _past(self, position: Position) -> ScreenReader:
+        points = self._newest.points if self._newest is not None else []
+        start = next((one for one in reversed(points) if one.position.offset <= position.offset), None)
+        return ScreenReader(self._layout, self._stream, start)
 
     def _above(self, position: Position, lines: int) -> list[str]:
         """Return so many lines above the screen, oldest first."""
@@ -144,7 +160,7 @@ class Screens:
             found = [
                 scrollback.Resize(entry.offset, entry.fields["cols"], entry.fields["rows"])
                 for entry, _ in timeline.read_new(position.timeline)
-                if entry.kind in ("spawn", "resize") and isinstance(entry.fields.get("cols"), int)
+                if entry.kind in ("spawn", "resize") and entry.offset <= position.offset
             ]
         finally:
             timeline.close()

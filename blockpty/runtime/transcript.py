@@ -104,18 +104,22 @@ class Transcript:
             yield piece
 
     async def screen(
-        self, *, format: str = "text", since: int | None = None, scrollback: int = 0
+        self, *, format: str = "text", since: int | None = None, scrollback: int = 0, at: int | None = None
     ) -> ScreenResult:
-        """Return what the terminal shows now: a pure function of the stream and the sizes up to the result's cursor.
+        """Return what the terminal shows now, or showed at a cursor: a function of the stream and the sizes up to it.
 
         `format`: text, json, ansi (draws it again), html, svg or agent. `since`: the `seqno` of an earlier result;
         `changed` then names the rows that are not as they were. `scrollback`: so many lines above the screen come
-        with it (in text, json and agent), at most those of `set_scrollback`. Raises BadRequest.
+        with it (in text, json and agent), at most those of `set_scrollback`. Raises BadRequest, BadCursor.
         """
         limits.check("scrollback", scrollback)
         self.live.pump()
+        here = self.live.fold.position
+        if at is not None and not 0 <= at <= here.offset:
+            raise BadCursor(f"the cursor {at} does not lie between 0 and {here.offset}", hint="use one from a result")
+        place = here if at is None else here._replace(offset=at)
         lines = min(scrollback, self._scrollback)
-        return self.live.screens.result(self.live.fold.position, format, since, lines)
+        return self.live.screens.result(place, format, since, lines, past=at is not None)
 
     async def set_scrollback(self, lines: int = limits.SCROLLBACK) -> ScrollbackResult:
         """Set how many lines above the screen can be asked for, 0 to 100,000; nothing of the record is dropped."""

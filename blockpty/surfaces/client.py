@@ -436,9 +436,12 @@ class RemoteConversation:
             async for event in events:
                 yield event
 
-    async def screen(self, *, format: str = "text", since: int | None = None, scrollback: int = 0) -> ScreenResult:
-        """Show what the terminal shows now."""
-        return cast("ScreenResult", await self._call("screen", format=format, since=since, scrollback=scrollback))
+    async def screen(
+        self, *, format: str = "text", since: int | None = None, scrollback: int = 0, at: int | None = None
+    ) -> ScreenResult:
+        """Show what the terminal shows, now or at a cursor."""
+        found = await self._call("screen", format=format, since=since, scrollback=scrollback, at=at)
+        return cast("ScreenResult", found)
 
     async def set_scrollback(self, lines: int = 1000) -> ScrollbackResult:
         """Set how many lines above the screen can be asked for."""

@@ -64,7 +64,7 @@ PARAMS: Final[dict[str, dict[str, Any]]] = {
     "blocks": {"conversation_id": "c1", "filter": "make", "page": 2, "page_size": 3},
     "block": {"conversation_id": "c1", "block_id": "b7"},
     "events": {"conversation_id": "c1", "from_seq": 3, "follow": False},
-    "screen": {"conversation_id": "c1", "format": "agent", "since": 4, "scrollback": 5},
+    "screen": {"conversation_id": "c1", "format": "agent", "since": 4, "scrollback": 5, "at": 7},
     "resize": {"conversation_id": "c1", "cols": 100, "rows": 30},
     "set_scrollback": {"conversation_id": "c1", "lines": 50},
     "end_session": {"conversation_id": "c1", "session_id": "s7"},

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 import blockpty
-from blockpty.errors import BadCondition, BadRequest
+from blockpty.errors import BadCondition, BadCursor, BadRequest
 from blockpty.screen.emulator import Emulator
 from tests.asyncio_support import async_test
 
@@ -185,6 +185,28 @@ async def test_bad_requests(home: Path) -> None:
 
 
 @async_test
+async def test_a_screen_of_the_past(home: Path) -> None:
+    async with blockpty.Engine(home) as engine:
+        conversation = await engine.open("c1", shell="bash")
+        seen = []
+        for text in ("one", "two", "three"):
+            await conversation.run(f"printf '\\033[2J\\033[H{text}\\n'")
+            seen.append(await conversation.screen(format="json"))
+            # A change of size at the very cursor of a result counts as part of it.
+            await conversation.run("echo")
+            await conversation.resize(60 + len(seen), 20)
+            await conversation.wait_for({"idle_ms": 50})
+        for one in reversed(seen):
+            again = await conversation.screen(format="json", at=one.cursor)
+            assert (again.cols, again.hash, again.cursor) == (one.cols, one.hash, one.cursor)
+        for wrong in (-1, conversation.cursor + 1):
+            with pytest.raises(BadCursor):
+                await conversation.screen(at=wrong)
+        assert (await conversation.screen(at=0)).content == ""
+        await conversation.close()
+
+
+@async_test
 async def test_many_looks_at_once(home: Path) -> None:
     async with blockpty.Engine(home) as engine:
         conversation = await engine.open("c1", shell="bash")
@@ -195,4 +217,18 @@ async def test_many_looks_at_once(home: Path) -> None:
         ]
         assert all(one.matched for one in await asyncio.gather(*waits))
         assert (await conversation.verify()).clean
+        await conversation.close()
+
+
+@async_test
+async def test_the_rendered_view_is_drawn_and_bounded(home: Path) -> None:
+    async with blockpty.Engine(home) as engine:
+        conversation = await engine.open("c1", shell="bash")
+        block = (await conversation.run(r"printf '10%%\r20%%\r\033[K100%%\nabc\033[2Dx\n\033[3;1Hover\n'")).block
+        seen = await conversation.read(block_id=block.block_id, view="rendered")
+        assert seen.data == "100%\naxc\nover\n" and seen.eof
+        # 6 bytes ask for 9,999 characters.
+        block = (await conversation.run(r"for i in {1..2000}; do printf 'x\033[9999b\n'; done")).block
+        seen = await conversation.read(block_id=block.block_id, view="rendered", max_bytes=100_000)
+        assert len(seen.data) <= 100_000 and set(seen.data) <= {"x", "\n"}
         await conversation.close()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import select
 import shutil
@@ -16,6 +17,7 @@ import pyte
 from bench.report import Row, Run, median, skipped
 from bench.streams import log
 from bench.terminals import on_terminal
+from blockpty import Conversation, Engine
 from blockpty.screen import Emulator, LazyScreen, fastforward, snapshot
 
 AIM_CATCH_UP = 300.0
@@ -34,6 +36,7 @@ NOTE_TMUX = (
 )
 NOTE_FULL = "screen, full-screen programs: recorded from a terminal just now and repeated, in pieces of 64 KiB"
 NOTE_SNAPSHOT = "screen, snapshot: of the recorded vim, no row known from before; beside: pyte's `display`, text alone"
+NOTE_POLLED = "screen, polled: `cat` of a log, to the answer of run; the looking is a task of the same engine; in pairs"
 NOTE_MEMORY = "screen, memory: by tracemalloc, after a coloured log, with 100 rows of history; pyte without history"
 
 
@@ -53,6 +56,7 @@ def measure(run: Run) -> list[Row]:
     for program in ("vim", "less", "top"):
         rows.append(_full(run, program))
     rows += _snapshots(run)
+    rows.append(asyncio.run(_polled(run)))
     return [*rows, _memory(run)]
 
 
@@ -190,6 +194,43 @@ def _snapshots(run: Run) -> list[Row]:
             )
         )  # fmt: skip
     return rows
+
+
+async def _polled(run: Run) -> Row:
+    """Put a long log through a conversation, with and without somebody who looks ten times a second."""
+    file = run.place / "long.log"
+    with file.open("wb") as out:
+        piece = log(run.count(10_000_000, 1_000_000), coloured=False)
+        for _ in range(run.count(100, 2)):
+            out.write(piece)
+    ratios, looked, alone = [], [], []
+    async with Engine(run.place / "home") as engine:
+        conversation = await engine.open("polled", shell="bash")
+        for number in range(run.pairs(3)):
+            taken = {}
+            for polling in (number % 2 == 0, number % 2 == 1):
+                task = asyncio.ensure_future(_poll(conversation)) if polling else None
+                begin = time.perf_counter()
+                await conversation.run(f"cat {file}", timeout_ms=600_000)
+                taken[polling] = time.perf_counter() - begin
+                if task is not None:
+                    task.cancel()
+            looked.append(taken[True])
+            alone.append(taken[False])
+            ratios.append(taken[True] / taken[False])
+        await conversation.close()
+    file.unlink()
+    return Row(
+        "screen", "1 GB through a conversation, looked at ten times a second", median(looked), "s", "nobody looks",
+        median(alone), median(ratios), "median of value / beside", "ratio < 1.2", median(ratios) < 1.2,
+        min(ratios), max(ratios), NOTE_POLLED,
+    )  # fmt: skip
+
+
+async def _poll(conversation: Conversation) -> None:
+    while True:
+        await conversation.screen()
+        await asyncio.sleep(0.1)
 
 
 def _milliseconds(look: Callable[[], object]) -> float:
