@@ -36,8 +36,13 @@ def can_repair(state: MachineState, sample: Inspected) -> bool:
     It has been silent with its line editor on, nothing has been typed since, and it is one that we have hooks for.
     """
     settled = state.tty is not None and state.tty.get("icanon") is False and state.tty.get("foreground") == "shell"
-    reads = sample.icanon is False and sample.foreground == "shell"
-    return state.hooks_lost and settled and reads and not state.inputs and _name(sample) in HANDED_OVER
+    return settled and sample.icanon is False and may_repair(state, sample)
+
+
+def may_repair(state: MachineState, sample: Inspected) -> bool:
+    """Whether what replaced our shell is one that we have hooks for; it may still be on its way to its prompt."""
+    here = sample.foreground == "shell" and _name(sample) in HANDED_OVER
+    return state.hooks_lost and here and not state.inputs
 
 
 async def enter_shell(conversation: Conversation, shell: str | None, seconds: float) -> DoneResult:

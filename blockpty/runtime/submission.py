@@ -18,7 +18,7 @@ from blockpty.errors import BadRequest, Busy, InteractiveSessionActive, NoPrompt
 from blockpty.host.handover import typed_command
 from blockpty.host.shells import clear_keys, stage, submit_line
 from blockpty.model.results import DoneResult
-from blockpty.runtime.handover import REPAIR_SECONDS, can_repair, enter_shell
+from blockpty.runtime.handover import REPAIR_SECONDS, can_repair, enter_shell, may_repair
 from blockpty.runtime.modes import is_session
 from blockpty.runtime.sessions import clear_line, ended
 
@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 # How long a shell may take between END and PROMPT, or to show a clean prompt, before a command is refused.
 READY_SECONDS: Final = 10.0
 SETTLED_SECONDS: Final = 1.0
+# How long a shell that replaced ours may take to its first prompt.
+START_SECONDS: Final = 5.0
 SUBMIT_DEADLINE_MS: Final = 5000
 MAX_COMMAND: Final = 16 * 1024 * 1024
 
@@ -86,7 +88,7 @@ class Submission:
         await conversation.own()
         loop = asyncio.get_running_loop()
         deadline = loop.time() + READY_SECONDS
-        settled_by = loop.time() + SETTLED_SECONDS
+        settled_by, starts_by = loop.time() + SETTLED_SECONDS, loop.time() + START_SECONDS
         cleared = repaired = False
         while True:
             conversation.live.pump()
@@ -94,9 +96,13 @@ class Submission:
             if state.shell is ShellState.EXITED:
                 raise ended(conversation.id, state)
             if state.hooks_lost and not repaired:
-                repaired = True
-                if can_repair(state, await conversation.host.inspect(conversation.id)):
+                sample = await conversation.host.inspect(conversation.id)
+                if can_repair(state, sample):
+                    repaired = True
                     await enter_shell(conversation, None, REPAIR_SECONDS)
+                    continue
+                if may_repair(state, sample) and loop.time() < starts_by:
+                    await conversation.live.changed(starts_by - loop.time())
                     continue
             if state.hooks_lost:
                 raise NoPrompt(

@@ -204,7 +204,8 @@ class _Drawn:
     async def _output(self, block: Block, lines: int) -> AsyncIterator[str]:
         from blockpty.surfaces.sanitize import sanitize
 
-        head, tail, cut = await self._transcript.output(block, lines, "ansi" if self._colour else "text")
+        # Without colours it is drawn as it was seen in the end; what was on an alternate screen is no part of that.
+        head, tail, cut = await self._transcript.output(block, lines, "ansi" if self._colour else "rendered")
         for piece in (head, tail):
             if piece:
                 whole = piece if piece.endswith("\n") else f"{piece}\n"
