@@ -143,7 +143,10 @@ def test_nano(pane: Pane, file: Path) -> None:
 
 @pytest.mark.needs("tmux", "top")
 def test_top(pane: Pane) -> None:
-    pane.start("top -n 2 -d 0.3")
+    pane.start("top -d 0.3")
+    pane.agree("PID")
+    pane.resize(100, 30, filled=False)
+    pane.type("q")
     pane.agree("PID")
 
 
@@ -157,6 +160,25 @@ def test_gdb(pane: Pane) -> None:
     pane.type("print 6 * 7", "Enter")
     # tmux shows parts of the alternate screen after `tui disable`, because of the resize; so this is the end.
     pane.agree("$1 = 42")
+
+
+@pytest.mark.needs("tmux", "gdb", "gcc")
+def test_gdb_on_a_program(pane: Pane, tmp_path: Path) -> None:
+    (tmp_path / "small.c").write_text(
+        "#include <stdio.h>\n\nint main(void)\n{\n    int sum = 0;\n"
+        "    for (int n = 1; n < 10; n++)\n        sum += n;\n"
+        '    printf("%d\\n", sum);\n    return 0;\n}\n'
+    )
+    subprocess.run(["gcc", "-g", "-o", tmp_path / "small", tmp_path / "small.c"], check=True, timeout=60)
+    pane.start(f"cd {tmp_path}; gdb -q -nx small")
+    pane.agree("(gdb)")
+    pane.type("list main", "Enter")
+    pane.agree("int main")
+    pane.type("tui enable", "Enter")
+    pane.agree("small.c", "sum += n")
+    pane.resize(100, 30, filled=False)
+    pane.type("info line main", "Enter")
+    pane.agree("starts at address")
 
 
 @pytest.mark.needs("tmux", "man", "less")
@@ -186,7 +208,9 @@ def test_whiptail(pane: Pane) -> None:
     pane.start("whiptail --yesno 'Shall it be?' 10 40")
     pane.agree("Shall it be?")
     pane.type("Tab")
-    pane.agree()
+    pane.resize(100, 30, filled=False)
+    pane.type("Tab")
+    pane.agree("Shall it be?")
 
 
 @pytest.mark.needs("tmux", "python3")
@@ -195,6 +219,9 @@ def test_python(pane: Pane) -> None:
     pane.agree(">>>")
     pane.type("for n in range(40): print(n, 'x' * n * 3)", "Enter", "Enter")
     pane.agree("39 xxx")
+    pane.resize(100, 30, filled=False)
+    pane.type("print('after')", "Enter")
+    pane.agree("after")
 
 
 @pytest.mark.needs("tmux")
@@ -203,6 +230,8 @@ def test_tmux_inside(pane: Pane, tmp_path_factory: pytest.TempPathFactory) -> No
     pane.start(f"TMUX= tmux -S {socket} -f {os.devnull} new-session 'seq 100; exec cat'")
     pane.agree("100")
     subprocess.run(["tmux", "-S", str(socket), "split-window", "-h", "seq 50; exec cat"], check=True, timeout=30)
+    pane.agree("50")
+    pane.resize(100, 30)
     pane.agree("50")
     subprocess.run(["tmux", "-S", str(socket), "kill-server"], check=True, timeout=30)
     pane.agree()
