@@ -28,6 +28,10 @@ if TYPE_CHECKING:
 # How long a shell may take between END and PROMPT, or to show a clean prompt, before a command is refused.
 READY_SECONDS: Final = 10.0
 SETTLED_SECONDS: Final = 1.0
+# Shells that do not say when their line editor begins to read, and how long that may take; all of it where none does.
+EDITS_LATE: Final = frozenset({"ksh93", "mksh", "ash"})
+EDITOR_SECONDS: Final = 0.2
+EDITOR_POLL_SECONDS: Final = 0.001
 # How long a shell that replaced ours may take to its first prompt.
 START_SECONDS: Final = 5.0
 SUBMIT_DEADLINE_MS: Final = 5000
@@ -89,6 +93,7 @@ class Submission:
         loop = asyncio.get_running_loop()
         deadline = loop.time() + READY_SECONDS
         settled_by, starts_by = loop.time() + SETTLED_SECONDS, loop.time() + START_SECONDS
+        edits_by = loop.time() + EDITOR_SECONDS
         cleared = repaired = False
         while True:
             conversation.live.pump()
@@ -113,6 +118,11 @@ class Submission:
                 # A program that was typed to may have left some of it unread; the silence after the prompt tells.
                 await conversation.live.changed(settled_by - loop.time())
                 continue
+            if state.shell is ShellState.IDLE and state.shell_name in EDITS_LATE and loop.time() < edits_by:
+                # Its prompt is there before its line editor is: what is typed in between is echoed twice.
+                if (await conversation.host.inspect(conversation.id)).icanon is not False:
+                    await asyncio.sleep(EDITOR_POLL_SECONDS)
+                    continue
             if state.shell is ShellState.IDLE:
                 return
             if state.shell is ShellState.EDITING and not cleared and not state.inputs:
