@@ -8,6 +8,7 @@ one unit.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -93,8 +94,7 @@ class Submission:
         loop = asyncio.get_running_loop()
         deadline = loop.time() + READY_SECONDS
         settled_by, starts_by = loop.time() + SETTLED_SECONDS, loop.time() + START_SECONDS
-        edits_by = loop.time() + EDITOR_SECONDS
-        cleared = repaired = False
+        cleared = repaired = edits = False
         while True:
             conversation.live.pump()
             state = conversation.live.state
@@ -118,12 +118,11 @@ class Submission:
                 # A program that was typed to may have left some of it unread; the silence after the prompt tells.
                 await conversation.live.changed(settled_by - loop.time())
                 continue
-            if state.shell is ShellState.IDLE and state.shell_name in EDITS_LATE and loop.time() < edits_by:
-                # Its prompt is there before its line editor is: what is typed in between is echoed twice.
-                if (await conversation.host.inspect(conversation.id)).icanon is not False:
-                    await asyncio.sleep(EDITOR_POLL_SECONDS)
-                    continue
             if state.shell is ShellState.IDLE:
+                if state.shell_name in EDITS_LATE and not edits:
+                    edits = True
+                    await self._line_editor()
+                    continue
                 return
             if state.shell is ShellState.EDITING and not cleared and not state.inputs:
                 # Something was typed and never entered; on that line a command would be part of it.
@@ -141,6 +140,15 @@ class Submission:
                     hint="status tells what the terminal does; reset starts a fresh shell",
                 )
             await conversation.live.changed(deadline - loop.time())
+
+
+    async def _line_editor(self) -> None:
+        """Return when the line editor reads: the prompt is there before, and what is typed in between echoes twice."""
+        conversation = self._conversation
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(EDITOR_SECONDS):
+                while (await conversation.host.inspect(conversation.id)).icanon is not False:
+                    await asyncio.sleep(EDITOR_POLL_SECONDS)  # noqa: ASYNC110 - the terminal's mode changes in silence
 
 
 def _refuse_busy(conversation_id: str, state: MachineState, queue: bool) -> None:
