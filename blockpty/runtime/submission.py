@@ -147,8 +147,9 @@ class Submission:
         conversation = self._conversation
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(EDITOR_SECONDS):
-                while (await conversation.host.inspect(conversation.id)).icanon is not False:
-                    await asyncio.sleep(EDITOR_POLL_SECONDS)  # noqa: ASYNC110 - the terminal's mode changes in silence
+                # Polled, because nothing tells when the terminal's mode changes.
+                while (await conversation.host.inspect(conversation.id)).icanon is not False:  # noqa: ASYNC110
+                    await asyncio.sleep(EDITOR_POLL_SECONDS)
 
 
 def _refuse_busy(conversation_id: str, state: MachineState, queue: bool) -> None:
