@@ -22,7 +22,6 @@ from typing import Any, Final
 
 from blockpty.errors import BlockptyError, InternalError, SpoolCorrupt, error_from_code
 from blockpty.host.protocol import peer_uid, socket_address
-from blockpty.surfaces import settings
 from blockpty.surfaces.tokens import open_private, server_directory
 
 SOCKET_NAME: Final = "socket"
@@ -73,6 +72,8 @@ def start(home: Path, arguments: Sequence[str] = ("--idle-exit-seconds", str(IDL
     """
     directory = server_directory(home)
     # The server reads them too, but could only say what is wrong with them in its log.
+    from blockpty.surfaces import settings  # only who starts a server needs them
+
     settings.load(home, {})
     log = open_private(directory / LOG_NAME, os.O_WRONLY | os.O_TRUNC)
     ready_r, ready_w = os.pipe()
