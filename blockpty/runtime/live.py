@@ -102,7 +102,7 @@ class LiveRecord:
     def __init__(self, conversation_id: str, layout: Layout, *, owner: bool) -> None:
         self.layout = layout
         self.stream = StreamReader(layout.stream)
-        self.screens = Screens(layout, self.stream)
+        self.screens = Screens(layout, self.stream, lambda: self.mask)
         self._loop = asyncio.get_running_loop()
         self._conversation_id = conversation_id
         self._journal: Journal | None = None

@@ -8,12 +8,12 @@ from collections.abc import AsyncIterator
 from dataclasses import dataclass, replace
 from typing import Final
 
-from blockpty.engine.marks import NONCE_LENGTH
 from blockpty.engine.views import VIEWS, Piece, View, raw_offset
 from blockpty.errors import BadCursor, BadRequest, NotFound
 from blockpty.model.block import Block
 from blockpty.model.events import Event
 from blockpty.model.results import BlocksResult, ReadResult
+from blockpty.runtime.covered import masked
 from blockpty.runtime.live import LiveRecord
 from blockpty.screen.rendered import Rendered
 from blockpty.spool.layout import Layout
@@ -33,13 +33,6 @@ def check_view(view: str) -> str:
     if view not in VIEWS:
         raise BadRequest(f"no view is called {view[:40]!r}", hint=f"one of {', '.join(VIEWS)}")
     return view
-
-
-def masked(stream: StreamReader, mask: Mask, begin: int, length: int) -> bytes:
-    """Return bytes of the stream with nonces covered, also those of which only a part lies in the range."""
-    before = min(begin, NONCE_LENGTH)
-    data = mask.hide(stream.read(begin - before, before + length + NONCE_LENGTH))
-    return data[before : before + length]
 
 
 def read_span(

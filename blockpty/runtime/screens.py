@@ -9,16 +9,18 @@ from __future__ import annotations
 
 import json
 from collections import deque
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, Final, NamedTuple
 
 from blockpty.errors import BadRequest
 from blockpty.model.entries import Entry
 from blockpty.model.results import ScreenResult
+from blockpty.runtime.covered import masked
 from blockpty.runtime.fold import Position
 from blockpty.screen import scrollback, snapshot
 from blockpty.screen.lazy import LazyScreen, Snapshot
 from blockpty.spool.layout import Layout
+from blockpty.spool.masking import Mask
 from blockpty.spool.stream import StreamReader
 from blockpty.spool.timeline import TimelineReader
 
@@ -38,15 +40,16 @@ class Point(NamedTuple):
 class ScreenReader:
     """Draws one record, forwards."""
 
-    def __init__(self, layout: Layout, stream: StreamReader, start: Point | None = None) -> None:
-        self._stream = stream
+    def __init__(
+        self, layout: Layout, read: Callable[[int, int], bytes], start: Point | None = None
+    ) -> None:
         self._pending: deque[tuple[Entry, int]] = deque()
         self.position = Position(0, 0)
         self._sized = start is not None
-        self.screen = LazyScreen(self._read)
+        self.screen = LazyScreen(read)
         if start is not None:
             self.position = start.position
-            self.screen = LazyScreen.restore(self._read, dict(start.dumped))
+            self.screen = LazyScreen.restore(read, dict(start.dumped))
         self._timeline = TimelineReader(layout.timeline, self.position.timeline)
         self.points: list[Point] = []
         self._spaced = self.position.offset
@@ -73,9 +76,6 @@ class ScreenReader:
         """Close the timeline; the stream belongs to the caller."""
         self._timeline.close()
 
-    def _read(self, begin: int, end: int) -> bytes:
-        return self._stream.read(begin, end - begin)
-
     def _advance(self, offset: int) -> None:
         while offset - self._spaced >= SPACING:
             self._spaced += SPACING
@@ -100,17 +100,21 @@ class ScreenReader:
 
 
 class Screens:
-    """The screens of a live record: the one of its end, and readers of other places."""
+    """The screens of a live record: the one of its end, and readers of other places. No screen shows a nonce.
 
-    def __init__(self, layout: Layout, stream: StreamReader) -> None:
+    `mask` gives what covers them now.
+    """
+
+    def __init__(self, layout: Layout, stream: StreamReader, mask: Callable[[], Mask]) -> None:
         self._layout = layout
         self._stream = stream
+        self._mask = mask
         self._newest: ScreenReader | None = None
 
     def now(self, position: Position) -> LazyScreen:
         """Return the screen of a place that is not before the last one asked for."""
         if self._newest is None:
-            self._newest = ScreenReader(self._layout, self._stream)
+            self._newest = ScreenReader(self._layout, self._read)
         return self._newest.bring(position)
 
     def eye(self, position: Position) -> RecordEye:
@@ -122,7 +126,7 @@ class Screens:
             start: Point | None = Point(self._newest.position, dumped)
         else:
             start = next((one for one in reversed(newest.points) if _is_before(one.position, position)), None)
-        return RecordEye(ScreenReader(self._layout, self._stream, start))
+        return RecordEye(ScreenReader(self._layout, self._read, start))
 
     def result(
         self, position: Position, style: str, since: int | None, above: int, *, past: bool = False
@@ -143,15 +147,17 @@ class Screens:
     def _past(self, position: Position) -> ScreenReader:
         points = self._newest.points if self._newest is not None else []
         start = next((one for one in reversed(points) if one.position.offset <= position.offset), None)
-        return ScreenReader(self._layout, self._stream, start)
+        return ScreenReader(self._layout, self._read, start)
+
+    def _read(self, begin: int, end: int) -> bytes:
+        return masked(self._stream, self._mask(), begin, end - begin)
 
     def _above(self, position: Position, lines: int) -> list[str]:
         """Return so many lines above the screen, oldest first."""
         resizes, size = self._sizes(position)
         page = scrollback.page(
-            lambda begin, end: self._stream.read(begin, end - begin), 0, position.offset,
-            size=size, resizes=resizes, count=lines, limit=lines,
-        )  # fmt: skip
+            self._read, 0, position.offset, size=size, resizes=resizes, count=lines, limit=lines
+        )
         return page.text.splitlines()
 
     def _sizes(self, position: Position) -> tuple[list[scrollback.Resize], tuple[int, int]]:

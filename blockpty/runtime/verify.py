@@ -41,7 +41,7 @@ class _Verification:
         self._sizes = sizes
         self._until = until
         self._stream = StreamReader(layout.stream)
-        self._screens = Screens(layout, self._stream)
+        self._screens = Screens(layout, self._stream, lambda: self._mask)
         self._sink = CompareSink(layout, growing=sizes is None)
         self._mask = Mask()
         self._journal = Journal(conversation_id, self._stream, self._sink, self._mask)

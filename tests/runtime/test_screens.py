@@ -185,6 +185,21 @@ async def test_bad_requests(home: Path) -> None:
 
 
 @async_test
+async def test_no_screen_shows_a_nonce(home: Path) -> None:
+    async with blockpty.Engine(home) as engine:
+        conversation = await engine.open("c1", shell="bash")
+        nonce = (await conversation.run('printf %s "$__bp_n"')).output
+        assert set(nonce) == {"*"}
+        secret = conversation.live.state.nonce
+        for style in ("text", "json", "ansi", "html", "svg", "agent"):
+            shown = await conversation.screen(format=style, scrollback=10)
+            assert secret not in shown.content and "*" * len(secret) in shown.content
+        assert not (await conversation.wait_for({"screen": secret}, from_cursor=0, timeout_ms=0)).matched
+        assert (await conversation.verify()).clean
+        await conversation.close()
+
+
+@async_test
 async def test_a_screen_of_the_past(home: Path) -> None:
     async with blockpty.Engine(home) as engine:
         conversation = await engine.open("c1", shell="bash")
