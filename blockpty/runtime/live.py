@@ -295,6 +295,9 @@ class LiveRecord:
     async def begin_wait(self, request: WaitRequest) -> tuple[LiveWait, Position]:
         """Start a wait: existing data first. Returns it with how far the record had been seen when it went live."""
         self.pump()
+        if request.looks:
+            for _ in self.screens.steps(self.fold.position):
+                await asyncio.sleep(0)
         start = self.points.before(request.cursor)
         ahead = request.cursor >= self.fold.position.offset and not self.state.inputs and self._nothing_held()
         eye = self.screens.eye(self.fold.position if ahead else start.position) if request.looks else None

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 from collections import deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final, NamedTuple
 
 from blockpty.errors import BadRequest
@@ -26,6 +26,8 @@ from blockpty.spool.timeline import TimelineReader
 
 # How much of the stream lies between two checkpoints.
 SPACING: Final = 32 * 1024 * 1024
+# Drawn in one go; 10 ms or so.
+STEP: Final = 4 * 1024 * 1024
 # What a new shell finds in a terminal that another one has left: the main screen, and no mode of a program.
 _AFTER_ANOTHER: Final = b"\x1b[?1049l\x1b[?1000;1002;1003;1004;1006;2004;2026l\x1b[<99u\x1b[!p\x1b[?25h\r"
 
@@ -72,6 +74,12 @@ class ScreenReader:
         self.position = Position(until.offset, self.position.timeline)
         return self.screen
 
+    def steps(self, until: Position) -> Iterator[None]:
+        """Go on to near a place, a piece at a time, so that somebody else can have a turn between two."""
+        while until.offset - self.screen.end > STEP:
+            self.bring(Position(self.screen.end + STEP, until.timeline)).catch_up()
+            yield
+
     def close(self) -> None:
         """Close the timeline; the stream belongs to the caller."""
         self._timeline.close()
@@ -113,9 +121,16 @@ class Screens:
 
     def now(self, position: Position) -> LazyScreen:
         """Return the screen of a place that is not before the last one asked for."""
+        return self._reader().bring(position)
+
+    def steps(self, position: Position) -> Iterator[None]:
+        """Draw to near a place a piece at a time, so that `now` takes little time; nothing where it is past."""
+        return self._reader().steps(position)
+
+    def _reader(self) -> ScreenReader:
         if self._newest is None:
             self._newest = ScreenReader(self._layout, self._read)
-        return self._newest.bring(position)
+        return self._newest
 
     def eye(self, position: Position) -> RecordEye:
         """Return what sees the terminal from a place on; close it when done."""
@@ -128,26 +143,15 @@ class Screens:
             start = next((one for one in reversed(newest.points) if _is_before(one.position, position)), None)
         return RecordEye(ScreenReader(self._layout, self._read, start))
 
-    def result(
-        self, position: Position, style: str, since: int | None, above: int, *, past: bool = False
-    ) -> ScreenResult:
-        """Return what is shown at a place, in a format; one that is not `past` never goes back."""
-        if style not in snapshot.FORMATS:
-            raise BadRequest(f"no screen format {style[:20]!r}", hint=", ".join(snapshot.FORMATS))
-        if not past:
-            seen = self.now(position).snapshot(since)
-        else:
-            reader = self._past(position)
-            try:
-                seen = reader.bring(position).snapshot(since)
-            finally:
-                reader.close()
-        return screen_result(seen, style, self._above(position, above) if above else [])
-
-    def _past(self, position: Position) -> ScreenReader:
+    def past(self, position: Position) -> ScreenReader:
+        """Return a reader that is before a place; close it when done."""
         points = self._newest.points if self._newest is not None else []
         start = next((one for one in reversed(points) if one.position.offset <= position.offset), None)
         return ScreenReader(self._layout, self._read, start)
+
+    def result(self, seen: Snapshot, position: Position, style: str, above: int) -> ScreenResult:
+        """Return what was seen at a place in a format, with so many lines above it."""
+        return screen_result(seen, style, self._above(position, above) if above else [])
 
     def _read(self, begin: int, end: int) -> bytes:
         return masked(self._stream, self._mask(), begin, end - begin)
@@ -203,6 +207,12 @@ def _is_before(one: Position, other: Position) -> bool:
 def fingerprint(seen: Snapshot) -> str:
     """Return what `{"changed": ...}` compares: hashes of the characters, of how they are drawn, and of the cursor."""
     return f"{seen.text_hash}-{seen.attrs_hash}-{seen.cursor_hash}"
+
+
+def check_format(style: str) -> None:
+    """Raise BadRequest unless a screen has this format."""
+    if style not in snapshot.FORMATS:
+        raise BadRequest(f"no screen format {style[:20]!r}", hint=", ".join(snapshot.FORMATS))
 
 
 def screen_result(seen: Snapshot, style: str, above: list[str]) -> ScreenResult:

@@ -5,6 +5,7 @@ Rules of this file: nothing is written and nothing typed. Whoever has a live rec
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator
 from pathlib import Path
 
@@ -16,6 +17,7 @@ from blockpty.model.events import Event
 from blockpty.model.results import BlockResult, BlocksResult, ReadResult, ScreenResult, ScrollbackResult
 from blockpty.runtime import limits, reading
 from blockpty.runtime.live import LiveRecord
+from blockpty.runtime.screens import check_format
 from blockpty.spool.layout import Layout
 
 
@@ -113,13 +115,24 @@ class Transcript:
         with it (in text, json and agent), at most those of `set_scrollback`. Raises BadRequest, BadCursor.
         """
         limits.check("scrollback", scrollback)
-        self.live.pump()
-        here = self.live.fold.position
-        if at is not None and not 0 <= at <= here.offset:
-            raise BadCursor(f"the cursor {at} does not lie between 0 and {here.offset}", hint="use one from a result")
-        place = here if at is None else here._replace(offset=at)
-        lines = min(scrollback, self._scrollback)
-        return self.live.screens.result(place, format, since, lines, past=at is not None)
+        check_format(format)
+        live, above = self.live, min(scrollback, self._scrollback)
+        live.pump()
+        if at is None:
+            for _ in live.screens.steps(live.fold.position):
+                await asyncio.sleep(0)
+            place = live.fold.position
+            return live.screens.result(live.screens.now(place).snapshot(since), place, format, above)
+        if not 0 <= at <= self.cursor:
+            raise BadCursor(f"the cursor {at} does not lie between 0 and {self.cursor}", hint="use one from a result")
+        place = live.fold.position._replace(offset=at)
+        reader = live.screens.past(place)
+        try:
+            for _ in reader.steps(place):
+                await asyncio.sleep(0)
+            return live.screens.result(reader.bring(place).snapshot(since), place, format, above)
+        finally:
+            reader.close()
 
     async def set_scrollback(self, lines: int = limits.SCROLLBACK) -> ScrollbackResult:
         """Set how many lines above the screen can be asked for, 0 to 100,000; nothing of the record is dropped."""
