@@ -26,6 +26,8 @@ from blockpty.spool.timeline import TimelineReader
 
 # How much of the stream lies between two checkpoints.
 SPACING: Final = 32 * 1024 * 1024
+# How much of the stream there must be below a checkpoint for the lines above a screen to be looked for there.
+NEAR: Final = 1024 * 1024
 # Drawn in one go; 10 ms or so.
 STEP: Final = 4 * 1024 * 1024
 # What a new shell finds in a terminal that another one has left: the main screen, and no mode of a program.
@@ -149,20 +151,27 @@ class Screens:
         start = next((one for one in reversed(points) if one.position.offset <= position.offset), None)
         return ScreenReader(self._layout, self._read, start)
 
-    def result(self, seen: Snapshot, position: Position, style: str, above: int) -> ScreenResult:
-        """Return what was seen at a place in a format, with so many lines above it."""
-        return screen_result(seen, style, self._above(position, above) if above else [])
-
     def _read(self, begin: int, end: int) -> bytes:
         return masked(self._stream, self._mask(), begin, end - begin)
 
-    def _above(self, position: Position, lines: int) -> list[str]:
-        """Return so many lines above the screen, oldest first."""
+    def above(self, position: Position, lines: int) -> list[str]:
+        """Return so many lines above the screen of a place, oldest first; takes a while, and may run in any thread."""
         resizes, size = self._sizes(position)
-        page = scrollback.page(
-            self._read, 0, position.offset, size=size, resizes=resizes, count=lines, limit=lines
-        )
-        return page.text.splitlines()
+        stream = StreamReader(self._layout.stream)
+        points = [] if self._newest is None else list(self._newest.points)
+        starts = [point for point in points if point.position.offset <= position.offset - NEAR]
+        try:
+            for start in [*reversed(starts), None]:
+                page = scrollback.page(
+                    lambda begin, end: masked(stream, self._mask(), begin, end - begin),
+                    0 if start is None else start.position.offset, position.offset, size=size, resizes=resizes,
+                    checkpoint=None if start is None else start.dumped["screen"], count=lines, limit=lines,
+                )  # fmt: skip
+                if start is None or len(page.lines) == lines:
+                    return page.text.splitlines()
+        finally:
+            stream.close()
+        return []
 
     def _sizes(self, position: Position) -> tuple[list[scrollback.Resize], tuple[int, int]]:
         timeline = TimelineReader(self._layout.timeline)

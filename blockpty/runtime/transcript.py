@@ -16,8 +16,10 @@ from blockpty.model.block import Block
 from blockpty.model.events import Event
 from blockpty.model.results import BlockResult, BlocksResult, ReadResult, ScreenResult, ScrollbackResult
 from blockpty.runtime import limits, reading
+from blockpty.runtime.fold import Position
 from blockpty.runtime.live import LiveRecord
-from blockpty.runtime.screens import check_format
+from blockpty.runtime.screens import check_format, screen_result
+from blockpty.screen.lazy import Snapshot
 from blockpty.spool.layout import Layout
 
 
@@ -122,15 +124,22 @@ class Transcript:
             for _ in live.screens.steps(live.fold.position):
                 await asyncio.sleep(0)
             place = live.fold.position
-            return live.screens.result(live.screens.now(place).snapshot(since), place, format, above)
-        if not 0 <= at <= self.cursor:
-            raise BadCursor(f"the cursor {at} does not lie between 0 and {self.cursor}", hint="use one from a result")
-        place = live.fold.position._replace(offset=at)
-        reader = live.screens.past(place)
+            seen = live.screens.now(place).snapshot(since)
+        else:
+            if not 0 <= at <= self.cursor:
+                raise BadCursor(f"the cursor {at} does not lie between 0 and {self.cursor}", hint="use a result's")
+            place = live.fold.position._replace(offset=at)
+            seen = await self._seen(place, since)
+        lines = await asyncio.to_thread(live.screens.above, place, above) if above else []
+        return screen_result(seen, format, lines)
+
+    async def _seen(self, place: Position, since: int | None) -> Snapshot:
+        """Look at a place of the past."""
+        reader = self.live.screens.past(place)
         try:
             for _ in reader.steps(place):
                 await asyncio.sleep(0)
-            return live.screens.result(reader.bring(place).snapshot(since), place, format, above)
+            return reader.bring(place).snapshot(since)
         finally:
             reader.close()
 
