@@ -178,24 +178,26 @@ class Timeline:
                     entries.append(entry)
         return entries
 
-    def write(self, offset: int, kind: str, fields: dict[str, Any] | None = None) -> None:
-        """Append one entry."""
-        self._now()
-        entry = {"offset": offset, "ts": self.ts, "kind": kind}
+    def write(self, offset: int, kind: str, fields: dict[str, Any] | None = None, ts: int | None = None) -> None:
+        """Append one entry; `ts` is when it happened if that was not just now."""
+        ts = self._now() if ts is None else max(ts, self.ts)
+        entry = {"offset": offset, "ts": ts, "kind": kind}
         if fields:
             entry.update(fields)
         self._append((_encode_json(entry) + "\n").encode("utf-8", "replace"))
+        self.ts = ts
 
     def tick(self, offset: int) -> None:
         """Say that the bytes from `offset` on come now or later, unless the last entry is fresh enough to say so."""
         if time.monotonic_ns() - self._written_ns > TICK_NS:
-            self._now()
-            self._append(b'{"offset":%d,"ts":%d,"kind":"tick"}\n' % (offset, self.ts))
+            ts = self._now()
+            self._append(b'{"offset":%d,"ts":%d,"kind":"tick"}\n' % (offset, ts))
+            self.ts = ts
 
-    def _now(self) -> None:
+    def _now(self) -> int:
+        """The time, or that of the last entry if the clock has been set back."""
         now = time.time_ns() // 1_000_000
-        if now > self.ts:
-            self.ts = now
+        return max(self.ts, now)
 
     def _append(self, line: bytes) -> None:
         written = 0

@@ -2,7 +2,7 @@
 
 This file knows the order of things within one conversation. It does not know clients, sockets, other conversations or
 how a shell is started; it is told of the exit and tells back through `Desk`. Input is in `keyboard.py`, silence in
-`quiet.py`.
+`quiet.py`, what a full disk leaves in the timeline in `shortage.py`.
 
 Rules:
 * an entry is written before the bytes it is about are moved or typed, and after everything that came earlier has been
@@ -29,6 +29,7 @@ from blockpty.host.loop import IN, OUT, Loop
 from blockpty.host.protocol import Refused
 from blockpty.host.quiet import RETRY_SECONDS, Quiet
 from blockpty.host.record import SPLICE_NONBLOCK, StorageFailed, Stream, Timeline
+from blockpty.host.shortage import Shortage
 
 TURN_BYTES = 256 * 1024
 LATE_BYTES = 4 * 1024 * 1024
@@ -58,6 +59,7 @@ class Terminal:
         self.timeline = Timeline(holding.directory)
         self.quiet = Quiet(self)
         self.keyboard = Keyboard(self)
+        self.shortage = Shortage(self)
         # Why nothing is moved now; None when all is well.
         self.failed: StorageFailed | None = None
         # The master gives EIO: nobody has the terminal open.
@@ -95,11 +97,15 @@ class Terminal:
 
     def _resume(self, tail: list[dict[str, Any]]) -> None:
         """Find out from the last entries what a predecessor had done."""
-        for entry in reversed(tail):
-            if entry["kind"] == "spawn":
+        own = tail
+        for place in range(len(tail) - 1, -1, -1):
+            if tail[place]["kind"] == "spawn":
+                own = tail[place:]
                 break
-            self._wrote_exit |= entry["kind"] == "exit"
-            self._wrote_eof |= entry["kind"] == "eof"
+        kinds = {entry["kind"] for entry in own}
+        self._wrote_exit |= "exit" in kinds
+        self._wrote_eof |= "eof" in kinds
+        self.shortage.take_up(own)
         self.keyboard.cut_interrupted()
         if tail and tail[-1]["kind"] != "silence":
             self.quiet.arm()
@@ -131,10 +137,15 @@ class Terminal:
         if moved:
             self.quiet.printed()
             self.desk.grew(self.holding.conversation, moved)
-        if isinstance(end, EOFError):
-            self._hang()
-        elif end is not None:
+        if not isinstance(end, StorageFailed):
+            try:
+                self.shortage.ends()
+            except StorageFailed as failure:
+                end = failure
+        if isinstance(end, StorageFailed):
             self._stop_moving(end, self._go_on)
+        elif end is not None:
+            self._hang()
 
     def _splice(self) -> int:
         """Move one load of the pipe: master to pipe, then pipe to stream. A kill anywhere in here loses nothing."""
@@ -189,11 +200,18 @@ class Terminal:
         """Leave everything where it is until the files can grow again."""
         self.failed = failure
         self.update_interest()
+        self.shortage.begins()
 
         def again() -> None:
-            if not self.ended:
-                self.failed = None
-                retry()
+            if self.ended:
+                return
+            try:
+                self.shortage.tell()
+            except StorageFailed as still:
+                self._stop_moving(still, retry)
+                return
+            self.failed = None
+            retry()
 
         self.desk.loop.after(RETRY_SECONDS, again)
 
@@ -207,9 +225,9 @@ class Terminal:
 
     # -- entries --------------------------------------------------------------------------------------------------
 
-    def write(self, kind: str, fields: dict[str, Any] | None = None) -> None:
-        """Write an entry at the present end of the stream; raises StorageFailed."""
-        self.timeline.write(self.stream.offset, kind, fields)
+    def write(self, kind: str, fields: dict[str, Any] | None = None, ts: int | None = None) -> None:
+        """Write an entry at the present end of the stream; raises StorageFailed. `ts`: when it was, if not just now."""
+        self.timeline.write(self.stream.offset, kind, fields, ts)
         self.desk.grew(self.holding.conversation, 0)
 
     def sizes(self) -> dict[str, Any]:
@@ -357,6 +375,7 @@ class Terminal:
         """Write the last entries and let go."""
         self.keyboard.end()
         try:
+            self.shortage.ends()
             self._write_exit()
             if not self._wrote_eof:
                 self.write("eof")

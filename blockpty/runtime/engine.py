@@ -32,6 +32,7 @@ from blockpty.runtime.ending import end_shell
 from blockpty.runtime.fold import Fold, resume_points
 from blockpty.runtime.modes import mode_of
 from blockpty.spool import checkpoint
+from blockpty.spool.full import full_is_an_error
 from blockpty.spool.layout import Layout, check_conversation_id, conversations_directory, default_home, make_private
 from blockpty.spool.ownership import Ownership
 from blockpty.spool.stream import StreamReader
@@ -244,22 +245,23 @@ class Engine:
 
     def _create(self, name: str, settings: Mapping[str, Any]) -> Layout:
         layout = Layout(conversations_directory(self.home) / name)
-        make_private(layout.directory)
-        for directory in (layout.stream, layout.outputs, layout.commands):
-            make_private(directory)
-        if not layout.meta.exists():
-            checkpoint.replace(
-                layout.meta,
-                {
-                    "format": checkpoint.FORMAT_VERSION,
-                    "conversation_id": name,
-                    "created_ts": time.time_ns() // 1_000_000,
-                    "shell": settings["shell"] or "",
-                    "open": {key: value for key, value in settings.items() if key != "env"},
-                },
-            )
-        else:
-            checkpoint.load_meta(layout.meta)
+        with full_is_an_error(name):
+            make_private(layout.directory)
+            for directory in (layout.stream, layout.outputs, layout.commands):
+                make_private(directory)
+            if not layout.meta.exists():
+                checkpoint.replace(
+                    layout.meta,
+                    {
+                        "format": checkpoint.FORMAT_VERSION,
+                        "conversation_id": name,
+                        "created_ts": time.time_ns() // 1_000_000,
+                        "shell": settings["shell"] or "",
+                        "open": {key: value for key, value in settings.items() if key != "env"},
+                    },
+                )
+            else:
+                checkpoint.load_meta(layout.meta)
         return layout
 
     async def _attach(self, name: str, layout: Layout) -> Conversation:

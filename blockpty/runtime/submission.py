@@ -22,6 +22,7 @@ from blockpty.model.results import DoneResult
 from blockpty.runtime.handover import REPAIR_SECONDS, can_repair, enter_shell, may_repair
 from blockpty.runtime.modes import is_session
 from blockpty.runtime.sessions import clear_line, ended
+from blockpty.spool.full import full_is_an_error
 
 if TYPE_CHECKING:
     from blockpty.runtime.conversation import Conversation
@@ -82,9 +83,10 @@ class Submission:
     def _stage(self, seq: int, command: str, cwd: str | None) -> Path:
         path = self._conversation.layout.commands / str(seq)
         path.unlink(missing_ok=True)
-        descriptor = os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
-        with open(descriptor, "wb") as file:
-            file.write(stage(command, cwd, self._conversation.live.state.shell_name))
+        with full_is_an_error("the command's text"):
+            descriptor = os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+            with open(descriptor, "wb") as file:
+                file.write(stage(command, cwd, self._conversation.live.state.shell_name))
         return path
 
     async def _ready(self, queue: bool) -> None:

@@ -7,7 +7,6 @@ bytes to the same places again or leaves whole lines alone), `spool.compare.Comp
 
 from __future__ import annotations
 
-import errno
 import os
 import re
 from collections.abc import Iterable, Mapping
@@ -18,6 +17,7 @@ import orjson
 
 from blockpty.errors import StorageFull
 from blockpty.model.events import Event
+from blockpty.spool.full import full_is_an_error
 from blockpty.spool.layout import Layout, out_name
 from blockpty.spool.lines import last_line
 from blockpty.spool.masking import Mask
@@ -189,7 +189,8 @@ class FileSink:
         if name != self._open_name:
             self._close_out()
             path = f"{self._directory}/{name}"
-            self._open_descriptor = os.open(path, os.O_CREAT | os.O_WRONLY | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+            with full_is_an_error(name):
+                self._open_descriptor = os.open(path, os.O_CREAT | os.O_WRONLY | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
             self._open_name = name
         if data:
             _write_all(self._open_descriptor, data, position, name)
@@ -263,7 +264,7 @@ def _append_whole(descriptor: int, data: bytes, name: str) -> None:
 
 def _write_all(descriptor: int, data: bytes, position: int | None, name: str) -> None:
     view = memoryview(data)
-    try:
+    with full_is_an_error(name):
         while view:
             if position is None:
                 written = os.write(descriptor, view)
@@ -271,9 +272,3 @@ def _write_all(descriptor: int, data: bytes, position: int | None, name: str) ->
                 written = os.pwrite(descriptor, view, position)
                 position += written
             view = view[written:]
-    except OSError as problem:
-        if problem.errno in (errno.ENOSPC, errno.EDQUOT):
-            raise StorageFull(
-                f"no space left for {name}", hint="free some space and open the conversation again"
-            ) from None
-        raise

@@ -94,7 +94,7 @@ def iterate_lines(path: Path) -> Iterator[dict[str, Any]]:
 
 
 def last_line(path: Path) -> tuple[dict[str, Any] | None, int]:
-    """Return the last whole line that is a JSON object and the byte position after it; (None, 0) when there is none."""
+    """Return the last whole line that is a numbered JSON object and the byte position after it, or (None, 0)."""
     try:
         size = path.stat().st_size
         with path.open("rb") as file:
@@ -109,7 +109,8 @@ def last_line(path: Path) -> tuple[dict[str, Any] | None, int]:
                     if not start and begin:
                         break
                     parsed = parse_line(data[start:end])
-                    if parsed is not None:
+                    # A line that is an object but has no number is a damaged one.
+                    if parsed is not None and type(parsed.get("seq")) is int:
                         return parsed, begin + end
                     end = start
                 if not begin:

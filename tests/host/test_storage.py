@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import os
 import shutil
 import subprocess
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -14,6 +16,12 @@ import pytest
 from blockpty.errors import StorageFull
 from tests.asyncio_support import async_test
 from tests.host.driver import Spoken, running_host
+from tests.host.test_kills import kill_recorder
+
+PAGE = os.sysconf("SC_PAGE_SIZE")
+# What docs/topics/crash-and-recovery.md promises.
+PROMISED_ERROR_SECONDS = 1.0
+PROMISED_RESUME_SECONDS = 2.0
 
 
 @pytest.fixture
@@ -65,8 +73,69 @@ def test_fill_and_free(small: Path, home: Path, no_splice: bool, monkeypatch: py
             assert await one.ended() == (2, None)
             assert one.stream() == printed * 5
             one.check_timeline()
+            assert [entry["state"] for entry in one.entries("storage")] == ["full", "resumed"] * 5
 
     check()
+
+
+@pytest.mark.linux
+@pytest.mark.parametrize("room", [0, 4096])
+def test_the_timeline_says_when_it_was(small: Path, home: Path, room: int) -> None:
+    """Also when there was no room for a single entry while it lasted, and when the recorder was killed meanwhile."""
+
+    @async_test
+    async def check() -> None:
+        async with running_host(home) as host:
+            one = await host.spoken()
+            ballast = small / "ballast"
+            gate = home / "gate"
+            os.mkfifo(gate)
+            await one.sh(f"echo ready; read x < {gate}; seq 1 20000; read x < {gate}; exit 2")
+            # The timeline's own last page is full or has room.
+            await fill_page(one, room)
+            fill(ballast)
+            before = time.time_ns() // 1_000_000
+            gate.write_bytes(b"\n")
+            async with asyncio.timeout(PROMISED_ERROR_SECONDS):
+                while (await host.client.inspect("c1")).storage is None:
+                    pass
+                with pytest.raises(StorageFull):
+                    await host.client.note("c1", "x")
+            noticed = time.time_ns() // 1_000_000
+            told = one.entries("storage")
+            assert [entry["state"] for entry in told] == (["full"] if room else [])
+            if room:
+                await kill_recorder(host)
+                while (await host.client.inspect("c1")).storage is None:
+                    pass
+            printed = b"ready\r\n" + b"".join(b"%d\r\n" % number for number in range(1, 20_001))
+            assert len(one.stream()) < len(printed)
+            ballast.unlink()
+            async with asyncio.timeout(PROMISED_RESUME_SECONDS):
+                await one.until(lambda: [entry["state"] for entry in one.entries("storage")] == ["full", "resumed"])
+            full, resumed = one.entries("storage")
+            assert before <= full["ts"] <= noticed <= resumed["ts"]
+            assert full["offset"] < resumed["offset"]
+            await grown(one, len(printed))
+            gate.write_bytes(b"\n")
+            assert await one.ended() == (2, None)
+            assert one.stream() == printed
+            assert len(one.entries("storage")) == 2
+            one.check_timeline()
+
+    check()
+
+
+async def fill_page(one: Spoken, room: int) -> None:
+    """Have the timeline end exactly at the end of a page, or `room` bytes before that (a whole page: just after)."""
+    size = (one.directory / "timeline.jsonl").stat
+    await one.entry("silence")
+    before = size().st_size
+    await one.client.note(one.name, "")
+    empty = size().st_size - before
+    missing = -(size().st_size + empty) % PAGE
+    await one.client.note(one.name, "x" * (missing + (10 if room else 0)))
+    assert bool(size().st_size % PAGE) is bool(room)
 
 
 async def grown(one: Spoken, size: int) -> None:

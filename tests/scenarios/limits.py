@@ -484,12 +484,14 @@ async def full_disk(stage: Stage) -> Any:
             while (await conversation.host.inspect("full")).storage is None:
                 pass
             mode = (await conversation.status()).mode
+            refused = await other.refusal(conversation.send("x" * 4000))
             ballast.unlink()
             await other.wait(PROMPT, begun.cursor)
             told = other.told(await other.block(begun.block_id))
             whole = b"".join(b"%d\n" % number for number in range(1, 30_001))
             after = await other.done("echo next")
+            states = [event.fields["state"] for event in await other.events("storage")]
             await other.verified()
     finally:
         assert await _system("umount", "-l", str(place)) == 0
-    return mode, (told[:2], told.output == whole), after
+    return mode, refused, (told[:2], told.output == whole), states, after

@@ -11,9 +11,9 @@ import pytest
 from blockpty.spool.lines import LineReader, iterate_lines, last_line, parse_line
 
 LINES = [
-    b'{"n":0}\n',
-    b'{"n":1,"text":"caf\xc3\xa9 \xe2\x80\xa8 \\u0000"}\n',
-    b'{"n":2,"deep":{"list":[1,null,true]}}\n',
+    b'{"seq":0}\n',
+    b'{"seq":1,"text":"caf\xc3\xa9 \xe2\x80\xa8 \\u0000"}\n',
+    b'{"seq":2,"deep":{"list":[1,null,true]}}\n',
 ]
 DAMAGED = [
     b"\n", b" \n", b"\x00\x00\x00\n", b"{\n", b'{"n":\n', b"null\n", b"3\n", b'"text"\n', b"[1]\n", b"{'n':1}\n",
@@ -24,7 +24,7 @@ DAMAGED = [
 
 
 def numbers(found: list[tuple[dict[str, Any], int]]) -> list[int]:
-    return [line["n"] for line, _ in found]
+    return [line["seq"] for line, _ in found]
 
 
 def test_each_line_comes_with_the_place_after_it(tmp_path: Path) -> None:
@@ -84,7 +84,7 @@ def test_a_run_of_nul_bytes_costs_no_whole_line(tmp_path: Path, length: int) -> 
 
 def test_lines_longer_than_one_read(tmp_path: Path) -> None:
     path = tmp_path / "x.jsonl"
-    long = b'{"n":1,"x":"' + b"y" * (3 * 1024 * 1024 + 17) + b'"}\n'
+    long = b'{"seq":1,"x":"' + b"y" * (3 * 1024 * 1024 + 17) + b'"}\n'
     path.write_bytes(LINES[0] + long + LINES[2] + long[:-2])
     reader = LineReader(path)
     assert numbers(reader.read_new()) == [0, 1, 2]
@@ -111,7 +111,7 @@ def test_a_torn_line_that_is_taken_back_leaves_nothing_behind(tmp_path: Path, ke
 
 def test_only_a_line_feed_ends_a_line(tmp_path: Path) -> None:
     path = tmp_path / "x.jsonl"
-    path.write_bytes(LINES[0] + b'damage\r{"n":7}\n' + LINES[1])
+    path.write_bytes(LINES[0] + b'damage\r{"seq":7}\n' + LINES[1])
     reader = LineReader(path)
     assert numbers(reader.read_new()) == [0, 1]
     reader.close()
@@ -139,14 +139,14 @@ def test_a_link_is_not_followed(tmp_path: Path) -> None:
 def test_iterating_ends_where_the_file_ends(tmp_path: Path) -> None:
     path = tmp_path / "x.jsonl"
     assert list(iterate_lines(path)) == []
-    path.write_bytes(b"".join(LINES) + b'{"n":3}')
-    assert [line["n"] for line in iterate_lines(path)] == [0, 1, 2]
+    path.write_bytes(b"".join(LINES) + b'{"seq":3}')
+    assert [line["seq"] for line in iterate_lines(path)] == [0, 1, 2]
 
 
 @pytest.mark.parametrize("size", [0, 10, 65536, 300_000])
 def test_the_last_line_of_every_cut(tmp_path: Path, size: int) -> None:
     path = tmp_path / "x.jsonl"
-    content = LINES[0] + LINES[1] + b'{"n":2,"x":"' + b"y" * size + b'"}\n' + LINES[2]
+    content = LINES[0] + LINES[1] + b'{"seq":2,"x":"' + b"y" * size + b'"}\n' + LINES[2]
     ends = [place + 1 for place in range(len(content)) if content[place : place + 1] == b"\n"]
     cuts = range(len(content) + 1) if size < 100 else {end + near for end in ends for near in (-1, 0, 1)}
     for cut in cuts:
@@ -160,7 +160,7 @@ def test_the_last_line_of_every_cut(tmp_path: Path, size: int) -> None:
 def test_there_is_no_last_line(tmp_path: Path) -> None:
     path = tmp_path / "x.jsonl"
     assert last_line(path) == (None, 0)
-    for content in (b"", b"{", b"\0" * 10, b'{"n":1}', b"x" * 200_000):
+    for content in (b"", b"{", b"\0" * 10, b'{"seq":1}', b"x" * 200_000):
         path.write_bytes(content)
         assert last_line(path) == (None, 0)
 
@@ -170,6 +170,14 @@ def test_behind_the_last_whole_line_may_be_damaged_ones(tmp_path: Path, bad: byt
     """What follows the last line that can be read is no part of the journal, and nothing is counted from zero."""
     path = tmp_path / "x.jsonl"
     path.write_bytes(LINES[0] + LINES[1] + bad + bad)
+    assert last_line(path) == (parse_line(LINES[1]), len(LINES[0] + LINES[1]))
+
+
+@pytest.mark.parametrize("bad", [b'{"sfq":2}\n', b'{"seq":"2"}\n', b'{"seq":2.5}\n', b'{"seq":true}\n', b"{}\n"])
+def test_a_line_without_its_number_is_a_damaged_one(tmp_path: Path, bad: bytes) -> None:
+    """One bit is enough for that; the conversation must still open."""
+    path = tmp_path / "x.jsonl"
+    path.write_bytes(LINES[0] + LINES[1] + bad)
     assert last_line(path) == (parse_line(LINES[1]), len(LINES[0] + LINES[1]))
 
 

@@ -1,0 +1,54 @@
+"""A time in which the files of one terminal could not grow: what the timeline says of it.
+
+`full` is entered with the time at which it was noticed: at once where the timeline still has room (the stream is what
+grows fast, and a file system gives space in whole pages), else as the first entry when there is space again.
+`resumed` follows when everything that had to wait is in the stream. It does not know why the files could not grow.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import time
+from typing import TYPE_CHECKING, Any
+
+from blockpty.host.record import StorageFailed
+
+if TYPE_CHECKING:
+    from blockpty.host.terminal import Terminal
+
+
+class Shortage:
+    def __init__(self, terminal: Terminal) -> None:
+        self._terminal = terminal
+        # When it was noticed, in milliseconds; None when all is well.
+        self._since: int | None = None
+        self._told = False
+
+    def take_up(self, tail: list[dict[str, Any]]) -> None:
+        """Go on with what a killed predecessor had entered (`tail`: the shell's last entries)."""
+        states = [entry.get("state") for entry in tail if entry["kind"] == "storage"]
+        if states and states[-1] == "full" and self._since is None:
+            self._since, self._told = 0, True
+
+    def begins(self) -> None:
+        """The files cannot grow."""
+        if self._since is None:
+            self._since = time.time_ns() // 1_000_000
+        with contextlib.suppress(StorageFailed):
+            self.tell()
+
+    def tell(self) -> None:
+        """Enter `full`, unless that has been done; raises StorageFailed. Nothing may be moved before that."""
+        # What comes before the spawn entry would belong to the shell before.
+        if self._since is not None and not self._told and self._terminal.holding.announced:
+            self._terminal.write("storage", {"state": "full"}, ts=self._since)
+            self._told = True
+
+    def ends(self) -> None:
+        """Enter `resumed` if there was a shortage; raises StorageFailed."""
+        if self._since is None:
+            return
+        self.tell()
+        if self._told:
+            self._terminal.write("storage", {"state": "resumed"})
+        self._since, self._told = None, False

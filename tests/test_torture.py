@@ -1,0 +1,50 @@
+"""tools/torture runs, finds nothing wrong, and can find something. The numbers are made by its long run."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tools.torture import files, report
+
+TOP = Path(__file__).resolve().parents[1]
+
+
+def torture(*arguments: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, str(TOP / "tools" / "torture"), *arguments]
+    return subprocess.run(command, capture_output=True, text=True, check=False, timeout=110, env=os.environ)
+
+
+@pytest.mark.linux
+@pytest.mark.slow
+@pytest.mark.parametrize("what", ["engine", "recorder", "takeover", "keeper", "all", "files"])
+def test_a_short_run_finds_nothing(what: str) -> None:
+    done = torture("--short", what)
+    assert done.returncode == 0, done.stdout + done.stderr
+    rows = [line for line in done.stdout.splitlines() if line.startswith("|")]
+    assert rows
+    assert all(row.endswith("| ok |") and "| 0 |" not in row for row in rows)
+
+
+def test_it_can_find_something(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A recovery that leaves a torn line where it is is found out."""
+    damaged = files.Damage(tmp_path, 1)
+    whole = damaged.whole["events.jsonl"]
+    assert damaged.look("events.jsonl", whole[:-5], cut=True) is None
+    monkeypatch.setattr(damaged, "recover", lambda: files.disk.derived_files(damaged.layout))
+    assert damaged.look("events.jsonl", whole[:-5], cut=True) is not None
+
+
+def test_an_unknown_name_is_refused() -> None:
+    assert torture("nothing").returncode == 2
+
+
+def test_the_page_has_a_place_for_every_run() -> None:
+    page = report.PAGE.read_text("utf-8")
+    for name in ("engine", "recorder", "takeover", "keeper", "all", "files"):
+        assert f"<!-- torture {name} -->" in page
+        assert f"<!-- end {name} -->" in page

@@ -1,0 +1,65 @@
+"""Kill and damage blockpty, count what is lost.
+
+    python tools/torture                 everything, as often as fits in a few minutes
+    python tools/torture engine --tries 1000
+    python tools/torture files --kib 64  cut at every byte of the last 64 KiB
+    python tools/torture --short         what the tests run
+    python tools/torture --write         and put the numbers into docs/durability.md
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
+
+from tools.torture import engines, files, hosts, report
+from tools.torture.report import Row
+
+Run = Callable[[argparse.Namespace], Iterator[Row]]
+
+
+def _tries(given: argparse.Namespace, usual: int, short: int) -> int:
+    return given.tries or (short if given.short else usual)
+
+
+RUNS: dict[str, Run] = {
+    "engine": lambda given: engines.kill_engines(_tries(given, 200, 6)),
+    "recorder": lambda given: hosts.kill_recorders(_tries(given, 500, 8)),
+    "takeover": lambda given: hosts.time_takeovers(_tries(given, 100, 4)),
+    "keeper": lambda given: hosts.kill_keepers(_tries(given, 200, 3)),
+    "all": lambda given: hosts.kill_all(_tries(given, 50, 2)),
+    "files": lambda given: files.damage(given.kib * 1024 if not given.short else 128, _tries(given, 1000, 40)),
+}
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("what", nargs="*", metavar="what", help=f"{', '.join(RUNS)}; all of them when none is named")
+    parser.add_argument("--short", action="store_true", help="a few seconds in all")
+    parser.add_argument("--tries", type=int, help="how many kills (of each load), or bit flips")
+    parser.add_argument("--kib", type=int, default=4, help="how much of the end of each file is cut; 4")
+    parser.add_argument("--write", action="store_true", help="write the numbers to docs/durability.md")
+    given = parser.parse_args()
+    unknown = {*given.what} - {*RUNS}
+    if unknown:
+        parser.error(f"no such thing: {', '.join(sorted(unknown))}")
+    wrong = 0
+    for name in given.what or RUNS:
+        rows = []
+        for row in RUNS[name](given):
+            print(row.line(), flush=True)
+            for message in row.wrong[:5]:
+                print(f"    {message}", flush=True)
+            rows.append(row)
+            wrong += len(row.wrong)
+        if given.write:
+            report.write(name, rows)
+    return 1 if wrong else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,58 @@
+"""Rows of numbers: printed, and written to docs/durability.md."""
+
+from __future__ import annotations
+
+import os
+import platform
+import time
+from dataclasses import dataclass, field
+from pathlib import Path
+
+TOP = Path(__file__).resolve().parents[2]
+PAGE = TOP / "docs" / "durability.md"
+
+
+@dataclass
+class Row:
+    """One thing that was tried `tries` times; `found` holds what came out, `wrong` what must not have."""
+
+    what: str
+    tries: int = 0
+    found: dict[str, str] = field(default_factory=dict)
+    wrong: list[str] = field(default_factory=list)
+
+    def line(self) -> str:
+        """Return the row of the table."""
+        found = ", ".join(f"{name} {value}" for name, value in self.found.items())
+        verdict = "ok" if not self.wrong else f"**{len(self.wrong)} wrong**: {self.wrong[0]}"
+        return f"| {self.what} | {self.tries:,} | {found} | {verdict} |"
+
+
+def table(rows: list[Row]) -> str:
+    """Return the table, with its heading."""
+    return "\n".join(["| what | tries | found | |", "|---|---:|---|---|", *(row.line() for row in rows)])
+
+
+def machine() -> str:
+    """Say what the numbers were measured on."""
+    return (
+        f"{platform.system()} {platform.release()}, {os.cpu_count()} cores ({platform.machine()}), "
+        f"Python {platform.python_version()}, {time.strftime('%Y-%m-%d', time.gmtime())}"
+    )
+
+
+def write(name: str, rows: list[Row]) -> None:
+    """Put the table where the page says that the numbers of this sub-command go."""
+    begin, end = f"<!-- torture {name} -->", f"<!-- end {name} -->"
+    text = PAGE.read_text("utf-8")
+    before, found, rest = text.partition(begin)
+    if not found or end not in rest:
+        raise SystemExit(f"{PAGE.relative_to(TOP)} has no place for {name}")
+    after = rest.partition(end)[2]
+    PAGE.write_text(f"{before}{begin}\n{table(rows)}\n\nMeasured on {machine()}.\n{end}{after}", "utf-8")
+
+
+def percentile(values: list[float], share: float) -> str:
+    """Return a percentile of seconds, in milliseconds."""
+    ordered = sorted(values)
+    return f"{ordered[min(len(ordered) - 1, int(len(ordered) * share))] * 1000:.1f} ms"
