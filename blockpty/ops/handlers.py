@@ -17,6 +17,7 @@ from blockpty.model.results import (
     CloseResult,
     DoneResult,
     ExecResult,
+    ExportResult,
     ListResult,
     OpenResult,
     ReadResult,
@@ -186,6 +187,16 @@ async def kill(engine: Engine, request: requests.KillRequest) -> DoneResult:
 
 async def close(engine: Engine, request: requests.CloseRequest) -> CloseResult:
     return await (await _of(engine, request)).close()
+
+
+async def export(engine: Engine, request: requests.ExportRequest) -> ExportResult:
+    return await (await _of(engine, request)).export(
+        request.format,
+        from_cursor=request.from_cursor,
+        to_cursor=request.to_cursor,
+        block_id=request.block_id,
+        max_bytes=request.max_bytes,
+    )
 
 
 async def verify(engine: Engine, request: requests.VerifyRequest) -> VerifyResult:

@@ -78,6 +78,7 @@ OPERATIONS: Final[Mapping[str, Operation]] = {
         _line(handlers.reset, requests.ResetRequest, results.OpenResult, _LIFE),
         _line(handlers.kill, requests.KillRequest, results.DoneResult, _LIFE),
         _line(handlers.close, requests.CloseRequest, results.CloseResult, _LIFE),
+        _line(handlers.export, requests.ExportRequest, results.ExportResult, _READ, "format"),
         _line(handlers.verify, requests.VerifyRequest, results.VerifyResult, _READ),
     )
 }  # fmt: skip

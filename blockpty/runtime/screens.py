@@ -25,7 +25,7 @@ from blockpty.spool.timeline import TimelineReader
 # How much of the stream lies between two checkpoints.
 SPACING: Final = 32 * 1024 * 1024
 # What a new shell finds in a terminal that another one has left: the main screen, and no mode of a program.
-_AFTER_ANOTHER: Final = b"\x1b[?1049l\x1b[?1000;1002;1003;1004;1006;2004;2026l\x1b[<99u\x1b[!p\x1b[?25h\r"
+AFTER_ANOTHER: Final = b"\x1b[?1049l\x1b[?1000;1002;1003;1004;1006;2004;2026l\x1b[<99u\x1b[!p\x1b[?25h\r"
 
 
 class Point(NamedTuple):
@@ -94,7 +94,7 @@ class ScreenReader:
         if not isinstance(cols, int) or not isinstance(rows, int) or not 0 < cols <= 1000 or not 0 < rows <= 1000:
             return
         if entry.kind == "spawn" and self._sized:
-            self.screen.restart(_AFTER_ANOTHER)
+            self.screen.restart(AFTER_ANOTHER)
         self.screen.resize(cols, rows)
         self._sized = True
 

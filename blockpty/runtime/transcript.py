@@ -5,18 +5,23 @@ Rules of this file: nothing is written and nothing typed. Whoever has a live rec
 
 from __future__ import annotations
 
+import asyncio
+import threading
 from collections.abc import AsyncIterator
 from pathlib import Path
 
 from blockpty.engine.records import open_record, pending_record
 from blockpty.engine.states import ShellState
-from blockpty.errors import BadCursor
+from blockpty.errors import BadCursor, BadRequest
 from blockpty.model.block import Block
 from blockpty.model.events import Event
-from blockpty.model.results import BlockResult, BlocksResult, ReadResult, ScreenResult, ScrollbackResult
+from blockpty.model.results import BlockResult, BlocksResult, ExportResult, ReadResult, ScreenResult, ScrollbackResult
 from blockpty.runtime import limits, reading
+from blockpty.runtime.export.moments import Source
+from blockpty.runtime.export.writing import ExportStopped, check_format, export
 from blockpty.runtime.live import LiveRecord
 from blockpty.spool.layout import Layout
+from blockpty.spool.masking import Mask
 
 
 class Transcript:
@@ -126,3 +131,50 @@ class Transcript:
         limits.check("scrollback", lines)
         self._scrollback = lines
         return ScrollbackResult(self.cursor, lines)
+
+    async def export(
+        self,
+        format: str = "cast",
+        *,
+        from_cursor: int | None = None,
+        to_cursor: int | None = None,
+        block_id: str | None = None,
+        max_bytes: int = 65536,
+    ) -> ExportResult:
+        """Export the conversation, a block or a span for other tools.
+
+        `format`: cast and cast3 (asciicast v2 and v3), typescript (of script(1), exact bytes), text, html, markdown,
+        jsonl. What is larger than `max_bytes`, 1 to 64 MiB, and every typescript, goes to a file (0600) in the home's
+        `exports/`, which is the caller's to delete. Memory does not grow with the size. Cancelling leaves no file.
+        Raises BadRequest, BadCursor, NotFound, StorageFull.
+        """
+        check_format(format)
+        limits.check("max_bytes", max_bytes)
+        self.live.pump()
+        source = self._source(from_cursor, to_cursor, block_id)
+        stopped = threading.Event()
+        try:
+            return await asyncio.to_thread(export, source, format, max_bytes, stopped)
+        except ExportStopped:
+            raise asyncio.CancelledError from None
+        finally:
+            stopped.set()
+
+    def _source(self, from_cursor: int | None, to_cursor: int | None, block_id: str | None) -> Source:
+        # Half a mark is held back until it is known to be one: a secret must not leave in two halves.
+        state, position = self.live.state, self.live.fold.position
+        begin, end, block = from_cursor or 0, state.classified if to_cursor is None else to_cursor, None
+        if block_id is not None:
+            if from_cursor is not None or to_cursor is not None:
+                raise BadRequest("give either block_id or cursors")
+            block = self._block(block_id)
+            begin, end = block.span[0], state.classified if block.span[1] is None else block.span[1]
+        if not 0 <= begin <= end <= position.offset:
+            raise BadCursor(
+                f"{begin} to {end} is no span of the {position.offset} bytes there are", hint="use cursors from results"
+            )
+        unfinished = tuple([open_record(one) for one in (state.block, state.background) if one is not None])
+        return Source(
+            self.id, self.layout, Mask(self.live.mask.nonces), begin, min(end, state.classified), position.timeline,
+            block, unfinished,
+        )  # fmt: skip

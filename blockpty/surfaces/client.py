@@ -29,6 +29,7 @@ from blockpty.model.results import (
     CloseResult,
     DoneResult,
     ExecResult,
+    ExportResult,
     ListResult,
     OpenResult,
     ReadResult,
@@ -474,6 +475,19 @@ class RemoteConversation:
     async def close(self) -> CloseResult:
         """End the shell; the transcript stays."""
         return cast("CloseResult", await self._call("close"))
+
+    async def export(
+        self,
+        format: str = "cast",
+        *,
+        from_cursor: int | None = None,
+        to_cursor: int | None = None,
+        block_id: str | None = None,
+        max_bytes: int = 65536,
+    ) -> ExportResult:
+        """Export the conversation, a block or a span; a file is one of the server's machine."""
+        params = {"from_cursor": from_cursor, "to_cursor": to_cursor, "block_id": block_id, "max_bytes": max_bytes}
+        return cast("ExportResult", await self._call("export", format=format, **params))
 
     async def verify(self) -> VerifyResult:
         """Derive everything again from stream and timeline, and report what differs."""

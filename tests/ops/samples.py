@@ -20,6 +20,7 @@ from blockpty.model.results import (
     ConversationInfo,
     DoneResult,
     ExecResult,
+    ExportResult,
     ListResult,
     OpenResult,
     ReadResult,
@@ -73,6 +74,9 @@ PARAMS: Final[dict[str, dict[str, Any]]] = {
     "reset": {"conversation_id": "c1"},
     "kill": {"conversation_id": "c1", "signal": "HUP"},
     "close": {"conversation_id": "c1"},
+    "export": {
+        "conversation_id": "c1", "format": "cast3", "from_cursor": 3, "to_cursor": 20, "block_id": "b7", "max_bytes": 6,
+    },
     "verify": {"conversation_id": "c1"},
 }  # fmt: skip
 
@@ -102,6 +106,7 @@ RESULTS: Final[dict[str, Result]] = {
     **dict.fromkeys(("resize", "end_session", "enter_shell", "interrupt", "kill"), DoneResult(20, "exit")),
     "reset": OPENED,
     "close": CloseResult(20, {"status": 0, "signal": None}),
+    "export": ExportResult(20, "cast3", (3, 20), 9, "{}\n"),
     "verify": VerifyResult(True, 20, 3, 1, 0),
 }
 

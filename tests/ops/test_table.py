@@ -31,7 +31,6 @@ CONTRACT = (
 NOT_YET = {
     "start_capture": "export",
     "stop_capture": "export",
-    "export": "export",
     "request_user_input": "control",
     "take_control": "control",
     "release_control": "control",

@@ -92,6 +92,8 @@ SCENARIO: Final[list[tuple[str, dict[str, Any]]]] = [
     ("wait_for", {"match": {"regex": "("}}),
     ("interrupt", {}),
     ("reset", {}),
+    ("export", {"format": "text", "block_id": "b2"}),
+    ("export", {"block_id": "b99"}),
     ("verify", {}),
     ("close", {}),
     ("run", {"command": "true"}),
@@ -157,7 +159,7 @@ async def test_one_scenario_on_every_surface(tmp_path: Path, home: Path) -> None
     async with Engine(homes["python"]) as engine:
         expected = await _play(lambda name, params: _python(name, params, engine))
     codes = [answer["error"]["code"] for _, answer in expected if not answer["ok"]]
-    assert codes == ["not_found", "no_session", "bad_request", "bad_condition", "exited"]
+    assert codes == ["not_found", "no_session", "bad_request", "bad_condition", "not_found", "exited"]
 
     async with serving(homes["http"]) as url, http(homes["http"], url) as plain:
 
