@@ -307,6 +307,21 @@ class ExportResult(Result):
 
 
 @dataclass(frozen=True, slots=True)
+class CaptureResult(Result):
+    """A capture, running or stopped.
+
+    Attributes:
+        capture_file: the asciicast, on the machine of the conversation; it is there once the capture is stopped.
+        bytes_captured: bytes of the terminal since it began; duration_seconds: how long it has lasted.
+    """
+
+    cursor: int
+    capture_file: str
+    bytes_captured: int
+    duration_seconds: float
+
+
+@dataclass(frozen=True, slots=True)
 class VerifyResult(Result):
     """What re-deriving everything from stream and timeline showed.
 

@@ -14,6 +14,7 @@ from blockpty.model.events import Event
 from blockpty.model.results import (
     BlockResult,
     BlocksResult,
+    CaptureResult,
     CloseResult,
     DoneResult,
     ExecResult,
@@ -163,6 +164,14 @@ async def set_scrollback(engine: Engine, request: requests.SetScrollbackRequest)
 
 async def resize(engine: Engine, request: requests.ResizeRequest) -> DoneResult:
     return await (await _of(engine, request)).resize(request.cols, request.rows)
+
+
+async def start_capture(engine: Engine, request: requests.StartCaptureRequest) -> CaptureResult:
+    return await (await _of(engine, request)).start_capture()
+
+
+async def stop_capture(engine: Engine, request: requests.StopCaptureRequest) -> CaptureResult:
+    return await (await _of(engine, request)).stop_capture()
 
 
 async def end_session(engine: Engine, request: requests.EndSessionRequest) -> DoneResult:

@@ -308,6 +308,20 @@ class ResizeRequest(ConversationRequest):
     rows: Rows
 
 
+class StartCaptureRequest(ConversationRequest):
+    """Begin to capture what the terminal shows as an asciicast, or tell of the capture that runs already.
+
+    It goes on over restarts, until stop_capture writes the file; until then the record holds all of it.
+    """
+
+
+class StopCaptureRequest(ConversationRequest):
+    """Stop the capture and write its asciicast to the home's `exports/`; again, it tells of the one that was stopped.
+
+    The file is readable by its owner only and yours to delete. Nonces and the shell's own marks are not in it.
+    """
+
+
 class EndSessionRequest(ConversationRequest):
     """End an interactive session as gently as it allows; the result says how.
 

@@ -15,8 +15,17 @@ from blockpty.engine.states import ShellState
 from blockpty.errors import BadCursor, BadRequest
 from blockpty.model.block import Block
 from blockpty.model.events import Event
-from blockpty.model.results import BlockResult, BlocksResult, ExportResult, ReadResult, ScreenResult, ScrollbackResult
+from blockpty.model.results import (
+    BlockResult,
+    BlocksResult,
+    CaptureResult,
+    ExportResult,
+    ReadResult,
+    ScreenResult,
+    ScrollbackResult,
+)
 from blockpty.runtime import limits, reading
+from blockpty.runtime.capture import start_capture, stop_capture
 from blockpty.runtime.export.moments import Source
 from blockpty.runtime.export.writing import ExportStopped, check_format, export
 from blockpty.runtime.live import LiveRecord
@@ -43,7 +52,6 @@ class Transcript:
     def cursor(self) -> int:
         """How far the stream has been read."""
         return self.live.fold.position.offset
-
 
     async def blocks(self, filter: str | None = None, *, page: int = 0, page_size: int = 100) -> BlocksResult:
         """Return a page of finished blocks, oldest first; `filter` must be part of the command."""
@@ -131,6 +139,26 @@ class Transcript:
         limits.check("scrollback", lines)
         self._scrollback = lines
         return ScrollbackResult(self.cursor, lines)
+
+    async def start_capture(self) -> CaptureResult:
+        """Begin to capture what the terminal shows; where a capture runs already, this tells of that one.
+
+        It costs nothing while it runs, and goes on when engine or machine are restarted.
+        """
+        self.live.pump()
+        return await asyncio.to_thread(start_capture, self._source(None, None, None))
+
+    async def stop_capture(self) -> CaptureResult:
+        """Write the capture to its file (asciicast v2, 0600); called again, this tells of the one that was stopped.
+
+        Cancelling leaves it running, or stopped. Raises NotFound when none was started, StorageFull.
+        """
+        self.live.pump()
+        source, stopped = self._source(None, None, None), threading.Event()
+        try:
+            return await asyncio.to_thread(stop_capture, source, stopped)
+        finally:
+            stopped.set()
 
     async def export(
         self,

@@ -99,6 +99,11 @@ class Layout:
         return self.directory / "owner.lock"
 
     @property
+    def capture(self) -> Path:
+        """Where the capture that runs began, or how the last one ended."""
+        return self.directory / "capture.json"
+
+    @property
     def exports(self) -> Path:
         """Directory of the home's exported files."""
         return self.directory.parents[1] / "exports"

@@ -92,6 +92,7 @@ class Source:
         timeline: how far the timeline is read.
         block: the only block that is exported, or None for a span.
         unfinished: blocks that have no end yet.
+        ts: when it begins, where that is known better than from the entry before it.
     """
 
     conversation_id: str
@@ -102,18 +103,19 @@ class Source:
     timeline: int
     block: Block | None = None
     unfinished: tuple[Block, ...] = ()
+    ts: int = 0
 
     def opening(self) -> Opening:
         """Read how things are at the beginning."""
         opening = Opening(0, 80, 24, "", False, 0)
         for entry, position in self._entries(0):
-            if entry.offset > self.begin:
-                return opening if opening.ts else opening._replace(ts=entry.ts)
+            if entry.offset > self.begin or (self.ts and entry.ts > self.ts):
+                break
             size = _size(entry) or (opening.cols, opening.rows)
             spawned = entry.kind == "spawn"
             shell = str(entry.fields.get("shell", "")) if spawned else opening.shell
             opening = Opening(entry.ts, *size, shell, opening.started or spawned, position)
-        return opening
+        return opening._replace(ts=max(opening.ts, self.ts))
 
     def blocks(self) -> Generator[Block, None, None]:
         """Yield the blocks whose output lies in the span, in order; what runs has no end."""

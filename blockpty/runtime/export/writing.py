@@ -57,31 +57,13 @@ def export(source: Source, style: str, max_bytes: int, stopped: threading.Event)
     directory = source.layout.exports
     make_private(directory)
     when = datetime.now().astimezone().strftime("%Y%m%d-%H%M%S")
-    base = directory / f"{source.conversation_id}-{when}-{secrets.token_hex(3)}"
-    path, timing = base.with_name(base.name + SUFFIXES[style]), None
-    made: list[Path] = []
-    try:
-        with contextlib.ExitStack() as files:
-            made.append(path)
-            out = files.enter_context(_File(path, source.mask, stopped))
-            if style == "typescript":
-                made.append(timing := path.with_name(path.name + TIMING_SUFFIX))
-                typescript(source, out.write, files.enter_context(_File(timing, source.mask, stopped)).write)
-            else:
-                for piece in _PIECES[style](source):
-                    out.write(piece)
-        size = path.stat().st_size
-        small = style != "typescript" and size <= max_bytes
-        data = path.read_bytes().decode() if small else None
-    except BaseException as problem:
-        _remove(made)
-        if isinstance(problem, OSError) and problem.errno in (errno.ENOSPC, errno.EDQUOT):
-            raise StorageFull(f"no space for the export in {directory}", hint="make space, or export a span") from None
-        if isinstance(problem, OSError):
-            raise InternalError(f"the export cannot be written: {problem}") from problem
-        raise
+    path = directory / f"{source.conversation_id}-{when}-{secrets.token_hex(3)}{SUFFIXES[style]}"
+    timing = write(source, style, path, stopped)
+    size = path.stat().st_size
+    small = timing is None and size <= max_bytes
+    data = path.read_bytes().decode() if small else None
     if small:
-        _remove(made)
+        path.unlink()
     return ExportResult(
         cursor=source.end,
         format=style,
@@ -91,6 +73,31 @@ def export(source: Source, style: str, max_bytes: int, stopped: threading.Event)
         path=None if small else str(path),
         timing_path=None if timing is None else str(timing),
     )
+
+
+def write(source: Source, style: str, path: Path, stopped: threading.Event) -> Path | None:
+    """Write an export to a file in a directory of ours; return the file of the times, for a typescript."""
+    part = path.with_name(f".{path.name}.{secrets.token_hex(3)}.part")
+    timing = part.with_name(part.name + TIMING_SUFFIX) if style == "typescript" else None
+    try:
+        with contextlib.ExitStack() as files:
+            out = files.enter_context(_File(part, source.mask, stopped))
+            if timing is not None:
+                typescript(source, out.write, files.enter_context(_File(timing, source.mask, stopped)).write)
+            else:
+                for piece in _PIECES[style](source):
+                    out.write(piece)
+        if timing is not None:
+            timing = timing.rename(path.with_name(path.name + TIMING_SUFFIX))
+        part.rename(path)
+    except BaseException as problem:
+        _remove([part] if timing is None else [part, timing])
+        if isinstance(problem, OSError) and problem.errno in (errno.ENOSPC, errno.EDQUOT):
+            raise StorageFull(f"no space for an export in {path.parent}", hint="make space, or export a span") from None
+        if isinstance(problem, OSError):
+            raise InternalError(f"the export cannot be written: {problem}") from problem
+        raise
+    return timing
 
 
 def _remove(paths: list[Path]) -> None:

@@ -37,7 +37,9 @@ from blockpty.surfaces.sanitize import RESET, one_line, sanitize
 EXIT_TIMEOUT: Final = 3
 EXIT_EXITED: Final = 4
 
-_LONG_OPERATIONS: Final = frozenset({"open", "run", "wait_for", "end_session", "reset", "export", "verify"})
+_LONG_OPERATIONS: Final = frozenset(
+    {"open", "run", "wait_for", "end_session", "reset", "export", "stop_capture", "verify"}
+)
 _WHY: Final[Mapping[str, str]] = {
     "password": "the program waits for a password; answer with `send`",
     "incomplete_input": "the shell waits for the rest of the command (a quote or bracket is open); `ctrl-c` drops it",
