@@ -87,6 +87,27 @@ class View:
         return Piece(transform(self.name, raw), begin, raw)
 
 
+class Unmarked:
+    """Incremental: raw bytes without our own marks, and nothing else changed."""
+
+    def __init__(self) -> None:
+        self._held = b""
+
+    def feed(self, data: bytes) -> bytes:
+        """Take the next raw bytes and return what is certain."""
+        raw = self._held + data if self._held else data
+        at = _unfinished_from(raw, _UNFINISHED_MARK) if b"\x1b" in raw else len(raw)
+        if at < len(raw) and raw[at] != 0x1B:
+            at = len(raw)  # line ends stay as they are, so none has to wait for its other half
+        raw, self._held = raw[:at], raw[at:]
+        return _STRIP_MARK.sub(b"", raw) if b"\x1b" in raw else raw
+
+    def finish(self) -> bytes:
+        """Return what is held, because nothing follows it."""
+        raw, self._held = self._held, b""
+        return raw
+
+
 def transform(name: str, raw: bytes) -> bytes:
     """Return the view of raw bytes that hold whole sequences; `rendered` is the same as `text` here."""
     if name == "raw":

@@ -285,6 +285,43 @@ class CloseResult(Result):
 
 
 @dataclass(frozen=True, slots=True)
+class ExportResult(Result):
+    """A conversation, or a part of it, as a file for other tools.
+
+    Attributes:
+        cursor: where the exported span ends.
+        format: as asked for; span: what was exported.
+        export_bytes: how much it is (of a `typescript`, without the times).
+        data: the export itself, where it is at most `max_bytes`; then there is no file.
+        path: else the file that holds it, on the machine of the conversation; it is whoever asked's to delete.
+        timing_path: for `typescript` the file with the times.
+    """
+
+    cursor: int
+    format: str
+    span: tuple[int, int]
+    export_bytes: int
+    data: str | None = None
+    path: str | None = None
+    timing_path: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class CaptureResult(Result):
+    """A capture, running or stopped.
+
+    Attributes:
+        capture_file: the asciicast, on the machine of the conversation; it is there once the capture is stopped.
+        bytes_captured: bytes of the terminal since it began; duration_seconds: how long it has lasted.
+    """
+
+    cursor: int
+    capture_file: str
+    bytes_captured: int
+    duration_seconds: float
+
+
+@dataclass(frozen=True, slots=True)
 class VerifyResult(Result):
     """What re-deriving everything from stream and timeline showed.
 

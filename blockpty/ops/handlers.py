@@ -14,9 +14,11 @@ from blockpty.model.events import Event
 from blockpty.model.results import (
     BlockResult,
     BlocksResult,
+    CaptureResult,
     CloseResult,
     DoneResult,
     ExecResult,
+    ExportResult,
     ListResult,
     OpenResult,
     ReadResult,
@@ -164,6 +166,14 @@ async def resize(engine: Engine, request: requests.ResizeRequest) -> DoneResult:
     return await (await _of(engine, request)).resize(request.cols, request.rows)
 
 
+async def start_capture(engine: Engine, request: requests.StartCaptureRequest) -> CaptureResult:
+    return await (await _of(engine, request)).start_capture()
+
+
+async def stop_capture(engine: Engine, request: requests.StopCaptureRequest) -> CaptureResult:
+    return await (await _of(engine, request)).stop_capture()
+
+
 async def end_session(engine: Engine, request: requests.EndSessionRequest) -> DoneResult:
     return await (await _of(engine, request)).end_session(request.session_id)
 
@@ -186,6 +196,16 @@ async def kill(engine: Engine, request: requests.KillRequest) -> DoneResult:
 
 async def close(engine: Engine, request: requests.CloseRequest) -> CloseResult:
     return await (await _of(engine, request)).close()
+
+
+async def export(engine: Engine, request: requests.ExportRequest) -> ExportResult:
+    return await (await _of(engine, request)).export(
+        request.format,
+        from_cursor=request.from_cursor,
+        to_cursor=request.to_cursor,
+        block_id=request.block_id,
+        max_bytes=request.max_bytes,
+    )
 
 
 async def verify(engine: Engine, request: requests.VerifyRequest) -> VerifyResult:

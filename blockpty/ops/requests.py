@@ -308,6 +308,20 @@ class ResizeRequest(ConversationRequest):
     rows: Rows
 
 
+class StartCaptureRequest(ConversationRequest):
+    """Begin to capture what the terminal shows as an asciicast, or tell of the capture that runs already.
+
+    It goes on over restarts, until stop_capture writes the file; until then the record holds all of it.
+    """
+
+
+class StopCaptureRequest(ConversationRequest):
+    """Stop the capture and write its asciicast to the home's `exports/`; again, it tells of the one that was stopped.
+
+    The file is readable by its owner only and yours to delete. Nonces and the shell's own marks are not in it.
+    """
+
+
 class EndSessionRequest(ConversationRequest):
     """End an interactive session as gently as it allows; the result says how.
 
@@ -347,6 +361,27 @@ class KillRequest(ConversationRequest):
 
 class CloseRequest(ConversationRequest):
     """End the shell, with everything it started on its terminal; the transcript stays."""
+
+
+class ExportRequest(ConversationRequest):
+    """Export a conversation, a block or a span for other tools; small results as data, others as a file.
+
+    The file is written in flat memory to the home's `exports/`, readable by its owner only, and is yours to delete. A
+    typescript is always a pair of files. Nonces are covered; the shell's own marks are in the typescript only. A cast
+    of a part begins with what the screen showed there.
+    """
+
+    format: Literal["cast", "cast3", "typescript", "text", "html", "markdown", "jsonl"] = Field(
+        default="cast",
+        description="cast, cast3: asciicast v2 and v3, with a marker per block; typescript: the exact bytes and their "
+        "times, as script(1) writes them; text, html: as a person saw it; markdown, jsonl: block by block.",
+    )
+    from_cursor: Cursor | None = Field(default=None, description="Where the span begins; by default the beginning.")
+    to_cursor: Cursor | None = Field(default=None, description="Where the span ends; by default now.")
+    block_id: str | None = Field(default=None, description="Export only this block, in place of a span.")
+    max_bytes: Annotated[
+        int, Field(ge=1, le=MAX_BYTES, description="Return at most so many bytes as data, and write more to a file.")
+    ] = 65_536
 
 
 class VerifyRequest(ConversationRequest):

@@ -72,12 +72,15 @@ OPERATIONS: Final[Mapping[str, Operation]] = {
         _line(handlers.screen, requests.ScreenRequest, results.ScreenResult, _READ, method="GET"),
         _line(handlers.resize, requests.ResizeRequest, results.DoneResult, _INPUT, "cols", "rows"),
         _line(handlers.set_scrollback, requests.SetScrollbackRequest, results.ScrollbackResult, _READ, "lines"),
+        _line(handlers.start_capture, requests.StartCaptureRequest, results.CaptureResult, _READ),
+        _line(handlers.stop_capture, requests.StopCaptureRequest, results.CaptureResult, _READ),
         _line(handlers.end_session, requests.EndSessionRequest, results.DoneResult, _LIFE, "session_id"),
         _line(handlers.enter_shell, requests.EnterShellRequest, results.DoneResult, _INPUT, "shell"),
         _line(handlers.interrupt, requests.InterruptRequest, results.DoneResult, _INPUT),
         _line(handlers.reset, requests.ResetRequest, results.OpenResult, _LIFE),
         _line(handlers.kill, requests.KillRequest, results.DoneResult, _LIFE),
         _line(handlers.close, requests.CloseRequest, results.CloseResult, _LIFE),
+        _line(handlers.export, requests.ExportRequest, results.ExportResult, _READ, "format"),
         _line(handlers.verify, requests.VerifyRequest, results.VerifyResult, _READ),
     )
 }  # fmt: skip

@@ -31,7 +31,7 @@ NEAR: Final = 1024 * 1024
 # Drawn in one go; 10 ms or so.
 STEP: Final = 4 * 1024 * 1024
 # What a new shell finds in a terminal that another one has left: the main screen, and no mode of a program.
-_AFTER_ANOTHER: Final = b"\x1b[?1049l\x1b[?1000;1002;1003;1004;1006;2004;2026l\x1b[<99u\x1b[!p\x1b[?25h\r"
+AFTER_ANOTHER: Final = b"\x1b[?1049l\x1b[?1000;1002;1003;1004;1006;2004;2026l\x1b[<99u\x1b[!p\x1b[?25h\r"
 
 
 class Point(NamedTuple):
@@ -104,7 +104,7 @@ class ScreenReader:
         if not isinstance(cols, int) or not isinstance(rows, int) or not 0 < cols <= 1000 or not 0 < rows <= 1000:
             return
         if entry.kind == "spawn" and self._sized:
-            self.screen.restart(_AFTER_ANOTHER)
+            self.screen.restart(AFTER_ANOTHER)
         self.screen.resize(cols, rows)
         self._sized = True
 
@@ -218,7 +218,7 @@ def fingerprint(seen: Snapshot) -> str:
     return f"{seen.text_hash}-{seen.attrs_hash}-{seen.cursor_hash}"
 
 
-def check_format(style: str) -> None:
+def check_style(style: str) -> None:
     """Raise BadRequest unless a screen has this format."""
     if style not in snapshot.FORMATS:
         raise BadRequest(f"no screen format {style[:20]!r}", hint=", ".join(snapshot.FORMATS))

@@ -6,21 +6,34 @@ Rules of this file: nothing is written and nothing typed. Whoever has a live rec
 from __future__ import annotations
 
 import asyncio
+import threading
 from collections.abc import AsyncIterator
 from pathlib import Path
 
 from blockpty.engine.records import open_record, pending_record
 from blockpty.engine.states import ShellState
-from blockpty.errors import BadCursor
+from blockpty.errors import BadCursor, BadRequest
 from blockpty.model.block import Block
 from blockpty.model.events import Event
-from blockpty.model.results import BlockResult, BlocksResult, ReadResult, ScreenResult, ScrollbackResult
+from blockpty.model.results import (
+    BlockResult,
+    BlocksResult,
+    CaptureResult,
+    ExportResult,
+    ReadResult,
+    ScreenResult,
+    ScrollbackResult,
+)
 from blockpty.runtime import limits, reading
+from blockpty.runtime.capture import start_capture, stop_capture
+from blockpty.runtime.export.moments import Source
+from blockpty.runtime.export.writing import ExportStopped, check_format, export
 from blockpty.runtime.fold import Position
 from blockpty.runtime.live import LiveRecord
-from blockpty.runtime.screens import check_format, screen_result
+from blockpty.runtime.screens import check_style, screen_result
 from blockpty.screen.lazy import Snapshot
 from blockpty.spool.layout import Layout
+from blockpty.spool.masking import Mask
 
 
 class Transcript:
@@ -42,7 +55,6 @@ class Transcript:
     def cursor(self) -> int:
         """How far the stream has been read."""
         return self.live.fold.position.offset
-
 
     async def blocks(self, filter: str | None = None, *, page: int = 0, page_size: int = 100) -> BlocksResult:
         """Return a page of finished blocks, oldest first; `filter` must be part of the command."""
@@ -117,7 +129,7 @@ class Transcript:
         with it (in text, json and agent), at most those of `set_scrollback`. Raises BadRequest, BadCursor.
         """
         limits.check("scrollback", scrollback)
-        check_format(format)
+        check_style(format)
         live, above = self.live, min(scrollback, self._scrollback)
         live.pump()
         if at is None:
@@ -148,3 +160,70 @@ class Transcript:
         limits.check("scrollback", lines)
         self._scrollback = lines
         return ScrollbackResult(self.cursor, lines)
+
+    async def start_capture(self) -> CaptureResult:
+        """Begin to capture what the terminal shows; where a capture runs already, this tells of that one.
+
+        It costs nothing while it runs, and goes on when engine or machine are restarted.
+        """
+        self.live.pump()
+        return await asyncio.to_thread(start_capture, self._source(None, None, None))
+
+    async def stop_capture(self) -> CaptureResult:
+        """Write the capture to its file (asciicast v2, 0600); called again, this tells of the one that was stopped.
+
+        Cancelling leaves it running, or stopped. Raises NotFound when none was started, StorageFull.
+        """
+        self.live.pump()
+        source, stopped = self._source(None, None, None), threading.Event()
+        try:
+            return await asyncio.to_thread(stop_capture, source, stopped)
+        finally:
+            stopped.set()
+
+    async def export(
+        self,
+        format: str = "cast",
+        *,
+        from_cursor: int | None = None,
+        to_cursor: int | None = None,
+        block_id: str | None = None,
+        max_bytes: int = 65536,
+    ) -> ExportResult:
+        """Export the conversation, a block or a span for other tools.
+
+        `format`: cast and cast3 (asciicast v2 and v3), typescript (of script(1), exact bytes), text, html, markdown,
+        jsonl. What is larger than `max_bytes`, 1 to 64 MiB, and every typescript, goes to a file (0600) in the home's
+        `exports/`, which is the caller's to delete. Memory does not grow with the size. Cancelling leaves no file.
+        Raises BadRequest, BadCursor, NotFound, StorageFull.
+        """
+        check_format(format)
+        limits.check("max_bytes", max_bytes)
+        self.live.pump()
+        source = self._source(from_cursor, to_cursor, block_id)
+        stopped = threading.Event()
+        try:
+            return await asyncio.to_thread(export, source, format, max_bytes, stopped)
+        except ExportStopped:
+            raise asyncio.CancelledError from None
+        finally:
+            stopped.set()
+
+    def _source(self, from_cursor: int | None, to_cursor: int | None, block_id: str | None) -> Source:
+        # Half a mark is held back until it is known to be one: a secret must not leave in two halves.
+        state, position = self.live.state, self.live.fold.position
+        begin, end, block = from_cursor or 0, state.classified if to_cursor is None else to_cursor, None
+        if block_id is not None:
+            if from_cursor is not None or to_cursor is not None:
+                raise BadRequest("give either block_id or cursors")
+            block = self._block(block_id)
+            begin, end = block.span[0], state.classified if block.span[1] is None else block.span[1]
+        if not 0 <= begin <= end <= position.offset:
+            raise BadCursor(
+                f"{begin} to {end} is no span of the {position.offset} bytes there are", hint="use cursors from results"
+            )
+        unfinished = tuple([open_record(one) for one in (state.block, state.background) if one is not None])
+        return Source(
+            self.id, self.layout, Mask(self.live.mask.nonces), begin, min(end, state.classified), position.timeline,
+            block, unfinished,
+        )  # fmt: skip

@@ -76,6 +76,25 @@ def html(frame: Frame) -> str:
     )
 
 
+PAGE_END: Final = "</pre></body></html>\n"
+
+
+def page_begin(title: str) -> str:
+    """Return the beginning of a page of lines: nothing in it can run or load anything."""
+    policy = "default-src 'none'; style-src 'unsafe-inline'"
+    return (
+        f'<!doctype html>\n<html><head><meta charset="utf-8"><meta http-equiv="Content-Security-Policy" '
+        f'content="{policy}"><title>{escape(title)}</title></head>\n'
+        f'<body style="margin:0;background:{BACKGROUND}"><pre style="margin:8px;white-space:pre-wrap;'
+        f'overflow-wrap:anywhere;color:{FOREGROUND};font:14px/17px {_FONT}">\n'
+    )
+
+
+def html_line(line: Line) -> str:
+    """Return a row of such a page, with its line end unless it goes on in the next row."""
+    return _html_row(line, False) + ("" if line.wrapped else "\n")
+
+
 def _html_row(line: Line, reverse: bool) -> str:
     parts = []
     for run in line.runs:
@@ -88,7 +107,8 @@ def _html_row(line: Line, reverse: bool) -> str:
         if link is not None and link.uri.lower().startswith(_SCHEMES):
             text = f'<a rel="noopener noreferrer" style="color:inherit" href="{escape(link.uri)}">{text}</a>'
         parts.append(text)
-    return "".join(parts).rstrip(" ")
+    row = "".join(parts)
+    return row if line.wrapped else row.rstrip(" ")
 
 
 def svg(frame: Frame) -> str:

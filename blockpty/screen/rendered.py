@@ -9,11 +9,14 @@ lines take a way around the drawing that gives the same text (tests compare both
 from __future__ import annotations
 
 import re
+from collections import deque
+from collections.abc import Callable
 from typing import Final
 
-from blockpty.screen import fastforward
+from blockpty.screen import fastforward, frames
 from blockpty.screen.cells import NARROW_RANGES, PADDED, SPACER, Row
 from blockpty.screen.emulator import Emulator
+from blockpty.screen.protocol import Line
 
 _SLICE: Final = 128 * 1024
 _LEAST_RUN: Final = 8 * 1024
@@ -39,16 +42,22 @@ class Rendered:
         self._left.clear()
         return text
 
-    def finish(self) -> str:
-        """Return what is still on the screen, because nothing follows."""
-        emulator = self._emulator
-        rows, y = (emulator.other_lines, emulator.saved[0].y) if emulator.alt else (emulator.lines, emulator.y)
-        last = max([number for number, row in enumerate(rows) if row.text.strip(" ")] + [min(y, len(rows) - 1)])
-        for row in rows[: last + 1]:
+    def resize(self, cols: int, rows: int) -> str:
+        """Change the size of the screen; return the text that is final now."""
+        for row in _resized(self._emulator, cols, rows):
             self._leave(row)
         text = "".join(self._left)
         self._left.clear()
-        return text if rows[last].wrapped else text[:-1]
+        return text
+
+    def finish(self) -> str:
+        """Return what is still on the screen, because nothing follows."""
+        rows = _remaining(self._emulator)
+        for row in rows:
+            self._leave(row)
+        text = "".join(self._left)
+        self._left.clear()
+        return text if rows[-1].wrapped else text[:-1]
 
     def _leave(self, row: Row) -> None:
         text = self._emulator.clusters.text(row.text[:-1] if row.wrapped == PADDED else row.text).replace(SPACER, "")
@@ -90,6 +99,56 @@ class Rendered:
         s = self._emulator
         ready = fastforward.ready(s) and s.plain and s.autowrap and not s.alt and s.x == 0 and not s.pending
         return ready and not any(row.text.strip(" ") for row in s.lines[s.y :])
+
+
+class Drawing:
+    """Output as `Rendered` takes it, but each row as `shown` makes it of how it is drawn."""
+
+    def __init__(self, cols: int, rows: int, shown: Callable[[Line], str]) -> None:
+        self._emulator = Emulator(cols, rows, history_rows=0)
+        self._emulator.scrolled_off = self._leave
+        self._shown = shown
+        self._left: list[str] = []
+
+    def feed(self, data: bytes) -> str:
+        """Take the next bytes; return what is final now."""
+        self._emulator.feed(data)
+        return self._taken()
+
+    def resize(self, cols: int, rows: int) -> str:
+        """Change the size of the screen; return what is final now."""
+        for row in _resized(self._emulator, cols, rows):
+            self._leave(row)
+        return self._taken()
+
+    def finish(self) -> str:
+        """Return what is still on the screen, because nothing follows."""
+        for row in _remaining(self._emulator):
+            self._leave(row)
+        return self._taken()
+
+    def _leave(self, row: Row) -> None:
+        self._left.append(self._shown(frames.line(self._emulator, row)))
+
+    def _taken(self) -> str:
+        text = "".join(self._left)
+        self._left.clear()
+        return text
+
+
+def _resized(emulator: Emulator, cols: int, rows: int) -> list[Row]:
+    """Change the size, and return the rows that leave the top by that."""
+    kept, emulator.history = emulator.history, deque()
+    emulator.resize(cols, rows)
+    left, emulator.history = list(emulator.history), kept
+    return left
+
+
+def _remaining(emulator: Emulator) -> list[Row]:
+    """Return the rows of the main screen that hold something, at least down to the cursor."""
+    rows, y = (emulator.other_lines, emulator.saved[0].y) if emulator.alt else (emulator.lines, emulator.y)
+    last = max([number for number, row in enumerate(rows) if row.text.strip(" ")] + [min(y, len(rows) - 1)])
+    return rows[: last + 1]
 
 
 def _plain(data: bytes) -> str | None:

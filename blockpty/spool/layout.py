@@ -98,6 +98,16 @@ class Layout:
         """Held by the engine that writes the derived files; holds its epoch."""
         return self.directory / "owner.lock"
 
+    @property
+    def capture(self) -> Path:
+        """Where the capture that runs began, or how the last one ended."""
+        return self.directory / "capture.json"
+
+    @property
+    def exports(self) -> Path:
+        """Directory of the home's exported files."""
+        return self.directory.parents[1] / "exports"
+
 
 def conversations_directory(home: Path) -> Path:
     """Return where the conversations of a home lie."""

@@ -19,15 +19,23 @@ class TimelineReader:
         """Byte ranges that could not be read."""
         return self._lines.damaged
 
-    def read_new(self, until: int | None = None) -> list[tuple[Entry, int]]:
-        """Return the entries that have come since, each with the byte position after its line; none behind `until`."""
+    def read_new(self, until: int | None = None, *, some: bool = False) -> list[tuple[Entry, int]]:
+        """Return the entries that have come since, each with the byte position after its line; none behind `until`.
+
+        With `some` only about a mebibyte of lines; an empty list then may mean that none of them was an entry.
+        """
         entries: list[tuple[Entry, int]] = []
-        for line, position in self._lines.read_new(until):
+        for line, position in self._lines.read_new(until, some=some):
             try:
                 entries.append((Entry.from_dict(line), position))
             except (KeyError, TypeError, ValueError):
                 self._lines.damaged.append((position, position))
         return entries
+
+    @property
+    def position(self) -> int:
+        """Byte position after the last line that was read."""
+        return self._lines.position
 
     def close(self) -> None:
         """Close the file."""

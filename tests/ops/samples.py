@@ -16,10 +16,12 @@ from blockpty.model.events import Event
 from blockpty.model.results import (
     BlockResult,
     BlocksResult,
+    CaptureResult,
     CloseResult,
     ConversationInfo,
     DoneResult,
     ExecResult,
+    ExportResult,
     ListResult,
     OpenResult,
     ReadResult,
@@ -67,12 +69,17 @@ PARAMS: Final[dict[str, dict[str, Any]]] = {
     "screen": {"conversation_id": "c1", "format": "agent", "since": 4, "scrollback": 5, "at": 7},
     "resize": {"conversation_id": "c1", "cols": 100, "rows": 30},
     "set_scrollback": {"conversation_id": "c1", "lines": 50},
+    "start_capture": {"conversation_id": "c1"},
+    "stop_capture": {"conversation_id": "c1"},
     "end_session": {"conversation_id": "c1", "session_id": "s7"},
     "enter_shell": {"conversation_id": "c1", "shell": "zsh", "timeout_ms": 5},
     "interrupt": {"conversation_id": "c1", "up_to": "KILL", "grace_ms": 5},
     "reset": {"conversation_id": "c1"},
     "kill": {"conversation_id": "c1", "signal": "HUP"},
     "close": {"conversation_id": "c1"},
+    "export": {
+        "conversation_id": "c1", "format": "cast3", "from_cursor": 3, "to_cursor": 20, "block_id": "b7", "max_bytes": 6,
+    },
     "verify": {"conversation_id": "c1"},
 }  # fmt: skip
 
@@ -102,6 +109,8 @@ RESULTS: Final[dict[str, Result]] = {
     **dict.fromkeys(("resize", "end_session", "enter_shell", "interrupt", "kill"), DoneResult(20, "exit")),
     "reset": OPENED,
     "close": CloseResult(20, {"status": 0, "signal": None}),
+    **dict.fromkeys(("start_capture", "stop_capture"), CaptureResult(20, "/h/exports/c1.cast", 9, 1.5)),
+    "export": ExportResult(20, "cast3", (3, 20), 9, "{}\n"),
     "verify": VerifyResult(True, 20, 3, 1, 0),
 }
 

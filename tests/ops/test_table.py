@@ -29,9 +29,6 @@ CONTRACT = (
     "export", "verify",
 )  # fmt: skip
 NOT_YET = {
-    "start_capture": "export",
-    "stop_capture": "export",
-    "export": "export",
     "request_user_input": "control",
     "take_control": "control",
     "release_control": "control",

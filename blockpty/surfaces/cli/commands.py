@@ -214,8 +214,13 @@ def _callback(operation: Outline) -> Callable[..., int]:
     @click.pass_obj
     def callback(invocation: Invocation, /, **values: Any) -> int:
         invocation.check(operation)
+        output = None
+        if operation.name == "export":
+            from blockpty.surfaces.cli.export import taken_output
+
+            values, output = taken_output(values)
         params = _params(operation, take(operation.name, values))
-        return finished(_run(invocation, operation, params))
+        return finished(_run(invocation, operation, params, output))
 
     return cast("Callable[..., int]", callback)
 
@@ -237,7 +242,9 @@ def _merged(variables: tuple[Mapping[str, Any], ...]) -> dict[str, Any]:
     return {name: content for mapping in variables for name, content in mapping.items()}
 
 
-async def _run(invocation: Invocation, operation: Outline, params: Mapping[str, Any]) -> int:
+async def _run(
+    invocation: Invocation, operation: Outline, params: Mapping[str, Any], output: str | None = None
+) -> int:
     from blockpty.ops.kinds import Shape
     from blockpty.surfaces.cli.render import exit_status
 
@@ -253,6 +260,12 @@ async def _run(invocation: Invocation, operation: Outline, params: Mapping[str, 
             return 0
         async with screen.progress(operation.name):
             result = await _call(engine, operation.name, params)
+    if operation.name == "export":
+        from blockpty.surfaces.cli.export import delivered
+
+        result = delivered(result, output, as_json=invocation.as_json)
+        if result is None:
+            return 0
     screen.result(operation.name, result, params)
     return exit_status(operation.name, result)
 

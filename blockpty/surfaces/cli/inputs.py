@@ -39,6 +39,10 @@ def options_of(operation: str) -> list[click.Parameter]:
     if operation == "send":
         text = "Ask for the text on the terminal without showing it, and send it with a newline, as from the user."
         options.append(click.Option(["--hidden"], is_flag=True, help=text))
+    if operation == "export":
+        from blockpty.surfaces.cli.export import output_option
+
+        options.append(output_option())
     return options
 
 

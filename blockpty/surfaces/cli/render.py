@@ -22,6 +22,7 @@ from blockpty.model.results import (
     BlockResult,
     BlocksResult,
     ConversationInfo,
+    ExportResult,
     ListResult,
     ReadResult,
     Result,
@@ -36,7 +37,9 @@ from blockpty.surfaces.sanitize import RESET, one_line, sanitize
 EXIT_TIMEOUT: Final = 3
 EXIT_EXITED: Final = 4
 
-_LONG_OPERATIONS: Final = frozenset({"open", "run", "wait_for", "end_session", "reset", "verify"})
+_LONG_OPERATIONS: Final = frozenset(
+    {"open", "run", "wait_for", "end_session", "reset", "export", "stop_capture", "verify"}
+)
 _WHY: Final[Mapping[str, str]] = {
     "password": "the program waits for a password; answer with `send`",
     "incomplete_input": "the shell waits for the rest of the command (a quote or bracket is open); `ctrl-c` drops it",
@@ -111,6 +114,8 @@ class Screen:
             self._read(result)
         elif isinstance(result, ScreenResult):
             self._output(result.content if result.content.endswith("\n") else f"{result.content}\n")
+        elif isinstance(result, ExportResult) and result.data is not None:
+            self._output(result.data)
         elif isinstance(result, WaitResult):
             self._wait(result, params)
         elif isinstance(result, ListResult):

@@ -15,6 +15,8 @@ from blockpty.surfaces.mcp.schemas import NOTE
 
 MAX_OUTPUT_BYTES: Final = 24 * 1024
 """Output of programs in one result; some 6,000 to 8,000 tokens."""
+MAX_EXPORT_BYTES: Final = 8 * 1024
+"""Of an export, whose lines may be JSON already; as JSON once more they still fit."""
 MAX_JSON_BYTES: Final = 64 * 1024
 """The whole structured content, as JSON in UTF-8."""
 MAX_BLOCKS: Final = 50
@@ -24,6 +26,7 @@ LIMITS: Final[Mapping[str, Mapping[str, int]]] = {
     "run": {"max_bytes": MAX_OUTPUT_BYTES},
     "read": {"max_bytes": MAX_OUTPUT_BYTES},
     "blocks": {"page_size": MAX_BLOCKS},
+    "export": {"max_bytes": MAX_EXPORT_BYTES},
 }
 """Largest values of parameters here, by operation; the table allows more."""
 

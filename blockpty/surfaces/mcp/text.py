@@ -176,6 +176,13 @@ def _events(result: Mapping[str, Any], params: Mapping[str, Any]) -> str:
     return "\n".join(lines)
 
 
+def _export(result: Mapping[str, Any], _params: Mapping[str, Any]) -> str:
+    begin, end = result["span"]
+    lines = [f"{result['format']} of {begin} to {end}: {result['export_bytes']} bytes"]
+    files = [one_line(result[name]) for name in ("path", "timing_path") if result[name] is not None]
+    return "\n".join([*lines, *(f"file: {path}" for path in files)]) if files else _with_output(lines, result["data"])
+
+
 def _verify(result: Mapping[str, Any], _params: Mapping[str, Any]) -> str:
     compared = f"{result['events']} events, {result['blocks']} blocks, {result['waits']} waits compared"
     lines = [f"{'clean' if result['clean'] else 'differences'}: {compared}"]
@@ -185,6 +192,7 @@ def _verify(result: Mapping[str, Any], _params: Mapping[str, Any]) -> str:
 _TELLERS: Final = {
     "run": _run, "wait_for": _wait, "read": _read, "list": _conversations, "blocks": _blocks, "block": _block,
     "events": _events, "verify": _verify, "screen": _screen,
+    "export": _export,
 }  # fmt: skip
 
 

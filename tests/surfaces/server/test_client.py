@@ -19,8 +19,8 @@ from blockpty.model.results import Result
 from blockpty.ops.requests import ConversationRequest
 from blockpty.ops.table import OPERATIONS
 from blockpty.surfaces import launching
-from blockpty.surfaces.client import RemoteConversation
 from blockpty.surfaces.http import calls
+from blockpty.surfaces.remote import RemoteConversation
 from tests.asyncio_support import async_test
 from tests.ops.samples import RESULTS
 from tests.surfaces.server.support import http, serving

@@ -87,11 +87,16 @@ SCENARIO: Final[list[tuple[str, dict[str, Any]]]] = [
     ("set_scrollback", {"lines": 10}),
     ("resize", {"cols": 100, "rows": 30}),
     ("status", {}),
+    ("stop_capture", {}),
+    ("start_capture", {}),
+    ("stop_capture", {}),
     ("end_session", {"session_id": "s3"}),
     ("run", {"command": 7}),
     ("wait_for", {"match": {"regex": "("}}),
     ("interrupt", {}),
     ("reset", {}),
+    ("export", {"format": "text", "block_id": "b2"}),
+    ("export", {"block_id": "b99"}),
     ("verify", {}),
     ("close", {}),
     ("run", {"command": "true"}),
@@ -100,7 +105,7 @@ SCENARIO: Final[list[tuple[str, dict[str, Any]]]] = [
 _CHANCE: Final = frozenset({
     "cursor", "span", "pid", "signal", "ts_begin", "ts_end", "duration_ms", "created_ts", "out_path", "stream_bytes",
     "events",
-    "next_seq", "seqno",
+    "next_seq", "seqno", "capture_file", "duration_seconds",
     "tty", "mode",  # as they are in the moment of the answer, when a program may be about to read or to end
 })  # fmt: skip
 
@@ -157,7 +162,7 @@ async def test_one_scenario_on_every_surface(tmp_path: Path, home: Path) -> None
     async with Engine(homes["python"]) as engine:
         expected = await _play(lambda name, params: _python(name, params, engine))
     codes = [answer["error"]["code"] for _, answer in expected if not answer["ok"]]
-    assert codes == ["not_found", "no_session", "bad_request", "bad_condition", "exited"]
+    assert codes == ["not_found", "not_found", "no_session", "bad_request", "bad_condition", "not_found", "exited"]
 
     async with serving(homes["http"]) as url, http(homes["http"], url) as plain:
 

@@ -1,0 +1,1 @@
+"""Exports: a conversation, a block or a span as a file that other tools open."""

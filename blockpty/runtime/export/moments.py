@@ -1,0 +1,236 @@
+"""What an export is made of: a span of the record, in its one order, with the times at which it happened.
+
+Rules of this file: read forwards, a piece at a time, so that memory does not grow with the record. A byte has the time
+of the last timeline entry at or before it. Nonces are covered in every byte that leaves.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Iterator
+from dataclasses import dataclass
+from typing import Final, NamedTuple
+
+from blockpty.engine.marks import INTRODUCER
+from blockpty.engine.records import exit_number
+from blockpty.engine.views import Unmarked
+from blockpty.model.block import Block
+from blockpty.model.entries import Entry
+from blockpty.runtime.covered import masked
+from blockpty.runtime.fold import Position
+from blockpty.runtime.screens import Screens, screen_result
+from blockpty.spool.layout import Layout
+from blockpty.spool.lines import iterate_lines
+from blockpty.spool.masking import Mask
+from blockpty.spool.stream import StreamReader
+from blockpty.spool.timeline import TimelineReader
+
+# Bytes of one moment at most, and how many are read at a time.
+PIECE: Final = 64 * 1024
+_READ: Final = 1024 * 1024
+
+
+class Output(NamedTuple):
+    """Bytes that the terminal showed."""
+
+    ts: int
+    data: bytes
+
+
+class Resized(NamedTuple):
+    """The terminal got another size; `fresh`: with another shell, which finds it as after another program."""
+
+    ts: int
+    cols: int
+    rows: int
+    fresh: bool = False
+
+
+class Began(NamedTuple):
+    """The output of a block begins here."""
+
+    ts: int
+    block: Block
+
+
+class Exited(NamedTuple):
+    """The shell ended; `status` is None where nobody knows it."""
+
+    ts: int
+    status: int | None
+
+
+Moment = Output | Resized | Began | Exited
+
+
+class Opening(NamedTuple):
+    """How things are where a span begins.
+
+    Attributes:
+        ts: time of the first byte.
+        cols, rows: size of the terminal.
+        shell: name of the shell, "" when none has been started.
+        started: whether a shell has been started before this place.
+        timeline: position in the timeline after the entries that come before the first byte.
+    """
+
+    ts: int
+    cols: int
+    rows: int
+    shell: str
+    started: bool
+    timeline: int
+
+
+@dataclass(frozen=True)
+class Source:
+    """A span of a record that does not change any more.
+
+    Attributes:
+        conversation_id, layout: whose record.
+        mask: its nonces.
+        begin, end: offsets in the stream; `end` is not inside a mark.
+        timeline: how far the timeline is read.
+        block: the only block that is exported, or None for a span.
+        unfinished: blocks that have no end yet.
+        ts: when it begins, where that is known better than from the entry before it.
+    """
+
+    conversation_id: str
+    layout: Layout
+    mask: Mask
+    begin: int
+    end: int
+    timeline: int
+    block: Block | None = None
+    unfinished: tuple[Block, ...] = ()
+    ts: int = 0
+
+    def opening(self) -> Opening:
+        """Read how things are at the beginning."""
+        opening = Opening(0, 80, 24, "", False, 0)
+        for entry, position in self._entries(0):
+            if entry.offset > self.begin or (self.ts and entry.ts > self.ts):
+                break
+            size = _size(entry) or (opening.cols, opening.rows)
+            spawned = entry.kind == "spawn"
+            shell = str(entry.fields.get("shell", "")) if spawned else opening.shell
+            opening = Opening(entry.ts, *size, shell, opening.started or spawned, position)
+        return opening._replace(ts=max(opening.ts, self.ts))
+
+    def blocks(self) -> Generator[Block, None, None]:
+        """Yield the blocks whose output lies in the span, in order; what runs has no end."""
+        if self.block is not None:
+            yield self.block
+            return
+        for record in iterate_lines(self.layout.blocks):
+            block = Block.from_dict(record)
+            first, last = block.span
+            if first > self.end:
+                return
+            if last is None or (self.begin <= first if last == first else first < self.end and last > self.begin):
+                yield block
+        yield from (block for block in self.unfinished if block.span[0] < self.end)
+
+    def moments(self, opening: Opening, *, marks: bool = False) -> Iterator[Moment]:
+        """Yield what happened after the opening; with `marks` our own marks are part of the output."""
+        return _Reading(self, opening, marks=marks).moments()
+
+    def output(self, begin: int, end: int) -> Generator[bytes, None, None]:
+        """Yield the bytes of a part of the stream, as far as it lies in the span."""
+        stream = StreamReader(self.layout.stream)
+        try:
+            at, end = max(begin, self.begin), min(end, self.end)
+            while at < end and (data := masked(stream, self.mask, at, min(_READ, end - at))):
+                at += len(data)
+                yield data
+        finally:
+            stream.close()
+
+    def screen(self, opening: Opening) -> bytes:
+        """Return output that draws what the terminal shows where the span begins."""
+        stream = StreamReader(self.layout.stream)
+        screens = Screens(self.layout, stream, lambda: self.mask)
+        try:
+            seen = screens.now(Position(self.begin, opening.timeline)).snapshot()
+            return self.mask.hide(screen_result(seen, "ansi", []).content.encode())
+        finally:
+            screens.close()
+            stream.close()
+
+    def _entries(self, position: int) -> Iterator[tuple[Entry, int]]:
+        reader = TimelineReader(self.layout.timeline, position)
+        try:
+            before = -1
+            while reader.position != before:
+                before = reader.position
+                yield from reader.read_new(self.timeline, some=True)
+        finally:
+            reader.close()
+
+
+class _Reading:
+    """One way through a source."""
+
+    def __init__(self, source: Source, opening: Opening, *, marks: bool) -> None:
+        self._source = source
+        self._opening = opening
+        self._ts = opening.ts
+        self._unmarked = None if marks else Unmarked()
+        self._blocks = source.blocks()
+        self._block = next(self._blocks, None)
+        self._pieces = source.output(source.begin, source.end)
+        self._buffer = memoryview(b"")
+        self._at = source.begin
+
+    def moments(self) -> Iterator[Moment]:
+        started = self._opening.started
+        try:
+            for entry, _ in self._source._entries(self._opening.timeline):
+                if entry.offset > self._source.end:
+                    break
+                yield from self._until(entry.offset)
+                self._ts = max(self._ts, entry.ts)
+                size = _size(entry)
+                if size is not None:
+                    yield Resized(self._ts, *size, fresh=entry.kind == "spawn" and started)
+                    started = started or entry.kind == "spawn"
+                elif entry.kind == "exit" and self._source.block is None:
+                    yield Exited(self._ts, exit_number(entry.fields))
+            yield from self._until(self._source.end)
+            # Not before: an entry may lie inside a mark.
+            if self._unmarked is not None and (data := self._unmarked.finish()) and not data.startswith(INTRODUCER):
+                yield Output(self._ts, data)
+        finally:
+            self._pieces.close()
+            self._blocks.close()
+
+    def _until(self, offset: int) -> Iterator[Moment]:
+        """Yield what the stream holds up to an offset, and the blocks that begin before it."""
+        while True:
+            while self._block is not None and self._block.span[0] <= self._at:
+                if self._block.span[0] >= self._source.begin:
+                    yield Began(self._ts, self._block)
+                self._block = next(self._blocks, None)
+            if self._at >= offset:
+                return
+            if not self._buffer:
+                self._buffer = memoryview(next(self._pieces, b""))
+                if not self._buffer:
+                    return
+            stop = offset if self._block is None else min(offset, self._block.span[0])
+            data = bytes(self._buffer[: min(PIECE, stop - self._at)])
+            self._buffer = self._buffer[len(data) :]
+            self._at += len(data)
+            if self._unmarked is not None:
+                data = self._unmarked.feed(data)
+            if data:
+                yield Output(self._ts, data)
+
+
+def _size(entry: Entry) -> tuple[int, int] | None:
+    if entry.kind not in ("spawn", "resize"):
+        return None
+    cols, rows = entry.fields.get("cols"), entry.fields.get("rows")
+    if isinstance(cols, int) and isinstance(rows, int) and 0 < cols <= 1000 and 0 < rows <= 1000:
+        return cols, rows
+    return None

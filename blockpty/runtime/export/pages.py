@@ -1,0 +1,174 @@
+"""Exports for reading: text and HTML as a person saw it, Markdown and JSON lines block by block.
+
+Rules of this file: text and HTML draw the span on a terminal of its sizes, and a row is written when it has left the
+top. What programs wrote is data in each format: it cannot end a fence, open a tag or add a line of ours.
+"""
+
+from __future__ import annotations
+
+import codecs
+import re
+import tempfile
+from collections.abc import Iterable, Iterator
+from typing import Any, Final
+
+import orjson
+
+from blockpty.engine.views import View
+from blockpty.model.block import Block
+from blockpty.runtime.export.moments import PIECE, Moment, Opening, Output, Resized, Source
+from blockpty.runtime.screens import AFTER_ANOTHER
+from blockpty.screen import markup
+from blockpty.screen.rendered import Drawing, Rendered
+
+_BACKTICKS: Final = re.compile("`+")
+# Of a block's output before it goes to a file.
+_IN_MEMORY: Final = 1024 * 1024
+_TOGETHER: Final = 256 * 1024
+
+
+def text(source: Source) -> Iterator[bytes]:
+    """Yield what a person saw in the end, as plain text."""
+    opening = source.opening()
+    yield from _drawn(source, opening, Rendered(opening.cols, opening.rows))
+
+
+def html(source: Source) -> Iterator[bytes]:
+    """Yield a page that is complete in itself, with the colours of the terminal."""
+    opening = source.opening()
+    title = source.conversation_id if source.block is None else f"{source.conversation_id} {source.block.block_id}"
+    yield markup.page_begin(title).encode()
+    yield from _drawn(source, opening, Drawing(opening.cols, opening.rows, markup.html_line))
+    yield markup.PAGE_END.encode()
+
+
+def _drawn(source: Source, opening: Opening, drawing: Rendered | Drawing) -> Iterator[bytes]:
+    last = ""
+    for moment in _together(source.moments(opening)):
+        if isinstance(moment, bytes):
+            drawn = drawing.feed(moment)
+        else:
+            drawn = drawing.feed(AFTER_ANOTHER) if moment.fresh else ""
+            drawn += drawing.resize(moment.cols, moment.rows)
+        last = drawn or last
+        yield drawn.encode("utf-8", "replace")
+    drawn = drawing.finish()
+    last = drawn or last
+    yield drawn.encode("utf-8", "replace")
+    if last and not last.endswith("\n"):
+        yield b"\n"
+
+
+def _together(moments: Iterable[Moment]) -> Iterator[bytes | Resized]:
+    """Yield the output in large pieces, which draw several times as fast, and the sizes between them."""
+    held: list[bytes] = []
+    size = 0
+    for moment in moments:
+        if isinstance(moment, Output):
+            held.append(moment.data)
+            size += len(moment.data)
+        if held and (size >= _TOGETHER or isinstance(moment, Resized)):
+            yield b"".join(held)
+            held, size = [], 0
+        if isinstance(moment, Resized):
+            yield moment
+    yield b"".join(held)
+
+
+def jsonl(source: Source) -> Iterator[bytes]:
+    """Yield a line for the conversation, and for each block its record and its output in pieces of text."""
+    opening = source.opening()
+    about = {"conversation_id": source.conversation_id, "span": [source.begin, source.end], "ts": opening.ts}
+    yield _line("conversation", {**about, "cols": opening.cols, "rows": opening.rows, "shell": opening.shell})
+    for block in source.blocks():
+        yield _line("block", block.to_dict())
+        decoder = codecs.getincrementaldecoder("utf-8")("replace")
+        for data in _plain(source, block):
+            if piece := decoder.decode(data):
+                yield _line("output", {"block_id": block.block_id, "data": piece})
+        if piece := decoder.decode(b"", final=True):
+            yield _line("output", {"block_id": block.block_id, "data": piece})
+
+
+def _line(kind: str, fields: dict[str, Any]) -> bytes:
+    return orjson.dumps({"type": kind, **fields}) + b"\n"
+
+
+def _output(source: Source, block: Block) -> Iterator[bytes]:
+    first, last = block.span
+    for data in source.output(first, source.end if last is None else last):
+        for at in range(0, len(data), PIECE):
+            yield data[at : at + PIECE]
+
+
+def _plain(source: Source, block: Block) -> Iterator[bytes]:
+    """Yield a block's output in the view `text`."""
+    view = View("text", max(block.span[0], source.begin))
+    for data in _output(source, block):
+        yield view.feed(data).text
+    yield view.finish().text
+
+
+# Markdown
+
+
+def markdown(source: Source) -> Iterator[bytes]:
+    """Yield a heading for each block, with the command and its output in code blocks."""
+    opening = source.opening()
+    yield f"# {source.conversation_id}\n\n".encode()
+    for block in source.blocks():
+        yield f"## {block.block_id}: {_ending(block)}\n\n".encode("utf-8", "replace")
+        if block.cwd:
+            yield f"In {_inline(block.cwd)}\n\n".encode("utf-8", "replace")
+        if block.cmd:
+            yield from _fenced("sh", [block.cmd.encode("utf-8", "replace")])
+        rendered = Rendered(opening.cols, opening.rows)
+        unmarked = View("ansi", max(block.span[0], source.begin))
+        yield from _fenced("text", _seen(rendered, unmarked, _output(source, block)))
+
+
+def _seen(rendered: Rendered, unmarked: View, pieces: Iterable[bytes]) -> Iterator[bytes]:
+    for data in pieces:
+        yield rendered.feed(unmarked.feed(data).text.replace(b"\n", b"\r\n")).encode()
+    yield rendered.feed(unmarked.finish().text.replace(b"\n", b"\r\n")).encode()
+    yield rendered.finish().encode()
+
+
+def _ending(block: Block) -> str:
+    status = block.state if block.exit_status is None else f"exit {block.exit_status}"
+    if block.signal:
+        status = f"{status} ({block.signal})"
+    return status if block.duration_ms is None else f"{status}, {block.duration_ms / 1000:.3f} s"
+
+
+def _inline(text: str) -> str:
+    """Return a text as inline code."""
+    shown = " ".join(text.split())
+    fence = "`" * (1 + max((len(run) for run in _BACKTICKS.findall(shown)), default=0))
+    pad = " " if shown.startswith("`") or shown.endswith("`") else ""
+    return f"{fence}{pad}{shown}{pad}{fence}"
+
+
+def _fenced(kind: str, pieces: Iterable[bytes]) -> Iterator[bytes]:
+    """Yield a code block with a fence that nothing in it can end; nothing for nothing."""
+    longest, run, size, last = 2, 0, 0, b""
+    # Which fence is long enough is known only at the end.
+    with tempfile.SpooledTemporaryFile(_IN_MEMORY) as kept:
+        for data in pieces:
+            if not data:
+                continue
+            kept.write(data)
+            size, last = size + len(data), data[-1:]
+            for found in re.finditer(rb"`+", data):
+                length = found.end() - found.start() + (run if found.start() == 0 else 0)
+                longest = max(longest, length)
+            tail = len(data) - len(data.rstrip(b"`"))
+            run = tail + (run if tail == len(data) else 0)
+        if not size:
+            return
+        fence = b"`" * (longest + 1)
+        kept.seek(0)
+        yield fence + kind.encode() + b"\n"
+        while piece := kept.read(PIECE):
+            yield piece
+        yield (b"" if last == b"\n" else b"\n") + fence + b"\n\n"

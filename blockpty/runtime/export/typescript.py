@@ -1,0 +1,59 @@
+"""A pair of files as script(1) writes them: the terminal's bytes, and their times in its "advanced" format.
+
+Rules of this file: byte-exact, our own marks included; only nonces are covered, by as many asterisks. The first line
+of the log, and its end, are script's own and not counted: scriptreplay(1) passes them over.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import datetime
+from typing import Final
+
+from blockpty.runtime.export.moments import Exited, Opening, Output, Resized, Source
+
+Write = Callable[[bytes], None]
+
+_TERM: Final = "xterm-256color"
+
+
+def typescript(source: Source, log: Write, timing: Write) -> None:
+    """Write both."""
+    opening = source.opening()
+    began = _moment(opening.ts)
+    log(f'Script started on {began} [TERM="{_TERM}" COLUMNS="{opening.cols}" LINES="{opening.rows}"]\n'.encode())
+    for name, value in _facts(opening, began):
+        timing(f"H 0.000000 {name} {value}\n".encode())
+    last = opening.ts
+    status: int | None = None
+    for moment in source.moments(opening, marks=True):
+        delay = f"{(moment.ts - last) / 1000:.6f}"
+        match moment:
+            case Output(ts, data):
+                log(data)
+                timing(b"O %s %d\n" % (delay.encode(), len(data)))
+            case Resized(ts, cols, rows):
+                status = None
+                timing(f"S {delay} SIGWINCH ROWS={rows} COLS={cols}\n".encode())
+            case Exited(_, status):
+                continue
+            case _:
+                continue
+        last = ts
+    if source.block is not None:
+        status = source.block.exit_status
+    code = "" if status is None else f' [COMMAND_EXIT_CODE="{status}"]'
+    log(f"\nScript done on {_moment(last)}{code}\n".encode())
+    timing(f"H 0.000000 DURATION {(last - opening.ts) / 1000:.6f}\n".encode())
+    if status is not None:
+        timing(f"H 0.000000 EXIT_CODE {status}\n".encode())
+
+
+def _facts(opening: Opening, began: str) -> list[tuple[str, object]]:
+    facts: list[tuple[str, object]] = [("START_TIME", began), ("TERM", _TERM)]
+    facts += [("COLUMNS", opening.cols), ("LINES", opening.rows)]
+    return facts + ([("SHELL", opening.shell)] if opening.shell else [])
+
+
+def _moment(ts: int) -> str:
+    return datetime.fromtimestamp(ts / 1000).astimezone().isoformat(" ", "seconds")
