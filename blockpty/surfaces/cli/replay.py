@@ -40,8 +40,8 @@ def command() -> click.Command:
         params=[
             click.Argument(["conversation_id"], metavar="CONVERSATION_ID", shell_complete=offer_conversations),
             click.Option(
-                ["--speed"], type=click.FloatRange(min=0.01), default=1.0, show_default=True, metavar="FACTOR",
-                help="How many times as fast as it was.",
+                ["--speed"], type=click.FloatRange(min=0.01), default=1.0, metavar="FACTOR",
+                help="How many times as fast as it was. [default: 1]",
             ),
             click.Option(["--idle-limit"], type=seconds, metavar="SECONDS", help="Shorten longer silences to this."),
             click.Option(
