@@ -57,7 +57,7 @@ def _load(source: Source) -> dict[str, Any] | None:
     if found is None or not isinstance(found.get("name"), str) or not isinstance(found.get("begin"), int):
         return None
     # Damaged, or of a record that was longer.
-    return found if found["begin"] <= source.end and isinstance(found.get("begin_ts"), int) else None
+    return found if 0 <= found["begin"] <= source.end and isinstance(found.get("begin_ts"), int) else None
 
 
 def _save(source: Source, found: dict[str, Any]) -> None:

@@ -15,6 +15,7 @@ from blockpty.surfaces.cli.main import main
 from blockpty.surfaces.cli.render import Screen
 from tests.ops.samples import RecordingEngine
 
+SHOWN = "{}\n\u00e9^[]0;title^G\n"
 DATA = "{}\n\u00e9\x1b]0;title\x07\r\n"
 
 
@@ -96,7 +97,12 @@ class _Terminal(io.StringIO):
         return True
 
 
-def test_a_terminal_gets_it_safely() -> None:
+@pytest.mark.parametrize("size", ["small", "large"])
+def test_a_terminal_gets_it_safely(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, size: str) -> None:
     out = _Terminal()
     Screen(out, io.StringIO()).result("export", small(), {"conversation_id": "c1"})
-    assert out.getvalue() == "{}\n\u00e9^[]0;title^G\n"
+    assert out.getvalue() == SHOWN
+    monkeypatch.setattr(sys, "stdout", _Terminal())
+    assert run(small() if size == "small" else large(tmp_path), "-o", "-")[0] == 0
+    assert sys.stdout.getvalue() == SHOWN  # type: ignore[attr-defined]
+    assert list(tmp_path.iterdir()) == []

@@ -63,13 +63,11 @@ class _Operations(click.Group):
         return [*(_dashed(name) for name in outlines()), "replay", *HAND_WRITTEN]
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        if cmd_name in HAND_WRITTEN:
+        if cmd_name in ("replay", *HAND_WRITTEN):
             made: click.Command = import_module(f"blockpty.surfaces.cli.{cmd_name}").command()
             return made
         from blockpty.ops.outline import outlines
 
-        if cmd_name == "replay":
-            return _replay(outlines()["verify"])
         operation = outlines().get(cmd_name.replace("-", "_"))
         # Only kebab-case, so that there is one name for one thing.
         return _command(operation) if operation is not None and "_" not in cmd_name else None
@@ -90,19 +88,6 @@ def _command(operation: Outline) -> click.Command:
         help=f"{operation.doc}\n\n{note}" if note else operation.doc,
         short_help=operation.doc.partition("\n")[0],
         callback=_callback(operation),
-    )
-
-
-def _replay(verify: Outline) -> click.Command:
-    return click.Command(
-        "replay",
-        params=[
-            click.Argument(["conversation_id"], shell_complete=COMPLETED["conversation_id"]),
-            click.Option(["--verify", "verify"], is_flag=True, required=True, expose_value=False, help=verify.doc),
-            *anywhere(),
-        ],
-        help="Replay a recorded conversation; with --verify to compare everything derived from it.",
-        callback=_callback(verify),
     )
 
 
@@ -220,7 +205,7 @@ def _callback(operation: Outline) -> Callable[..., int]:
 
             values, output = taken_output(values)
         params = _params(operation, take(operation.name, values))
-        return finished(_run(invocation, operation, params, output))
+        return finished(run_operation(invocation, operation, params, output))
 
     return cast("Callable[..., int]", callback)
 
@@ -242,9 +227,10 @@ def _merged(variables: tuple[Mapping[str, Any], ...]) -> dict[str, Any]:
     return {name: content for mapping in variables for name, content in mapping.items()}
 
 
-async def _run(
+async def run_operation(
     invocation: Invocation, operation: Outline, params: Mapping[str, Any], output: str | None = None
 ) -> int:
+    """Call an operation, show its result, and return the exit status; an export goes to the file `output`."""
     from blockpty.ops.kinds import Shape
     from blockpty.surfaces.cli.render import exit_status
 

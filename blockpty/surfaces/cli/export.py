@@ -10,7 +10,7 @@ import contextlib
 import os
 import shutil
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import IO, Any, Final
@@ -18,6 +18,7 @@ from typing import IO, Any, Final
 import click
 
 from blockpty.model.results import ExportResult
+from blockpty.surfaces.sanitize import sanitize
 
 STDOUT: Final = "-"
 
@@ -42,6 +43,9 @@ def delivered(result: ExportResult, output: str | None, *, as_json: bool) -> Exp
     piped = not as_json and not sys.stdout.isatty() and result.timing_path is None
     if output is None and not piped:
         return result
+    if output == STDOUT and sys.stdout.isatty():
+        _show(result)
+        return None
     if output is None or output == STDOUT:
         sys.stdout.flush()
         _copy(result, sys.stdout.buffer)
@@ -55,6 +59,18 @@ def delivered(result: ExportResult, output: str | None, *, as_json: bool) -> Exp
             shutil.copyfileobj(source, file)
         Path(result.timing_path).unlink()
     return replace(result, data=None, path=output, timing_path=timing)
+
+
+def _show(result: ExportResult) -> None:
+    """Write an export to a terminal, line by line and safely."""
+    with contextlib.ExitStack() as files:
+        lines: Iterable[str] = (result.data or "").splitlines(keepends=True)
+        if result.path is not None:
+            lines = files.enter_context(open(result.path, encoding="utf-8", newline=""))
+        for line in lines:
+            sys.stdout.write(sanitize(line, colour=False))
+    if result.path is not None:
+        Path(result.path).unlink()
 
 
 def _copy(result: ExportResult, file: IO[bytes]) -> None:
