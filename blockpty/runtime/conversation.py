@@ -416,6 +416,8 @@ class Conversation(Transcript):
         await self.host.signal(self.id, signal, target="foreground", epoch=self.epoch)
         with contextlib.suppress(Exited):  # at a prompt the shell was in the foreground, and may be gone by now
             await self.host.signal(self.id, signal, target="shell", epoch=self.epoch)
+            if signal == "HUP":
+                await ending.hang_up(self)
         self.live.pump()
         return DoneResult(self.cursor, how=signal)
 

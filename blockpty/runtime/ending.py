@@ -25,6 +25,9 @@ GRACE_SECONDS: Final = 2.0
 RETRY_SECONDS: Final = 0.1
 KEYS: Final = {"INT": b"\x03", "QUIT": b"\x1c"}
 SIGNALS: Final = ("INT", "QUIT", "TERM", "KILL")
+# How often a HUP is sent again to a shell that is still there, and after how long.
+HANG_UPS: Final = 3
+HANG_UP_SECONDS: Final = 0.1
 
 
 async def ended_within(conversation: Conversation, seconds: float) -> bool:
@@ -40,6 +43,22 @@ async def ended_within(conversation: Conversation, seconds: float) -> bool:
         if left <= 0:
             return False
         await conversation.live.changed(left)
+
+
+async def hang_up(conversation: Conversation) -> None:
+    """See that a shell that was told HUP ends, unless it does not want to; raises Exited.
+
+    bash forgets one that comes while it draws its prompt: 1 in 50, right after the prompt came.
+    """
+    loop = asyncio.get_running_loop()
+    for _ in range(HANG_UPS):
+        deadline = loop.time() + HANG_UP_SECONDS
+        while (left := deadline - loop.time()) > 0:
+            conversation.live.pump()
+            if conversation.live.state.shell is ShellState.EXITED:
+                return
+            await conversation.live.changed(left)
+        await conversation.host.signal(conversation.id, "HUP", target="shell", epoch=conversation.epoch)
 
 
 async def end_session(conversation: Conversation, session_id: str) -> DoneResult:
