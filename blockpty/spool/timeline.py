@@ -29,6 +29,10 @@ class TimelineReader:
                 self._lines.damaged.append((position, position))
         return entries
 
+    def force(self) -> None:
+        """Have the file's content on the medium."""
+        self._lines.force()
+
     def close(self) -> None:
         """Close the file."""
         self._lines.close()
