@@ -90,6 +90,7 @@ class HostClient(Connection):
         executable: str | None = None,
         umask: int | None = None,
         segment_bytes: int | None = None,
+        durability: str | None = None,
     ) -> Opened:
         """Start a shell on a new terminal.
 
@@ -107,7 +108,9 @@ class HostClient(Connection):
             "conversation": conversation, "directory": os.fspath(directory), "argv": [*argv], "env": dict(env),
             "cwd": os.fspath(cwd), "cols": cols, "rows": rows, "persist": persist, "entry": dict(entry or {}),
         }  # fmt: skip
-        optional = {"executable": executable, "umask": umask, "segment_bytes": segment_bytes}
+        optional = {
+            "executable": executable, "umask": umask, "segment_bytes": segment_bytes, "durability": durability,
+        }  # fmt: skip
         fields.update((name, value) for name, value in optional.items() if value is not None)
         answer = await self._ask("open", fields)
         return Opened(answer["offset"], answer["timeline"], answer["pid"])

@@ -28,8 +28,8 @@ class Holding:
     """One live shell: its terminal's master, the pipe that bytes are moved through, and what must outlive a process."""
 
     __slots__ = (
-        "announced", "argv", "conversation", "directory", "entry", "epoch", "exit", "master", "mine", "persist", "pid",
-        "pidfd", "pipe_r", "pipe_w", "reference", "segment_bytes", "slot", "watches",
+        "announced", "argv", "conversation", "directory", "durability", "entry", "epoch", "exit", "master", "mine",
+        "persist", "pid", "pidfd", "pipe_r", "pipe_w", "reference", "segment_bytes", "slot", "watches",
     )  # fmt: skip
 
     FDS = ("master", "pipe_r", "pipe_w", "pidfd")
@@ -43,6 +43,7 @@ class Holding:
         self.pid: int = wire["pid"]
         self.persist: bool = wire["persist"]
         self.segment_bytes: int = wire["segment_bytes"]
+        self.durability: str = wire["durability"]
         self.slot: int = wire["slot"]
         self.master, self.pipe_r, self.pipe_w = fds[:3]
         self.pidfd = fds[3] if len(fds) > 3 else -1
@@ -58,6 +59,7 @@ class Holding:
         return {
             "conversation": self.conversation, "directory": self.directory, "argv": self.argv, "entry": self.entry,
             "pid": self.pid, "persist": self.persist, "segment_bytes": self.segment_bytes, "slot": self.slot,
+            "durability": self.durability,
         }  # fmt: skip
 
     def fds(self) -> list[int]:

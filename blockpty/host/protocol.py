@@ -32,6 +32,8 @@ MAX_LINE = 64 * 1024 * 1024
 MAX_UNSENT = 16 * 1024 * 1024
 MAX_CANONICAL = 4095
 SEGMENT_BYTES = 256 * 1024 * 1024
+# What is forced to the medium, and when: host/durable.py.
+DURABILITIES = ("process", "interval", "block", "always")
 DEADLINE_MS = 5000
 GRACE_MS = 1000
 SILENCE_MS = 25

@@ -45,6 +45,8 @@ class Stream:
         self._directory = os.path.join(directory, "stream")
         self._limit = segment_bytes
         self._fd = -1
+        # Whether a segment must be on the medium before the next one begins.
+        self.forced = False
         with contextlib.suppress(FileExistsError):
             os.mkdir(self._directory, 0o700)
         self._base = last_segment(self._directory)
@@ -57,6 +59,11 @@ class Stream:
         self._fd = fd
         self._size = os.fstat(fd).st_size
 
+    @property
+    def fd(self) -> int:
+        """The newest segment."""
+        return self._fd
+
     def _path(self) -> str:
         return os.path.join(self._directory, f"{self._base:020d}")
 
@@ -68,6 +75,8 @@ class Stream:
     def _room(self) -> int:
         """Bytes that fit in the segment, which is a new one if the last is full."""
         if self._size >= self._limit:
+            if self.forced:
+                os.fdatasync(self._fd)
             self._base += self._size
             self._size = 0
             try:
@@ -76,6 +85,12 @@ class Stream:
                 self._base = last_segment(self._directory)
                 self._open()
                 raise
+            if self.forced:
+                directory = os.open(self._directory, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+                try:
+                    os.fsync(directory)
+                finally:
+                    os.close(directory)
         return self._limit - self._size
 
     def splice(self, pipe: int, count: int) -> int:
@@ -138,7 +153,7 @@ class Timeline:
 
     def __init__(self, directory: str) -> None:
         self._path = os.path.join(directory, "timeline.jsonl")
-        self._fd = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+        self.fd = self._fd = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
         self.size = os.fstat(self._fd).st_size
         self._mend()
         last = self.tail(LAST_BYTES)[-1:]

@@ -127,8 +127,11 @@ def open_(recorder: Recorder, client: Client, request: dict[str, Any]) -> Answer
         "entry": _field(request, "entry", dict, {}),
         "umask": _number(request, "umask", 0, 0o777, 0o022),
         "executable": _field(request, "executable", str, None),
+        "durability": _field(request, "durability", str, "interval"),
         "segment_bytes": _number(request, "segment_bytes", 4096, 1 << 40, protocol.SEGMENT_BYTES),
     }  # fmt: skip
+    if wanted["durability"] not in protocol.DURABILITIES:
+        raise Refused("bad_request", f"durability is one of {', '.join(protocol.DURABILITIES)}", field="durability")
     if not RESERVED.isdisjoint(wanted["entry"]):
         raise Refused("bad_request", f"entry must not set {', '.join(sorted(RESERVED))}", field="entry")
     if "\0" in wanted["cwd"] + (wanted["executable"] or ""):

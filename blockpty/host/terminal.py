@@ -23,6 +23,7 @@ from collections.abc import Callable
 from typing import Any, Protocol
 
 from blockpty.host import spawn
+from blockpty.host.durable import Durable
 from blockpty.host.house import Holding
 from blockpty.host.keyboard import Keyboard, storage_full
 from blockpty.host.loop import IN, OUT, Loop
@@ -60,6 +61,7 @@ class Terminal:
         self.quiet = Quiet(self)
         self.keyboard = Keyboard(self)
         self.shortage = Shortage(self)
+        self.durable = Durable(self, holding.durability)
         # Why nothing is moved now; None when all is well.
         self.failed: StorageFailed | None = None
         # The master gives EIO: nobody has the terminal open.
@@ -74,6 +76,9 @@ class Terminal:
         """Take up the work, be it `fresh` or a killed predecessor's."""
         tail = [] if fresh else self.timeline.tail()
         try:
+            if not fresh:
+                # What a predecessor wrote last may not have been forced.
+                self.durable.wrote(1)
             if not self.holding.announced:
                 self._announce(tail)
             self._resume(tail)
@@ -136,6 +141,10 @@ class Terminal:
             end = reason
         if moved:
             self.quiet.printed()
+            try:
+                self.durable.wrote(moved)
+            except StorageFailed as failure:
+                end = failure
             self.desk.grew(self.holding.conversation, moved)
         if not isinstance(end, StorageFailed):
             try:
@@ -215,7 +224,15 @@ class Terminal:
 
         self.desk.loop.after(RETRY_SECONDS, again)
 
+    def force(self) -> None:
+        """Have stream and timeline on the medium; nothing is moved while that fails."""
+        try:
+            self.durable.force()
+        except StorageFailed as failure:
+            self._stop_moving(failure, self._go_on)
+
     def _go_on(self) -> None:
+        self.force()
         self.move()
         if self.failed is None:
             self.update_interest()
@@ -227,7 +244,13 @@ class Terminal:
 
     def write(self, kind: str, fields: dict[str, Any] | None = None, ts: int | None = None) -> None:
         """Write an entry at the present end of the stream; raises StorageFailed. `ts`: when it was, if not just now."""
+        before = self.timeline.size
         self.timeline.write(self.stream.offset, kind, fields, ts)
+        try:
+            self.durable.wrote(self.timeline.size - before)
+        except StorageFailed as failure:
+            # The entry is there: it is not the caller's failure.
+            self._stop_moving(failure, self._go_on)
         self.desk.grew(self.holding.conversation, 0)
 
     def sizes(self) -> dict[str, Any]:
@@ -383,6 +406,8 @@ class Terminal:
         except StorageFailed as failure:
             self._stop_moving(failure, self._finish)
             return
+        with contextlib.suppress(StorageFailed):
+            self.durable.force()
         self.ended = True
         self.desk.loop.forget(self.holding.master)
         self.quiet.end()

@@ -71,8 +71,10 @@ class Conversation(Transcript):
         host: HostClient,
         ownership: Ownership | None,
         respawn: Callable[[Conversation], Awaitable[OpenResult]],
+        durability: str = "process",
     ) -> None:
-        super().__init__(conversation_id, layout, LiveRecord(conversation_id, layout, owner=ownership is not None))
+        live = LiveRecord(conversation_id, layout, owner=ownership is not None, durability=durability)
+        super().__init__(conversation_id, layout, live)
         self.opened: OpenResult | None = None
         self.answering = True
         self.host = host

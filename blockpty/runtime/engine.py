@@ -14,6 +14,7 @@ from typing import Any, Self
 from blockpty.engine.snapshot import MachineState
 from blockpty.engine.states import ShellState
 from blockpty.errors import (
+    BadRequest,
     BlockptyError,
     Busy,
     NoPrompt,
@@ -24,6 +25,7 @@ from blockpty.errors import (
 )
 from blockpty.host.answers import Listed
 from blockpty.host.client import HostClient
+from blockpty.host.protocol import DURABILITIES
 from blockpty.host.shells import ShellPlan, family_of, plan
 from blockpty.model.results import ConversationInfo, ListResult, OpenResult
 from blockpty.runtime import limits
@@ -48,14 +50,23 @@ class Engine:
         home: where transcripts and sockets live; default as in the documentation of the configuration.
         session_limit: how many shells may be open in this home at once.
         persist: whether `open` keeps shells for later engines when it is not told.
+        durability: what a loss of power may cost: `process`, `interval`, `block` or `always`.
     """
 
     def __init__(
-        self, home: str | os.PathLike[str] | None = None, *, session_limit: int = 15, persist: bool = False
+        self,
+        home: str | os.PathLike[str] | None = None,
+        *,
+        session_limit: int = 15,
+        persist: bool = False,
+        durability: str = "interval",
     ) -> None:
+        if durability not in DURABILITIES:
+            raise BadRequest(f"durability cannot be {durability!r}", hint=f"one of {', '.join(DURABILITIES)}")
         self.home = Path(home).absolute() if home is not None else default_home()
         self._session_limit = session_limit
         self._persist = persist
+        self._durability = durability
         self._conversations: dict[str, Conversation] = {}
         self._settings: dict[str, dict[str, Any]] = {}
         self._transient: set[str] = set()
@@ -270,7 +281,7 @@ class Engine:
             make_private(directory)
         ownership = Ownership.take(layout.lock)
         try:
-            conversation = Conversation(name, layout, host, ownership, self._respawn)
+            conversation = Conversation(name, layout, host, ownership, self._respawn, self._durability)
             conversation.answering = bool(self._settings[name].get("answers", True))
         except BaseException:
             if ownership is not None:
@@ -306,6 +317,7 @@ class Engine:
         reply = await conversation.host.open(
             conversation.id, directory=str(conversation.directory), argv=made.argv, env=made.env, cwd=settings["cwd"],
             cols=settings["cols"], rows=settings["rows"], persist=bool(settings.get("persist")), entry=entry,
+            durability=self._durability,
         )  # fmt: skip
         conversation.live.pump()
         return reply.offset

@@ -117,6 +117,11 @@ class Fold:
         self.position = Position(offset + len(data), timeline)
         return Step(data, None, events, signals, self.machine.classified, timeline)
 
+    def force(self) -> None:
+        """Have what has been read on the medium. It does not matter who wrote it: a file is forced as a whole."""
+        self._stream.force()
+        self._timeline.force()
+
     def close(self) -> None:
         """Close the timeline; the stream belongs to the caller."""
         self._timeline.close()

@@ -40,6 +40,10 @@ RECENT_BLOCKS: Final = 64
 # How long a submitted command may take to begin before input is typed, or a signal sent, all the same.
 BEGIN_SECONDS: Final = 5.0
 
+# Derived files are forced before a checkpoint speaks of them, and when that many bytes have come.
+FORCE_BYTES: Final = 1024 * 1024
+
+_BORDERS: Final = frozenset({"agent_block_begin", "agent_block_end"})
 _POINT_EVENTS: Final = frozenset({"prompt", "agent_block_begin"})
 
 
@@ -99,7 +103,11 @@ def runaway() -> BadCondition:
 class LiveRecord:
     """Follows a record; with `owner` it also writes the derived files."""
 
-    def __init__(self, conversation_id: str, layout: Layout, *, owner: bool) -> None:
+    def __init__(
+        self, conversation_id: str, layout: Layout, *, owner: bool, durability: str = "process"
+    ) -> None:
+        self._durability = durability
+        self._unforced = False
         self.layout = layout
         self.stream = StreamReader(layout.stream)
         self.screens = Screens(layout, self.stream, lambda: self.mask)
@@ -135,7 +143,7 @@ class LiveRecord:
         if journal is not None:
             self.mask = Mask(journal["nonces"])
         if owner:
-            self._sink = FileSink(self.layout)
+            self._sink = FileSink(self.layout, forces=self._durability != "process")
             if not points:
                 self._sink.start_over()
             self._journal = Journal(self._conversation_id, self.stream, self._sink, self.mask)
@@ -199,10 +207,11 @@ class LiveRecord:
 
     def _write(self, events: list[Event]) -> bool:
         """Write what follows from events; False while there is no space, and then nobody may hear of them yet."""
-        if self._journal is None or not (events or self._journal.pending):
+        if self._journal is None or not (events or self._journal.pending or self._unforced):
             return True
         try:
             self._journal.append(events)
+            self._force(events)
         except StorageFull as problem:
             self.problem = problem
             self._unremembered += events
@@ -211,6 +220,26 @@ class LiveRecord:
         self._remember([*self._unremembered, *events])
         self._unremembered.clear()
         return True
+
+    def _force(self, events: Iterable[Event]) -> None:
+        """Have on the medium what must be before anybody hears of these events."""
+        assert self._sink is not None
+        told = self._durability == "always" or (
+            self._durability == "block" and any(event.type in _BORDERS for event in events)
+        )
+        if not (told or self._unforced or (self._durability != "process" and self._sink.unforced >= FORCE_BYTES)):
+            return
+        self._unforced = True
+        try:
+            if self._durability in ("block", "always"):
+                self.fold.force()
+            self._sink.force()
+        except OSError as problem:
+            raise StorageFull(
+                f"{self._conversation_id} cannot be forced to the medium: {problem.strerror}",
+                hint="look at the disk; what waits for it goes on by itself",
+            ) from None
+        self._unforced = False
 
     def _remember(self, events: Iterable[Event]) -> None:
         for event in events:
@@ -309,14 +338,21 @@ class LiveRecord:
         else:
             outcome = await self._read_existing(waiter, start)
             if outcome is not None:
-                future.set_result(outcome)
+                self._answer(wait, outcome)
                 return wait, self.fold.position
         outcome = waiter.begin(self.state)
         if outcome is not None:
-            future.set_result(outcome)
+            self._answer(wait, outcome)
         else:
             self._waits.append(wait)
         return wait, self.fold.position
+
+    def _answer(self, wait: LiveWait, outcome: Outcome) -> None:
+        """Answer from what has been read; if that could not be written yet, when it can."""
+        if self.problem is None:
+            wait.future.set_result(outcome)
+        else:
+            self._answered.append((wait, outcome))
 
     def end_wait(self, wait: LiveWait) -> None:
         """Forget a wait, answered or not."""
@@ -380,8 +416,11 @@ class LiveRecord:
             "points": [{"state": point.state.to_dict(), "timeline": point.timeline} for point in points],
             "journal": self._journal.snapshot(),
         }
+        forces = self._durability != "process"
         with contextlib.suppress(OSError):
-            checkpoint.replace(self.layout.checkpoint, record)
+            if forces and self._sink is not None:
+                self._sink.force()
+            checkpoint.replace(self.layout.checkpoint, record, force=forces)
 
     def close(self) -> None:
         """Write a checkpoint and close the files; waits end as cancelled."""

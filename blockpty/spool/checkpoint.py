@@ -15,14 +15,16 @@ from blockpty.errors import SpoolCorrupt, SpoolVersion
 FORMAT_VERSION: Final = 1
 
 
-def replace(path: Path, record: Mapping[str, Any]) -> None:
-    """Write a file 0600 beside its place and move it there."""
+def replace(path: Path, record: Mapping[str, Any], *, force: bool = False) -> None:
+    """Write a file 0600 beside its place and move it there; with `force` its content is on the medium by then."""
     temporary = path.with_name(f".{path.name}.new")
     descriptor = os.open(temporary, os.O_CREAT | os.O_TRUNC | os.O_WRONLY | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
     try:
         left = memoryview(orjson.dumps(record))
         while left:
             left = left[os.write(descriptor, left) :]
+        if force:
+            os.fdatasync(descriptor)
     finally:
         os.close(descriptor)
     os.replace(temporary, path)

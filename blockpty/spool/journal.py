@@ -24,6 +24,8 @@ from blockpty.spool.masking import Mask
 from blockpty.spool.stream import StreamReader
 
 _COPY: Final = 1024 * 1024
+# Output files that are finished and wait, open, to be forced together.
+_FINISHED: Final = 16
 _LONE_CR: Final = re.compile(rb"\r[^\n]")
 
 
@@ -171,9 +173,13 @@ class FileSink:
 
     Attributes:
         last_event, last_block: highest number on disk.
+        unforced: bytes written since `force`.
     """
 
-    def __init__(self, layout: Layout) -> None:
+    def __init__(self, layout: Layout, *, forces: bool = False) -> None:
+        self.unforced = 0
+        self._forces = forces
+        self._finished: list[int] = []
         self._directory = str(layout.directory)
         self._open_name = ""
         self._open_descriptor = -1
@@ -194,6 +200,7 @@ class FileSink:
             self._open_name = name
         if data:
             _write_all(self._open_descriptor, data, position, name)
+            self.unforced += len(data)
 
     def out_end(self, name: str, size: int) -> None:
         """Cut what a torn earlier attempt may have left behind the end."""
@@ -206,11 +213,25 @@ class FileSink:
         fresh = b"".join(line for seq, line in events if seq > self.last_event)
         if fresh:
             _append_whole(self._events, fresh, "events.jsonl")
+            self.unforced += len(fresh)
             self.last_event = events[-1][0]
         fresh = b"".join(line for seq, line in blocks if seq > self.last_block)
         if fresh:
             _append_whole(self._blocks, fresh, "blocks.jsonl")
             self.last_block = blocks[-1][0]
+
+    def force(self) -> None:
+        """Have everything that was written on the medium; what was finished since is kept open for that."""
+        if self.unforced:
+            for descriptor in (*self._finished, self._open_descriptor, self._events, self._blocks):
+                if descriptor >= 0:
+                    os.fdatasync(descriptor)
+            self.unforced = 0
+        self._let_go()
+
+    def _let_go(self) -> None:
+        while self._finished:
+            os.close(self._finished.pop())
 
     def start_over(self) -> None:
         """Forget the lines that are there: all are going to be given again, and some may speak of lost bytes."""
@@ -225,12 +246,19 @@ class FileSink:
     def close(self) -> None:
         """Close the files."""
         self._close_out()
+        self._let_go()
         os.close(self._events)
         os.close(self._blocks)
 
     def _close_out(self) -> None:
         if self._open_descriptor >= 0:
-            os.close(self._open_descriptor)
+            self._finished.append(self._open_descriptor)
+            if not self._forces:
+                self._let_go()
+            elif len(self._finished) > _FINISHED:
+                oldest = self._finished.pop(0)
+                os.fdatasync(oldest)
+                os.close(oldest)
         self._open_descriptor, self._open_name = -1, ""
 
 

@@ -57,6 +57,11 @@ class LineReader:
     def _room(self, held: int, until: int | None) -> int:
         return _PIECE if until is None else max(0, min(_PIECE, until - self.position - held))
 
+    def force(self) -> None:
+        """Have the file's content on the medium."""
+        if self._descriptor >= 0:
+            os.fdatasync(self._descriptor)
+
     def close(self) -> None:
         """Close the file; the reader can be used again."""
         if self._descriptor >= 0:

@@ -56,6 +56,12 @@ class StreamReader:
             offset, length = offset + len(data), length - len(data)
         return pieces[0] if len(pieces) == 1 else b"".join(pieces)
 
+    def force(self) -> None:
+        """Have what is in the newest segment on the medium (those before it are: the writer sees to that)."""
+        self._discover()
+        if self._segments:
+            os.fdatasync(self._segments[-1][1])
+
     def close(self) -> None:
         """Close the files; the reader can be used again."""
         for _, descriptor in self._segments:

@@ -37,6 +37,10 @@ class TimelineReader:
         """Byte position after the last line that was read."""
         return self._lines.position
 
+    def force(self) -> None:
+        """Have the file's content on the medium."""
+        self._lines.force()
+
     def close(self) -> None:
         """Close the file."""
         self._lines.close()

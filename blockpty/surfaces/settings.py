@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from blockpty.errors import BadRequest
+from blockpty.host.protocol import DURABILITIES
 
 DEFAULT_PORT: Final = 7717
 LOOPBACK: Final = frozenset({"127.0.0.1", "::1", "localhost"})
@@ -32,6 +33,7 @@ class Settings:
         tls_certificate, tls_key: PEM files.
         behind_proxy: a proxy on the way in does TLS; only with it may the server listen beyond loopback without.
         session_limit: how many shells may be open at once.
+        durability: what power loss may cost: process, interval, block or always.
         idle_exit_seconds: leave when no shell has been open and nobody has asked for anything for so long; 0: never.
     """
 
@@ -43,6 +45,7 @@ class Settings:
     tls_key: str | None = None
     behind_proxy: bool = False
     session_limit: int = 15
+    durability: str = "interval"
     idle_exit_seconds: int = 0
 
 
@@ -115,6 +118,8 @@ def _converted(kind: str, value: Any) -> Any:
 def _check(settings: Settings) -> None:
     if settings.port is not None and settings.port > 65535:
         raise BadRequest(f"port cannot be {settings.port}", hint="0 to 65535")
+    if settings.durability not in DURABILITIES:
+        raise BadRequest(f"durability cannot be {settings.durability[:60]!r}", hint=", ".join(DURABILITIES))
     if bool(settings.tls_certificate) != bool(settings.tls_key):
         raise BadRequest("tls_certificate and tls_key go together")
     if settings.host not in LOOPBACK and not settings.tls_certificate and not settings.behind_proxy:

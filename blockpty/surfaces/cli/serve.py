@@ -22,6 +22,7 @@ Ctrl-C. Settings come from these options, then from BLOCKPTY_* variables, then f
 
 def command() -> click.Command:
     """Return the command."""
+    from blockpty.host.protocol import DURABILITIES
     from blockpty.surfaces.cli.invocation import anywhere
 
     flag: Any = {"is_flag": True, "default": None}
@@ -37,6 +38,9 @@ def command() -> click.Command:
             click.Option(["--tls-certificate"], metavar="FILE", help="PEM file; needed to listen beyond loopback."),
             click.Option(["--tls-key"], metavar="FILE", help="PEM file with its key."),
             click.Option(["--behind-proxy"], help="A proxy in front of the server does TLS.", **flag),
+            click.Option(
+                ["--durability"], type=click.Choice(DURABILITIES), help="What power loss may cost. [default: interval]"
+            ),
             click.Option(["--session-limit"], type=click.INT, help="Shells that may be open at once. [default: 15]"),
             click.Option(
                 ["--idle-exit-seconds"],

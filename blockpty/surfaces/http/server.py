@@ -82,7 +82,9 @@ async def _serve(
         state = {"pid": os.getpid(), "url": f"{scheme}://{name}:{port}", "version": __version__}
         hosts, origins = _names(settings, port, scheme)
         metrics = Metrics()
-        async with Engine(home, session_limit=settings.session_limit, persist=True) as engine:
+        async with Engine(
+            home, session_limit=settings.session_limit, persist=True, durability=settings.durability
+        ) as engine:
             mcp = MountedMcp(engine, hosts=hosts | {UNIX_HOST}, origins=origins)
             app = application(
                 engine, TokenBook(home), metrics, hosts=hosts, origins=origins, mcp=mcp, stop=lambda: plain.leave()

@@ -1,0 +1,190 @@
+"""What is forced to the medium and when, counted: each fdatasync of the recorder's files is seen by name."""
+
+from __future__ import annotations
+
+import errno
+import mmap
+import os
+import tty
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from blockpty.host import durable
+from blockpty.host.house import SLOT_BYTES, Holding
+from blockpty.host.loop import Loop
+from blockpty.host.terminal import Terminal
+
+MIB = 1024 * 1024
+
+
+class Desk:
+    """What a terminal needs of a recorder."""
+
+    splice = True
+
+    def __init__(self) -> None:
+        self.loop = Loop()
+        self.slots = mmap.mmap(-1, SLOT_BYTES)
+        self.told: list[tuple[str, Counter[str]]] = []
+        self.forced: Counter[str] = Counter()
+
+    def grew(self, conversation: str, count: int) -> None:
+        self.told.append((conversation, self.forced.copy()))
+
+    def tell_keeper(self, holding: Holding) -> None:
+        pass
+
+    def finished(self, terminal: Terminal) -> None:
+        pass
+
+
+class Bench:
+    """One terminal without a shell, whose other end the test has."""
+
+    def __init__(self, directory: Path, durability: str, forced: Counter[str]) -> None:
+        master, self.slave = os.openpty()
+        tty.setraw(self.slave)
+        os.set_blocking(master, False)
+        pipe = os.pipe()
+        wire = {
+            "conversation": "c1", "directory": str(directory), "argv": ["cat"], "entry": {}, "pid": os.getpid(),
+            "persist": False, "segment_bytes": 4 * MIB, "slot": 0, "durability": durability,
+        }  # fmt: skip
+        self.desk = Desk()
+        self.desk.forced = forced
+        self.terminal = Terminal(self.desk, Holding(wire, [master, *pipe]))
+        self.terminal.begin(fresh=True)
+
+    def print(self, size: int) -> None:
+        """Have that many bytes come out of the terminal."""
+        while size:
+            size -= os.write(self.slave, b"x" * min(size, 2048))
+            self.terminal.move(whole=True)
+
+    def pass_interval(self) -> None:
+        """Turn the loop until the interval is over."""
+        over: list[None] = []
+        self.desk.loop.after(durable.INTERVAL_SECONDS, lambda: over.append(None))
+        while not over:
+            self.desk.loop.turn()
+
+
+@pytest.fixture
+def forced(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
+    """How often each file was forced, by the last part of its name."""
+    count: Counter[str] = Counter()
+    real = os.fdatasync
+
+    def counted(fd: int) -> None:
+        count[Path(os.readlink(f"/proc/self/fd/{fd}")).name] += 1
+        real(fd)
+
+    monkeypatch.setattr(os, "fdatasync", counted)
+    monkeypatch.setattr(durable, "INTERVAL_SECONDS", 0.05)
+    return count
+
+
+@pytest.mark.linux
+def test_process_forces_nothing(tmp_path: Path, forced: Counter[str]) -> None:
+    (tmp_path / "c1").mkdir()
+    bench = Bench(tmp_path / "c1", "process", forced)
+    bench.print(2 * MIB)
+    bench.pass_interval()
+    assert forced == {}
+
+
+@pytest.mark.linux
+@pytest.mark.parametrize("durability", ["interval", "block"])
+def test_an_interval_forces_once_for_all_that_came(tmp_path: Path, forced: Counter[str], durability: str) -> None:
+    (tmp_path / "c1").mkdir()
+    bench = Bench(tmp_path / "c1", durability, forced)
+    stream = f"{0:020d}"
+    for _ in range(10):
+        bench.print(100)
+    assert forced == {}
+    bench.pass_interval()
+    # And the names of the new files, once.
+    assert forced == {stream: 1, "timeline.jsonl": 1, "stream": 1, "c1": 1, tmp_path.name: 1}
+    bench.pass_interval()
+    assert forced[stream] == 1, "nothing new came"
+    bench.print(100)
+    bench.pass_interval()
+    assert forced == {stream: 2, "timeline.jsonl": 2, "stream": 1, "c1": 1, tmp_path.name: 1}
+
+
+@pytest.mark.linux
+def test_a_mebibyte_does_not_wait_for_the_interval(
+    tmp_path: Path, forced: Counter[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(durable, "INTERVAL_SECONDS", 3600.0)
+    (tmp_path / "c1").mkdir()
+    bench = Bench(tmp_path / "c1", "interval", forced)
+    bench.print(MIB - 100 * 1024)
+    assert forced == {}
+    bench.print(200 * 1024)
+    assert forced[f"{0:020d}"] == forced["timeline.jsonl"] == 1
+    bench.print(MIB)
+    assert forced[f"{0:020d}"] == 2
+
+
+@pytest.mark.linux
+def test_always_forces_before_anybody_is_told(tmp_path: Path, forced: Counter[str]) -> None:
+    (tmp_path / "c1").mkdir()
+    bench = Bench(tmp_path / "c1", "always", forced)
+    for number in range(5):
+        before = forced["timeline.jsonl"]
+        if number % 2:
+            bench.print(10)
+        else:
+            bench.terminal.note(number)
+        assert bench.desk.told[-1][1]["timeline.jsonl"] == forced["timeline.jsonl"] > before
+
+
+@pytest.mark.linux
+def test_a_segment_is_forced_before_the_next_begins(tmp_path: Path, forced: Counter[str]) -> None:
+    (tmp_path / "c1").mkdir()
+    bench = Bench(tmp_path / "c1", "interval", forced)
+    bench.print(4 * MIB + 10)
+    assert (tmp_path / "c1" / "stream" / f"{4 * MIB:020d}").stat().st_size == 10
+    assert forced[f"{0:020d}"] >= 4
+
+
+@pytest.mark.linux
+def test_what_cannot_be_forced_stops_the_program_until_it_can(
+    tmp_path: Path, forced: Counter[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "c1").mkdir()
+    bench = Bench(tmp_path / "c1", "always", forced)
+    good = os.fdatasync
+
+    def broken(fd: int) -> Any:
+        raise OSError(errno.EIO, os.strerror(errno.EIO))
+
+    monkeypatch.setattr(os, "fdatasync", broken)
+    bench.print(10)
+    assert bench.terminal.failed is not None
+    assert bench.terminal.failed.name == "EIO"
+    size = bench.terminal.stream.offset
+    os.write(bench.slave, b"y" * 10)
+    bench.terminal.move(whole=True)
+    assert bench.terminal.stream.offset == size == 10
+    monkeypatch.setattr(os, "fdatasync", good)
+    while bench.terminal.failed is not None or bench.terminal.stream.offset < 20:
+        bench.desk.loop.turn()
+    timeline = (tmp_path / "c1" / "timeline.jsonl").read_text()
+    assert timeline.count('"state":"full"') == timeline.count('"state":"resumed"') == 1
+
+
+@pytest.mark.linux
+def test_a_file_system_that_cannot_force_is_no_failure(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def cannot(fd: int) -> Any:
+        raise OSError(errno.EINVAL, os.strerror(errno.EINVAL))
+
+    monkeypatch.setattr(os, "fdatasync", cannot)
+    (tmp_path / "c1").mkdir()
+    bench = Bench(tmp_path / "c1", "always", Counter())
+    bench.print(10)
+    assert bench.terminal.failed is None
