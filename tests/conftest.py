@@ -10,6 +10,7 @@ import gc
 import os
 import shutil
 import sys
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -96,6 +97,20 @@ def home(
         wrong = check_files(made)
         if wrong:
             pytest.fail("lines that spool_schema/ does not allow:\n  " + "\n  ".join(wrong), pytrace=False)
+
+
+@pytest.fixture
+def fdatasyncs(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
+    """How often this process forces each file to the medium, by the last part of its name."""
+    count: Counter[str] = Counter()
+    real = os.fdatasync
+
+    def counted(fd: int) -> None:
+        count[Path(os.readlink(f"/proc/self/fd/{fd}")).name] += 1
+        real(fd)
+
+    monkeypatch.setattr(os, "fdatasync", counted)
+    return count
 
 
 def _isolate(patch: pytest.MonkeyPatch, directory: Path) -> Path:

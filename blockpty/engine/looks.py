@@ -51,10 +51,11 @@ class Looks:
 
     def due(self, ts: int) -> bool:
         """Whether it is time to look at a tick of this time (ms)."""
-        if ts - self._ticked < LOOK_MS:
-            return False
+        return ts - self._ticked >= LOOK_MS
+
+    def looked(self, ts: int) -> None:
+        """Take note that the tick of this time was looked at to the end."""
         self._ticked = ts
-        return True
 
     def find(self, text: str, shown: str, budget: float) -> Seen | None:
         """Return the first condition that a screen fulfils; raises PatternTimeout when a pattern takes too long."""

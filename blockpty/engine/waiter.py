@@ -26,8 +26,6 @@ from blockpty.model.conditions import Condition, Eof, Idle, Pattern, Prompt, Tex
 from blockpty.model.events import Signal
 
 TEXT_KEPT: Final = 8192
-# Seconds that a pattern may take on one screen, which is small.
-LOOK_BUDGET: Final = 0.05
 _LOOKED_AT: Final = frozenset({"silence", "prompt", "exit", "eof"})
 
 
@@ -130,7 +128,10 @@ class Waiter:
         return self._pass(self._classified)
 
     def begin(self, state: MachineState) -> Outcome | None:
-        """Existing data is through; `state` is the machine's now. Later signals are new."""
+        """Existing data is through; `state` is the machine's now. Later signals are new.
+
+        Raises PatternTimeout as `advance` does; then call it again, with a larger budget and the same state.
+        """
         self._live = True
         at = state.classified
         shown = self._look(at)
@@ -269,6 +270,8 @@ class Waiter:
             shown = self._look(at)
             if shown is not None:
                 return shown
+            if kind == "tick":
+                self._looks.looked(signal.value)
         if kind == "silence":
             return self._silence(signal)
         if kind == "prompt":
@@ -309,7 +312,7 @@ class Waiter:
         """Look at the screen at a place that the record names."""
         if not self._looks or self.eye is None:
             return None
-        seen = self._looks.find(*self.eye.look(at), max(self.budget, LOOK_BUDGET))
+        seen = self._looks.find(*self.eye.look(at), self.budget)
         if seen is None:
             return None
         return self._decided(seen.which, at, Candidate(at, (at, at), seen.text, seen.groups))

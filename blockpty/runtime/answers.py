@@ -56,9 +56,9 @@ class Answers:
         for question in asked:
             if not running and question.asked not in _SHELL_ASKS:
                 continue
-            # The answer is that of the moment of the question.
-            screen = live.screens.now(Position(question.end, live.fold.position.timeline)).catch_up()
-            found = answer(question.asked, screen)
+            # The answer is that of the moment of the question; a constant needs no screen.
+            place = Position(question.end, live.fold.position.timeline)
+            found = answer(question.asked, lambda place=place: live.screens.now(place).catch_up())  # type: ignore[misc]
             if found is not None:
                 answers.append(found)
         if answers:

@@ -289,7 +289,7 @@ class Conversation(Transcript):
         They are sent as the program has asked the terminal to send them. Raises BadRequest for what it cannot get.
         """
         await running_program(self, session_id)
-        modes = self._modes()
+        modes = await self._modes()
         asked = KeyModes(
             modes.application_cursor, modes.application_keypad, modes.mouse, modes.mouse_encoding, modes.keyboard
         )
@@ -298,7 +298,7 @@ class Conversation(Transcript):
     async def paste(self, text: str, *, session_id: str | None = None) -> SendResult:
         """Type a text as a paste: bracketed when the program asked for it, never able to end the bracket itself."""
         await running_program(self, session_id)
-        return await self.type(bracket(text, bracketed=self._modes().bracketed_paste), "agent")
+        return await self.type(bracket(text, bracketed=(await self._modes()).bracketed_paste), "agent")
 
     async def ctrl_c(self, *, session_id: str | None = None) -> SendResult:
         """Type Ctrl-C; at a prompt it clears the line, and is typed again if the line editor has missed it."""
@@ -315,9 +315,8 @@ class Conversation(Transcript):
         """Type Enter (CR)."""
         return await self._control(b"\r", session_id)
 
-    def _modes(self) -> Modes:
-        self.live.pump()
-        return self.live.screens.now(self.live.fold.position).catch_up().frame().modes
+    async def _modes(self) -> Modes:
+        return (await self.look()).frame.modes
 
     async def _control(self, data: bytes, session_id: str | None) -> SendResult:
         self.live.pump()

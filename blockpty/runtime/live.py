@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import shutil
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Final
 
 from blockpty.engine.matchers import PatternTimeout
@@ -61,11 +61,19 @@ class LiveWait:
         if self._backlog is not None:
             self._backlog.append(step)
             return None
+        return self._at_once(lambda: advance(self.waiter, step), self.waiter.resume)
+
+    def begin(self, state: MachineState) -> Outcome | None:
+        """Existing data is through, `state` is the machine's now; an answer that takes long comes by the future."""
+        then = state.copy()
+        return self._at_once(lambda: self.waiter.begin(then), lambda: self.waiter.begin(then))
+
+    def _at_once(self, ask: Callable[[], Outcome | None], again: Callable[[], Outcome | None]) -> Outcome | None:
         try:
-            return advance(self.waiter, step)
+            return ask()
         except PatternTimeout:
             self._backlog = []
-            self._task = asyncio.get_running_loop().create_task(self._slowly())
+            self._task = asyncio.get_running_loop().create_task(self._slowly(again))
             return None
 
     def cancel(self) -> None:
@@ -75,10 +83,10 @@ class LiveWait:
         if self._task is not None:
             self._task.cancel()
 
-    async def _slowly(self) -> None:
+    async def _slowly(self, again: Callable[[], Outcome | None]) -> None:
         self.waiter.budget = PATIENCE
         try:
-            outcome = await asyncio.to_thread(self.waiter.resume)
+            outcome = await asyncio.to_thread(again)
             while outcome is None and self._backlog:
                 step = self._backlog.pop(0)
                 outcome = await asyncio.to_thread(advance, self.waiter, step)
@@ -340,7 +348,7 @@ class LiveRecord:
             if outcome is not None:
                 self._answer(wait, outcome)
                 return wait, self.fold.position
-        outcome = waiter.begin(self.state)
+        outcome = wait.begin(self.state)
         if outcome is not None:
             self._answer(wait, outcome)
         else:

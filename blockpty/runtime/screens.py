@@ -61,17 +61,14 @@ class ScreenReader:
     def bring(self, until: Position) -> LazyScreen:
         """Go on to a place that is not before this one, and return the screen of that place."""
         self._pending += self._timeline.read_new(until.timeline)
-        silent = -1
         while self._pending and self._pending[0][1] <= until.timeline and self._pending[0][0].offset <= until.offset:
             entry, after = self._pending.popleft()
             self._advance(entry.offset)
             self.position = Position(max(self.position.offset, entry.offset), after)
             if entry.kind == "silence":
-                silent = entry.offset
+                self.screen.silence(entry.offset)
             elif entry.kind in ("spawn", "resize"):
                 self._resize(entry)
-        if silent >= 0:
-            self._settle(silent)
         self._advance(until.offset)
         self.position = Position(until.offset, self.position.timeline)
         return self.screen
@@ -94,11 +91,6 @@ class ScreenReader:
                 self.points.append(Point(Position(self._spaced, self.position.timeline), self.screen.dump()))
         self.screen.advance(offset)
 
-    def _settle(self, offset: int) -> None:
-        """Show what an unfinished update has drawn by a silence; only the last one before somebody looks matters."""
-        if self.screen.end == offset and self.screen.catch_up().mode(2026):
-            self.screen.release()
-
     def _resize(self, entry: Entry) -> None:
         cols, rows = entry.fields.get("cols"), entry.fields.get("rows")
         if not isinstance(cols, int) or not isinstance(rows, int) or not 0 < cols <= 1000 or not 0 < rows <= 1000:
@@ -117,8 +109,8 @@ class Screens:
 
     def __init__(self, layout: Layout, stream: StreamReader, mask: Callable[[], Mask]) -> None:
         self._layout = layout
-        self._stream = stream
         self._mask = mask
+        self._read = self._reading(stream)
         self._newest: ScreenReader | None = None
 
     def now(self, position: Position) -> LazyScreen:
@@ -143,7 +135,9 @@ class Screens:
             start: Point | None = Point(self._newest.position, dumped)
         else:
             start = next((one for one in reversed(newest.points) if _is_before(one.position, position)), None)
-        return RecordEye(ScreenReader(self._layout, self._read, start))
+        # Files of its own: a pattern that takes long is searched for in a thread.
+        stream = StreamReader(self._layout.stream)
+        return RecordEye(ScreenReader(self._layout, self._reading(stream), start), stream)
 
     def past(self, position: Position) -> ScreenReader:
         """Return a reader that is before a place; close it when done."""
@@ -151,8 +145,8 @@ class Screens:
         start = next((one for one in reversed(points) if one.position.offset <= position.offset), None)
         return ScreenReader(self._layout, self._read, start)
 
-    def _read(self, begin: int, end: int) -> bytes:
-        return masked(self._stream, self._mask(), begin, end - begin)
+    def _reading(self, stream: StreamReader) -> Callable[[int, int], bytes]:
+        return lambda begin, end: masked(stream, self._mask(), begin, end - begin)
 
     def above(self, position: Position, lines: int) -> list[str]:
         """Return so many lines above the screen of a place, oldest first; takes a while, and may run in any thread."""
@@ -163,7 +157,7 @@ class Screens:
         try:
             for start in [*reversed(starts), None]:
                 page = scrollback.page(
-                    lambda begin, end: masked(stream, self._mask(), begin, end - begin),
+                    self._reading(stream),
                     0 if start is None else start.position.offset, position.offset, size=size, resizes=resizes,
                     checkpoint=None if start is None else start.dumped["screen"], count=lines, limit=lines,
                 )  # fmt: skip
@@ -194,8 +188,9 @@ class Screens:
 class RecordEye:
     """Sees the terminal at places of a record, in their order; `timeline`: how far the entries before the place go."""
 
-    def __init__(self, reader: ScreenReader) -> None:
+    def __init__(self, reader: ScreenReader, stream: StreamReader) -> None:
         self._reader = reader
+        self._stream = stream
         self.timeline = reader.position.timeline
 
     def look(self, offset: int) -> tuple[str, str]:
@@ -206,6 +201,7 @@ class RecordEye:
     def close(self) -> None:
         """Close what is open."""
         self._reader.close()
+        self._stream.close()
 
 
 def _is_before(one: Position, other: Position) -> bool:

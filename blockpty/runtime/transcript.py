@@ -28,7 +28,6 @@ from blockpty.runtime import limits, reading
 from blockpty.runtime.capture import start_capture, stop_capture
 from blockpty.runtime.export.moments import Source
 from blockpty.runtime.export.writing import ExportStopped, check_format, export
-from blockpty.runtime.fold import Position
 from blockpty.runtime.live import LiveRecord
 from blockpty.runtime.screens import check_style, screen_result
 from blockpty.screen.lazy import Snapshot
@@ -131,22 +130,23 @@ class Transcript:
         limits.check("scrollback", scrollback)
         check_style(format)
         live, above = self.live, min(scrollback, self._scrollback)
-        live.pump()
-        if at is None:
-            for _ in live.screens.steps(live.fold.position):
-                await asyncio.sleep(0)
-            place = live.fold.position
-            seen = live.screens.now(place).snapshot(since)
-        else:
-            if not 0 <= at <= self.cursor:
-                raise BadCursor(f"the cursor {at} does not lie between 0 and {self.cursor}", hint="use a result's")
-            place = live.fold.position._replace(offset=at)
-            seen = await self._seen(place, since)
+        seen = await (self.look(since) if at is None else self._look_back(at, since))
+        place = live.fold.position._replace(offset=seen.offset)
         lines = await asyncio.to_thread(live.screens.above, place, above) if above else []
         return screen_result(seen, format, lines)
 
-    async def _seen(self, place: Position, since: int | None) -> Snapshot:
-        """Look at a place of the past."""
+    async def look(self, since: int | None = None) -> Snapshot:
+        """Return what the terminal shows now; others have their turn meanwhile."""
+        self.live.pump()
+        for _ in self.live.screens.steps(self.live.fold.position):
+            await asyncio.sleep(0)
+        return self.live.screens.now(self.live.fold.position).snapshot(since)
+
+    async def _look_back(self, at: int, since: int | None) -> Snapshot:
+        self.live.pump()
+        if not 0 <= at <= self.cursor:
+            raise BadCursor(f"the cursor {at} does not lie between 0 and {self.cursor}", hint="use a result's")
+        place = self.live.fold.position._replace(offset=at)
         reader = self.live.screens.past(place)
         try:
             for _ in reader.steps(place):

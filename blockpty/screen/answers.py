@@ -22,7 +22,7 @@ from collections.abc import Callable
 from typing import Final, NamedTuple
 
 from blockpty.screen.markup import BACKGROUND, FOREGROUND, palette
-from blockpty.screen.protocol import Frame, Screen
+from blockpty.screen.protocol import Screen
 
 # Pixels of a cell, for programs that ask; what html and svg draw comes near it.
 CELL_WIDTH: Final = 8
@@ -65,8 +65,8 @@ class Questions:
         return found
 
 
-def answer(asked: bytes, screen: Screen) -> bytes | None:
-    """Return the answer to a question, given the screen at that point; None where there is none."""
+def answer(asked: bytes, look: Callable[[], Screen]) -> bytes | None:
+    """Return the answer to a question; None where there is none. `look` gives the screen at that point, if needed."""
     match = _QUESTION.fullmatch(asked)
     if match is None:
         return None
@@ -74,27 +74,27 @@ def answer(asked: bytes, screen: Screen) -> bytes | None:
         return _color(match["osc"].decode("ascii"), match["end"])
     question = match["csi"].decode("ascii")
     if question.endswith("$p"):
-        return _mode(question[:-2], screen)
+        return _mode(question[:-2], look())
     made = _ANSWERS[question.replace("0", "") if question[-1] in "cq" else question]
-    return made if isinstance(made, bytes) else made(screen.frame()).encode("ascii")
+    return made if isinstance(made, bytes) else made(look()).encode("ascii")
 
 
-def _position(frame: Frame, private: str) -> str:
-    page = ";1" if private else ""
-    return f"\x1b[{private}{frame.cursor.y + 1};{frame.cursor.x + 1}{page}R"
+def _position(screen: Screen, private: str) -> str:
+    cursor, page = screen.cursor(), ";1" if private else ""
+    return f"\x1b[{private}{cursor.y + 1};{cursor.x + 1}{page}R"
 
 
-_ANSWERS: Final[dict[str, bytes | Callable[[Frame], str]]] = {
+_ANSWERS: Final[dict[str, bytes | Callable[[Screen], str]]] = {
     "c": b"\x1b[?62;22c",
     ">c": b"\x1b[>1;10;0c",
     "5n": b"\x1b[0n",
-    "6n": lambda frame: _position(frame, ""),
-    "?6n": lambda frame: _position(frame, "?"),
+    "6n": lambda screen: _position(screen, ""),
+    "?6n": lambda screen: _position(screen, "?"),
     ">q": b"\x1bP>|blockpty\x1b\\",
-    "14t": lambda frame: f"\x1b[4;{frame.rows * CELL_HEIGHT};{frame.cols * CELL_WIDTH}t",
-    "16t": lambda frame: f"\x1b[6;{CELL_HEIGHT};{CELL_WIDTH}t",
-    "18t": lambda frame: f"\x1b[8;{frame.rows};{frame.cols}t",
-    "?u": lambda frame: f"\x1b[?{frame.modes.keyboard}u",
+    "14t": lambda screen: f"\x1b[4;{screen.rows * CELL_HEIGHT};{screen.cols * CELL_WIDTH}t",
+    "16t": lambda screen: f"\x1b[6;{CELL_HEIGHT};{CELL_WIDTH}t",
+    "18t": lambda screen: f"\x1b[8;{screen.rows};{screen.cols}t",
+    "?u": lambda screen: f"\x1b[?{screen.frame().modes.keyboard}u",
 }
 
 

@@ -19,7 +19,7 @@ from blockpty.screen import checkpoint, frames, modes, reflow, sequences
 from blockpty.screen.cells import PADDED, SPACER, WRAPPED, Clusters, Row, is_narrow, is_stand_in, width
 from blockpty.screen.parser import GROUND, STARTS, Parser, pieces
 from blockpty.screen.pens import Brush, Brushes
-from blockpty.screen.protocol import Frame, Line
+from blockpty.screen.protocol import Cursor, Frame, Line
 from blockpty.screen.state import Held, Saved
 
 # Rows that scrolled off the main screen and are kept, for a window that grows. Scrollback proper is rendered from the
@@ -347,6 +347,10 @@ class Emulator:
     def frame(self) -> Frame:
         """Return what is shown; while a synchronized update is open, what was shown when it began."""
         return frames.frame(self)
+
+    def cursor(self) -> Cursor:
+        """Return where the cursor is now, also while a synchronized update is open."""
+        return frames.cursor(self)
 
     def mode(self, number: int, *, private: bool = True) -> bool | None:
         """Return whether a mode is set; None for one that is not known."""

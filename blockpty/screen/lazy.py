@@ -1,11 +1,11 @@
 """A screen that is drawn only when somebody looks.
 
 Rules of this file: what is not drawn yet is a span of the stream and costs nothing; `read` gets its bytes when they are
-needed. What is shown is a function of the stream up to `end`, the resizes and the releases, never of when somebody
+needed. What is shown is a function of the stream up to `end`, the resizes and the silences, never of when somebody
 looked.
 
-`seqno` is where in that record a snapshot was taken: the stream offset plus the number of changes that are not bytes.
-It grows with every change, means the same after a restart, and is what `since` takes. Of the rows it is known when a
+`seqno` is where in that record a snapshot was taken: the stream offset plus the number of resizes and silences. It
+grows with every change, means the same after a restart, and is what `since` takes. Of the rows it is known when a
 look first found them different; so those reported since a seqno are all that changed since, and after a restart
 perhaps more.
 """
@@ -23,6 +23,7 @@ from blockpty.screen.emulator import HISTORY_ROWS, Emulator
 from blockpty.screen.pens import Pen
 from blockpty.screen.protocol import Frame, Line
 
+SYNCHRONIZED: Final = 2026
 # What is read and drawn at a time.
 STEP: Final = 4 * 1024 * 1024
 
@@ -78,6 +79,7 @@ class LazyScreen:
         self._emulator = Emulator(cols, rows, history_rows)
         self._drawn = self.end = offset
         self._steps = 0
+        self._silent: int | None = None
         self._seen: tuple[Line, ...] = ()
         self._changed_at: list[int] = []
 
@@ -101,11 +103,19 @@ class LazyScreen:
         `most` bytes at most, where whoever calls has other things to do as well; then `behind` says what is left.
         """
         stop = self.end if most is None else min(self.end, self._drawn + most)
+        if self._silent is not None and self._silent <= stop:
+            self._draw(self._silent)
+            self._silent = None
+            if self._emulator.mode(SYNCHRONIZED):
+                self._emulator.release()
+        self._draw(stop)
+        return self._emulator
+
+    def _draw(self, stop: int) -> None:
         while self._drawn < stop:
             end = min(self._drawn + STEP, stop)
             fastforward.feed(self._emulator, self._read(self._drawn, end))
             self._drawn = end
-        return self._emulator
 
     def resize(self, cols: int, rows: int) -> None:
         """Change the size at this point of the stream."""
@@ -117,9 +127,13 @@ class LazyScreen:
         self.catch_up().feed(data)
         self._steps += 1
 
-    def release(self) -> None:
-        """End an open synchronized update at this point of the stream: nothing came for too long."""
-        self.catch_up().release()
+    def silence(self, offset: int) -> None:
+        """Take note that nothing came for a while at an offset: an update that is still open there is over.
+
+        Of several silences before somebody looks only the last is kept: what an earlier one would have ended, the last
+        one ends as well, or its program did.
+        """
+        self._silent = offset
         self._steps += 1
 
     def snapshot(self, since: int | None = None) -> Snapshot:

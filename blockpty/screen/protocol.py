@@ -115,6 +115,9 @@ class Screen(Protocol):
     def frame(self) -> Frame:
         """Return what is shown; while a synchronized update is open, what was shown when it began."""
 
+    def cursor(self) -> Cursor:
+        """Return where the cursor is now, also while a synchronized update is open."""
+
     def mode(self, number: int, *, private: bool = True) -> bool | None:
         """Return whether a mode is set; None for one that is not known."""
 

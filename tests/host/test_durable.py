@@ -73,18 +73,9 @@ class Bench:
 
 
 @pytest.fixture
-def forced(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
-    """How often each file was forced, by the last part of its name."""
-    count: Counter[str] = Counter()
-    real = os.fdatasync
-
-    def counted(fd: int) -> None:
-        count[Path(os.readlink(f"/proc/self/fd/{fd}")).name] += 1
-        real(fd)
-
-    monkeypatch.setattr(os, "fdatasync", counted)
+def forced(monkeypatch: pytest.MonkeyPatch, fdatasyncs: Counter[str]) -> Counter[str]:
     monkeypatch.setattr(durable, "INTERVAL_SECONDS", 0.05)
-    return count
+    return fdatasyncs
 
 
 @pytest.mark.linux

@@ -19,19 +19,11 @@ DERIVED = {"events.jsonl", "blocks.jsonl"}
 
 
 @pytest.fixture
-def forced(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
+def forced(monkeypatch: pytest.MonkeyPatch, fdatasyncs: Counter[str]) -> Counter[str]:
     """How often this process forced each file; the recorder is another one."""
-    count: Counter[str] = Counter()
-    real = os.fdatasync
-
-    def counted(fd: int) -> None:
-        count[Path(os.readlink(f"/proc/self/fd/{fd}")).name] += 1
-        real(fd)
-
-    monkeypatch.setattr(os, "fdatasync", counted)
     # A checkpoint comes when a test asks for it, or at the end.
     monkeypatch.setattr(live, "CHECKPOINT_SECONDS", 3600.0)
-    return count
+    return fdatasyncs
 
 
 async def run(conversation: blockpty.Conversation, command: str) -> None:

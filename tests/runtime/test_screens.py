@@ -185,6 +185,27 @@ async def test_bad_requests(home: Path) -> None:
 
 
 @async_test
+async def test_a_pattern_that_does_not_end_is_refused_and_stops_nobody(home: Path) -> None:
+    async with blockpty.Engine(home) as engine:
+        conversation = await engine.open("c1", shell="bash")
+        await conversation.run("clear; printf 'a%.0s' {1..60}; echo !")
+        waiting = asyncio.ensure_future(conversation.wait_for({"screen": "(a|aa)+$"}, timeout_ms=20_000))
+        # Meanwhile others are answered.
+        ran = [await conversation.run(f"echo {number}") for number in range(5)]
+        assert [one.output for one in ran] == [f"{number}\n" for number in range(5)] and not waiting.done()
+        with pytest.raises(BadCondition):
+            await waiting
+        # The same where what it stumbles over comes later.
+        await conversation.run("clear")
+        begun = await conversation.exec_block("sleep 0.1; printf 'a%.0s' {1..60}; echo !; sleep 1000")
+        with pytest.raises(BadCondition):
+            await conversation.wait_for({"screen": "(a|aa)+$"}, from_cursor=begun.cursor, timeout_ms=20_000)
+        await conversation.interrupt()
+        assert (await conversation.verify()).clean
+        await conversation.close()
+
+
+@async_test
 async def test_no_screen_shows_a_nonce(home: Path) -> None:
     async with blockpty.Engine(home) as engine:
         conversation = await engine.open("c1", shell="bash")

@@ -53,13 +53,18 @@ def screen() -> Emulator:
 
 @pytest.mark.parametrize("asked", ASKED, ids=repr)
 def test_an_answer(asked: bytes) -> None:
-    assert answer(asked, screen()) == ASKED[asked]
+    assert answer(asked, screen) == ASKED[asked]
+
+
+def test_the_cursor_is_told_while_an_update_is_open() -> None:
+    emulator = fed("\x1b[3;5H\x1b[?2026h\x1b[7;9H")
+    assert answer(b"\x1b[6n", lambda: emulator) == b"\x1b[7;9R"
 
 
 @pytest.mark.parametrize("asked", UNANSWERED, ids=repr)
 def test_what_gets_no_answer(asked: bytes) -> None:
     assert Questions().feed(b"x" + asked + b"x") == []
-    assert answer(asked, screen()) is None
+    assert answer(asked, screen) is None
 
 
 @pytest.mark.parametrize("asked", ASKED, ids=repr)
@@ -87,7 +92,7 @@ def test_nothing_of_the_stream_comes_back() -> None:
         data = b"".join(rng.choice(words) for _ in range(20))
         emulator = fed(data)
         for question in Questions().feed(data):
-            made = answer(question.asked, emulator)
+            made = answer(question.asked, lambda emulator=emulator: emulator)
             if made is not None:
                 seen += 1
                 assert re.sub(rb"rgb:[0-9a-f/]+", b"rgb:", re.sub(rb"\d+", b"1", made)) in {

@@ -134,7 +134,7 @@ def test_no_torn_frames() -> None:
     assert look(b"\x1b[?20") == "frame 2"
     assert look(b"26h\x1b[Hframe 3\x1b[?2026l\x1b[?2026h\x1b[Hfra") == "frame 3"
     before = screen.seqno
-    screen.release()
+    screen.silence(screen.end)
     assert shown(screen.snapshot()) == "frame 3"
     assert screen.seqno > before
     assert look(b"\x1b[2J\x1b[Hon it goes") == "on it goes"

@@ -247,11 +247,11 @@ async def test_log(conversation: Conversation) -> None:
 
 @in_a_conversation
 async def test_log_on_a_terminal_goes_through_the_pager(conversation: Conversation) -> None:
-    await conversation.run("printf '\\033[31mred\\033[2J'; (exit 3)")
+    await conversation.run("printf '\\033[31mred\\033]0;t\\007'; (exit 3)")
     await conversation.run("seq 2000")
     status, shown = await asyncio.to_thread(on_terminal, "log", "c1", PAGER="sed 's/^/PAGED /'")
     assert status == 0 and not unsafe(shown)
-    assert "PAGED \x1b[33mb2" in shown and "\x1b[31mred^[[2J" in shown and "\x1b[31mexit 3" in shown
+    assert "PAGED \x1b[33mb2" in shown and "\x1b[31mred^[]0;t" in shown and "\x1b[31mexit 3" in shown
     for variables in ({"NO_COLOR": "1"}, {"TERM": "dumb"}):
         status, shown = await asyncio.to_thread(on_terminal, "log", "c1", **variables)
         assert status == 0 and "\x1b" not in shown and "red" in shown

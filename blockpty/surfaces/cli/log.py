@@ -5,6 +5,7 @@ Everything shown is made safe, also for a pager that passes control sequences on
 
 from __future__ import annotations
 
+import re
 import sys
 from collections import deque
 from collections.abc import AsyncIterator
@@ -162,6 +163,10 @@ class _Transcript:
         return {"output": head + tail, "output_truncated": cut}
 
 
+# What moves the cursor, erases or sets a mode, or a line that is begun again.
+_DRAWN: Final = re.compile(r"\x1b\[(?![0-9;:]*m)|\r(?!\n)|\x08")
+
+
 def has_failed(block: Block) -> bool:
     """Whether a block failed, or did not end by itself; what is not known to have failed has not."""
     if block.exit_status is not None:
@@ -204,8 +209,11 @@ class _Drawn:
     async def _output(self, block: Block, lines: int) -> AsyncIterator[str]:
         from blockpty.surfaces.sanitize import sanitize
 
-        # Without colours it is drawn as it was seen in the end; what was on an alternate screen is no part of that.
+        # With colours as it was printed, where it only was printed. What a program has drawn is shown as it was seen in
+        # the end, without them; what was on an alternate screen is no part of that.
         head, tail, cut = await self._transcript.output(block, lines, "ansi" if self._colour else "rendered")
+        if self._colour and _DRAWN.search(head + tail):
+            head, tail, cut = await self._transcript.output(block, lines, "rendered")
         for piece in (head, tail):
             if piece:
                 whole = piece if piece.endswith("\n") else f"{piece}\n"
