@@ -41,6 +41,10 @@ set -gu __bp_jobs
 set -gu __bp_pwd
 set -gu __bp_moved 1
 set -gu __bp_narrow
+set -gu __bp_ours
+# What was copied last as the user's prompt, and the name of the copy.
+set -gu __bp_copied
+set -gu __bp_copy
 
 # fish 4 writes OSC 133 by itself. Here is what stands around our marks, for a terminal that a person attaches. A word
 # that holds an empty list vanishes.
@@ -139,8 +143,7 @@ function __bp_over
     return $x
 end
 
-# Called for fish_postexec by fish_prompt, below.
-function __bp_end
+function __bp_end --on-event fish_postexec
     switch "$__bp_x"
         case ''
             set __bp_x $status
@@ -162,17 +165,31 @@ function __bp_end
                     end
                     builtin printf '%s' $__bp_133d$__bp_x\a\e']133;A'\a
             end
+            __bp_listen
     end
 end
 
 # The next prompt is a fresh one: fish calls the function fish_prompt for every drawing, but raises this event only then.
-function __bp_fresh --on-event fish_prompt
-    switch "$__bp_x"
-        case ''
-            # Somebody defined fish_prompt anew or erased it, and what listened for the end of the command went with it.
-            __bp_end
-            __bp_wrap
+# Handlers are called in the order in which they were defined, and one of them may define fish_prompt anew at each prompt.
+# So ours is defined again after each command, which makes it the last, and asks whether fish_prompt is still ours.
+function __bp_listen
+    function __bp_fresh --on-event fish_prompt
+        switch "$__bp_x"
+            case ''
+                __bp_end
+        end
+        set __bp_ours
+        builtin emit __bp_ask 1
+        switch "$__bp_ours"
+            case ''
+                __bp_wrap
+        end
+        __bp_next
     end
+end
+
+# The prompt to come has the next number.
+function __bp_next
     set __bp_low_p $__bp_after[$__bp_low_p]
     switch $__bp_low_p
         case 1
@@ -184,13 +201,13 @@ end
 # again, mark and all; the second drawing runs fish_prompt, and so makes it a fresh one.
 # A syntax error (fish_posterror) stays on the line to be mended: not a fresh prompt, and no mark.
 function __bp_cancel --on-event fish_cancel
-    __bp_fresh
+    __bp_next
     builtin commandline -f repaint
 end
 
 # The engine's own key for an empty line: fish 3 turns Ctrl-C into a signal, and loses one that comes while it draws.
 function __bp_clear
-    __bp_fresh
+    __bp_next
     # In the command mode of vi the next command would be read as keys.
     switch "$fish_key_bindings"
         case '*_vi_*' '*_hybrid_*'
@@ -225,20 +242,26 @@ function __bp_wrap
     if not builtin functions -q fish_prompt
         set user __bp_default_prompt
     else
-        # Such a copy given back, or these hooks once more: it names what it wraps.
-        set user (builtin functions fish_prompt | builtin string match -r '__bp_prompt_\d+|__bp_default_prompt')[1]
-        if builtin test -z "$user"
+        # Such a copy given back, or these hooks once more: it names what it wraps. One that is defined anew for each prompt
+        # has its copy already.
+        set -l text (builtin functions fish_prompt)
+        set user (builtin string match -r '__bp_prompt_\d+|__bp_default_prompt' -- $text)[1]
+        if builtin test -z "$user" -a "$text" = "$__bp_copied"
+            set user $__bp_copy
+        else if builtin test -z "$user"
             set -l number 1
             while builtin functions -q __bp_prompt_$number
                 set number (builtin math $number + 1)
             end
             set user __bp_prompt_$number
             builtin functions -c fish_prompt $user
+            set __bp_copied "$text"
+            set __bp_copy $user
         end
     end
-    # The user's prompt first and nothing before it, because it wants to see $status and $pipestatus. That the function
-    # listens for the end of a command, which comes with an argument, tells without any cost that it is still ours.
-    function fish_prompt --on-event fish_postexec --inherit-variable user
+    # The user's prompt first and nothing before it, because it wants to see $status and $pipestatus. Asked whether it is
+    # still ours, which comes with an argument, it answers.
+    function fish_prompt --on-event __bp_ask --inherit-variable user
         switch "$argv"
             case ''
                 $user
@@ -248,7 +271,7 @@ function __bp_wrap
                         __bp_ready >/dev/tty
                 end
             case '*'
-                __bp_end
+                set __bp_ours 1
         end
     end
 end
@@ -261,5 +284,6 @@ end
 set -gu fish_history ''
 __bp_width
 __bp_wrap
+__bp_listen
 __bp_put __HELLO__ ";v=1;sh=fish;sv="(builtin string replace -ar '[^0-9A-Za-z.-]' _ -- $version)";f=preexec,postexec,prompt"
 __bp_end

@@ -75,7 +75,7 @@ ITEMS_IN_FISH: Final[Mapping[int, Any]] = {
     24: _SET,
     29: NotApplicable("fish has no `set -u`"),
     30: NotApplicable("fish has no errexit"),
-    32: Later("a handler that defines fish_prompt anew for each prompt: no mark is in that prompt, and waits time out"),
+    32: _SET,
     35: _SET,
     42: [b"a\n", b"b\n"],
     52: NotApplicable("only zsh has ZDOTDIR"),
