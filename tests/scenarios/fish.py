@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from tests.scenarios.catalogue import Item
-from tests.scenarios.rows import Later, NotApplicable, Scenario, ok
+from tests.scenarios.rows import NotApplicable, Scenario, ok
 
 _TYPED = NotApplicable("fish completes an open line as one text, without PS2; tests/shellrc/test_fish.py has its way")
 _EXIT = NotApplicable("submitted, it ends only the sourced file in fish 3; typed: tests/shellrc/test_fish.py")
