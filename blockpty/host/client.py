@@ -91,11 +91,13 @@ class HostClient(Connection):
         umask: int | None = None,
         segment_bytes: int | None = None,
         durability: str | None = None,
+        process_limit: int | None = None,
     ) -> Opened:
         """Start a shell on a new terminal.
 
         `entry` is what the engine wants in the spawn entry of the timeline; its `nonce` makes asking twice harmless.
-        `executable` is what is run when `argv[0]` is only a name (`-bash`).
+        `executable` is what is run when `argv[0]` is only a name (`-bash`). `process_limit` bounds how many processes
+        there may be in it at once; 0: no bound.
 
         Raises:
             SpawnFailed: the program or `cwd` cannot be used.
@@ -110,6 +112,7 @@ class HostClient(Connection):
         }  # fmt: skip
         optional = {
             "executable": executable, "umask": umask, "segment_bytes": segment_bytes, "durability": durability,
+            "process_limit": process_limit,
         }  # fmt: skip
         fields.update((name, value) for name, value in optional.items() if value is not None)
         answer = await self._ask("open", fields)
@@ -206,6 +209,11 @@ class HostClient(Connection):
         """Hang the session up, kill what is left of it after the grace, and wait for its end."""
         answer = await self._ask("close", {"conversation": conversation, "grace_ms": grace_ms, "epoch": epoch})
         return Closed(answer["offset"], answer["timeline"], answer["status"], answer["signal"])
+
+    async def find(self, conversation: str) -> tuple[bool, int]:
+        """Whether a conversation is live, and how many are."""
+        answer = await self._ask("find", {"conversation": conversation})
+        return answer["live"], answer["open"]
 
     async def list(self) -> list[Listed]:
         """Every live conversation of the home."""

@@ -12,6 +12,7 @@ import signal
 from typing import TYPE_CHECKING, Any
 
 from blockpty.host import spawn
+from blockpty.host.cgroup import freeze_forks
 from blockpty.host.protocol import Refused
 from blockpty.host.terminal import Terminal
 
@@ -42,10 +43,11 @@ class Pending:
 class Closing:
     """A conversation that is being closed: done when its last entry is written and its session is empty."""
 
-    __slots__ = ("answers", "session", "written")
+    __slots__ = ("answers", "cgroup", "session", "written")
 
-    def __init__(self, session: int) -> None:
+    def __init__(self, session: int, cgroup: str | None) -> None:
         self.session = session
+        self.cgroup = cgroup
         self.answers: list[Pending] = []
         self.written: dict[str, Any] | None = None
 
@@ -53,7 +55,7 @@ class Closing:
 def begin(recorder: Recorder, name: str, terminal: Terminal | None, grace_ms: int, pending: Pending) -> None:
     """Hang up `terminal` (None: that has been done by an earlier request), and owe `pending` the outcome."""
     if terminal is not None:
-        recorder.closing[name] = Closing(terminal.pid)
+        recorder.closing[name] = Closing(terminal.pid, terminal.holding.cgroup)
         spawn.signal_session(terminal.pid, terminal.holding.master, signal.SIGHUP, signal.SIGCONT)
     closing = recorder.closing[name]
     closing.answers.append(pending)
@@ -73,8 +75,10 @@ def _kill(recorder: Recorder, name: str, closing: Closing) -> None:
     """Grace is over: kill, and look again until nobody is left (a process may fork while the list is read)."""
     if recorder.closing.get(name) is not closing:
         return
-    left = spawn.kill_session(closing.session)
     terminal = recorder.terminals.get(name)
+    if closing.cgroup is not None:
+        freeze_forks(closing.cgroup)
+    left = spawn.kill_session(closing.session, outrun=closing.cgroup is None)
     if terminal is not None and terminal.pid == closing.session and terminal.holding.exit is None:
         signal_shell(terminal, signal.SIGKILL)
     if terminal is not None and terminal.pid == closing.session and not left:

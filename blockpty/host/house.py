@@ -28,8 +28,8 @@ class Holding:
     """One live shell: its terminal's master, the pipe that bytes are moved through, and what must outlive a process."""
 
     __slots__ = (
-        "announced", "argv", "conversation", "directory", "durability", "entry", "epoch", "exit", "master", "mine",
-        "persist", "pid", "pidfd", "pipe_r", "pipe_w", "reference", "segment_bytes", "slot", "watches",
+        "announced", "argv", "cgroup", "conversation", "directory", "durability", "entry", "epoch", "exit", "master",
+        "mine", "persist", "pid", "pidfd", "pipe_r", "pipe_w", "reference", "segment_bytes", "slot", "watches",
     )  # fmt: skip
 
     FDS = ("master", "pipe_r", "pipe_w", "pidfd")
@@ -44,6 +44,8 @@ class Holding:
         self.persist: bool = wire["persist"]
         self.segment_bytes: int = wire["segment_bytes"]
         self.durability: str = wire["durability"]
+        # The cgroup that bounds its processes; None where none could be made.
+        self.cgroup: str | None = wire["cgroup"]
         self.slot: int = wire["slot"]
         self.master, self.pipe_r, self.pipe_w = fds[:3]
         self.pidfd = fds[3] if len(fds) > 3 else -1
@@ -59,7 +61,7 @@ class Holding:
         return {
             "conversation": self.conversation, "directory": self.directory, "argv": self.argv, "entry": self.entry,
             "pid": self.pid, "persist": self.persist, "segment_bytes": self.segment_bytes, "slot": self.slot,
-            "durability": self.durability,
+            "durability": self.durability, "cgroup": self.cgroup,
         }  # fmt: skip
 
     def fds(self) -> list[int]:

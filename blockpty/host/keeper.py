@@ -18,6 +18,7 @@ import time
 from typing import Any
 
 from blockpty.host import protocol, spawn
+from blockpty.host.cgroup import Cgroups, find_base
 from blockpty.host.house import SLOTS, Holding, House, Restarts
 from blockpty.host.protocol import Channel, Refused
 
@@ -37,6 +38,8 @@ class Keeper:
         self._poller.register(self._wake, select.POLLIN)
         self._strangers: dict[int, Holding] = {}
         self._leaving = False
+        self._cgroups = Cgroups(find_base())
+        self._cgroups.sweep()
 
     def run(self) -> House | None:
         """Work until the recorder says leave. Returns the house in a forked child that must become the recorder."""
@@ -166,6 +169,7 @@ class Keeper:
                     if self._strangers.pop(holding.pidfd, None) is not None:
                         self._poller.unregister(holding.pidfd)
                     holding.close()
+                    self._cgroups.remove(holding.cgroup)
             case "leave":
                 self._leaving = True
 
@@ -182,9 +186,12 @@ class Keeper:
         if request["conversation"] in self.house.holdings:
             self._say({"say": "present", "ticket": ticket})
             return
+        limit = request["process_limit"]
+        request["cgroup"] = self._cgroups.make(limit) if limit else None
         try:
             started = spawn.start(request, self.house.limits)
         except Refused as refusal:
+            self._cgroups.remove(request["cgroup"])
             self._say({"say": "refused", "ticket": ticket, "error": refusal.to_wire()})
             return
         self._spawns[started.status_fd] = Spawned(started, ticket)
@@ -199,6 +206,7 @@ class Keeper:
         if refusal is not None:
             self._statuses.pop(started.pid, None)
             started.close()
+            self._cgroups.remove(started.request["cgroup"])
             self._say({"say": "refused", "ticket": spawned.ticket, "error": refusal.to_wire()})
             return
         used = {holding.slot for holding in self.house.holdings.values()}

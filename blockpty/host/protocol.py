@@ -34,6 +34,8 @@ MAX_CANONICAL = 4095
 SEGMENT_BYTES = 256 * 1024 * 1024
 # What is forced to the medium, and when: host/durable.py.
 DURABILITIES = ("process", "interval", "block", "always")
+# Processes that a conversation may have at once; a large build has some hundreds.
+PROCESS_LIMIT = 4096
 DEADLINE_MS = 5000
 GRACE_MS = 1000
 SILENCE_MS = 25

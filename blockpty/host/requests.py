@@ -128,6 +128,7 @@ def open_(recorder: Recorder, client: Client, request: dict[str, Any]) -> Answer
         "umask": _number(request, "umask", 0, 0o777, 0o022),
         "executable": _field(request, "executable", str, None),
         "durability": _field(request, "durability", str, "interval"),
+        "process_limit": _number(request, "process_limit", 0, 1 << 22, protocol.PROCESS_LIMIT),
         "segment_bytes": _number(request, "segment_bytes", 4096, 1 << 40, protocol.SEGMENT_BYTES),
     }  # fmt: skip
     if wanted["durability"] not in protocol.DURABILITIES:
@@ -353,6 +354,11 @@ def set_persist(recorder: Recorder, client: Client, request: dict[str, Any]) -> 
     return terminal.sizes()
 
 
+def find(recorder: Recorder, client: Client, request: dict[str, Any]) -> Answer:
+    """Whether one conversation is live, and how many are: `list` is long where there are thousands."""
+    return {"live": _conversation(request) in recorder.terminals, "open": len(recorder.terminals)}
+
+
 def list_(recorder: Recorder, client: Client, request: dict[str, Any]) -> Answer:
     return {
         "conversations": [
@@ -389,4 +395,5 @@ OPERATIONS: dict[str, Callable[[Recorder, Client, dict[str, Any]], Answer]] = {
     "set_persist": set_persist,
     "close": close,
     "list": list_,
+    "find": find,
 }

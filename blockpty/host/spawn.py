@@ -20,9 +20,12 @@ import termios
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from blockpty.host import cgroup
 from blockpty.host.protocol import Refused
 
 IUTF8 = 0x4000
+# Processes that are stopped before they are killed; then whatever is there is killed, and looked for again.
+STOP_AT_MOST = 1 << 16
 PTY_LIMIT_ERRORS = (errno.ENOSPC, errno.EAGAIN, errno.ENFILE, errno.EMFILE)
 
 
@@ -139,6 +142,7 @@ def _become(request: dict[str, Any], slave: int, status_w: int, limits: tuple[in
         os.umask(request.get("umask", 0o022))
         with contextlib.suppress(OSError, ValueError):
             resource.setrlimit(resource.RLIMIT_NOFILE, limits)
+        bound_processes(request["cgroup"], request["process_limit"])
         stage, path = "chdir", request["cwd"]
         os.chdir(path)
         env, argv = request["env"], request["argv"]
@@ -151,6 +155,24 @@ def _become(request: dict[str, Any], slave: int, status_w: int, limits: tuple[in
         with contextlib.suppress(BaseException):
             os.write(status_w, json.dumps({"stage": stage, "path": path, "errno": code}).encode())
     os._exit(127)
+
+
+def bound_processes(path: str | None, limit: int) -> None:
+    """Have this process and all that come from it be `limit` at most (0: as many as the system allows).
+
+    By the cgroup where there is one; else by RLIMIT_NPROC, which counts all processes of the user, and not those of
+    root.
+    """
+    if path is not None:
+        try:
+            cgroup.enter(path)
+        except OSError:
+            path = None
+    if path is None and limit:
+        with contextlib.suppress(OSError, ValueError):
+            soft, hard = resource.getrlimit(resource.RLIMIT_NPROC)
+            bounds = [bound for bound in (soft, hard, limit) if bound != resource.RLIM_INFINITY]
+            resource.setrlimit(resource.RLIMIT_NPROC, (min(bounds), hard))
 
 
 # -- asking about processes ---------------------------------------------------------------------------------------
@@ -310,9 +332,21 @@ def signal_session(session: int, master: int, *numbers: int) -> bool:
     return found
 
 
-def kill_session(session: int) -> bool:
-    """SIGKILL every process of a session. Return whether anybody was left in it."""
+def kill_session(session: int, *, outrun: bool = True) -> bool:
+    """SIGKILL every process of a session. Return whether anybody was left in it.
+
+    `outrun`: its processes can still start others, so they are stopped first, until no new one is found.
+    """
     found = False
+    stopped: set[int] = set()
+    while outrun and len(stopped) < STOP_AT_MOST:
+        running = {pid for pid, _ in session_members(session)} - stopped
+        if not running:
+            break
+        for pid in running:
+            with contextlib.suppress(OSError):
+                os.kill(pid, signal.SIGSTOP)
+        stopped |= running
     for pid, _ in session_members(session):
         found = True
         with contextlib.suppress(OSError):

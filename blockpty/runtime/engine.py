@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import os
+import resource
 import secrets
 import time
 from collections.abc import Mapping
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, Final, Self
 
 from blockpty.engine.snapshot import MachineState
 from blockpty.engine.states import ShellState
@@ -25,19 +27,26 @@ from blockpty.errors import (
 )
 from blockpty.host.answers import Listed
 from blockpty.host.client import HostClient
-from blockpty.host.protocol import DURABILITIES
+from blockpty.host.protocol import DURABILITIES, PROCESS_LIMIT
 from blockpty.host.shells import ShellPlan, family_of, plan
 from blockpty.model.results import ConversationInfo, ListResult, OpenResult
 from blockpty.runtime import limits
 from blockpty.runtime.conversation import Conversation
 from blockpty.runtime.ending import end_shell
 from blockpty.runtime.fold import Fold, resume_points
+from blockpty.runtime.idle import close_idle
 from blockpty.runtime.modes import mode_of
 from blockpty.spool import checkpoint
 from blockpty.spool.full import full_is_an_error
 from blockpty.spool.layout import Layout, check_conversation_id, conversations_directory, default_home, make_private
 from blockpty.spool.ownership import Ownership
 from blockpty.spool.stream import StreamReader
+
+# Conversations that `close` ends at a time: each may need the second of grace that a shell has after its hang-up.
+CLOSED_TOGETHER: Final = 64
+# Files, doorbell and lock of one conversation in the engine, and what the rest of the program may need.
+DESCRIPTORS_EACH: Final = 10
+DESCRIPTORS_ELSE: Final = 200
 
 
 class Engine:
@@ -51,6 +60,9 @@ class Engine:
         session_limit: how many shells may be open in this home at once.
         persist: whether `open` keeps shells for later engines when it is not told.
         durability: what a loss of power may cost: `process`, `interval`, `block` or `always`.
+        process_limit: how many processes a conversation may have at once; 0: no bound.
+        idle_timeout_seconds: a conversation is closed when nothing was printed, typed or waited for in it for so long,
+            and no command runs; an interactive session is no such command. None: never.
     """
 
     def __init__(
@@ -60,13 +72,22 @@ class Engine:
         session_limit: int = 15,
         persist: bool = False,
         durability: str = "interval",
+        process_limit: int = PROCESS_LIMIT,
+        idle_timeout_seconds: float | None = None,
     ) -> None:
+        if process_limit < 0:
+            raise BadRequest(f"process_limit cannot be {process_limit}", hint="0: no bound")
+        if idle_timeout_seconds is not None and not idle_timeout_seconds > 0:
+            raise BadRequest(f"idle_timeout_seconds cannot be {idle_timeout_seconds}", hint="more than 0, or None")
         if durability not in DURABILITIES:
             raise BadRequest(f"durability cannot be {durability!r}", hint=f"one of {', '.join(DURABILITIES)}")
         self.home = Path(home).absolute() if home is not None else default_home()
         self._session_limit = session_limit
         self._persist = persist
         self._durability = durability
+        self._process_limit = process_limit
+        self._idle_timeout = idle_timeout_seconds
+        self._idle: asyncio.Task[None] | None = None
         self._conversations: dict[str, Conversation] = {}
         self._settings: dict[str, dict[str, Any]] = {}
         self._transient: set[str] = set()
@@ -86,16 +107,27 @@ class Engine:
 
     async def close(self) -> None:
         """Close what was opened without `persist`, and let go of the rest."""
+        if self._idle is not None:
+            self._idle.cancel()
+            await asyncio.wait((self._idle,))
+            self._idle = None
         if self._finding is not None:
             await asyncio.wait((self._finding,))
-        for conversation_id, conversation in list(self._conversations.items()):
-            if conversation_id in self._transient:
-                try:
-                    await conversation.close()
-                except BlockptyError:
-                    # Somebody else has ended it, or taken it over: then it is not ours to close.
-                    conversation.live.pump()
-            await conversation.detach()
+        together = asyncio.Semaphore(CLOSED_TOGETHER)
+
+        async def let_go(conversation: Conversation) -> None:
+            async with together:
+                if conversation.id in self._transient:
+                    try:
+                        await conversation.close()
+                    except BlockptyError:
+                        # Somebody else has ended it, or taken it over: then it is not ours to close.
+                        conversation.live.pump()
+                await conversation.detach()
+
+        async with asyncio.TaskGroup() as group:
+            for conversation in self._conversations.values():
+                group.create_task(let_go(conversation))
         self._conversations.clear()
         self._transient.clear()
         if self._host is not None:
@@ -146,17 +178,17 @@ class Engine:
         settings |= {"persist": persist, "answers": answers}
         async with self._opening:
             host = await self._connected()
-            live = {item.conversation for item in await host.list()}
+            live, count = await host.find(name)
             known = self._conversations.get(name)
-            if name in live and known is not None and known.live.state.shell is ShellState.EXITED:
+            if live and known is not None and known.live.state.shell is ShellState.EXITED:
                 # Its shell has ended, and somebody still has the terminal open.
                 await host.close(name)
-                live.discard(name)
-            if name in live:
+                live, count = await host.find(name)
+            if live:
                 raise Busy(f"{name} is open already", hint="use the conversation that is there, or close it first")
-            if len(live) >= self._session_limit:
+            if count >= self._session_limit:
                 raise SessionLimit(
-                    f"{len(live)} conversations are open in {self.home}", hint="close one, or raise the limit"
+                    f"{count} conversations are open in {self.home}", hint="close one, or raise the limit"
                 )
             layout = self._create(name, settings)
             self._settings[name] = settings
@@ -198,6 +230,10 @@ class Engine:
     async def live(self) -> frozenset[str]:
         """Return the names of the conversations whose shell runs."""
         return frozenset(item.conversation for item in await (await self._connected()).list())
+
+    async def sizes(self) -> dict[str, tuple[int, int]]:
+        """Return how long stream and timeline of each conversation are whose shell runs, in bytes."""
+        return {item.conversation: (item.offset, item.timeline) for item in await (await self._connected()).list()}
 
     def _info(self, name: str, live: Listed | None) -> ConversationInfo | None:
         layout = Layout(conversations_directory(self.home) / name)
@@ -242,6 +278,9 @@ class Engine:
             make_private(conversations_directory(self.home))
             self._host = await HostClient.connect(self.home)
             self._host.on_lost = self._host_lost
+            raise_descriptor_limit(self._session_limit)
+            if self._idle_timeout is not None and self._idle is None:
+                self._idle = asyncio.get_running_loop().create_task(close_idle(self, self._idle_timeout))
         return self._host
 
     def _host_lost(self) -> None:
@@ -317,7 +356,7 @@ class Engine:
         reply = await conversation.host.open(
             conversation.id, directory=str(conversation.directory), argv=made.argv, env=made.env, cwd=settings["cwd"],
             cols=settings["cols"], rows=settings["rows"], persist=bool(settings.get("persist")), entry=entry,
-            durability=self._durability,
+            durability=self._durability, process_limit=self._process_limit,
         )  # fmt: skip
         conversation.live.pump()
         return reply.offset
@@ -352,6 +391,17 @@ class Engine:
         await self._first_prompt(conversation, begin, 30000)
         assert conversation.opened is not None  # _first_prompt sets it or raises
         return conversation.opened
+
+
+def raise_descriptor_limit(conversations: int) -> None:
+    """Have room for the descriptors of so many conversations, as far as the hard limit allows."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = conversations * DESCRIPTORS_EACH + DESCRIPTORS_ELSE
+    if hard != resource.RLIM_INFINITY:
+        wanted = min(wanted, hard)
+    if soft != resource.RLIM_INFINITY and soft < wanted:
+        with contextlib.suppress(OSError, ValueError):
+            resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
 
 
 def _write_private(directory: Path, made: ShellPlan) -> None:

@@ -169,6 +169,11 @@ class LiveRecord:
         """Whether this engine writes the derived files."""
         return self._journal is not None
 
+    @property
+    def waits(self) -> int:
+        """How many waits have no answer yet."""
+        return len(self._waits)
+
     async def catch_up(self) -> None:
         """Read everything that is there; gives other tasks a turn in between."""
         await self.drain()

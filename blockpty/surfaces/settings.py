@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from blockpty.errors import BadRequest
-from blockpty.host.protocol import DURABILITIES
+from blockpty.host.protocol import DURABILITIES, PROCESS_LIMIT
 
 DEFAULT_PORT: Final = 7717
 LOOPBACK: Final = frozenset({"127.0.0.1", "::1", "localhost"})
@@ -33,6 +33,9 @@ class Settings:
         tls_certificate, tls_key: PEM files.
         behind_proxy: a proxy on the way in does TLS; only with it may the server listen beyond loopback without.
         session_limit: how many shells may be open at once.
+        process_limit: how many processes a conversation may have at once; 0: no bound.
+        idle_timeout_seconds: close a conversation when nothing was printed, typed or waited for in it for so long, and
+            no command runs; 0: never.
         durability: what power loss may cost: process, interval, block or always.
         idle_exit_seconds: leave when no shell has been open and nobody has asked for anything for so long; 0: never.
     """
@@ -45,6 +48,8 @@ class Settings:
     tls_key: str | None = None
     behind_proxy: bool = False
     session_limit: int = 15
+    process_limit: int = PROCESS_LIMIT
+    idle_timeout_seconds: int = 0
     durability: str = "interval"
     idle_exit_seconds: int = 0
 

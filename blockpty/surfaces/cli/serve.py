@@ -43,6 +43,14 @@ def command() -> click.Command:
             ),
             click.Option(["--session-limit"], type=click.INT, help="Shells that may be open at once. [default: 15]"),
             click.Option(
+                ["--process-limit"], type=click.INT, help="Processes a conversation may have; 0: any. [default: 4096]"
+            ),
+            click.Option(
+                ["--idle-timeout-seconds"],
+                type=click.INT,
+                help="Close conversations that nobody has used for so long. [default: never]",
+            ),
+            click.Option(
                 ["--idle-exit-seconds"],
                 type=click.INT,
                 help="Leave after so long without shells and requests. [default: never]",

@@ -83,8 +83,9 @@ async def _serve(
         hosts, origins = _names(settings, port, scheme)
         metrics = Metrics()
         async with Engine(
-            home, session_limit=settings.session_limit, persist=True, durability=settings.durability
-        ) as engine:
+            home, session_limit=settings.session_limit, persist=True, durability=settings.durability,
+            process_limit=settings.process_limit, idle_timeout_seconds=settings.idle_timeout_seconds or None,
+        ) as engine:  # fmt: skip
             mcp = MountedMcp(engine, hosts=hosts | {UNIX_HOST}, origins=origins)
             app = application(
                 engine, TokenBook(home), metrics, hosts=hosts, origins=origins, mcp=mcp, stop=lambda: plain.leave()
