@@ -1,0 +1,215 @@
+"""The tables, made and changed by numbered steps: on the coordinator, and on every shard when there are some.
+
+    lease          who owns a conversation                                    coordinator
+    conversation   what exists, and on which host                             coordinator
+    block, chunk   blocks and their text, hash-partitioned by conversation    shards, or the coordinator itself
+
+Rules of this file: a step, once released, is never changed; a later one mends it. A step is safe to run again, because
+a server can die between two of them. How many shards there are is fixed when the tables are made: to have another
+number, make a new database and let the hosts index their streams again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Final, LiteralString
+
+from psycopg import sql
+
+from blockpty.errors import BadRequest, SpoolVersion
+from blockpty.search.postgres.database import SCHEMA, Connection, Database
+
+# What a single server is cut into: small enough indexes that the newest stay in memory.
+LOCAL_PARTITIONS: Final = 4
+_LOCK: Final = 0x626C6B70  # of all engines that would change the tables at the same time, one does
+_BATCH_ROWS: Final = 200
+
+_COLUMNS: Final[LiteralString] = """
+    conversation text COLLATE "C" NOT NULL,
+    seq          integer NOT NULL,
+    ts           bigint NOT NULL,
+"""
+
+_BLOCK: Final[LiteralString] = (
+    _COLUMNS
+    + """
+    cwd          text,
+    exit_status  integer,
+    duration_ms  bigint,
+    author       text NOT NULL,
+    kind         text NOT NULL,
+    record       jsonb NOT NULL
+"""
+)
+
+# `folded` is what the index is asked for, `raw` what a match is verified against by hosts that do not have the stream.
+_CHUNK: Final[LiteralString] = (
+    _COLUMNS
+    + """
+    number       integer NOT NULL,
+    begins       bigint NOT NULL,
+    own          integer NOT NULL,
+    folded       text COLLATE "C" NOT NULL,
+    words        tsvector NOT NULL,
+    raw          bytea NOT NULL
+"""
+)
+
+
+@dataclass(frozen=True, slots=True)
+class _Place:
+    """Where a step runs: `number` of a shard, or None on the coordinator, and how many shards there are."""
+
+    connection: Connection
+    number: int | None
+    shards: Sequence[Database]
+
+
+def _first(place: _Place) -> None:
+    """Make everything."""
+    run = place.connection.execute
+    if place.number is not None:
+        for name, columns in (("block", _BLOCK), ("chunk", _CHUNK)):
+            table = sql.Identifier(f"{name}_{place.number}")
+            run(sql.SQL("CREATE TABLE IF NOT EXISTS {} ({})").format(table, sql.SQL(columns)))
+            _index(place.connection, name, table)
+        return
+    run("""CREATE TABLE lease (
+        conversation text PRIMARY KEY, owner text NOT NULL, address text NOT NULL, epoch bigint NOT NULL,
+        expires timestamptz NOT NULL)""")
+    run("""CREATE TABLE conversation (
+        conversation text PRIMARY KEY, owner text NOT NULL, address text NOT NULL, shell text NOT NULL,
+        created_ts bigint NOT NULL, active_ts bigint NOT NULL, indexed bigint NOT NULL DEFAULT 0)""")
+    run("CREATE INDEX conversation_active ON conversation (active_ts DESC, conversation)")
+    for name, columns in (("block", _BLOCK), ("chunk", _CHUNK)):
+        parent = sql.Identifier(name)
+        run(sql.SQL("CREATE TABLE {} ({}) PARTITION BY HASH (conversation)").format(parent, sql.SQL(columns)))
+        if not place.shards:
+            _index(place.connection, name, parent)
+        count = len(place.shards) or LOCAL_PARTITIONS
+        for number in range(count):
+            parts = {
+                "table": sql.Identifier(f"{name}_{number}"), "parent": parent,
+                "values": sql.SQL("FOR VALUES WITH (MODULUS {}, REMAINDER {})").format(count, number),
+                "server": sql.Identifier(server_name(number)), "schema": SCHEMA, "remote": f"{name}_{number}",
+            }  # fmt: skip
+            if place.shards:
+                run(sql.SQL(
+                    "CREATE FOREIGN TABLE {table} PARTITION OF {parent} {values} SERVER {server}"
+                    " OPTIONS (schema_name {schema}, table_name {remote})"
+                ).format(**parts))  # fmt: skip
+            else:
+                run(sql.SQL("CREATE TABLE {table} PARTITION OF {parent} {values}").format(**parts))
+
+
+def _index(connection: Connection, name: str, table: sql.Identifier) -> None:
+    wanted: dict[str, LiteralString] = {
+        "key": "UNIQUE INDEX IF NOT EXISTS {index} ON {table} (conversation, seq)",
+        "ts": "INDEX IF NOT EXISTS {index} ON {table} (ts DESC, conversation DESC, seq DESC)",
+    }
+    if name == "chunk":
+        wanted = {
+            "key": "UNIQUE INDEX IF NOT EXISTS {index} ON {table} (conversation, seq, number)",
+            "ts": "INDEX IF NOT EXISTS {index} ON {table} (ts DESC, conversation DESC, seq DESC, number DESC)",
+            "trigrams": "INDEX IF NOT EXISTS {index} ON {table} USING gin (folded gin_trgm_ops)",
+            "words": "INDEX IF NOT EXISTS {index} ON {table} USING gin (words)",
+        }
+        for column in ("folded", "words", "raw"):
+            # Several times faster to read than the usual method, and no larger.
+            connection.execute(
+                sql.SQL("ALTER TABLE {} ALTER COLUMN {} SET COMPRESSION lz4").format(table, sql.Identifier(column))
+            )
+    for kind, statement in wanted.items():
+        index = sql.Identifier(f"{table.as_string().strip(chr(34))}_{kind}")
+        connection.execute(sql.SQL("CREATE " + statement).format(index=index, table=table))
+
+
+STEPS: Final[tuple[Callable[[_Place], None], ...]] = (_first,)
+VERSION: Final = len(STEPS)
+
+
+def server_name(number: int) -> str:
+    """Return how the coordinator calls a shard."""
+    return f"blockpty_shard_{number}"
+
+
+def migrate(coordinator: Database, shards: Sequence[Database] = ()) -> int:
+    """Bring the tables to this version, and return how many shards there are.
+
+    Many may do so at the same time. Raises BadRequest for another number of shards than the tables were made for (none
+    given takes those that are there) or another encoding than UTF-8, SpoolVersion for tables of a newer version, and
+    psycopg.Error.
+    """
+    with coordinator.connection() as connection, connection.transaction():
+        _prepare(connection)
+        connection.execute("CREATE TABLE IF NOT EXISTS migration (version integer PRIMARY KEY, applied timestamptz)")
+        connection.execute("CREATE TABLE IF NOT EXISTS shard (number integer PRIMARY KEY, name text NOT NULL)")
+        found = connection.execute("SELECT coalesce(max(version), 0), (SELECT count(*) FROM shard) FROM migration")
+        version, known = found.fetchone() or (0, 0)
+        if version > VERSION:
+            raise SpoolVersion(
+                f"the tables in {coordinator.name} are of version {version}, this program knows {VERSION}",
+                hint="use a newer blockpty, or another database",
+            )
+        if version and shards and known != len(shards):
+            raise BadRequest(
+                f"the tables in {coordinator.name} were made for {known} shards, and {len(shards)} are given",
+                hint="the number cannot be changed: make a new database, the hosts index their streams again",
+            )
+        if version < VERSION:
+            if version and known and not shards:
+                raise BadRequest(
+                    f"the tables in {coordinator.name} have to be changed, and the shards are not given",
+                    hint="set BLOCKPTY_DATABASE_SHARDS as when they were made",
+                )
+            _steps(connection, coordinator, shards, version)
+            known = len(shards)
+    return int(known)
+
+
+def _prepare(connection: Connection) -> None:
+    connection.execute("SELECT pg_advisory_xact_lock(%s)", (_LOCK,))
+    found = connection.execute("SELECT current_setting('server_encoding')").fetchone()
+    if found is None or found[0] != "UTF8":
+        raise BadRequest(f"the database has the encoding {found and found[0]}", hint="make it with ENCODING 'UTF8'")
+    connection.execute(sql.SQL("CREATE SCHEMA IF NOT EXISTS {}").format(sql.Identifier(SCHEMA)))
+    connection.execute("CREATE EXTENSION IF NOT EXISTS pg_trgm WITH SCHEMA public")
+
+
+def _steps(connection: Connection, coordinator: Database, shards: Sequence[Database], version: int) -> None:
+    if not version and shards:
+        _name_shards(connection, shards)
+    for number in range(version, VERSION):
+        # The shards first: the coordinator's transaction says that it is done, and it may fail after theirs.
+        for index, shard in enumerate(shards):
+            with shard.connection() as there, there.transaction():
+                _prepare(there)
+                STEPS[number](_Place(there, index, shards))
+        STEPS[number](_Place(connection, None, shards))
+        connection.execute("INSERT INTO migration VALUES (%s, now())", (number + 1,))
+
+
+def _name_shards(connection: Connection, shards: Sequence[Database]) -> None:
+    """Make the shards known to the coordinator."""
+    connection.execute("CREATE EXTENSION IF NOT EXISTS postgres_fdw WITH SCHEMA public")
+    for number, shard in enumerate(shards):
+        words = shard.words()
+        user: dict[str, object] = {name: words.pop(name) for name in ("user", "password") if name in words}
+        for name in ("options", "application_name", "client_encoding"):
+            words.pop(name, None)
+        words |= {"connect_timeout": 2, "async_capable": "true", "batch_size": _BATCH_ROWS, "fetch_size": 1000}
+        server = sql.Identifier(server_name(number))
+        connection.execute(
+            sql.SQL("CREATE SERVER {} FOREIGN DATA WRAPPER postgres_fdw OPTIONS ({})").format(server, _options(words))
+        )
+        connection.execute(
+            sql.SQL("CREATE USER MAPPING FOR CURRENT_USER SERVER {} OPTIONS ({})").format(server, _options(user))
+        )
+        connection.execute("INSERT INTO shard VALUES (%s, %s)", (number, shard.name))
+
+
+def _options(words: dict[str, object]) -> sql.Composed:
+    return sql.SQL(", ").join(
+        sql.SQL("{} {}").format(sql.Identifier(name), sql.Literal(str(value))) for name, value in words.items()
+    )

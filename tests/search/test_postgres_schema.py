@@ -1,0 +1,77 @@
+"""The tables: made once by whoever comes first, never by two, and refused when they are not what is asked for."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+
+import psycopg
+import pytest
+
+from blockpty.errors import BadRequest, SpoolVersion
+from blockpty.search.postgres.database import Database
+from blockpty.search.postgres.schema import VERSION, migrate
+from tests.postgres_servers import Databases, Servers
+
+
+@pytest.fixture(params=[True, False], ids=["sharded", "single"])
+def databases(postgres_servers: Servers, request: pytest.FixtureRequest) -> Iterator[Databases]:
+    with postgres_servers.databases(sharded=request.param) as found:
+        yield found
+
+
+def test_many_make_the_tables_at_once(databases: Databases) -> None:
+    counts: list[int] = []
+    opened = [Database(databases.url) for _ in range(4)]
+    shards = [[Database(url) for url in databases.shards] for _ in opened]
+
+    def make(database: Database, others: list[Database]) -> None:
+        counts.append(migrate(database, others))
+
+    threads = [threading.Thread(target=make, args=pair) for pair in zip(opened, shards, strict=True)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert counts == [len(databases.shards)] * 4
+    with opened[0].connection() as connection:
+        found = connection.execute("SELECT version FROM migration ORDER BY version").fetchall()
+        parts = connection.execute("SELECT count(*) FROM pg_inherits WHERE inhparent = 'chunk'::regclass").fetchone()
+    assert [row[0] for row in found] == list(range(1, VERSION + 1))
+    assert parts == (len(databases.shards) or 4,)
+    for database in (*opened, *(one for some in shards for one in some)):
+        database.close()
+
+
+def test_other_shards_and_newer_tables_are_refused(databases: Databases) -> None:
+    database = Database(databases.url)
+    shards = [Database(url) for url in databases.shards]
+    migrate(database, shards)
+    # Who does not say which shards there are takes those that are there.
+    assert migrate(database) == len(shards)
+    with pytest.raises(BadRequest, match="shards"):
+        migrate(database, [*shards, Database(databases.url)])
+    with database.connection() as connection:
+        connection.execute("INSERT INTO migration VALUES (%s, now())", (VERSION + 1,))
+    with pytest.raises(SpoolVersion):
+        migrate(database, shards)
+    for one in (database, *shards):
+        one.close()
+
+
+def test_a_step_that_fails_leaves_nothing(postgres_servers: Servers) -> None:
+    with postgres_servers.databases() as databases:
+        database = Database(databases.url)
+        wrong = databases.shards[1].replace("/t", "/not_there_t")
+        some = [Database(databases.shards[0]), Database(wrong)]
+        with pytest.raises(psycopg.OperationalError):
+            migrate(database, some)
+        shards = [Database(url) for url in databases.shards]
+        assert migrate(database, shards) == 2
+        for one in (database, *some, *shards):
+            one.close()
+
+
+def test_no_url() -> None:
+    with pytest.raises(BadRequest, match="URL"):
+        Database("a database")
