@@ -29,6 +29,7 @@ from blockpty.runtime.capture import start_capture, stop_capture
 from blockpty.runtime.export.moments import Source
 from blockpty.runtime.export.writing import ExportStopped, check_format, export
 from blockpty.runtime.live import LiveRecord
+from blockpty.runtime.replay import Replay
 from blockpty.runtime.screens import check_style, screen_result
 from blockpty.screen.lazy import Snapshot
 from blockpty.spool.layout import Layout
@@ -208,6 +209,27 @@ class Transcript:
             raise asyncio.CancelledError from None
         finally:
             stopped.set()
+
+    def replay(
+        self,
+        *,
+        speed: float = 1.0,
+        idle_limit: float | None = None,
+        from_seconds: float = 0.0,
+        to_seconds: float | None = None,
+        from_cursor: int | None = None,
+        to_cursor: int | None = None,
+        block_id: str | None = None,
+    ) -> Replay:
+        """Return an async iterator of the moments of the conversation, a block or a span, at their recorded times.
+
+        What is there now is replayed, as `Moment`; what comes later is not. `speed`: how many times as fast as it was,
+        0 without waiting. `idle_limit`: seconds to which longer silences are shortened. `from_seconds`, `to_seconds`:
+        after the begin of what is replayed. Cancelling is safe. Raises BadRequest, BadCursor, NotFound.
+        """
+        self.live.pump()
+        source = self._source(from_cursor, to_cursor, block_id)
+        return Replay(source, speed=speed, idle_limit=idle_limit, from_seconds=from_seconds, to_seconds=to_seconds)
 
     def _source(self, from_cursor: int | None, to_cursor: int | None, block_id: str | None) -> Source:
         # Half a mark is held back until it is known to be one: a secret must not leave in two halves.

@@ -6,11 +6,12 @@ of the last timeline entry at or before it. Nonces are covered in every byte tha
 
 from __future__ import annotations
 
+import re
 from collections.abc import Generator, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final, NamedTuple
 
-from blockpty.engine.marks import INTRODUCER
+from blockpty.engine.marks import INTRODUCER, MAX_MARK
 from blockpty.engine.records import exit_number
 from blockpty.engine.views import Unmarked
 from blockpty.model.block import Block
@@ -27,13 +28,20 @@ from blockpty.spool.timeline import TimelineReader
 # Bytes of one moment at most, and how many are read at a time.
 PIECE: Final = 64 * 1024
 _READ: Final = 1024 * 1024
+# What may be cut at a place of the stream, and how much of it is looked for.
+_NEAR: Final = 2 * MAX_MARK
+_CUT: Final = re.compile(
+    rb"(?:\x1b(?:\[[0-?]{0,256}[ -/]{0,8}|[\]PX^_][^\x07\x18\x1a\x1b\n]{0,%d}\x1b?|[ -/]{0,8})?"
+    rb"|[\xc2-\xdf]|[\xe0-\xef][\x80-\xbf]?|[\xf0-\xf4][\x80-\xbf]{0,2})\Z" % MAX_MARK
+)
 
 
 class Output(NamedTuple):
-    """Bytes that the terminal showed."""
+    """Bytes that the terminal showed; `at`: how far the stream has been read with them."""
 
     ts: int
     data: bytes
+    at: int = 0
 
 
 class Resized(NamedTuple):
@@ -52,6 +60,13 @@ class Began(NamedTuple):
     block: Block
 
 
+class Ended(NamedTuple):
+    """The output of a block ends here."""
+
+    ts: int
+    block: Block
+
+
 class Exited(NamedTuple):
     """The shell ended; `status` is None where nobody knows it."""
 
@@ -59,7 +74,7 @@ class Exited(NamedTuple):
     status: int | None
 
 
-Moment = Output | Resized | Began | Exited
+Moment = Output | Resized | Began | Ended | Exited
 
 
 class Opening(NamedTuple):
@@ -108,7 +123,7 @@ class Source:
     def opening(self) -> Opening:
         """Read how things are at the beginning."""
         opening = Opening(0, 80, 24, "", False, 0)
-        for entry, position in self._entries(0):
+        for entry, position in self.entries(0):
             if entry.offset > self.begin or (self.ts and entry.ts > self.ts):
                 break
             size = _size(entry) or (opening.cols, opening.rows)
@@ -131,9 +146,12 @@ class Source:
                 yield block
         yield from (block for block in self.unfinished if block.span[0] < self.end)
 
-    def moments(self, opening: Opening, *, marks: bool = False) -> Iterator[Moment]:
-        """Yield what happened after the opening; with `marks` our own marks are part of the output."""
-        return _Reading(self, opening, marks=marks).moments()
+    def moments(self, opening: Opening, *, marks: bool = False, ends: bool = False) -> Iterator[Moment]:
+        """Yield what happened after the opening; with `marks` our own marks are part of the output.
+
+        With `ends` the ends of blocks come too, each between the output before and the output after it.
+        """
+        return _Reading(self, opening, marks=marks, ends=ends).moments()
 
     def output(self, begin: int, end: int) -> Generator[bytes, None, None]:
         """Yield the bytes of a part of the stream, as far as it lies in the span."""
@@ -157,7 +175,24 @@ class Source:
             screens.close()
             stream.close()
 
-    def _entries(self, position: int) -> Iterator[tuple[Entry, int]]:
+    def at_time(self, ts: int) -> Source:
+        """Return the part that comes after a time: from the first byte that the terminal showed later."""
+        # What lies before an entry was there when the one before it was written.
+        later = (entry.offset for entry, _ in self.entries(0) if entry.ts > ts and entry.offset >= self.begin)
+        return replace(self, begin=self.whole(min(next(later, self.end), self.end)), ts=ts)
+
+    def whole(self, cursor: int) -> int:
+        """Return a place at or before a cursor that cuts no character, control sequence or mark."""
+        stream = StreamReader(self.layout.stream)
+        try:
+            near = stream.read(max(0, cursor - _NEAR), min(cursor, _NEAR))
+        finally:
+            stream.close()
+        cut = _CUT.search(near)
+        return cursor if cut is None else max(self.begin, cursor - len(near) + cut.start())
+
+    def entries(self, position: int) -> Iterator[tuple[Entry, int]]:
+        """Yield the timeline's entries from a position on, each with the position after it."""
         reader = TimelineReader(self.layout.timeline, position)
         try:
             before = -1
@@ -171,13 +206,15 @@ class Source:
 class _Reading:
     """One way through a source."""
 
-    def __init__(self, source: Source, opening: Opening, *, marks: bool) -> None:
+    def __init__(self, source: Source, opening: Opening, *, marks: bool, ends: bool) -> None:
+        self._ends = ends
         self._source = source
         self._opening = opening
         self._ts = opening.ts
         self._unmarked = None if marks else Unmarked()
         self._blocks = source.blocks()
         self._block = next(self._blocks, None)
+        self._open: Block | None = None
         self._pieces = source.output(source.begin, source.end)
         self._buffer = memoryview(b"")
         self._at = source.begin
@@ -185,7 +222,7 @@ class _Reading:
     def moments(self) -> Iterator[Moment]:
         started = self._opening.started
         try:
-            for entry, _ in self._source._entries(self._opening.timeline):
+            for entry, _ in self._source.entries(self._opening.timeline):
                 if entry.offset > self._source.end:
                     break
                 yield from self._until(entry.offset)
@@ -199,7 +236,7 @@ class _Reading:
             yield from self._until(self._source.end)
             # Not before: an entry may lie inside a mark.
             if self._unmarked is not None and (data := self._unmarked.finish()) and not data.startswith(INTRODUCER):
-                yield Output(self._ts, data)
+                yield Output(self._ts, data, self._at)
         finally:
             self._pieces.close()
             self._blocks.close()
@@ -207,24 +244,40 @@ class _Reading:
     def _until(self, offset: int) -> Iterator[Moment]:
         """Yield what the stream holds up to an offset, and the blocks that begin before it."""
         while True:
-            while self._block is not None and self._block.span[0] <= self._at:
-                if self._block.span[0] >= self._source.begin:
-                    yield Began(self._ts, self._block)
-                self._block = next(self._blocks, None)
+            yield from self._borders()
             if self._at >= offset:
                 return
             if not self._buffer:
                 self._buffer = memoryview(next(self._pieces, b""))
                 if not self._buffer:
                     return
-            stop = offset if self._block is None else min(offset, self._block.span[0])
+            stop = min([offset, *self._next_borders()])
             data = bytes(self._buffer[: min(PIECE, stop - self._at)])
             self._buffer = self._buffer[len(data) :]
             self._at += len(data)
             if self._unmarked is not None:
                 data = self._unmarked.feed(data)
             if data:
-                yield Output(self._ts, data)
+                yield Output(self._ts, data, self._at)
+
+    def _next_borders(self) -> list[int]:
+        borders = [] if self._block is None else [self._block.span[0]]
+        if self._open is not None and self._open.span[1] is not None:
+            borders.append(self._open.span[1])
+        return borders
+
+    def _borders(self) -> Iterator[Moment]:
+        """Yield the ends and begins of blocks at the place that has been read to."""
+        while True:
+            if self._open is not None and self._open.span[1] is not None and self._open.span[1] <= self._at:
+                yield Ended(self._ts, self._open)
+                self._open = None
+            if self._block is None or self._block.span[0] > self._at:
+                return
+            if self._block.span[0] >= self._source.begin:
+                yield Began(self._ts, self._block)
+            self._open = self._block if self._ends else None
+            self._block = next(self._blocks, None)
 
 
 def _size(entry: Entry) -> tuple[int, int] | None:
