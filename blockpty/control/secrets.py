@@ -1,0 +1,322 @@
+"""The shapes of secrets: what a credential looks like in text.
+
+Rules of this file: data and regular expressions over clean text (bytes without control sequences); what is done with a
+find is redaction's business. The value is what is covered; what stands before it stays readable, so that a
+reader learns which kind of secret was there.
+
+Three things make a shape cheap and safe in a stream. A token begins with a literal that its maker chose to be
+recognisable, and goes on in characters of one class, so a run of such characters is found first and its beginning is
+looked at then. What has no such literal is named by a word before it (`password=`, `Authorization:`), and that word is
+found first. And what a value is depends on nothing behind it but its end, so that only a value that reaches the end of
+the text can change when more text comes: it is then `open`.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections import Counter
+from collections.abc import Callable
+from typing import Final, NamedTuple
+
+
+class Token(NamedTuple):
+    """A credential that begins with a literal of its maker.
+
+    Attributes:
+        name: what it is.
+        prefix: a regular expression of how it begins; stays readable.
+        chars: the class of what follows, inside brackets; least: how many of those make it one.
+        value: what the value must look like, where the two do not say it all.
+    """
+
+    name: str
+    prefix: str
+    chars: str
+    least: int
+    value: str = ""
+
+
+_WORD: Final = "A-Za-z0-9"
+_URL: Final = "A-Za-z0-9_-"
+
+TOKENS: Final = (
+    Token("aws access key id", "A(?:KIA|SIA|ROA|BIA|CCA)", "A-Z0-9", 16),
+    Token("github token", "gh[pousr]_", _WORD, 30),
+    Token("github fine-grained token", "github_pat_", "A-Za-z0-9_", 40),
+    Token("gitlab token", "gl(?:pat|dt|rt|cbt|ptt|ft|imt|agent|soat|oas)-", "A-Za-z0-9_.-", 18),
+    Token("gitlab runner registration", "GR1348941", _URL, 18),
+    Token("slack token", "xox[abeoprs]-", "A-Za-z0-9-", 20),
+    Token("slack app token", "xapp-[0-9]-", "A-Za-z0-9-", 20),
+    Token("slack configuration token", "xoxe\\.xox[bp]-", "A-Za-z0-9-", 20),
+    Token("anthropic key", "sk-ant-", _URL, 24),
+    Token("openai key", "sk-(?:proj|svcacct|admin|None)-", _URL, 24),
+    Token("openrouter key", "sk-or-v1-", "a-f0-9", 32),
+    Token("openai style key", "sk-", _WORD, 32),
+    Token("stripe key", "[rs]k_(?:live|test)_", _WORD, 16),
+    Token("stripe webhook secret", "whsec_", "A-Za-z0-9+/=", 24),
+    Token("google api key", "AIza", _URL, 35),
+    Token("google oauth token", "ya29\\.", "A-Za-z0-9_.-", 20),
+    Token("google client secret", "GOCSPX-", _URL, 20),
+    Token("google refresh token", "1//0[0-9a-z]", _URL, 30),
+    Token("npm token", "npm_", _WORD, 30),
+    Token("pypi token", "pypi-AgE", _URL, 40),
+    Token("rubygems key", "rubygems_", "a-f0-9", 40),
+    Token("crates.io token", "cio", _WORD, 32),
+    Token("docker hub token", "dckr_(?:pat|oat)_", _URL, 20),
+    Token("hugging face token", "hf_", _WORD, 30),
+    Token("replicate token", "r8_", _WORD, 30),
+    Token("groq key", "gsk_", _WORD, 40),
+    Token("xai key", "xai-", _WORD, 60),
+    Token("perplexity key", "pplx-", _WORD, 40),
+    Token("digitalocean token", "do[opr]_v1_", "a-f0-9", 40),
+    Token("shopify token", "shp(?:at|ca|pa|ss)_", "a-fA-F0-9", 30),
+    Token("square token", "sq0[a-z]{3}-", _URL, 22),
+    Token("facebook token", "EAA[CG]", _WORD, 60),
+    Token("sendgrid key", "SG\\.", "A-Za-z0-9_.-", 40),
+    Token("mailgun key", "key-", "a-f0-9", 32),
+    Token("twilio key", "SK", "a-f0-9", 32),
+    Token("brevo key", "xkeysib-", "a-f0-9-", 40),
+    Token("telegram bot token", "[0-9]{8,10}:AA", _URL, 32),
+    Token("discord bot token", "[MNO][A-Za-z0-9]{22,27}\\.", "A-Za-z0-9_.-", 32, f"[{_URL}]{{6}}\\.[{_URL}]{{25,}}"),
+    Token("databricks token", "dapi", "a-f0-9", 32),
+    Token("grafana token", "gl(?:sa|c)_", "A-Za-z0-9_+/=", 32),
+    Token("new relic key", "NR(?:AK|JS|II|AL)-", _WORD, 20),
+    Token("dynatrace token", "dt0c01\\.", "A-Z0-9.", 40),
+    Token("sentry token", "sntr[yu]s_", "A-Za-z0-9_+/=-", 40),
+    Token("linear key", "lin_(?:api|oauth)_", _WORD, 32),
+    Token("notion token", "ntn_", _WORD, 40),
+    Token("figma token", "fig[doru]_", _URL, 36),
+    Token("postman key", "PMAK-", "a-f0-9-", 40),
+    Token("pulumi token", "pul-", "a-f0-9", 40),
+    Token("terraform cloud token", "[A-Za-z0-9]{14}\\.atlasv1\\.", "A-Za-z0-9_=-", 50),
+    Token("vault token", "hv[sbr]\\.", _URL, 24),
+    Token("doppler token", "dp\\.(?:pt|st|ct|sa|scim|audit)\\.", "A-Za-z0-9_.-", 36),
+    Token("1password token", "ops_eyJ", "A-Za-z0-9_+/=-", 60),
+    Token("age secret key", "AGE-SECRET-KEY-1", "A-Z0-9", 40),
+    Token("fly.io token", "fo1_", _URL, 40),
+    Token("netlify token", "nfp_", _WORD, 36),
+    Token("supabase key", "sb(?:p|_secret)_", "A-Za-z0-9_", 30),
+    Token("planetscale token", "pscale_(?:tkn|pw|oauth)_", "A-Za-z0-9_.-", 30),
+    Token("atlassian token", "ATATT3x", "A-Za-z0-9_=-", 60),
+    Token("buildkite token", "bk(?:ua|ct|at)_", "a-f0-9", 32),
+    Token("tailscale key", "tskey-(?:auth|api|client|webhook|scim)-", "A-Za-z0-9-", 20),
+    Token("json web token", "eyJ", "A-Za-z0-9_.-", 30, "[A-Za-z0-9_-]{10,}\\.[A-Za-z0-9_-]{10,}[A-Za-z0-9_.-]*"),
+)
+
+# Tokens are looked for where so many of these characters stand in a row (the shortest token with its prefix).
+RUN_CHARS: Final = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_.-"
+RUN_LEAST: Final = 20
+
+# A token is not the middle of a longer word.
+_BEFORE: Final = "(?<![A-Za-z0-9])"
+
+
+def _any(ending: Callable[[Token], str]) -> tuple[re.Pattern[bytes], tuple[Token, ...]]:
+    """Return the pattern of all tokens, and the tokens in the order of its groups.
+
+    Those that begin with the same character stand together, so that most places are turned down by a look at one.
+    """
+    by_first: dict[str, list[Token]] = {}
+    for token in TOKENS:
+        first = token.prefix if token.prefix.startswith("[") else token.prefix[0]
+        by_first.setdefault(first, []).append(token)
+    several = [
+        f"{first}(?:" + "|".join(f"{token.prefix[len(first) :]}({ending(token)})" for token in tokens) + ")"
+        for first, tokens in by_first.items()
+    ]
+    ordered = tuple(token for tokens in by_first.values() for token in tokens)
+    return re.compile(f"{_BEFORE}(?:{'|'.join(several)})".encode()), ordered
+
+
+TOKEN, _ORDERED = _any(lambda token: token.value or f"[{token.chars}]{{{token.least},}}")
+"""Any token; the only group that matched is its value."""
+
+TOKEN_REST: Final = tuple(re.compile(f"[{token.chars}]*".encode()) for token in _ORDERED)
+"""What goes on where a token's value has begun, in the order of the groups of `TOKEN`."""
+
+TOKEN_OPEN: Final = _any(lambda token: f"[{token.chars}]+\\Z")[0]
+"""The beginning of a token at the end of a text."""
+
+
+class Named(NamedTuple):
+    """A secret that a word before it names.
+
+    Attributes:
+        word: what is looked for, in lower case.
+        pattern: matches from the word on; one of its groups is the value.
+        judge: whether the value of a match in a text is a secret; asked only where the text goes on behind it.
+    """
+
+    word: bytes
+    pattern: re.Pattern[bytes]
+    judge: Callable[[bytes, re.Match[bytes], bytes], bool]
+
+
+_IGNORED: Final = re.compile(
+    rb"""(?ix) ^ (?: [*x.\-_=#?\\]+ | none | null | nil | true | false | undefined | string | str | int | bool | bytes
+    | any | object | optional | required | password\d? | passwd | passphrase | pass | secret | token | key | value
+    | example | default | hidden | redacted | masked | removed | empty | unset | prompt | file | stdin | env | changeme
+    | your[-_].* | my[-_]?(?:password|secret|token|key) | .*(?:example|placeholder|redacted).* ) $"""
+)
+_CODE: Final = re.compile(rb"[(){}\[\]<>]|\$|^[%@&*!]|^[A-Za-z_]+\d?(?:\.[A-Za-z_]+\d?)+$|^[./~]|://|\\[nrt]$")
+_PLAIN_WORDS: Final = re.compile(rb"[A-Za-z]+(?:[-_.:/][A-Za-z]+)*[-_.:,;]?")
+_NUMBERED: Final = re.compile(rb"[a-z_]+\d{1,2}|v?[\d.]+|0x[0-9a-fA-F]+|[A-Z_]+\d{0,2}", re.ASCII)
+
+
+def _bits(value: bytes) -> float:
+    """Return the entropy of the characters, in bits a character."""
+    return -sum(count / len(value) * math.log2(count / len(value)) for count in Counter(value).values())
+
+
+def _mixed(value: bytes) -> bool:
+    """Whether a value has more than words in it: it is not the name of something."""
+    words = _PLAIN_WORDS.fullmatch(value) or _NUMBERED.fullmatch(value)
+    return not (words or _IGNORED.match(value) or _CODE.search(value))
+
+
+def _random(value: bytes) -> bool:
+    """Whether a value looks like nothing that a person would have made up."""
+    if len(value) < 16 or not _mixed(value) or not value.isascii():
+        return False
+    digits = sum(48 <= one <= 57 for one in value)
+    upper, lower = value != value.lower(), value != value.upper()
+    return digits >= (2 if upper and lower else 4) and (upper or lower) and _bits(value) >= 3.0
+
+
+def _password(text: bytes, found: re.Match[bytes], value: bytes) -> bool:
+    """Words are a password where they are quoted, or assigned as a shell assigns: `DB_PASSWORD=correcthorse`."""
+    if len(value) < 5 or _IGNORED.match(value) or _CODE.search(value):
+        return False
+    if _mixed(value):
+        return len(value) > 5 and any(not 97 <= one <= 122 for one in value)
+    if found["quote"]:
+        return len(value) > 5 and not _NUMBERED.fullmatch(value)
+    word = text[found.start() : found.start() + 3]
+    return found["sep"] == b"=" and len(value) > 7 and word.isupper() and value != value.upper()
+
+
+def _secret(text: bytes, found: re.Match[bytes], value: bytes) -> bool:
+    if found["rest"].lower().endswith((b"name", b"ref", b"id", b"version", b"path", b"file")):
+        return False
+    return len(value) >= 8 and _mixed(value) and any(48 <= one <= 57 for one in value) and _bits(value) >= 2.5
+
+
+def _token(text: bytes, found: re.Match[bytes], value: bytes) -> bool:
+    return _random(value)
+
+
+_KEY_OF: Final = re.compile(
+    rb"(?i)(?:api|access|secret|private|account|auth|encryption|encrypt|signing|master|license|storage|shared|app|"
+    rb"service|subscription|client|consumer|deploy|webhook|admin|host|session|cookie|hmac|jwt|aes)[_ .-]?\Z"
+)
+
+
+def _key(text: bytes, found: re.Match[bytes], value: bytes) -> bool:
+    """A key without a word that says which is any key of any table."""
+    return bool(_KEY_OF.search(text, max(0, found.start() - 16), found.start())) and _random(value)
+
+
+def _auth(text: bytes, found: re.Match[bytes], value: bytes) -> bool:
+    """`"auth": "dXNlcjpwYXNz"` of a docker configuration, `_auth=` of npm's."""
+    plain = not found["rest"] and (found["quote"] or text[found.start() - 1 : found.start()] == b"_")
+    if plain and len(value) >= 12 and re.fullmatch(rb"[A-Za-z0-9+/]+={0,2}", value):
+        return value != value.lower() and value != value.upper() and not _PLAIN_WORDS.fullmatch(value.rstrip(b"="))
+    return _random(value)
+
+
+def _given(text: bytes, found: re.Match[bytes], value: bytes) -> bool:
+    """Whether a value that stands where nothing but a secret does is one, and not its place in a manual."""
+    return not _IGNORED.match(value) and not re.search(rb"[<>{}()]|\$[A-Za-z{(]|^%|\.\.\.", value)
+
+
+def _flag(text: bytes, found: re.Match[bytes], value: bytes) -> bool:
+    """`--password hunter2`, and `login me password hunter2` in a .netrc."""
+    before = text[max(0, found.start() - 120) : found.start()]
+    if re.search(rb"(?:^|[\s'\"])--?[A-Za-z0-9-]*\Z", before):
+        return _given(text, found, value) and not value.startswith((b"-", b"/", b"[", b"=")) and _mixed(value)
+    return bool(re.search(rb"login\s+\S+\s+\Z", before)) and _given(text, found, value)
+
+
+def _credentials(text: bytes, found: re.Match[bytes], value: bytes) -> bool:
+    """`scheme://name:password@host`."""
+    return text[found.end("value") : found.end("value") + 1] == b"@" and _given(text, found, value)
+
+
+def _bearer(text: bytes, found: re.Match[bytes], value: bytes) -> bool:
+    return len(value) >= 16 and _mixed(value) and any(48 <= one <= 57 for one in value)
+
+
+_ASSIGNED: Final = (
+    rb"(?P<rest>[A-Za-z0-9_.-]{0,32})(?:\\?[\"'])?\]?(?P<sep>[ \t]{0,4}(?::=|=>|[:=])[ \t]{0,4}|>)"
+    rb"(?:(?P<quote>\\?[\"'])(?P<quoted>(?:\\[^\"'\s]|(?!(?P=quote))[^\s\\]){1,4096})|(?P<bare>[^\s\"'`\\<]{1,4096}))"
+)
+_SPACED: Final = rb"(?P<rest>[A-Za-z-]{0,16})[ \t]{1,4}(?P<quote>[\"']?)(?P<value>[^\s\"']{1,4096})"
+
+
+_Judge = Callable[[bytes, re.Match[bytes], bytes], bool]
+
+
+def _assigned(name: bytes, judge: _Judge, word: bytes = b"") -> Named:
+    return Named(word or name, re.compile(b"(?i)" + name + _ASSIGNED), judge)
+
+
+def _spaced(name: bytes, judge: _Judge, word: bytes = b"") -> Named:
+    return Named(word or name, re.compile(b"(?i)" + name + _SPACED), judge)
+
+
+NAMED: Final = (
+    _assigned(b"pass(?:w|phrase|code|[_0-9-]|(?![a-z]))", _password, word=b"pass"),
+    _spaced(b"pass(?:w|phrase|code|(?![a-z]))", _flag, word=b"pass"),
+    _assigned(b"pwd", _password),
+    _assigned(b"secret", _secret),
+    _spaced(b"secret", _flag),
+    _assigned(b"token", _token),
+    _spaced(b"token", _flag),
+    _assigned(b"key", _key),
+    _spaced(b"key(?![a-z])", lambda text, found, value: _flag(text, found, value) and _random(value), word=b"key"),
+    _assigned(b"auth", _auth),
+    Named(
+        b"auth",
+        re.compile(
+            rb"(?i)authorization(?:\\?[\"'])?[ \t]{0,4}[:=][ \t]{0,4}(?:\\?[\"'])?(?:basic|bearer|token|apikey|key|"
+            rb"oauth|negotiate|ntlm|digest|aws4-hmac-sha256)[ \t]{1,4}(?P<value>[^\s\"'\\]{1,8192})"
+        ),
+        lambda text, found, value: len(value) >= 5 and _given(text, found, value),
+    ),
+    Named(b"bearer", re.compile(rb"(?i)bearer[ \t]{1,4}(?P<value>[A-Za-z0-9._~+/=-]{1,8192})"), _bearer),
+    Named(b"://", re.compile(rb"://[^\s/:@\"'<>]{0,128}:(?P<value>[^\s/@\"'<>]{1,256})"), _credentials),
+    Named(
+        b"://",
+        re.compile(
+            rb"(?i)://[^\s\"'<>]{1,2048}?[?&](?:sig|signature|x-amz-signature|x-goog-signature|x-amz-security-token)="
+            rb"(?P<value>[A-Za-z0-9%/+=_-]{1,2048})"
+        ),
+        lambda text, found, value: len(value) >= 16,
+    ),
+    Named(
+        b"://",
+        re.compile(
+            rb"(?i)://(?:hooks\.slack(?:-gov)?\.com/(?:services|workflows|triggers)/|(?:ptb\.|canary\.)?"
+            rb"discord(?:app)?\.com/api/webhooks/[0-9]+/|[a-z0-9-]+\.webhook\.office\.com/webhookb2/)(?P<value>[A-Za-z0-9/@_-]{1,512})"
+        ),
+        lambda text, found, value: len(value) >= 20,
+    ),
+)
+"""Secrets that a word names, the words in lower case."""
+
+_BETWEEN: Final = r"(?:\\[nr]|[\s>|+#\"',])*+"
+_LINE: Final = r"(?:[A-Za-z0-9+/=]{16,}+|(?:Proc-Type|DEK-Info|Version|Comment|Hash|Charset):[^\r\n]{0,120})"
+_SHORT_LINE: Final = r"[A-Za-z0-9+/=]{1,15}+"
+
+PRIVATE_KEY: Final = re.compile(
+    rf"-----BEGIN[ A-Z0-9]{{0,40}}PRIVATE KEY(?: BLOCK)?-----"
+    rf"(?P<value>(?:{_BETWEEN}{_LINE})++(?:{_BETWEEN}{_SHORT_LINE}(?=\\|[\s\"']|-----|\Z)){{0,2}}"
+    rf"|{_BETWEEN}{_SHORT_LINE}\Z)".encode()
+)
+"""A private key in text form, also one of which the end is not there (yet), also in a JSON string."""
+
+PRIVATE_KEY_PIECE: Final = re.compile(rb"\\[nr]|^[A-Z][A-Za-z-]+:[^\r\n]*|([A-Za-z0-9+/=]+)", re.MULTILINE)
+"""What the body of a private key is made of; the group is the secret in it."""
+
+PRIVATE_KEY_WORD: Final = b"PRIVATE KEY"

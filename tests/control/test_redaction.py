@@ -1,0 +1,117 @@
+"""Covering secrets: every shape, cut at every place, coloured at every place; and what is no secret."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from blockpty.control.redaction import cover, cover_shown, find, find_shown
+from tests.control.shapes import HARMLESS, SHAPES, Shape
+
+ONE_LINE = [shape for shape in SHAPES if "\n" not in shape.text.rstrip("\n")]
+each_shape = pytest.mark.parametrize("shape", SHAPES, ids=lambda shape: shape.name.replace(" ", "_"))
+
+
+def places(shape: Shape) -> list[int]:
+    """Return where the bytes of the secret stand, blanks and line ends left out, also those of a JSON string."""
+    begin, secret = len(shape.before.encode()), shape.secret.encode().replace(b"\\n", b"\n\n")
+    return [begin + number for number, one in enumerate(secret) if one not in b"\r\n\t "]
+
+
+def assert_hidden(shown: bytes, original: bytes, at: list[int]) -> None:
+    left = [place for place in at if place < len(shown) and shown[place] == original[place]]
+    assert not left, f"still there: {bytes(original[place] for place in left)!r} in {shown!r}"
+
+
+@each_shape
+def test_a_secret_is_covered_and_nothing_else(shape: Shape) -> None:
+    shown = cover(shape.text)
+    assert len(shown) == len(shape.text)
+    assert len(shown.encode()) == len(shape.text.encode())
+    assert shown.startswith(shape.before)
+    assert shown.endswith(shape.after)
+    assert_hidden(shown.encode(), shape.text.encode(), places(shape))
+    assert cover(shown) == shown
+
+
+@each_shape
+def test_a_text_that_ends_anywhere_does_not_show_the_part_that_is_there(shape: Shape) -> None:
+    data = shape.text.encode()
+    whole, at = cover_shown(data), places(shape)
+    for cut in range(len(data) + 1):
+        shown = cover_shown(data[:cut], more=True)
+        assert len(shown) == cut
+        assert_hidden(shown, data, at)
+        settled = find_shown(data[:cut], more=True).settled
+        assert shown[:settled] == whole[:settled]
+
+
+@each_shape
+def test_a_colour_or_a_wrapped_line_in_the_middle_hides_nothing(shape: Shape) -> None:
+    data, at = shape.text.encode(), places(shape)
+    for inside in (b"\x1b[31;1m", b"\x1b]8;;https://x\x1b\\", b"\x07", b" \r"):
+        for cut in range(1, len(data)):
+            if inside == b" \r" and data[cut - 1 : cut] + data[cut : cut + 1] != (data[cut - 1 : cut + 1]).strip():
+                continue
+            if data[cut] & 0xC0 == 0x80 or data[cut] in b"\r\n" or data[cut - 1] in b"\r\n":
+                continue
+            shown = cover_shown(data[:cut] + inside + data[cut:])
+            assert shown[cut : cut + len(inside)] == inside
+            assert_hidden(shown[:cut] + shown[cut + len(inside) :], data, at)
+
+
+@each_shape
+def test_line_ends_of_a_terminal_change_nothing(shape: Shape) -> None:
+    data = shape.text.encode()
+    assert cover_shown(data.replace(b"\n", b"\r\n")) == cover_shown(data).replace(b"\n", b"\r\n")
+
+
+@pytest.mark.parametrize("shape", ONE_LINE, ids=lambda shape: shape.name.replace(" ", "_"))
+def test_a_secret_in_a_title_is_covered(shape: Shape) -> None:
+    data = b"\x1b]0;" + shape.text.rstrip("\n").encode() + b"\x07$ "
+    shown = cover_shown(data)
+    assert len(shown) == len(data)
+    assert_hidden(shown, data, [4 + place for place in places(shape)])
+
+
+@pytest.mark.parametrize("text", HARMLESS)
+def test_what_is_no_secret_stays(text: str) -> None:
+    assert cover(text + "\n") == text + "\n"
+
+
+def test_a_secret_ends_at_a_mark() -> None:
+    mark = b"\x1b]7717;__END__;n=abc;x=0\x07"
+    data = b"token=short" + mark + b"user@host:~$ 0123456789abcdefABCDEF"
+    assert cover_shown(data) == data
+
+
+def test_a_held_end_is_settled_by_what_follows() -> None:
+    assert find(b"password=", more=True).spans == []
+    assert find(b"password=ab", more=True) == ([(9, 11)], 9)
+    assert find(b"password=ab\n", more=True) == ([], 12)
+
+
+@given(st.text())
+def test_any_text_keeps_its_length(text: str) -> None:
+    assert len(cover(text)) == len(text)
+
+
+@given(st.binary(max_size=300), st.integers(0, 300))
+def test_any_bytes_keep_their_length_and_what_is_settled_stays(data: bytes, cut: int) -> None:
+    shown = cover_shown(data)
+    assert len(shown) == len(data)
+    begun = find_shown(data[:cut], more=True)
+    assert 0 <= begun.settled <= min(cut, len(data))
+
+
+def test_many_secrets_in_one_long_line_of_nothing_else() -> None:
+    chance = random.Random(1)
+    shapes = chance.choices(ONE_LINE, k=300)
+    text = "".join(shape.text.replace("\n", " ") for shape in shapes)
+    shown = cover(text)
+    assert len(shown) == len(text)
+    for shape in shapes:
+        assert shape.secret not in shown
