@@ -339,11 +339,61 @@ class VerifyResult(Result):
     differences: list[dict[str, Any]] = field(default_factory=list)
 
 
+@dataclass(frozen=True, slots=True)
+class SearchHit(Result):
+    """One match of a search.
+
+    Attributes:
+        part: `output`, or `command` when the block's command matches.
+        span: where it is in the stream; of a command in its UTF-8 bytes.
+        cursor: where to read on in the stream: where the match, or the block of a command, begins.
+        snippet: the line around it, or the part of a long one; snippet_span says where the match is in it, in
+            characters.
+        cmd, cwd, kind, author, state, exit_status, ts_begin, duration_ms: of the block, as in its record.
+        elsewhere: address of the host that has the conversation; None when it is in this home.
+    """
+
+    conversation_id: str
+    block_id: str
+    seq: int
+    part: str
+    span: tuple[int, int]
+    cursor: int
+    snippet: str
+    snippet_span: tuple[int, int]
+    cmd: str
+    cwd: str | None
+    kind: str
+    author: str
+    state: str
+    exit_status: int | None
+    ts_begin: int
+    duration_ms: int | None
+    elsewhere: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class SearchResult(Result):
+    """Matches, newest first.
+
+    Attributes:
+        next: `page` of a search that goes on behind these; None when there is nothing more.
+        partial: some of what there is was not looked at: time ran out, or parts of the index did not answer.
+        missing: names of these parts.
+    """
+
+    hits: list[SearchHit]
+    next: str | None
+    partial: bool
+    missing: list[str]
+
+
 # How a field of this type comes back from JSON; all others are the same there.
 _REVIVED: Final[Mapping[str, Callable[[Any], Any]]] = {
     "Block": Block.from_dict,
     "list[Block]": lambda value: [Block.from_dict(one) for one in value],
     "list[ConversationInfo]": lambda value: [ConversationInfo.from_dict(one) for one in value],
+    "list[SearchHit]": lambda value: [SearchHit.from_dict(one) for one in value],
     "tuple[int, int]": tuple,
     "tuple[int, int] | None": lambda value: None if value is None else tuple(value),
 }

@@ -1,0 +1,78 @@
+"""What an index is filled with: the tails of the records, in batches, and how far each batch brings it.
+
+Rules of this file: it reads records and yields data; who writes, and when, is the business of whoever takes it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Final, NamedTuple
+
+from blockpty.search.index import Entry, Position
+from blockpty.search.records import Records
+from blockpty.search.text import AHEAD, CHUNK, Window
+
+# Raw bytes of a batch; a block with more is split over several.
+BATCH_BYTES: Final = 4 * 1024 * 1024
+# A block that still runs is taken up when so much of it is not indexed.
+OPEN_BYTES: Final = 256 * 1024
+
+
+class Batch(NamedTuple):
+    """Entries, and how far the index is when it has them."""
+
+    entries: list[Entry]
+    positions: dict[str, Position]
+
+
+def batches(records: Records, positions: Mapping[str, Position]) -> Iterator[Batch]:
+    """Yield everything of a home that is not indexed, as of now."""
+    batch, size = Batch([], {}), 0
+    for name in records.unsettled(positions):
+        for entry, position in conversation(records, name, positions.get(name, Position())):
+            if entry is not None:
+                batch.entries.append(entry)
+                size += sum(len(chunk.raw) for chunk in entry.chunks)
+            batch.positions[name] = position
+            if size >= BATCH_BYTES:
+                yield batch
+                batch, size = Batch([], {}), 0
+    if batch.positions:
+        yield batch
+
+
+def conversation(records: Records, name: str, position: Position) -> Iterator[tuple[Entry | None, Position]]:
+    """Yield what of one conversation is not indexed, piece by piece, each with the position that it leads to."""
+    tail = records.tail(name, position)
+    if tail is None:
+        return
+    record = records.record(name)
+    lines_of = {block.seq: after for block, after in tail.finished}
+    for block in tail.blocks:
+        running = block.span[1] is None
+        begin = (position.open_number, position.open_cursor) if position.open_seq == block.seq else (0, 0)
+        if running and tail.cursor - (begin[1] or block.span[0]) < OPEN_BYTES:
+            break
+        chunks: list[Window] = []
+        size = 0
+        for chunk in record.chunks(block, tail.cursor, begin):
+            if running and chunk.number and chunk.begin + CHUNK + AHEAD > tail.cursor:
+                break  # with what comes next it may look different
+            chunks.append(chunk)
+            size += len(chunk.raw)
+            position = position._replace(
+                settled=-1,
+                open_seq=block.seq,
+                open_number=chunk.number + 1,
+                open_cursor=chunk.end if chunk.number else block.span[0],
+            )
+            if size >= BATCH_BYTES:
+                yield Entry(name, block, chunks), position
+                chunks, size = [], 0
+        if not running:
+            position = Position(lines_of.get(block.seq, position.lines), block.seq)
+        if chunks or not running:
+            yield Entry(name, block, chunks), position
+    settled = tail.timeline if tail.quiet else -1
+    if settled != position.settled:
+        yield None, position._replace(settled=settled)

@@ -1,0 +1,283 @@
+"""One search: candidates of the index and what is not indexed yet, merged, newest first, and verified.
+
+Rules of this file: a match is what `matching` says of the stream's own bytes, whatever the index believes. So results
+are complete and exact with a good index, an old one and none; a bad one only costs time.
+"""
+
+from __future__ import annotations
+
+import heapq
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Final, NamedTuple
+
+from blockpty.model.block import Block
+from blockpty.model.results import SearchHit, SearchResult
+from blockpty.search.index import Candidate, ChunkKey, Index, IndexUnavailable, Positions
+from blockpty.search.matching import Matcher, OutOfTime
+from blockpty.search.plan import plan
+from blockpty.search.query import COMMAND, Key, Query
+from blockpty.search.records import Records, Tail
+from blockpty.search.text import CommandWindow, Window
+
+_FIRST_PAGE: Final = 128
+_LARGEST_PAGE: Final = 2048
+_SNIPPET: Final = 160
+# In place of an offset: below every match of a chunk.
+_ALL_OF_IT: Final = -1
+
+
+class Chunk(NamedTuple):
+    """A chunk whose turn it is."""
+
+    key: ChunkKey
+    block: Block
+    window: Callable[[], Window | None]
+    host: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Match:
+    """One match: its place, where it ends (as `Key.offset`), its block, and the line it is in.
+
+    Attributes:
+        snippet: the line around it, at most about 160 characters.
+        snippet_span: where it is in the snippet, in characters.
+        host: address of the host that has it, None for this one.
+    """
+
+    key: Key
+    end: int
+    block: Block
+    snippet: str
+    snippet_span: tuple[int, int]
+    host: str | None
+
+
+class _Redo(Exception):
+    """The index was dropped meanwhile: what is indexed has to be asked again."""
+
+
+class Finding:
+    """One search over the records of a home and an index of them; `clock` gives seconds and never goes back."""
+
+    def __init__(
+        self, records: Records, index: Index, query: Query, clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        self._records = records
+        self._index = index
+        self._query = query
+        self._clock = clock
+        self._deadline = clock() + query.timeout_ms / 1000
+        self._matcher = Matcher(query)
+        self._plan = plan(query)
+        self._missing: dict[str, None] = {}
+        self._matches: list[Match] = []
+        self._last_block: tuple[str, int] | None = None
+        # Everything above this key has been looked at.
+        self._passed = query.before
+        self._scanned_only = False
+
+    def run(self) -> tuple[list[Match], Key | None, bool, tuple[str, ...]]:
+        """Return the matches, where to go on, whether time ran out, and which parts of the index did not answer."""
+        before = self._query.before
+        if before is not None and before.offset != _ALL_OF_IT and self._query.per_block:
+            self._last_block = (before.conversation_id, before.seq)
+        while True:
+            try:
+                more = self._go_through()
+                return self._matches, self._matches[-1].key if more else None, False, tuple(self._missing)
+            except OutOfTime:
+                return self._matches, self._passed, True, tuple(self._missing)
+            except _Redo:
+                continue
+
+    def _remaining(self) -> float:
+        left = self._deadline - self._clock()
+        if left <= 0:
+            raise OutOfTime
+        return left
+
+    def _go_through(self) -> bool:
+        """Collect matches; return whether there are more than fit on the page."""
+        positions = self._positions()
+        tails = self._tails(positions)
+        fresh = {(name, block.seq): block for name, tail in tails.items() for block in tail.blocks}
+        merged = heapq.merge(
+            self._unindexed(positions, tails),
+            self._indexed(positions, fresh),
+            key=lambda chunk: chunk.key,
+            reverse=True,
+        )
+        last: ChunkKey | None = None
+        first = True
+        for chunk in merged:
+            if chunk.key == last or not self._wanted(chunk):
+                continue
+            last = chunk.key
+            try:
+                self._remaining()
+                spans = self._look(chunk)
+            except OutOfTime:
+                if first:
+                    # It alone takes longer than there is time: whoever goes on must get past it.
+                    self._passed = Key(*chunk.key, _ALL_OF_IT)
+                raise
+            first = False
+            if spans:
+                return True
+            self._passed = Key(*chunk.key, _ALL_OF_IT)
+        return False
+
+    def _look(self, chunk: Chunk) -> bool:
+        """Take the matches of a chunk, last first; return whether the page is full and there is another."""
+        window = chunk.window()
+        if window is None:
+            return False
+        for begin, end in reversed(self._matcher.find(window, self._remaining)):
+            offsets = window.span(begin, end)
+            key = Key(*chunk.key, offsets[0])
+            if self._passed is not None and key >= self._passed:
+                continue
+            if len(self._matches) == self._query.limit:
+                return True
+            snippet, span = snippet_of(window.text, begin, end)
+            self._matches.append(Match(key, offsets[1], chunk.block, snippet, span, chunk.host))
+            self._last_block = (key.conversation_id, key.seq)
+            self._passed = key
+            if self._query.per_block:
+                break
+        return False
+
+    def _wanted(self, chunk: Chunk) -> bool:
+        filters = self._query.filters
+        key = chunk.key
+        if filters.part != "any" and (key.number == COMMAND) is not (filters.part == "command"):
+            return False
+        if self._query.per_block and self._last_block == (key.conversation_id, key.seq):
+            return False
+        if self._passed is not None and tuple(key) > tuple(self._passed[:4]):
+            return False
+        return filters.admits(key.conversation_id, chunk.block)
+
+    # What is not indexed
+
+    def _positions(self) -> Positions:
+        if self._scanned_only:
+            return Positions("", {})
+        try:
+            return self._index.positions()
+        except IndexUnavailable as problem:
+            self._scanned_only = True
+            self._missing |= dict.fromkeys(problem.missing)
+            return Positions("", {})
+
+    def _tails(self, positions: Positions) -> dict[str, Tail]:
+        only = self._query.filters.conversation_id
+        tails = {}
+        for name in self._records.unsettled(positions.of):
+            if only is None or name == only:
+                self._remaining()
+                tail = self._records.tail(name, positions.of.get(name))
+                if tail is not None:
+                    tails[name] = tail
+        return tails
+
+    def _unindexed(self, positions: Positions, tails: dict[str, Tail]) -> Iterator[Chunk]:
+        blocks = sorted(
+            ((block.ts_begin, name, block.seq, block) for name, tail in tails.items() for block in tail.blocks),
+            key=lambda item: item[:3],
+            reverse=True,
+        )
+        for ts, name, seq, block in blocks:
+            if self._passed is not None and (ts, name, seq) > self._passed[:3]:
+                continue
+            if not self._query.filters.admits(name, block):
+                continue
+            position = positions.of.get(name)
+            begin = (0, 0)
+            if position is not None and position.open_seq == seq:
+                begin = (position.open_number, position.open_cursor)
+            record = self._records.record(name)
+            self._remaining()
+            for window in reversed(list(record.chunks(block, tails[name].cursor, begin))):
+                yield Chunk(ChunkKey(ts, name, seq, window.number), block, lambda window=window: window, None)  # type: ignore[misc]
+
+    # What is indexed
+
+    def _indexed(self, positions: Positions, fresh: dict[tuple[str, int], Block]) -> Iterator[Chunk]:
+        if self._scanned_only:
+            return
+        below = None if self._passed is None else ChunkKey(*self._passed[:3], self._passed.number + 1)
+        limit, more = _FIRST_PAGE, True
+        while more:
+            try:
+                page = self._index.candidates(self._plan, below, limit, self._remaining())
+            except IndexUnavailable as problem:
+                self._scanned_only = True
+                self._missing |= dict.fromkeys(problem.missing)
+                raise _Redo from None
+            if page.generation != positions.generation:
+                raise _Redo
+            self._missing |= dict.fromkeys(page.missing)
+            for candidate in page.candidates:
+                key = candidate.key
+                block = fresh.get((key.conversation_id, key.seq), candidate.block)
+                yield Chunk(key, block, lambda candidate=candidate: self._window(candidate), candidate.host)  # type: ignore[misc]
+                below = key
+            limit, more = min(2 * limit, _LARGEST_PAGE), page.more
+
+    def _window(self, candidate: Candidate) -> Window | None:
+        key = candidate.key
+        if key.number == COMMAND:
+            return CommandWindow(candidate.block.cmd)
+        if candidate.raw is not None:
+            return Window(key.number, candidate.begin, candidate.raw, candidate.end - candidate.begin)
+        return self._records.window(key.conversation_id, candidate.block, key.number, candidate.begin, candidate.end)
+
+
+def snippet_of(text: str, begin: int, end: int) -> tuple[str, tuple[int, int]]:
+    """Return the line around a match, at most about `_SNIPPET` characters, and where the match is in it."""
+    line_begin, line_end = text.rfind("\n", 0, begin) + 1, text.find("\n", end)
+    line_end = line_end if line_end >= 0 else len(text)
+    shown_end = min(end, begin + _SNIPPET)
+    room = max(0, _SNIPPET - (shown_end - begin))
+    first = max(line_begin, begin - room // 2)
+    last = min(line_end, max(shown_end, first + _SNIPPET))
+    return text[first:last], (begin - first, min(end, last) - first)
+
+
+def find(records: Records, index: Index, query: Query) -> SearchResult:
+    """Search; this blocks, for at most about the query's time. Raises BadRequest for a pattern that is none."""
+    matches, following, partial, missing = Finding(records, index, query).run()
+    return SearchResult(
+        [_hit(match) for match in matches],
+        following.to_text() if following is not None else None,
+        partial or bool(missing),
+        list(missing),
+    )
+
+
+def _hit(match: Match) -> SearchHit:
+    block, key = match.block, match.key
+    part = "command" if key.number == COMMAND else "output"
+    return SearchHit(
+        conversation_id=key.conversation_id,
+        block_id=block.block_id,
+        seq=block.seq,
+        part=part,
+        span=(key.offset, match.end),
+        cursor=block.span[0] if part == "command" else key.offset,
+        snippet=match.snippet,
+        snippet_span=match.snippet_span,
+        cmd=block.cmd,
+        cwd=block.cwd,
+        kind=block.kind,
+        author=block.author,
+        state=block.state,
+        exit_status=block.exit_status,
+        ts_begin=block.ts_begin,
+        duration_ms=block.duration_ms,
+        elsewhere=match.host,
+    )

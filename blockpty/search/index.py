@@ -1,0 +1,153 @@
+"""What an index is: something that names the chunks that may match, so that not all of them have to be looked at.
+
+Rules of this file: the interface and its data. An index is derived and disposable. It may name too many chunks, never
+too few; what matches is decided by `matching` on the stream's own bytes. `tests/search/contract.py` takes any of them.
+
+Methods block and may be called from any thread, one call at a time per index object.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple, Protocol
+
+from blockpty.model.block import Block
+from blockpty.search.plan import Plan
+from blockpty.search.text import Window
+
+
+class Position(NamedTuple):
+    """How far a conversation is indexed.
+
+    Attributes:
+        lines: bytes of blocks.jsonl whose blocks are in the index, with all their output.
+        seq: number of the last of these blocks.
+        settled: size of the timeline at which nothing was left to index and no block was open; -1: something was.
+        open_seq, open_number, open_cursor: a block that still ran when chunks of it were added; the number of the
+            first chunk that was not, and where that begins in the stream. 0 when there is none.
+    """
+
+    lines: int = 0
+    seq: int = 0
+    settled: int = -1
+    open_seq: int = 0
+    open_number: int = 0
+    open_cursor: int = 0
+
+
+class ChunkKey(NamedTuple):
+    """Place of a chunk in the order of all chunks; as the beginning of `query.Key`."""
+
+    ts: int
+    conversation_id: str
+    seq: int
+    number: int
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A block, with chunks of it that are new.
+
+    Attributes:
+        block: its record; of a running block as far as it is known, and it comes again when it has ended.
+        chunks: its command (number 0) and output, in order, as far as they are new.
+    """
+
+    conversation_id: str
+    block: Block
+    chunks: Sequence[Window]
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """A chunk that may match.
+
+    Attributes:
+        key: its place.
+        begin, end: its own bytes in the stream; of a command 0 and its length in UTF-8.
+        block: the block's record, as it was added.
+        raw: the bytes of the chunk with what it sees ahead, where the index keeps them; None: they are read from the
+            conversation's stream, which must be in this home then.
+        host: address of the host that has the conversation when that is another one, else None.
+    """
+
+    key: ChunkKey
+    begin: int
+    end: int
+    block: Block
+    raw: bytes | None = None
+    host: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """Candidates in descending order of their keys.
+
+    Attributes:
+        candidates: the greatest keys below the one that was asked for.
+        more: whether there may be others below the last one.
+        generation: of the index that answered; see `Positions`.
+        missing: names of parts of the index (shards) that did not answer; their candidates are not here.
+    """
+
+    candidates: Sequence[Candidate]
+    more: bool
+    generation: str
+    missing: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Positions:
+    """How far conversations are indexed.
+
+    Attributes:
+        generation: changes when the index is dropped, or found gone and begun anew, and positions count no more.
+        of: by conversation; one that is not here is not indexed at all.
+    """
+
+    generation: str
+    of: Mapping[str, Position]
+
+
+class Index(Protocol):
+    """Where chunks are kept. Errors of the storage behind it are raised as `IndexUnavailable`."""
+
+    def add(self, entries: Sequence[Entry], positions: Mapping[str, Position]) -> None:
+        """Take blocks and chunks, and with them, in one transaction, how far their conversations are indexed.
+
+        The same block or chunk may come again: the last record counts. Chunks of one block come in ascending order.
+        """
+
+    def positions(self) -> Positions:
+        """Return how far every conversation is indexed. What they say is seen by every later `candidates`."""
+
+    def candidates(self, plan: Plan, below: ChunkKey | None, limit: int, timeout_seconds: float) -> Page:
+        """Return chunks that may match, the greatest keys first, all below the given one.
+
+        At least all chunks whose folded text holds what the plan says, of blocks that the query's filters admit; a
+        block that was added while it ran has to pass `exit_status`, `failed` and `min_duration_ms`, since it may have
+        ended. A page may be longer than `limit`, and it may be empty with `more` set. A part of the index that does
+        not answer within `timeout_seconds` is named in `missing`.
+        """
+
+    def forget(self, conversation_id: str) -> None:
+        """Drop a conversation; candidates of it may still be named for a while."""
+
+    def drop(self) -> None:
+        """Drop everything and begin anew."""
+
+    def close(self) -> None:
+        """Let go of the storage; what was added stays."""
+
+
+class IndexUnavailable(Exception):
+    """The storage behind an index is not there, or is damaged; searching goes on without it.
+
+    Attributes:
+        missing: names of what cannot be looked at because of that; nothing when all conversations are in this home.
+    """
+
+    def __init__(self, problem: str, missing: Sequence[str] = ()) -> None:
+        super().__init__(problem)
+        self.missing = tuple(missing)

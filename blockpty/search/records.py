@@ -1,0 +1,208 @@
+"""Reading the records of a home for a search: which conversations there are, their blocks, and their text.
+
+Rules of this file: nothing is written, and no shell, host or engine is needed. Every byte leaves with nonces covered.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections import OrderedDict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from blockpty.engine.records import new_nonce, open_record
+from blockpty.errors import SpoolError
+from blockpty.model.block import Block
+from blockpty.runtime.covered import masked
+from blockpty.runtime.fold import Fold, resume_points
+from blockpty.search.index import Position
+from blockpty.search.text import AHEAD, CommandWindow, Window, seen, windows
+from blockpty.spool import checkpoint
+from blockpty.spool.layout import Layout, conversations_directory
+from blockpty.spool.lines import LineReader
+from blockpty.spool.masking import Mask
+from blockpty.spool.stream import StreamReader
+from blockpty.spool.timeline import TimelineReader
+
+# Conversations whose streams are kept open for the next search.
+_KEPT: Final = 64
+
+
+@dataclass(frozen=True, slots=True)
+class Tail:
+    """What of a conversation is not indexed.
+
+    Attributes:
+        finished: blocks that are in blocks.jsonl behind the position, oldest first, each with the byte after its line.
+        later: blocks that have ended but are not in that file yet, and last the one that is open, which ends at
+            `cursor`.
+        cursor: how far the stream was understood.
+        timeline: size of the part of the timeline that was read.
+        quiet: no block is open or about to begin, and all of the stream is understood.
+    """
+
+    finished: Sequence[tuple[Block, int]]
+    later: Sequence[Block]
+    cursor: int
+    timeline: int
+    quiet: bool
+
+    @property
+    def blocks(self) -> list[Block]:
+        """All of them, oldest first."""
+        return [*(block for block, _ in self.finished), *self.later]
+
+
+class Record:
+    """The record of one conversation, read on demand."""
+
+    def __init__(self, directory: Path) -> None:
+        self._layout = Layout(directory)
+        self._stream = StreamReader(self._layout.stream)
+        self._mask = Mask()
+        self._masked_up_to = 0
+        self._lock = threading.Lock()
+
+    def timeline_size(self) -> int:
+        """Return the size of the timeline; 0 when there is none."""
+        return _size(self._layout.timeline)
+
+    def read(self, begin: int, length: int) -> bytes:
+        """Return bytes of the stream, nonces covered."""
+        with self._lock:
+            self._learn()
+            return masked(self._stream, self._mask, begin, length)
+
+    def _learn(self) -> None:
+        """Learn nonces that have come since, so that none is shown."""
+        if _size(self._layout.timeline) <= self._masked_up_to:
+            return
+        if not self._masked_up_to:
+            saved = checkpoint.load_checkpoint(self._layout.checkpoint)
+            points = resume_points(saved, self._layout, self._stream)
+            if saved is not None and points:
+                self._mask, self._masked_up_to = Mask(saved["journal"]["nonces"]), points[-1][1]
+        timeline = TimelineReader(self._layout.timeline, self._masked_up_to)
+        try:
+            for entry, _ in timeline.read_new():
+                if nonce := new_nonce(entry):
+                    self._mask.add(nonce)
+            self._masked_up_to = timeline.position
+        finally:
+            timeline.close()
+
+    def tail(self, position: Position) -> Tail:
+        """Return what is not indexed, as of now."""
+        with self._lock:
+            later, cursor, timeline, quiet = self._beyond_the_checkpoint()
+            # After the fold: a block that ends meanwhile is in one of the two, never in neither.
+            lines = LineReader(self._layout.blocks, position.lines)
+            try:
+                finished = [
+                    (Block.from_dict(line), after) for line, after in lines.read_new() if line["seq"] > position.seq
+                ]
+            finally:
+                lines.close()
+        last = max((block.seq for block, _ in finished), default=position.seq)
+        later = sorted((block for block in later if block.seq > last), key=lambda block: block.seq)
+        return Tail(finished, later, cursor, timeline, quiet)
+
+    def _beyond_the_checkpoint(self) -> tuple[list[Block], int, int, bool]:
+        saved = checkpoint.load_checkpoint(self._layout.checkpoint)
+        points = resume_points(saved, self._layout, self._stream)
+        fold = Fold(self._layout, self._stream, *(points[-1] if points else (None, 0)))
+        try:
+            fold.look()
+            found = []
+            while (step := fold.step()) is not None:
+                found += [
+                    Block.from_dict(event.fields["block"]) for event in step.events if event.type == "agent_block_end"
+                ]
+            state = fold.machine.state
+            found += [open_record(one) for one in (state.background, state.block) if one is not None]
+            quiet = state.block is None and state.background is None and state.submission is None
+            place = fold.position
+            return found, state.classified, place.timeline, quiet and state.classified == place.offset
+        finally:
+            fold.close()
+
+    def chunks(self, block: Block, cursor: int, begin: tuple[int, int] = (0, 0)) -> Iterator[Window]:
+        """Yield the command of a block and then its output, cut; an open block ends at `cursor`.
+
+        With `begin`, the number of a chunk and where it begins in the stream, only from that one on.
+        """
+        number, at = begin
+        if not number:
+            number, at = 1, block.span[0]
+            if block.cmd:
+                yield CommandWindow(block.cmd)
+        end = block.span[1]
+        yield from windows(self.read, at, cursor if end is None else end, number)
+
+    def close(self) -> None:
+        """Close the files; the record can be used again."""
+        with self._lock:
+            self._stream.close()
+
+
+def _size(path: Path) -> int:
+    try:
+        return os.stat(path).st_size
+    except FileNotFoundError:
+        return 0
+
+
+class Records:
+    """All records of a home."""
+
+    def __init__(self, home: Path) -> None:
+        self._directory = conversations_directory(home)
+        self._kept: OrderedDict[str, Record] = OrderedDict()
+
+    def names(self) -> list[str]:
+        """Return the names of the conversations, in no order."""
+        try:
+            return os.listdir(self._directory)
+        except FileNotFoundError:
+            return []
+
+    def record(self, conversation_id: str) -> Record:
+        """Return a record; those used last are kept open until `close`."""
+        record = self._kept.pop(conversation_id, None) or Record(self._directory / conversation_id)
+        self._kept[conversation_id] = record
+        while len(self._kept) > _KEPT:
+            self._kept.popitem(last=False)[1].close()
+        return record
+
+    def tail(self, conversation_id: str, position: Position | None) -> Tail | None:
+        """Return what of a conversation is not indexed; None when it has gone meanwhile, or is no conversation."""
+        try:
+            return self.record(conversation_id).tail(position or Position())
+        except (OSError, SpoolError):
+            return None
+
+    def window(self, conversation_id: str, block: Block, number: int, begin: int, end: int) -> Window | None:
+        """Return one chunk of a block's output; None when conversation or bytes have gone."""
+        last = block.span[1]
+        try:
+            data = self.record(conversation_id).read(begin, min(end + AHEAD, last if last is not None else end) - begin)
+        except OSError:
+            return None
+        if len(data) < end - begin:
+            return None
+        return Window(number, begin, data[: seen(data, end - begin, last == begin + len(data))], end - begin)
+
+    def unsettled(self, positions: Mapping[str, Position]) -> Iterator[str]:
+        """Yield the conversations of which something may not be indexed."""
+        for name in self.names():
+            position = positions.get(name)
+            if position is None or position.settled != _size(self._directory / name / "timeline.jsonl"):
+                yield name
+
+    def close(self) -> None:
+        """Close all files."""
+        while self._kept:
+            self._kept.popitem()[1].close()

@@ -1,0 +1,182 @@
+r"""Chunks: how a block's output is cut, what of it is looked at, and the way back to stream offsets.
+
+Rules of this file: pure. The cuts are a function of the block's bytes alone, so that every index and the scan look at
+the same pieces and find the same matches, in whatever order they were built.
+
+A chunk is at most `CHUNK` raw bytes and ends at a line end. Only a line longer than that is cut elsewhere: before a
+CR, after a blank, or where it must be, never inside a character or a control sequence; its chunk then also sees the
+next `AHEAD` bytes of the line, and matches that begin before the cut are its own.
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_left
+from collections.abc import Callable, Iterator
+from functools import cached_property
+from typing import Final
+
+from blockpty.engine.views import Piece, View, raw_offset, transform
+
+CHUNK: Final = 16 * 1024
+AHEAD: Final = 4096
+# How far before the end of a chunk a blank is looked for in a line that has no better place.
+_BLANK: Final = 1024
+
+_SURROGATES: Final = re.compile("[\udc80-\udcff]")
+_LINE_END: Final = re.compile(rb"\n")
+_WORD: Final = re.compile(r"[^\W_]+")
+_NO_WORD: Final = re.compile(r"[^\w\x00-\x7f]")
+
+
+class Window:
+    """One chunk, ready to be looked at.
+
+    Attributes:
+        number: counted from 1 in its block; 0 for the command.
+        begin, end: the raw bytes that are the chunk's own, as stream offsets.
+        raw: those, and what it sees ahead.
+        text: what is matched: the view `text` with every line end an LF and what is no UTF-8 replaced.
+        own: characters of `text` that are the chunk's own.
+    """
+
+    def __init__(self, number: int, begin: int, raw: bytes, own: int) -> None:
+        self.number = number
+        self.begin = begin
+        self.end = begin + own
+        self.raw = raw
+        self._data = transform("text", raw)
+        self._decoded = self._data.decode("utf-8", "surrogateescape")
+        text = self._decoded if self._decoded.isascii() else _SURROGATES.sub("\ufffd", self._decoded)
+        self.text = text.replace("\r", "\n")
+        if own == len(raw):
+            self.own = len(self.text)
+        else:
+            self.own = len(transform("text", raw[:own]).decode("utf-8", "surrogateescape"))
+
+    @cached_property
+    def folded(self) -> str:
+        """The text without a difference of case; as long as `text`."""
+        return fold(self.text)
+
+    def span(self, begin: int, end: int) -> tuple[int, int]:
+        """Return the stream offsets of the characters `[begin, end)` of the text; `end` is greater than `begin`."""
+        return self._offset(self._byte(begin)), self._offset(self._byte(end) - 1, after=True)
+
+    def _byte(self, position: int) -> int:
+        if self._decoded.isascii():
+            return position
+        return len(self._decoded[:position].encode("utf-8", "surrogateescape"))
+
+    def _offset(self, position: int, *, after: bool = False) -> int:
+        if len(self._data) == len(self.raw):
+            return self.begin + position + after
+        # No LF is ever taken out or added, so the lines are the same ones; only one of them has to be gone through.
+        index = bisect_left(self._ends, position)
+        line = self._ends[index - 1] + 1 if index else 0
+        raw_line = self._raw_ends[index - 1] + 1 if index else 0
+        raw_end = self._raw_ends[index] + 1 if index < len(self._raw_ends) else len(self.raw)
+        piece = Piece(b"", self.begin + raw_line, self.raw[raw_line:raw_end])
+        return raw_offset("text", piece, position - line, after=after)
+
+    @cached_property
+    def _ends(self) -> list[int]:
+        return [found.start() for found in _LINE_END.finditer(self._data)]
+
+    @cached_property
+    def _raw_ends(self) -> list[int]:
+        return [found.start() for found in _LINE_END.finditer(self.raw)]
+
+
+class CommandWindow(Window):
+    """The command of a block; its offsets are those of its UTF-8 bytes."""
+
+    def __init__(self, command: str) -> None:
+        self.number = 0
+        self.begin = 0
+        self._decoded = command
+        self._data = self.raw = command.encode("utf-8", "replace")
+        self.end = len(self.raw)
+        self.text = command.replace("\r", "\n")
+        self.own = len(self.text)
+
+    def _byte(self, position: int) -> int:
+        return len(self._decoded[:position].encode("utf-8", "replace"))
+
+
+def windows(read: Callable[[int, int], bytes], begin: int, end: int, number: int = 1) -> Iterator[Window]:
+    """Cut `[begin, end)` of a stream; `read(offset, length)` gives its bytes, nonces covered.
+
+    `number` is that of the chunk that begins there.
+    """
+    at = begin
+    while at < end:
+        data = read(at, min(CHUNK + AHEAD, end - at))
+        if not data:
+            return
+        own, seen = cut(data, at + len(data) >= end)
+        yield Window(number, at, data[:seen], own)
+        number, at = number + 1, at + own
+
+
+def cut(data: bytes, last: bool) -> tuple[int, int]:
+    """Return how many of these raw bytes are the first chunk, and how many it sees; nothing follows when `last`."""
+    if len(data) <= CHUNK and last:
+        return len(data), len(data)
+    own = data.rfind(b"\n", 0, CHUNK) + 1 or _inside_a_line(data)
+    return own, seen(data, own, last)
+
+
+def seen(data: bytes, own: int, last: bool) -> int:
+    """Return how many of these raw bytes a chunk of `own` bytes at their beginning sees."""
+    if data[own - 1 : own] == b"\n" or own >= len(data):
+        return own
+    ahead = data[own : own + AHEAD]
+    end = ahead.find(b"\n")
+    if end >= 0:
+        return own + len(ahead[:end].rstrip(b"\r"))
+    if own + len(ahead) >= len(data) and last:
+        return len(data)
+    return own + len(View("text", 0).feed(ahead).raw)
+
+
+def _inside_a_line(data: bytes) -> int:
+    for at in (len(data[: data.rfind(b"\r", 1, CHUNK)].rstrip(b"\r")), data.rfind(b" ", CHUNK - _BLANK, CHUNK) + 1):
+        if at > 0 and len(View("text", 0).feed(data[:at]).raw) == at:
+            return at
+    at = len(View("text", 0).feed(data[:CHUNK]).raw) or CHUNK
+    for back in range(min(4, at)):
+        if at - back < len(data) and data[at - back] & 0xC0 != 0x80:
+            return at - back
+    return at
+
+
+def fold(text: str) -> str:
+    """Return a text without a difference of case, character by character; also what `regex` takes for the same."""
+    if text.isascii():
+        return text.lower()
+    folded = text.casefold()
+    # It only ever grows, so the same length means one character each.
+    return folded.replace("ı", "i") if len(folded) == len(text) else "".join(map(_fold_one, text))
+
+
+def _fold_one(character: str) -> str:
+    if character in "İı":
+        return "i"
+    folded = character.casefold()
+    if len(folded) > 1:
+        folded = character.lower()
+    return folded if len(folded) == 1 else character
+
+
+def words_of(folded: str) -> list[str]:
+    """Return the words of a folded text, in order: runs of letters and digits."""
+    return _WORD.findall(folded)
+
+
+def without_symbols(folded: str) -> str:
+    """Return a folded text whose non-ASCII characters are letters and digits; others become blanks.
+
+    A tokenizer may take signs for letters that Python does not (those of private use, for one), never the reverse.
+    """
+    return folded if folded.isascii() else _NO_WORD.sub(" ", folded)
