@@ -31,7 +31,7 @@ from blockpty.search.scan import Scan
 from blockpty.search.text import Window, words_of
 from tests.search import corpus
 
-QUERIES = int(os.environ.get("BLOCKPTY_SEARCH_QUERIES", "60"))
+QUERIES = int(os.environ.get("BLOCKPTY_SEARCH_QUERIES", "30"))
 _PATIENCE_MS = 60_000
 
 
