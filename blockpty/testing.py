@@ -20,10 +20,11 @@ from blockpty.engine.snapshot import MachineState
 from blockpty.engine.waiter import Outcome, Waiter
 from blockpty.model.entries import Entry
 from blockpty.model.events import Event
+from blockpty.model.seal import sealed
 from blockpty.spool.journal import Journal
-from blockpty.spool.lines import iterate_lines
 from blockpty.spool.masking import Mask
 from blockpty.spool.stream import StreamReader, segment_name
+from blockpty.spool.timeline import TimelineReader
 
 
 class ManualClock:
@@ -53,13 +54,17 @@ class Recording:
             stream = reader.read(0, reader.size())
         finally:
             reader.close()
-        return cls(stream, [Entry.from_dict(line) for line in iterate_lines(directory / "timeline.jsonl")])
+        timeline = TimelineReader(directory / "timeline.jsonl")
+        try:
+            return cls(stream, [entry for entry, _ in timeline.read_new()])
+        finally:
+            timeline.close()
 
     def save(self, directory: Path) -> None:
         """Write the two files."""
         (directory / "stream").mkdir(parents=True, exist_ok=True)
         (directory / "stream" / segment_name(0)).write_bytes(self.stream)
-        lines = [orjson.dumps(entry.to_dict()) + b"\n" for entry in self.entries]
+        lines = [sealed(orjson.dumps(entry.to_dict())) for entry in self.entries]
         (directory / "timeline.jsonl").write_bytes(b"".join(lines))
 
     def steps(self, cuts: Iterable[int] = ()) -> Iterator[bytes | Entry]:

@@ -34,9 +34,9 @@ def test_it_can_find_something(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     """A recovery that leaves a torn line where it is is found out."""
     damaged = files.Damage(tmp_path, 1)
     whole = damaged.whole["events.jsonl"]
-    assert damaged.look("events.jsonl", whole[:-5], cut=True) is None
+    assert damaged.look("events.jsonl", whole[:-5]) is None
     monkeypatch.setattr(damaged, "recover", lambda: files.disk.derived_files(damaged.layout))
-    assert damaged.look("events.jsonl", whole[:-5], cut=True) is not None
+    assert damaged.look("events.jsonl", whole[:-5]) is not None
 
 
 def test_an_unknown_name_is_refused() -> None:

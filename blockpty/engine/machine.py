@@ -24,7 +24,7 @@ from blockpty.engine.scanner import Scanner, Token
 from blockpty.engine.snapshot import LEVEL, MachineState
 from blockpty.engine.states import Action, ShellState, Stimulus, transition
 from blockpty.engine.typeahead import drawn, fed, stands_on_the_line
-from blockpty.model.entries import Entry
+from blockpty.model.entries import DAMAGED, Entry
 from blockpty.model.events import Event, Signal
 
 # A delta is cut at fixed stream offsets, at silences and now and then by recorded time: never by the reader's chunks.
@@ -389,6 +389,9 @@ class Machine:
     def _storage(self, entry: Entry, fields: Mapping[str, Any]) -> None:
         self._emit("storage", entry.offset, **fields)
 
+    def _damaged(self, entry: Entry, fields: Mapping[str, Any]) -> None:
+        self._emit("anomaly", entry.offset, reason="damaged", file="timeline.jsonl", bytes=fields["bytes"])
+
     def _flush(self) -> None:
         """Take held bytes as text: nothing of this shell can follow them."""
         for token in self._scanner.flush():
@@ -474,5 +477,5 @@ _DRAWING: Final = frozenset({Stimulus.END, Stimulus.LATE_END, Stimulus.PROMPT, S
 _ENTRIES: Final = {
     "spawn": Machine._spawn, "tick": Machine._tick, "silence": Machine._silence, "input": Machine._input,
     "input_cut": Machine._input_cut, "resize": Machine._resize, "note": Machine._note, "exit": Machine._exit,
-    "eof": Machine._eof, "storage": Machine._storage,
+    "eof": Machine._eof, "storage": Machine._storage, DAMAGED: Machine._damaged,
 }  # fmt: skip

@@ -24,11 +24,13 @@ class HostClient(Connection):
 
     Attributes:
         transport: how bytes get into the stream: "splice" (a kill loses nothing) or "read".
+        version: that of the host's program, which may be older than this one.
         closed: done when the connection has ended for good.
         on_lost: called when the host itself is gone (all its shells with it, unless another host has them).
     """
 
     transport: Literal["splice", "read"] = "splice"
+    version: str = protocol.VERSION
 
     @classmethod
     async def connect(cls, home: str | os.PathLike[str], *, start: bool = True) -> HostClient:
@@ -53,7 +55,8 @@ class HostClient(Connection):
             client = cls(path, sock)
             try:
                 # A host that was about to leave drops us unanswered; then there is a new one to be started.
-                client.transport = (await client.hello()).transport
+                hello = await client.hello()
+                client.transport, client.version = hello.transport, hello.version
             except InternalError as error:
                 last = error
                 client.leave()

@@ -20,6 +20,9 @@ import os
 import time
 from typing import Any
 
+from blockpty.host.mending import set_aside
+from blockpty.model.seal import is_sound, sealed
+
 SPLICE_NONBLOCK = 2
 TAIL_BYTES = 256 * 1024
 LAST_BYTES = 2048
@@ -141,11 +144,23 @@ def entries_since(directory: str, position: int) -> list[tuple[int, dict[str, An
         file.seek(position)
         for line in file:
             position += len(line)
-            with contextlib.suppress(ValueError):
-                entry = json.loads(line)
-                if isinstance(entry, dict):
-                    found.append((position, entry))
+            entry = entry_of(line.rstrip(b"\n"))
+            if entry is not None:
+                found.append((position, entry))
     return found
+
+
+def entry_of(line: bytes) -> dict[str, Any] | None:
+    """The entry of a line; None for a damaged one. Readers have the same rule: spool/timeline.py."""
+    line = line.lstrip(b"\0")
+    if is_sound(line) is False:
+        return None
+    with contextlib.suppress(ValueError, RecursionError):
+        entry = json.loads(line)
+        if isinstance(entry, dict):
+            entry.pop("crc", None)
+            return entry
+    return None
 
 
 class Timeline:
@@ -171,6 +186,7 @@ class Timeline:
                 start += newline + 1
                 break
         if start != self.size:
+            set_aside(self._path, os.pread(self._fd, self.size - start, start))
             os.ftruncate(self._fd, start)
             self.size = start
 
@@ -179,19 +195,15 @@ class Timeline:
         while True:
             span = min(span, self.size)
             raw = os.pread(self._fd, span, self.size - span)
-            if span == self.size:
-                break
-            raw = raw.partition(b"\n")[2]
-            if raw:
-                break
-            span *= 8
-        entries = []
-        for line in raw.split(b"\n"):
-            with contextlib.suppress(ValueError):
-                entry = json.loads(line)
-                if isinstance(entry, dict) and isinstance(entry.get("ts"), int) and "kind" in entry:
+            whole = span == self.size
+            entries = []
+            for line in (raw if whole else raw.partition(b"\n")[2]).split(b"\n"):
+                entry = entry_of(line)
+                if entry is not None and isinstance(entry.get("ts"), int) and "kind" in entry:
                     entries.append(entry)
-        return entries
+            if entries or whole:
+                return entries
+            span *= 8
 
     def write(self, offset: int, kind: str, fields: dict[str, Any] | None = None, ts: int | None = None) -> None:
         """Append one entry; `ts` is when it happened if that was not just now."""
@@ -199,14 +211,14 @@ class Timeline:
         entry = {"offset": offset, "ts": ts, "kind": kind}
         if fields:
             entry.update(fields)
-        self._append((_encode_json(entry) + "\n").encode("utf-8", "replace"))
+        self._append(sealed(_encode_json(entry).encode("utf-8", "replace")))
         self.ts = ts
 
     def tick(self, offset: int) -> None:
         """Say that the bytes from `offset` on come now or later, unless the last entry is fresh enough to say so."""
         if time.monotonic_ns() - self._written_ns > TICK_NS:
             ts = self._now()
-            self._append(b'{"offset":%d,"ts":%d,"kind":"tick"}\n' % (offset, ts))
+            self._append(sealed(b'{"offset":%d,"ts":%d,"kind":"tick"}' % (offset, ts)))
             self.ts = ts
 
     def _now(self) -> int:

@@ -14,6 +14,13 @@ ENTRY_KINDS: Final = frozenset(
 )
 
 
+# What a reader makes of lines that it cannot read; no writer ever writes one.
+DAMAGED: Final = "damaged"
+
+# `crc` says whether the line is whole, and nothing about what happened.
+_FRAME: Final = ("offset", "ts", "kind", "crc")
+
+
 @dataclass(frozen=True, slots=True)
 class Entry:
     """One line of the timeline.
@@ -32,8 +39,10 @@ class Entry:
 
     @classmethod
     def from_dict(cls, line: Mapping[str, Any]) -> Entry:
-        """Build an entry from a decoded timeline line; raises KeyError or TypeError when it is none."""
-        fields = {key: value for key, value in line.items() if key not in ("offset", "ts", "kind")}
+        """Build an entry from a decoded timeline line; raises KeyError, TypeError or ValueError when it is none."""
+        fields = {key: value for key, value in line.items() if key not in _FRAME}
+        if line["kind"] == DAMAGED:
+            raise ValueError(DAMAGED)
         return cls(int(line["offset"]), int(line["ts"]), str(line["kind"]), fields)
 
     def to_dict(self) -> dict[str, Any]:

@@ -37,6 +37,7 @@ from blockpty.runtime.fold import Fold, resume_points
 from blockpty.runtime.idle import close_idle
 from blockpty.runtime.modes import mode_of
 from blockpty.spool import checkpoint
+from blockpty.spool.checkpoint import FORMAT_VERSION
 from blockpty.spool.full import full_is_an_error
 from blockpty.spool.layout import Layout, check_conversation_id, conversations_directory, default_home, make_private
 from blockpty.spool.ownership import Ownership
@@ -303,7 +304,8 @@ class Engine:
                 checkpoint.replace(
                     layout.meta,
                     {
-                        "format": checkpoint.FORMAT_VERSION,
+                        # A host that was started by an older version, and runs on, seals no lines.
+                        "format": 1 if self._host is not None and self._host.version == "1" else FORMAT_VERSION,
                         "conversation_id": name,
                         "created_ts": time.time_ns() // 1_000_000,
                         "shell": settings["shell"] or "",

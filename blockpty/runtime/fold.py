@@ -15,7 +15,8 @@ from blockpty.engine.snapshot import MachineState
 from blockpty.model.entries import Entry
 from blockpty.model.events import Event, Signal
 from blockpty.spool.layout import Layout
-from blockpty.spool.lines import is_line_end, last_line
+from blockpty.spool.lines import is_line_end
+from blockpty.spool.sink import hold
 from blockpty.spool.stream import StreamReader
 from blockpty.spool.timeline import TimelineReader
 
@@ -23,38 +24,38 @@ STEP: Final = 64 * 1024
 
 
 def resume_points(
-    saved: Mapping[str, Any] | None, layout: Layout, stream: StreamReader
+    saved: Mapping[str, Any] | None, layout: Layout, stream: StreamReader, *, whole: bool = False
 ) -> list[tuple[MachineState, int]]:
     """Return the states of a checkpoint, each with its place in the timeline.
 
-    None when it cannot be used: damaged, or ahead of the files (they were restored from a copy, or cut).
+    None when it cannot be used: damaged, or ahead of the files (they were restored from a copy, or cut). `whole`: the
+    derived files must also be, byte for byte, what it vouches for.
     """
     if saved is None:
         return []
     try:
         points = [(MachineState.from_dict(point["state"]), int(point["timeline"])) for point in saved["points"]]
-        whole = all(
+        reached = all(
             state.classified <= stream.size() and is_line_end(layout.timeline, timeline) for state, timeline in points
         )
-        return points if whole and _derived_are_there(layout, points[-1][0], saved["journal"]) else []
+        fit = reached and _fits(points[-1][0], saved["journal"], saved["files"])
+        return points if fit and hold(layout, saved["files"], whole=whole) else []
     except (KeyError, TypeError, ValueError, AttributeError, IndexError, OSError):
         return []
 
 
-def _derived_are_there(layout: Layout, state: MachineState, journal: Mapping[str, Any]) -> bool:
-    """Whether the derived files reach as far as a checkpoint says."""
-    event, _ = last_line(layout.events)
-    block, _ = last_line(layout.blocks)
+def _fits(state: MachineState, journal: Mapping[str, Any], files: Mapping[str, Any]) -> bool:
+    """Whether the parts of a checkpoint speak of the same moment."""
     still_open = state.block is not None or state.background is not None
     finished = state.next_block - 1 - still_open
-    if (int(event["seq"]) if event else -1) < state.next_event - 1 or (int(block["seq"]) if block else 0) < finished:
+    if files["events"][2] != state.next_event - 1 or max(0, files["blocks"][2]) != finished:
         return False
     if not all(isinstance(nonce, str) for nonce in journal["nonces"]):
         return False
     if journal["output"] is None:
         return not still_open
     name, size, carry = journal["output"]
-    return isinstance(carry, str) and (layout.directory / name).stat().st_size >= int(size)
+    return isinstance(carry, str) and files["open"] is not None and [name, size] == files["open"][:2]
 
 
 class Position(NamedTuple):

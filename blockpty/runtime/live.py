@@ -26,9 +26,10 @@ from blockpty.runtime.fold import Fold, Position, Step, resume_points
 from blockpty.runtime.screens import RecordEye, Screens
 from blockpty.runtime.waits import INLINE_BUDGET, PATIENCE, ResumePoint, ResumePoints, WaitRequest, advance
 from blockpty.spool import checkpoint
-from blockpty.spool.journal import FileSink, Journal
+from blockpty.spool.journal import Journal
 from blockpty.spool.layout import Layout
 from blockpty.spool.masking import Mask
+from blockpty.spool.sink import FileSink
 from blockpty.spool.stream import StreamReader
 
 # Bytes taken in one go before other tasks of the loop get a turn; about 5 ms of parsing.
@@ -123,6 +124,7 @@ class LiveRecord:
         self._conversation_id = conversation_id
         self._journal: Journal | None = None
         self._sink: FileSink | None = None
+        self._settled = False
         self._waits: list[LiveWait] = []
         self._watchers: set[asyncio.Future[None]] = set()
         self._timer: asyncio.TimerHandle | None = None
@@ -142,7 +144,7 @@ class LiveRecord:
         saved = checkpoint.load_checkpoint(self.layout.checkpoint)
         self.points = ResumePoints(ResumePoint(MachineState(), 0))
         state, timeline, journal = MachineState(), 0, None
-        points = resume_points(saved, self.layout, self.stream)
+        points = resume_points(saved, self.layout, self.stream, whole=owner)
         if saved is not None and points:
             state, timeline, journal = *points[-1], saved["journal"]
             for point in points:
@@ -151,9 +153,9 @@ class LiveRecord:
         if journal is not None:
             self.mask = Mask(journal["nonces"])
         if owner:
-            self._sink = FileSink(self.layout, forces=self._durability != "process")
-            if not points:
-                self._sink.start_over()
+            marks = saved["files"] if saved is not None and points else None
+            self._sink = FileSink(self.layout, forces=self._durability != "process", marks=marks)
+            self._settled = False
             self._journal = Journal(self._conversation_id, self.stream, self._sink, self.mask)
             if journal is not None:
                 self._journal.restore(journal)
@@ -208,7 +210,7 @@ class LiveRecord:
                 more = True
                 self._loop.call_soon(self.pump)
                 break
-        if not self._write(events):
+        if not self._write(events) or not (more or self._settle()):
             return False
         answered, self._answered = self._answered, []
         for wait, outcome in answered:
@@ -232,6 +234,18 @@ class LiveRecord:
         self.problem = None
         self._remember([*self._unremembered, *events])
         self._unremembered.clear()
+        return True
+
+    def _settle(self) -> bool:
+        """Everything that was there has been derived: nothing stands behind it. False while there is no space."""
+        if self._sink is None or self._settled:
+            return True
+        try:
+            self._sink.settle()
+        except StorageFull as problem:
+            self.problem = problem
+            return False
+        self._settled, self.problem = True, None
         return True
 
     def _force(self, events: Iterable[Event]) -> None:
@@ -421,17 +435,18 @@ class LiveRecord:
         if self._checkpoint_timer is not None:
             self._checkpoint_timer.cancel()
             self._checkpoint_timer = None
-        if self._journal is None or self._journal.pending or self.closed:
+        if self._journal is None or self._sink is None or self._journal.pending or not self._settled or self.closed:
             return
         points: Iterable[ResumePoint] = [*self.points.sparse, ResumePoint(self.state, self.fold.position.timeline)]
         record = {
             "format": checkpoint.FORMAT_VERSION,
             "points": [{"state": point.state.to_dict(), "timeline": point.timeline} for point in points],
             "journal": self._journal.snapshot(),
+            "files": self._sink.marks(),
         }
         forces = self._durability != "process"
         with contextlib.suppress(OSError):
-            if forces and self._sink is not None:
+            if forces:
                 self._sink.force()
             checkpoint.replace(self.layout.checkpoint, record, force=forces)
 

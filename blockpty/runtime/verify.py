@@ -11,7 +11,7 @@ from blockpty.engine.records import new_nonce
 from blockpty.engine.snapshot import MachineState
 from blockpty.engine.waiter import Outcome
 from blockpty.errors import BlockptyError
-from blockpty.model.entries import Entry
+from blockpty.model.entries import DAMAGED, Entry
 from blockpty.model.results import VerifyResult
 from blockpty.runtime.fold import Fold, Position
 from blockpty.runtime.screens import Screens
@@ -87,6 +87,9 @@ class _Verification:
     def _entry(self, entry: Entry) -> None:
         if nonce := new_nonce(entry):
             self._mask.add(nonce)
+        if entry.kind == DAMAGED:
+            begin, end = entry.fields["bytes"]
+            self._sink.differ("I1", "timeline.jsonl", f"bytes {begin} to {end} are damaged")
         note = entry.fields.get("note") if entry.kind == "note" else None
         if not isinstance(note, Mapping):
             return

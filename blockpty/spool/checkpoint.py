@@ -11,8 +11,10 @@ from typing import Any, Final
 import orjson
 
 from blockpty.errors import SpoolCorrupt, SpoolVersion
+from blockpty.model.seal import is_sound, sealed
 
-FORMAT_VERSION: Final = 1
+# 2: every line of the timeline has a seal.
+FORMAT_VERSION: Final = 2
 
 
 def replace(path: Path, record: Mapping[str, Any], *, force: bool = False) -> None:
@@ -20,7 +22,7 @@ def replace(path: Path, record: Mapping[str, Any], *, force: bool = False) -> No
     temporary = path.with_name(f".{path.name}.new")
     descriptor = os.open(temporary, os.O_CREAT | os.O_TRUNC | os.O_WRONLY | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
     try:
-        left = memoryview(orjson.dumps(record))
+        left = memoryview(sealed(orjson.dumps(record)))
         while left:
             left = left[os.write(descriptor, left) :]
         if force:
@@ -33,24 +35,30 @@ def replace(path: Path, record: Mapping[str, Any], *, force: bool = False) -> No
 def load_checkpoint(path: Path) -> dict[str, Any] | None:
     """Return a checkpoint of this version; None when there is none or it cannot be used (it is derived)."""
     with contextlib.suppress(OSError, orjson.JSONDecodeError):
-        record = orjson.loads(path.read_bytes())
-        if isinstance(record, dict) and record.get("format") == FORMAT_VERSION:
+        content = path.read_bytes()
+        record = orjson.loads(content)
+        if isinstance(record, dict) and record.get("format") == FORMAT_VERSION and is_sound(content.rstrip(b"\n")):
+            record.pop("crc")
             return record
     return None
 
 
 def load_meta(path: Path) -> dict[str, Any]:
     """Return a conversation's identity; raises FileNotFoundError, SpoolCorrupt or SpoolVersion."""
+    content = path.read_bytes()
     try:
-        record = orjson.loads(path.read_bytes())
+        record = orjson.loads(content)
     except orjson.JSONDecodeError:
         record = None
     version = record.get("format") if isinstance(record, dict) else None
     if not isinstance(record, dict) or isinstance(version, bool) or not isinstance(version, int) or version < 1:
+        raise SpoolCorrupt(f"{path} is damaged", hint="restore meta.json; stream and timeline are not touched")
+    if version <= FORMAT_VERSION and is_sound(content.rstrip(b"\n")) is False:
         raise SpoolCorrupt(f"{path} is damaged", hint="restore meta.json; stream and timeline are not touched")
     if version > FORMAT_VERSION:
         raise SpoolVersion(
             f"{path.parent.name} was written by format {version}, this version knows up to {FORMAT_VERSION}",
             hint="use a newer blockpty",
         )
+    record.pop("crc", None)
     return record

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, Final
 
@@ -17,11 +17,14 @@ class LineReader:
 
     Attributes:
         position: byte after the last line that was returned.
-        damaged: byte ranges of lines that are no JSON object; they are passed over, the lines after them are read.
+        damaged: byte ranges of lines that are no JSON object, and of NUL bytes before a line; they are passed over,
+            the lines after them are read.
     """
 
-    def __init__(self, path: Path, position: int = 0) -> None:
+    def __init__(self, path: Path, position: int = 0, *, sound: Callable[[bytes], bool] | None = None) -> None:
         self._path = path
+        # What else a line must be.
+        self._sound = sound
         self._descriptor = -1
         self.position = position
         self.damaged: list[tuple[int, int]] = []
@@ -44,10 +47,12 @@ class LineReader:
             for line in data[:end].split(b"\n")[:-1]:
                 begin, self.position = self.position, self.position + len(line) + 1
                 parsed = parse_line(line)
-                if parsed is None:
+                if parsed is None or not (self._sound is None or self._sound(line.lstrip(b"\x00"))):
                     self.damaged.append((begin, self.position))
-                else:
-                    lines.append((parsed, self.position))
+                    continue
+                if line.startswith(b"\x00"):
+                    self.damaged.append((begin, begin + len(line) - len(line.lstrip(b"\x00"))))
+                lines.append((parsed, self.position))
             data = data[end:]
             if some and lines:
                 break

@@ -1,18 +1,31 @@
-"""Reading the timeline."""
+"""Reading the timeline.
+
+What cannot be read is passed over and told: in front of the next entry stands one of kind `DAMAGED`, with the bytes of
+the file that were lost. So it is part of the record, and the same for everybody who reads it.
+"""
 
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Final
 
-from blockpty.model.entries import Entry
+from blockpty.errors import SpoolError
+from blockpty.model.entries import DAMAGED, Entry
+from blockpty.model.seal import is_sound
+from blockpty.spool.checkpoint import load_meta
 from blockpty.spool.lines import LineReader
+
+_SEALED_SINCE: Final = 2
 
 
 class TimelineReader:
-    """Follows a conversation's timeline from a byte position; lines that are no entries are passed over."""
+    """Follows a conversation's timeline from a byte position."""
 
     def __init__(self, path: Path, position: int = 0) -> None:
-        self._lines = LineReader(path, position)
+        self._path = path
+        self._sealed: bool | None = None
+        self._lines = LineReader(path, position, sound=self._sound)
+        self._untold: list[tuple[int, int]] = []
 
     @property
     def damaged(self) -> list[tuple[int, int]]:
@@ -24,13 +37,42 @@ class TimelineReader:
 
         With `some` only about a mebibyte of lines; an empty list then may mean that none of them was an entry.
         """
+        begin, damaged = self._lines.position, self._lines.damaged
+        seen = len(damaged)
+        lines = self._lines.read_new(until, some=some)
+        self._untold += damaged[seen:]
         entries: list[tuple[Entry, int]] = []
-        for line, position in self._lines.read_new(until, some=some):
+        for line, position in lines:
             try:
-                entries.append((Entry.from_dict(line), position))
+                entry = Entry.from_dict(line)
             except (KeyError, TypeError, ValueError):
-                self._lines.damaged.append((position, position))
+                damaged.append((begin, position))
+                self._untold.append((begin, position))
+            else:
+                entries += self._damage_before(position, entry)
+                entries.append((entry, position))
+            begin = position
         return entries
+
+    def _damage_before(self, position: int, entry: Entry) -> list[tuple[Entry, int]]:
+        """Return what tells of the damage since the last entry, joined where one range begins at the end of another."""
+        joined: list[tuple[int, int]] = []
+        for begin, end in sorted(damage for damage in self._untold if damage[0] < position):
+            if joined and begin <= joined[-1][1]:
+                joined[-1] = (joined[-1][0], max(end, joined[-1][1]))
+            else:
+                joined.append((begin, end))
+        if joined:
+            self._untold = [damage for damage in self._untold if damage[0] >= position]
+        return [(Entry(entry.offset, entry.ts, DAMAGED, {"bytes": [begin, end]}), end) for begin, end in joined]
+
+    def _sound(self, line: bytes) -> bool:
+        sound = is_sound(line)
+        if sound is not None:
+            return sound
+        if self._sealed is None:
+            self._sealed = _is_sealed(self._path.with_name("meta.json"))
+        return not self._sealed
 
     @property
     def position(self) -> int:
@@ -44,3 +86,11 @@ class TimelineReader:
     def close(self) -> None:
         """Close the file."""
         self._lines.close()
+
+
+def _is_sealed(meta: Path) -> bool:
+    """Whether every line of the record has a seal; without one an unsealed line is one of an older version."""
+    try:
+        return int(load_meta(meta)["format"]) >= _SEALED_SINCE
+    except (OSError, SpoolError):
+        return False

@@ -16,9 +16,10 @@ from blockpty.engine.machine import Machine
 from blockpty.engine.snapshot import MachineState
 from blockpty.errors import StorageFull
 from blockpty.model.events import Event
-from blockpty.spool.journal import FileSink, Journal, Output
+from blockpty.spool.journal import Journal, Output
 from blockpty.spool.layout import Layout
 from blockpty.spool.masking import Mask
+from blockpty.spool.sink import FileSink
 from blockpty.spool.stream import StreamReader
 from blockpty.testing import Recording, every_split
 from tests.spool import disk
@@ -32,10 +33,14 @@ class Desk:
 
     def __init__(self, layout: Layout, snapshot: dict[str, Any] | None = None) -> None:
         self.stream = StreamReader(layout.stream)
-        self.sink = FileSink(layout)
+        saved = None if snapshot is None else json.loads(json.dumps(snapshot))
+        self.sink = FileSink(layout, marks=saved and saved["files"])
         self.journal = Journal(disk.NAME, self.stream, self.sink, Mask())
-        if snapshot is not None:
-            self.journal.restore(json.loads(json.dumps(snapshot)))
+        if saved is not None:
+            self.journal.restore(saved["journal"])
+
+    def snapshot(self) -> dict[str, Any]:
+        return {"journal": self.journal.snapshot(), "files": self.sink.marks()}
 
     def take(self, events: list[Event], machine: Machine, spawned: bool) -> None:
         if spawned:
@@ -52,7 +57,7 @@ def test_the_files_are_those_of_a_clean_derivation(tmp_path: Path) -> None:
     desk = Desk(layout)
     for events, machine, entry in disk.steps(RECORDING):
         desk.take(events, machine, entry is not None and entry.kind == "spawn")
-    assert (desk.sink.last_event, desk.sink.last_block) == (CLEAN.events.count(b"\n") - 1, 3)
+    assert (desk.sink.events.mark.last, desk.sink.blocks.mark.last) == (CLEAN.events.count(b"\n") - 1, 3)
     assert desk.sink.sizes() == (len(CLEAN.events), len(CLEAN.blocks))
     desk.close()
     assert disk.derived_files(layout) == CLEAN
@@ -89,13 +94,13 @@ def test_resumed_after_any_event(tmp_path: Path, behind: bool) -> None:
     for stop in range(len(found) + 1):
         layout = disk.store(RECORDING, tmp_path / "c1")
         first = Desk(layout)
-        snapshot, state = first.journal.snapshot(), MachineState().to_dict()
+        snapshot, state = first.snapshot(), MachineState().to_dict()
         for number, (events, machine, entry) in enumerate(found):
             if number >= stop and not behind:
                 break
             first.take(events, machine, entry is not None and entry.kind == "spawn")
             if number < stop:
-                snapshot, state = first.journal.snapshot(), machine.snapshot().to_dict()
+                snapshot, state = first.snapshot(), machine.snapshot().to_dict()
         first.close()
         second = Desk(layout, snapshot)
         resumed = MachineState.from_dict(json.loads(json.dumps(state)))
@@ -160,19 +165,6 @@ def test_space_runs_out_and_comes_back(tmp_path: Path, monkeypatch: pytest.Monke
     desk.close()
     assert refusals
     assert disk.derived_files(layout) == CLEAN
-
-
-def test_a_torn_line_is_moved_out_of_the_way(tmp_path: Path) -> None:
-    layout = disk.store(RECORDING, tmp_path / "c1")
-    lines = CLEAN.events.splitlines(keepends=True)
-    layout.events.write_bytes(lines[0] + lines[1][:20])
-    layout.blocks.write_bytes(CLEAN.blocks[:5])
-    sink = FileSink(layout)
-    assert (sink.last_event, sink.last_block) == (0, 0)
-    assert sink.sizes() == (len(lines[0]), 0)
-    sink.close()
-    assert (layout.directory / "events.jsonl.torn").read_bytes() == lines[1][:20] + b"\n"
-    assert (layout.directory / "blocks.jsonl.torn").read_bytes() == CLEAN.blocks[:5] + b"\n"
 
 
 def test_output_at_every_split() -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from blockpty.host.record import Timeline
-from blockpty.model.entries import Entry
+from blockpty.model.entries import DAMAGED, Entry
 from blockpty.spool.timeline import TimelineReader
 
 ENTRIES = [
@@ -72,8 +72,12 @@ def test_a_line_that_is_no_entry_is_passed_over(tmp_path: Path, bad: bytes) -> N
     path = tmp_path / "timeline.jsonl"
     path.write_bytes(bad.join(CONTENT.splitlines(keepends=True)))
     reader = TimelineReader(path)
-    assert [entry for entry, _ in reader.read_new()] == ENTRIES
+    found = reader.read_new()
+    assert [entry for entry, _ in found if entry.kind != DAMAGED] == ENTRIES
     assert len(reader.damaged) == len(ENTRIES) - 1
+    told = [tuple(entry.fields["bytes"]) for entry, _ in found if entry.kind == DAMAGED]
+    content = path.read_bytes()
+    assert told == reader.damaged and all(content[begin:end] == bad for begin, end in told)
     reader.close()
 
 

@@ -1,0 +1,271 @@
+"""Where derived files are written: the only place that opens them for writing.
+
+Rules of this file: everything is written at a known place, so that a second writing of the same puts the same bytes
+where they are already. After a crash the journals are followed from the place that a checkpoint vouches for: what
+stands there is compared, and only what is not as it must be is written again. When all has been derived, what is left
+behind the end is torn or was derived from bytes that are lost; it is set aside and cut.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, Final, NamedTuple, Self
+from zlib import crc32
+
+from blockpty.errors import StorageFull
+from blockpty.spool.full import full_is_an_error
+from blockpty.spool.layout import Layout
+from blockpty.spool.torn import KEPT, set_aside
+
+# Output files that are finished and wait, open, to be forced together.
+_FINISHED: Final = 16
+# Finished output files that a checkpoint vouches for: those that a loss of power may have reached.
+_VOUCHED: Final = 16
+_PIECE: Final = 1024 * 1024
+
+
+class Mark(NamedTuple):
+    """A place in a file: its first `size` bytes have this CRC-32; `last` is the number of the last line (journals)."""
+
+    size: int = 0
+    crc: int = 0
+    last: int = -1
+
+    @classmethod
+    def of(cls, record: Sequence[Any]) -> Self:
+        """Read what a checkpoint says; raises TypeError or ValueError."""
+        size, crc, last = record
+        return cls(int(size), int(crc), int(last))
+
+    def holds(self, path: Path, *, whole: bool) -> bool:
+        """Whether a file reaches that far, and with `whole` has these bytes; a missing file has none."""
+        try:
+            descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW)
+        except FileNotFoundError:
+            return self.size == 0
+        try:
+            if os.fstat(descriptor).st_size < self.size:
+                return False
+            crc, at = 0, 0
+            while whole and at < self.size:
+                piece = os.pread(descriptor, min(_PIECE, self.size - at), at)
+                crc, at = crc32(piece, crc), at + len(piece)
+            return not whole or crc == self.crc
+        finally:
+            os.close(descriptor)
+
+
+class Lines:
+    """One journal."""
+
+    def __init__(self, path: Path, mark: Mark) -> None:
+        self._path = path
+        self.mark = mark
+        flags = os.O_CREAT | os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW
+        self.descriptor = os.open(path, flags, 0o600)
+        self._end = os.fstat(self.descriptor).st_size
+
+    def write(self, lines: Sequence[tuple[int, bytes]]) -> int:
+        """Have these lines in the file, all or none of them; return how many bytes had to be written."""
+        fresh = b"".join(line for number, line in lines if number > self.mark.last)
+        if not fresh:
+            return 0
+        place = self.mark.size
+        found = os.pread(self.descriptor, len(fresh), place) if place < self._end else b""
+        if found != fresh:
+            self._put(fresh, found)
+        self._end = max(self._end, place + len(fresh))
+        self.mark = Mark(place + len(fresh), crc32(fresh, self.mark.crc), lines[-1][0])
+        return 0 if found == fresh else len(fresh)
+
+    def _put(self, fresh: bytes, found: bytes) -> None:
+        place = self.mark.size
+        if found:
+            with full_is_an_error(self._path.name):
+                if len(found) == len(fresh) and found.endswith(b"\n"):
+                    # Damage inside lines: those behind it stay where they are.
+                    set_aside(self._path, found)
+                elif not fresh.startswith(found):
+                    self._cut(place)
+        before = self._end
+        try:
+            write_all(self.descriptor, fresh, place, self._path.name)
+        except StorageFull:
+            if before <= place:
+                # Half a line would be taken for damage.
+                os.ftruncate(self.descriptor, place)
+            raise
+
+    def settle(self) -> None:
+        """Everything that follows from the record has been written: what stands behind it is set aside and cut."""
+        if self._end > self.mark.size:
+            with full_is_an_error(self._path.name):
+                self._cut(self.mark.size)
+
+    def _cut(self, place: int) -> None:
+        if rest := os.pread(self.descriptor, KEPT, place):
+            set_aside(self._path, rest)
+        os.ftruncate(self.descriptor, place)
+        self._end = place
+
+
+class FileSink:
+    """Writes derived files; what is there already is compared and left alone.
+
+    Attributes:
+        events, blocks: the journals.
+        unforced: bytes written since `force`.
+    """
+
+    def __init__(self, layout: Layout, *, forces: bool = False, marks: Mapping[str, Any] | None = None) -> None:
+        self.unforced = 0
+        self._forces = forces
+        self._finished: list[int] = []
+        self._directory = str(layout.directory)
+        self._open_name = ""
+        self._open_descriptor = -1
+        self._open_mark = Mark()
+        self._outs: dict[str, Mark] = {}
+        at = _marks(marks)
+        self._outs = at.outs
+        if at.open is not None:
+            self._open_name, self._open_mark = at.open
+        self.events = Lines(layout.events, at.events)
+        try:
+            self.blocks = Lines(layout.blocks, at.blocks)
+        except BaseException:
+            os.close(self.events.descriptor)
+            raise
+
+    def out(self, name: str, position: int, data: bytes) -> None:
+        """Write bytes of a `.out` file; the same bytes may be written twice."""
+        if name != self._open_name or self._open_descriptor < 0:
+            with full_is_an_error(name):
+                descriptor = os.open(
+                    f"{self._directory}/{name}", os.O_CREAT | os.O_WRONLY | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600
+                )
+            self._close_out()
+            if name != self._open_name:
+                self._open_name, self._open_mark = name, Mark()
+            self._open_descriptor = descriptor
+        if data:
+            write_all(self._open_descriptor, data, position, name)
+            self.unforced += len(data)
+            if position == self._open_mark.size:
+                self._open_mark = Mark(position + len(data), crc32(data, self._open_mark.crc))
+
+    def out_end(self, name: str, size: int) -> None:
+        """Cut what a torn earlier attempt may have left behind the end."""
+        self.out(name, size, b"")
+        os.ftruncate(self._open_descriptor, size)
+        if self._open_mark.size == size:
+            self._outs[name] = self._open_mark
+            if len(self._outs) > _VOUCHED:
+                del self._outs[next(iter(self._outs))]
+        self._close_out()
+        self._open_name = ""
+
+    def lines(self, events: list[tuple[int, bytes]], blocks: list[tuple[int, bytes]]) -> None:
+        """Have lines in the journals; those that were given before are passed over."""
+        self.unforced += self.events.write(events)
+        self.unforced += self.blocks.write(blocks)
+
+    def settle(self) -> None:
+        """Everything that follows from the record has been given; raises StorageFull."""
+        if self._open_name:
+            self.out(self._open_name, self._open_mark.size, b"")
+            if os.fstat(self._open_descriptor).st_size > self._open_mark.size:
+                os.ftruncate(self._open_descriptor, self._open_mark.size)
+        self.events.settle()
+        self.blocks.settle()
+
+    def force(self) -> None:
+        """Have everything that was written on the medium; what was finished since is kept open for that."""
+        if self.unforced:
+            for descriptor in (
+                *self._finished, self._open_descriptor, self.events.descriptor, self.blocks.descriptor,
+            ):  # fmt: skip
+                if descriptor >= 0:
+                    os.fdatasync(descriptor)
+            self.unforced = 0
+        self._let_go()
+
+    def marks(self) -> dict[str, Any]:
+        """Return what a checkpoint vouches for, JSON-compatible; `FileSink` and `hold` take it."""
+        return {
+            "events": [*self.events.mark],
+            "blocks": [*self.blocks.mark],
+            "open": [self._open_name, *self._open_mark] if self._open_name else None,
+            "outs": [[name, *mark] for name, mark in self._outs.items()],
+        }
+
+    def sizes(self) -> tuple[int, int]:
+        """Return how far events.jsonl and blocks.jsonl have been written."""
+        return self.events.mark.size, self.blocks.mark.size
+
+    def close(self) -> None:
+        """Close the files."""
+        self._close_out()
+        self._let_go()
+        os.close(self.events.descriptor)
+        os.close(self.blocks.descriptor)
+
+    def _let_go(self) -> None:
+        while self._finished:
+            os.close(self._finished.pop())
+
+    def _close_out(self) -> None:
+        if self._open_descriptor >= 0:
+            self._finished.append(self._open_descriptor)
+            self._open_descriptor = -1
+            if not self._forces:
+                self._let_go()
+            elif len(self._finished) > _FINISHED:
+                oldest = self._finished.pop(0)
+                os.fdatasync(oldest)
+                os.close(oldest)
+
+
+class _Marks(NamedTuple):
+    events: Mark
+    blocks: Mark
+    open: tuple[str, Mark] | None
+    outs: dict[str, Mark]
+
+
+def _marks(record: Mapping[str, Any] | None) -> _Marks:
+    if record is None:
+        return _Marks(Mark(), Mark(), None, {})
+    opened = record["open"]
+    return _Marks(
+        Mark.of(record["events"]),
+        Mark.of(record["blocks"]),
+        (str(opened[0]), Mark.of(opened[1:])) if opened is not None else None,
+        {str(name): Mark.of(mark) for name, *mark in record["outs"]},
+    )
+
+
+def hold(layout: Layout, record: Mapping[str, Any], *, whole: bool) -> bool:
+    """Whether the derived files are at least as long as a checkpoint says, and with `whole` have those bytes.
+
+    Raises KeyError, TypeError or ValueError for what is no record of `FileSink.marks`.
+    """
+    marks = _marks(record)
+    outs = dict(marks.outs)
+    if marks.open is not None:
+        outs[marks.open[0]] = marks.open[1]
+    files = [(layout.events, marks.events), (layout.blocks, marks.blocks)]
+    files += [(layout.directory / name, mark) for name, mark in outs.items()]
+    return all(mark.holds(path, whole=whole) for path, mark in files)
+
+
+def write_all(descriptor: int, data: bytes, position: int, name: str) -> None:
+    """Write all of it at a position; raises StorageFull naming the file."""
+    view = memoryview(data)
+    with full_is_an_error(name):
+        while view:
+            written = os.pwrite(descriptor, view, position)
+            position += written
+            view = view[written:]
