@@ -94,7 +94,7 @@ class Ledger:
     def close_background(self) -> None:
         """Nothing that comes now is background output, until a silence; close the block of what came, if any."""
         state, block = self.state, self.state.background
-        state.settled = None
+        state.settled, state.unasked = None, b""
         if block is None:
             return
         # Not the place of an entry: bytes before it may still turn out to be the beginning of a mark.

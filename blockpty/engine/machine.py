@@ -24,6 +24,7 @@ from blockpty.engine.scanner import Scanner, Token
 from blockpty.engine.snapshot import LEVEL, MachineState
 from blockpty.engine.states import Action, ShellState, Stimulus, transition
 from blockpty.engine.typeahead import drawn, fed, stands_on_the_line
+from blockpty.engine.unasked import first_line
 from blockpty.model.entries import DAMAGED, Entry
 from blockpty.model.events import Event, Signal
 
@@ -108,7 +109,7 @@ class Machine:
 
     def _unasked(self, token: Token, begin: int) -> None:
         """Text comes that nobody's command printed. Without a line end it is as likely the shell that draws."""
-        after = self._scanner.line_end(token)
+        after = first_line(self.state, token, self._scanner)
         if after > 0:
             self._keyboard.disturbed()
             self._ledger.open_background(begin, after)

@@ -110,10 +110,10 @@ class Scanner:
         lead = Token(begin, middle, hint=Hint("133", "C"))
         return [lead, Token(middle, self._base)] if middle < self._base else [lead]
 
-    def line_end(self, token: Token) -> int:
-        """Return the offset after the first LF of a token from the last `feed` or `flush`, or -1."""
+    def line_end(self, token: Token, begin: int) -> int:
+        """Return the offset after the first LF from `begin` on in a token of the last `feed` or `flush`, or -1."""
         base = self._buffer_base
-        at = self._buffer.find(b"\n", token.begin - base, token.end - base)
+        at = self._buffer.find(b"\n", begin - base, token.end - base)
         return base + at + 1 if at >= 0 else -1
 
     def bytes_of(self, token: Token, limit: int) -> bytes:

@@ -69,6 +69,7 @@ class MachineState:
         block: the open block.
         background: the open block of what comes at an idle prompt, or after the shell's end; never beside `block`.
         settled: from here on text is background output; None while the shell may still draw.
+        unasked: the first bytes of that text, while none of it can be seen.
         last_opened: (request, number, time) of the block that was opened last.
         wait_cursor: where the next wait begins unless told: after the last one, or at the last submission.
         hints: how many hints the running block has printed that were told.
@@ -122,6 +123,7 @@ class MachineState:
     block: OpenBlock | None = None
     background: OpenBlock | None = None
     settled: int | None = None
+    unasked: bytes = b""
     last_opened: tuple[str | None, int, int] = (None, 0, 0)
     wait_cursor: int = 0
     hints: int = 0
@@ -183,7 +185,7 @@ class MachineState:
         return cls(**known)
 
 
-_BYTES = ("echoed", "drawn", "fed", "shown")
+_BYTES = ("echoed", "drawn", "fed", "shown", "unasked")
 
 # Copying by name takes a fifth of the time that the module copy needs, and a copy is made at every prompt.
 _NAMES = tuple(MachineState.__dataclass_fields__)

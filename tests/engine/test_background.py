@@ -54,6 +54,35 @@ def test_it_begins_with_its_first_line_and_ends_with_the_burst() -> None:
 
 
 @pytest.mark.parametrize(
+    "text",
+    [
+        b"\x1b[?2004l\r\x1b[?2004h\x1b[?2004l\r\r\n",
+        b"\r\n\x1b>\x1b[?1l\x1b[r\r\n",
+        b"\r\n" * 32,
+    ],
+    ids=["bash hung up", "modes", "blank lines"],
+)
+def test_a_shell_that_resets_its_terminal_prints_nothing(text: bytes) -> None:
+    pty, _ = settled()
+    pty.output(text)
+    pty.silence(**AT_EDITOR)
+    pty.entry("exit", status=None, signal="SIGHUP")
+    pty.entry("eof")
+    assert outputs(pty.recording) == []
+
+
+@pytest.mark.parametrize(
+    "text", [b"\r\n\x1b[?25l\r\nlate\r\n", b"\r\n" * 40, b"\x1b[?25l\x1b[1mx\n", b"\n\x1b[2\n5l\n"]
+)
+def test_what_can_be_seen_is_a_block_with_what_stands_before_it(text: bytes) -> None:
+    pty, begin = settled()
+    pty.output(text)
+    end = len(pty.recording.stream)
+    pty.silence(**AT_EDITOR)
+    assert [found[:3] for found in outputs(pty.recording)] == [("background", begin, end)]
+
+
+@pytest.mark.parametrize(
     "text", [b"no line end", b"\r\x1b[Kredrawn $ ", b""], ids=["no line end", "redrawn", "nothing"]
 )
 def test_what_has_no_line_end_is_in_the_stream_only(text: bytes) -> None:

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from bench.report import Row, Run, percentile, skipped
-from bench.terminals import CHUNK, PROMPT, on_terminal, read_until
+from bench.terminals import PROMPT, on_terminal, read_some, read_until
 from blockpty import Conversation, Engine
 from blockpty.host.shells import plan
 
@@ -121,7 +121,7 @@ def _hooked(stack: contextlib.AsyncExitStack, directory: Path) -> Cycle:
     def read_prompt() -> None:
         data = b""
         while not (b";__PROMPT__;" in data and data.endswith(b"\x07")):
-            data += os.read(master, CHUNK)
+            data += read_some(master, data)
 
     async def cycle() -> None:
         os.write(master, b"true\r")

@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from bench.report import Row, Run, median, skipped
-from bench.terminals import CHUNK, PROMPT, on_terminal
+from bench.terminals import PROMPT, on_terminal, read_some
 from blockpty.host.shells import plan
 
 # Microseconds that the hooks may add to one cycle.
@@ -119,7 +119,7 @@ def _cycle(master: int, name: str, *, hooks: bool) -> Callable[[], None]:
     def read_prompt() -> None:
         data, answered = b"", 0
         while last not in data[data.rfind(shown) :] or shown not in data:
-            data += os.read(master, CHUNK)
+            data += read_some(master, data)
             while answered < data.count(_QUESTION):
                 os.write(master, _ANSWER)
                 answered += 1

@@ -16,7 +16,7 @@ import pyte
 
 from bench.report import Row, Run, median, skipped
 from bench.streams import log
-from bench.terminals import on_terminal
+from bench.terminals import on_terminal, read_some
 from blockpty import Conversation, Engine
 from blockpty.screen import Emulator, LazyScreen, fastforward, snapshot
 
@@ -156,7 +156,7 @@ def _recorded(run: Run, program: str) -> bytes:
         for key in [b"", *_KEYS[program][:: run.count(1, 6)]]:
             os.write(master, key)
             while select.select([master], [], [], 0.05)[0]:
-                data += os.read(master, CHUNK)
+                data += read_some(master, data)
     return data
 
 

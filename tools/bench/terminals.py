@@ -21,6 +21,8 @@ from blockpty.host.shells import clean_environment
 CHUNK = 64 * 1024
 SPLICE_NONBLOCK = 2
 PROMPT = b"bench$ "
+# No program here takes a hundredth of it; a benchmark that waits for ever says nothing of why.
+STUCK_SECONDS = 60.0
 
 
 @contextlib.contextmanager
@@ -56,8 +58,16 @@ def read_until(master: int, end: bytes) -> bytes:
     """Read, blocking, until what came ends with `end`."""
     data = b""
     while not data.endswith(end):
-        data += os.read(master, CHUNK)
+        data += read_some(master, data)
     return data
+
+
+def read_some(master: int, before: bytes) -> bytes:
+    """Read, blocking, what is there; raises TimeoutError, which shows what came before, when nothing comes any more."""
+    ready, _, _ = select.select((master,), (), (), STUCK_SECONDS)
+    if not ready:
+        raise TimeoutError(f"the program says nothing any more; the last of its {len(before)} bytes: {before[-300:]!r}")
+    return os.read(master, CHUNK)
 
 
 def splice_all(master: int, path: Path) -> int:
