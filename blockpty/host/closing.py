@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from blockpty.host import spawn
 from blockpty.host.cgroup import freeze_forks
+from blockpty.host.keyboard import storage_full
 from blockpty.host.protocol import Refused
 from blockpty.host.terminal import Terminal
 
@@ -84,6 +85,13 @@ def _kill(recorder: Recorder, name: str, closing: Closing) -> None:
     if terminal is not None and terminal.pid == closing.session and not left:
         # A process that has left the session may have the terminal open for ever.
         terminal.let_go()
+    ended = terminal is not None and terminal.holding.exit is not None
+    if not left and ended and terminal is not None and terminal.failed is not None:
+        # Nothing runs any more, but that cannot be entered now; it is when there is space.
+        del recorder.closing[name]
+        for pending in closing.answers:
+            pending.refuse(storage_full(terminal.failed))
+        return
     if left or closing.written is None:
         recorder.loop.after(KILL_AGAIN_SECONDS, lambda: _kill(recorder, name, closing))
     else:

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import os
 
+from blockpty.host.plain import open_plain
+
 
 def set_aside(path: str, data: bytes) -> None:
     """Append what is about to be cut off a file to `<path>.torn`, 0600, with a line feed behind it."""
-    fd = os.open(path + ".torn", os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+    fd = open_plain(path + ".torn", os.O_WRONLY | os.O_CREAT | os.O_APPEND)
     try:
         left = memoryview(data + b"\n")
         while left:

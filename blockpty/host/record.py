@@ -21,6 +21,7 @@ import time
 from typing import Any
 
 from blockpty.host.mending import set_aside
+from blockpty.host.plain import is_removed, make_again, make_directory, open_plain
 from blockpty.model.seal import is_sound, sealed
 
 SPLICE_NONBLOCK = 2
@@ -50,14 +51,14 @@ class Stream:
         self._fd = -1
         # Whether a segment must be on the medium before the next one begins.
         self.forced = False
-        with contextlib.suppress(FileExistsError):
-            os.mkdir(self._directory, 0o700)
+        make_directory(self._directory)
+        # Whether the newest segment was removed and made again, since somebody asked.
+        self.restored = False
         self._base = last_segment(self._directory)
         self._open()
 
     def _open(self) -> None:
-        flags = os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
-        fd = os.open(self._path(), flags, 0o600)
+        fd = open_plain(self._path(), os.O_RDWR | os.O_CREAT)
         self.close()
         self._fd = fd
         self._size = os.fstat(fd).st_size
@@ -77,6 +78,7 @@ class Stream:
 
     def _room(self) -> int:
         """Bytes that fit in the segment, which is a new one if the last is full."""
+        self.keep()
         if self._size >= self._limit:
             if self.forced:
                 os.fdatasync(self._fd)
@@ -95,6 +97,13 @@ class Stream:
                 finally:
                     os.close(directory)
         return self._limit - self._size
+
+    def keep(self) -> None:
+        """Make the newest segment again if it was removed; raises OSError."""
+        if is_removed(self._fd):
+            fd = make_again(self._fd, self._path())
+            os.close(self._fd)
+            self._fd, self.restored = fd, True
 
     def splice(self, pipe: int, count: int) -> int:
         """Move up to `count` bytes that are in the pipe to the end of the stream, without a copy in this process."""
@@ -140,7 +149,8 @@ def stream_size(directory: str) -> int:
 def entries_since(directory: str, position: int) -> list[tuple[int, dict[str, Any]]]:
     """(size of the timeline up to and with it, entry) for each entry from the byte `position` on."""
     found = []
-    with contextlib.suppress(OSError), open(os.path.join(directory, "timeline.jsonl"), "rb") as file:
+    path = os.path.join(directory, "timeline.jsonl")
+    with contextlib.suppress(OSError), open(open_plain(path, os.O_RDONLY), "rb") as file:
         file.seek(position)
         for line in file:
             position += len(line)
@@ -168,12 +178,18 @@ class Timeline:
 
     def __init__(self, directory: str) -> None:
         self._path = os.path.join(directory, "timeline.jsonl")
-        self.fd = self._fd = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+        self._fd = open_plain(self._path, os.O_RDWR | os.O_CREAT)
+        self.restored = False
         self.size = os.fstat(self._fd).st_size
         self._mend()
         last = self.tail(LAST_BYTES)[-1:]
         self.ts: int = last[0]["ts"] if last else 0
         self._written_ns = 0
+
+    @property
+    def fd(self) -> int:
+        """The file."""
+        return self._fd
 
     def _mend(self) -> None:
         """Take back a line whose writer was killed in the middle of it."""
@@ -229,6 +245,10 @@ class Timeline:
     def _append(self, line: bytes) -> None:
         written = 0
         try:
+            if is_removed(self._fd):
+                fd = make_again(self._fd, self._path)
+                os.close(self._fd)
+                self._fd, self.restored = fd, True
             while written < len(line):
                 written += os.pwrite(self._fd, line[written:], self.size + written)
         except OSError as error:

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 from blockpty.host import closing, protocol, spawn
 from blockpty.host.closing import Pending
 from blockpty.host.keyboard import Input, storage_full
+from blockpty.host.plain import Planted
 from blockpty.host.protocol import Refused
 from blockpty.host.record import StorageFailed, Stream, Timeline, entries_since, stream_size
 from blockpty.host.terminal import Terminal
@@ -172,6 +173,10 @@ def _try_files(directory: str, segment_bytes: int) -> None:
     try:
         Stream(directory, segment_bytes).close()
         Timeline(directory).close()
+    except Planted as error:
+        raise Refused(
+            "spool_corrupt", f"{error.filename} cannot be used: {error.strerror}", "move it away", path=error.filename
+        ) from None
     except OSError as error:
         raise storage_full(StorageFailed(error, directory)) from None
 

@@ -23,6 +23,7 @@ class Shortage:
         # When it was noticed, in milliseconds; None when all is well.
         self._since: int | None = None
         self._told = False
+        self._errno = ""
 
     def take_up(self, tail: list[dict[str, Any]]) -> None:
         """Go on with what a killed predecessor had entered (`tail`: the shell's last entries)."""
@@ -30,9 +31,10 @@ class Shortage:
         if states and states[-1] == "full" and self._since is None:
             self._since, self._told = 0, True
 
-    def begins(self) -> None:
-        """The files cannot grow."""
+    def begins(self, errno: str) -> None:
+        """The files cannot grow; `errno` is the name of what the system said."""
         if self._since is None:
+            self._errno = errno
             self._since = time.time_ns() // 1_000_000
         with contextlib.suppress(StorageFailed):
             self.tell()
@@ -41,7 +43,7 @@ class Shortage:
         """Enter `full`, unless that has been done; raises StorageFailed. Nothing may be moved before that."""
         # What comes before the spawn entry would belong to the shell before.
         if self._since is not None and not self._told and self._terminal.holding.announced:
-            self._terminal.write("storage", {"state": "full"}, ts=self._since)
+            self._terminal.write("storage", {"state": "full", "errno": self._errno}, ts=self._since)
             self._told = True
 
     def ends(self) -> None:

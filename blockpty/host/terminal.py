@@ -209,7 +209,7 @@ class Terminal:
         """Leave everything where it is until the files can grow again."""
         self.failed = failure
         self.update_interest()
-        self.shortage.begins()
+        self.shortage.begins(failure.name)
 
         def again() -> None:
             if self.ended:
@@ -245,7 +245,14 @@ class Terminal:
     def write(self, kind: str, fields: dict[str, Any] | None = None, ts: int | None = None) -> None:
         """Write an entry at the present end of the stream; raises StorageFailed. `ts`: when it was, if not just now."""
         before = self.timeline.size
+        try:
+            self.stream.keep()
+        except OSError as error:
+            raise StorageFailed(error, self.holding.directory) from error
         self.timeline.write(self.stream.offset, kind, fields, ts)
+        if self.stream.restored or self.timeline.restored:
+            self.stream.restored = self.timeline.restored = False
+            self.timeline.write(self.stream.offset, "storage", {"state": "restored"})
         try:
             self.durable.wrote(self.timeline.size - before)
         except StorageFailed as failure:

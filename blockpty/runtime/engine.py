@@ -24,6 +24,7 @@ from blockpty.errors import (
     SessionLimit,
     SpawnFailed,
     SpoolError,
+    StorageFull,
 )
 from blockpty.host.answers import Listed
 from blockpty.host.client import HostClient
@@ -40,6 +41,7 @@ from blockpty.spool import checkpoint
 from blockpty.spool.checkpoint import FORMAT_VERSION
 from blockpty.spool.full import full_is_an_error
 from blockpty.spool.layout import Layout, check_conversation_id, conversations_directory, default_home, make_private
+from blockpty.spool.opening import open_file
 from blockpty.spool.ownership import Ownership
 from blockpty.spool.stream import StreamReader
 
@@ -300,7 +302,7 @@ class Engine:
             make_private(layout.directory)
             for directory in (layout.stream, layout.outputs, layout.commands):
                 make_private(directory)
-            if not layout.meta.exists():
+            if not os.path.lexists(layout.meta):
                 checkpoint.replace(
                     layout.meta,
                     {
@@ -320,14 +322,12 @@ class Engine:
         host = await self._connected()
         for directory in (layout.stream, layout.outputs, layout.commands):
             make_private(directory)
-        ownership = Ownership.take(layout.lock)
         try:
-            conversation = Conversation(name, layout, host, ownership, self._respawn, self._durability)
-            conversation.answering = bool(self._settings[name].get("answers", True))
-        except BaseException:
-            if ownership is not None:
-                ownership.release()
-            raise
+            conversation = self._made(name, layout, host, Ownership.take(layout.lock))
+        except StorageFull:
+            # It can be read all the same, and owned later.
+            conversation = self._made(name, layout, host, None)
+        conversation.answering = bool(self._settings[name].get("answers", True))
         self._conversations[name] = conversation
         try:
             await conversation.attach(host)
@@ -336,6 +336,14 @@ class Engine:
             await conversation.detach()
             raise
         return conversation
+
+    def _made(self, name: str, layout: Layout, host: HostClient, ownership: Ownership | None) -> Conversation:
+        try:
+            return Conversation(name, layout, host, ownership, self._respawn, self._durability)
+        except BaseException:
+            if ownership is not None:
+                ownership.release()
+            raise
 
     async def _spawn(self, conversation: Conversation, settings: Mapping[str, Any]) -> int:
         """Have the host start a shell with our hooks in it; return where its output begins."""
@@ -413,6 +421,5 @@ def _write_private(directory: Path, made: ShellPlan) -> None:
         for parent in reversed(path.relative_to(directory).parents[:-1]):
             make_private(directory / parent)
         path.unlink(missing_ok=True)
-        descriptor = os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
-        with open(descriptor, "wb") as file:
+        with full_is_an_error(path), open(open_file(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY), "wb") as file:
             file.write(content)

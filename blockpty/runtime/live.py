@@ -18,7 +18,7 @@ from blockpty.engine.records import new_nonce
 from blockpty.engine.snapshot import MachineState
 from blockpty.engine.states import ShellState
 from blockpty.engine.waiter import Outcome, Waiter
-from blockpty.errors import BadCondition, StorageFull
+from blockpty.errors import BadCondition, SpoolError, StorageFull
 from blockpty.model.block import Block
 from blockpty.model.events import Event
 from blockpty.runtime.answers import Answers
@@ -138,7 +138,11 @@ class LiveRecord:
         self.answers: Answers | None = None
         self._answered: list[tuple[LiveWait, Outcome]] = []
         self._unremembered: list[Event] = []
-        self._resume(owner)
+        try:
+            self._resume(owner)
+        except BaseException:
+            self._let_go()
+            raise
 
     def _resume(self, owner: bool) -> None:
         saved = checkpoint.load_checkpoint(self.layout.checkpoint)
@@ -445,7 +449,7 @@ class LiveRecord:
             "files": self._sink.marks(),
         }
         forces = self._durability != "process"
-        with contextlib.suppress(OSError):
+        with contextlib.suppress(OSError, SpoolError):
             if forces:
                 self._sink.force()
             checkpoint.replace(self.layout.checkpoint, record, force=forces)
@@ -454,8 +458,10 @@ class LiveRecord:
         """Write a checkpoint and close the files; waits end as cancelled."""
         if self.closed:
             return
-        self.pump()
-        self.save()
+        with contextlib.suppress(SpoolError):
+            # Whoever closes cannot mend what is wrong with the files.
+            self.pump()
+            self.save()
         self.closed = True
         if self.answers is not None:
             self.answers.close()
@@ -466,6 +472,9 @@ class LiveRecord:
             wait.future.cancel()
         self._tell()
         self.fold.close()
+        self._let_go()
+
+    def _let_go(self) -> None:
         self.screens.close()
         self.stream.close()
         if self._sink is not None:

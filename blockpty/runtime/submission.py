@@ -23,6 +23,8 @@ from blockpty.runtime.handover import REPAIR_SECONDS, can_repair, enter_shell, m
 from blockpty.runtime.modes import is_session
 from blockpty.runtime.sessions import clear_line, ended
 from blockpty.spool.full import full_is_an_error
+from blockpty.spool.layout import make_private
+from blockpty.spool.opening import open_file
 
 if TYPE_CHECKING:
     from blockpty.runtime.conversation import Conversation
@@ -83,8 +85,15 @@ class Submission:
     def _stage(self, seq: int, command: str, cwd: str | None) -> Path:
         path = self._conversation.layout.commands / str(seq)
         path.unlink(missing_ok=True)
+        flags = os.O_CREAT | os.O_EXCL | os.O_WRONLY
         with full_is_an_error("the command's text"):
-            descriptor = os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+            try:
+                descriptor = open_file(path, flags)
+            except FileNotFoundError:
+                # Somebody has removed the directory.
+                for directory in (path.parent.parent, path.parent):
+                    make_private(directory)
+                descriptor = open_file(path, flags)
             with open(descriptor, "wb") as file:
                 file.write(stage(command, cwd, self._conversation.live.state.shell_name))
         return path

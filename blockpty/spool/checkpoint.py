@@ -10,8 +10,9 @@ from typing import Any, Final
 
 import orjson
 
-from blockpty.errors import SpoolCorrupt, SpoolVersion
+from blockpty.errors import SpoolCorrupt, SpoolError, SpoolVersion
 from blockpty.model.seal import is_sound, sealed
+from blockpty.spool.opening import open_file, read_file
 
 # 2: every line of the timeline has a seal.
 FORMAT_VERSION: Final = 2
@@ -20,7 +21,7 @@ FORMAT_VERSION: Final = 2
 def replace(path: Path, record: Mapping[str, Any], *, force: bool = False) -> None:
     """Write a file 0600 beside its place and move it there; with `force` its content is on the medium by then."""
     temporary = path.with_name(f".{path.name}.new")
-    descriptor = os.open(temporary, os.O_CREAT | os.O_TRUNC | os.O_WRONLY | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+    descriptor = open_file(temporary, os.O_CREAT | os.O_TRUNC | os.O_WRONLY)
     try:
         left = memoryview(sealed(orjson.dumps(record)))
         while left:
@@ -34,8 +35,8 @@ def replace(path: Path, record: Mapping[str, Any], *, force: bool = False) -> No
 
 def load_checkpoint(path: Path) -> dict[str, Any] | None:
     """Return a checkpoint of this version; None when there is none or it cannot be used (it is derived)."""
-    with contextlib.suppress(OSError, orjson.JSONDecodeError):
-        content = path.read_bytes()
+    with contextlib.suppress(OSError, SpoolError, orjson.JSONDecodeError):
+        content = read_file(path)
         record = orjson.loads(content)
         if isinstance(record, dict) and record.get("format") == FORMAT_VERSION and is_sound(content.rstrip(b"\n")):
             record.pop("crc")
@@ -45,7 +46,7 @@ def load_checkpoint(path: Path) -> dict[str, Any] | None:
 
 def load_meta(path: Path) -> dict[str, Any]:
     """Return a conversation's identity; raises FileNotFoundError, SpoolCorrupt or SpoolVersion."""
-    content = path.read_bytes()
+    content = read_file(path)
     try:
         record = orjson.loads(content)
     except orjson.JSONDecodeError:

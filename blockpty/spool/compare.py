@@ -6,6 +6,7 @@ import os
 from typing import Any, Final
 
 from blockpty.spool.layout import Layout
+from blockpty.spool.opening import open_file
 
 MAX_DIFFERENCES: Final = 100
 
@@ -72,7 +73,7 @@ class CompareSink:
     def _open(self, name: str, path: Any) -> int:
         if name not in self._descriptors:
             try:
-                self._descriptors[name] = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW)
+                self._descriptors[name] = open_file(path)
             except FileNotFoundError:
                 self.differ("I4", name, "is missing")
                 self._descriptors[name] = os.open(os.devnull, os.O_RDONLY | os.O_CLOEXEC)

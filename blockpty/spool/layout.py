@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Final
 
 from blockpty.errors import BadRequest, SpoolCorrupt
+from blockpty.spool.full import full_is_an_error
 
 _CONVERSATION_ID: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}")
 
@@ -33,10 +34,12 @@ def check_conversation_id(conversation_id: object) -> str:
 
 
 def make_private(directory: Path) -> None:
-    """Create a directory 0700, or check that what is there is ours and a real directory; raises SpoolCorrupt."""
-    directory.parent.mkdir(parents=True, exist_ok=True)
+    """Create a directory 0700, or check that what is there is ours and a real directory; raises
+    SpoolCorrupt, StorageFull."""
     try:
-        os.mkdir(directory, 0o700)
+        with full_is_an_error(directory):
+            directory.parent.mkdir(parents=True, exist_ok=True)
+            os.mkdir(directory, 0o700)
     except FileExistsError:
         found = os.lstat(directory)
         if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.geteuid():

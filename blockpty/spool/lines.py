@@ -9,6 +9,8 @@ from typing import Any, Final
 
 import orjson
 
+from blockpty.spool.opening import open_file, opened_again
+
 _PIECE: Final = 1024 * 1024
 
 
@@ -36,9 +38,12 @@ class LineReader:
         """
         if self._descriptor < 0:
             try:
-                self._descriptor = os.open(self._path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW)
+                self._descriptor = open_file(self._path)
             except FileNotFoundError:
                 return []
+        elif (fresh := opened_again(self._descriptor, self._path, self.position)) is not None:
+            os.close(self._descriptor)
+            self._descriptor = fresh
         lines: list[tuple[dict[str, Any], int]] = []
         data = b""
         while piece := os.pread(self._descriptor, self._room(len(data), until), self.position + len(data)):
@@ -87,7 +92,7 @@ def is_line_end(path: Path, position: int) -> bool:
     """Whether a line begins, or the file ends, at a byte position."""
     if position == 0:
         return True
-    with path.open("rb") as file:
+    with open(open_file(path), "rb") as file:
         file.seek(position - 1)
         return file.read(1) == b"\n"
 
@@ -106,8 +111,8 @@ def iterate_lines(path: Path) -> Iterator[dict[str, Any]]:
 def last_line(path: Path) -> tuple[dict[str, Any] | None, int]:
     """Return the last whole line that is a numbered JSON object and the byte position after it, or (None, 0)."""
     try:
-        size = path.stat().st_size
-        with path.open("rb") as file:
+        with open(open_file(path), "rb") as file:
+            size = os.fstat(file.fileno()).st_size
             span = 64 * 1024
             while True:
                 begin = max(0, size - span)

@@ -6,6 +6,9 @@ import fcntl
 import os
 from pathlib import Path
 
+from blockpty.spool.full import full_is_an_error
+from blockpty.spool.opening import open_file
+
 
 class Ownership:
     """A held lock; `epoch` is larger than any owner's before."""
@@ -17,12 +20,13 @@ class Ownership:
     @classmethod
     def take(cls, path: Path) -> Ownership | None:
         """Return the ownership, or None while another engine has it."""
-        descriptor = os.open(path, os.O_CREAT | os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+        descriptor = open_file(path, os.O_CREAT | os.O_RDWR)
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
             written = os.pread(descriptor, 32, 0).strip()
             epoch = int(written) + 1 if written.isdigit() else 1
-            os.ftruncate(descriptor, os.pwrite(descriptor, b"%d\n" % epoch, 0))
+            with full_is_an_error(path):
+                os.ftruncate(descriptor, os.pwrite(descriptor, b"%d\n" % epoch, 0))
         except BlockingIOError:
             os.close(descriptor)
             return None

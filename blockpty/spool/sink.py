@@ -16,7 +16,8 @@ from zlib import crc32
 
 from blockpty.errors import StorageFull
 from blockpty.spool.full import full_is_an_error
-from blockpty.spool.layout import Layout
+from blockpty.spool.layout import Layout, make_private
+from blockpty.spool.opening import is_removed, make_again, open_file, read_file
 from blockpty.spool.torn import KEPT, set_aside
 
 # Output files that are finished and wait, open, to be forced together.
@@ -42,7 +43,7 @@ class Mark(NamedTuple):
     def holds(self, path: Path, *, whole: bool) -> bool:
         """Whether a file reaches that far, and with `whole` has these bytes; a missing file has none."""
         try:
-            descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW)
+            descriptor = open_file(path)
         except FileNotFoundError:
             return self.size == 0
         try:
@@ -63,8 +64,7 @@ class Lines:
     def __init__(self, path: Path, mark: Mark) -> None:
         self._path = path
         self.mark = mark
-        flags = os.O_CREAT | os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW
-        self.descriptor = os.open(path, flags, 0o600)
+        self.descriptor = open_file(path, os.O_CREAT | os.O_RDWR)
         self._end = os.fstat(self.descriptor).st_size
 
     def write(self, lines: Sequence[tuple[int, bytes]]) -> int:
@@ -123,7 +123,9 @@ class FileSink:
         self.unforced = 0
         self._forces = forces
         self._finished: list[int] = []
-        self._directory = str(layout.directory)
+        self._layout = layout
+        # What a conversation is known by; written again when somebody has removed it.
+        self._meta = read_file(layout.meta) if layout.meta.exists() else b""
         self._open_name = ""
         self._open_descriptor = -1
         self._open_mark = Mark()
@@ -141,11 +143,9 @@ class FileSink:
 
     def out(self, name: str, position: int, data: bytes) -> None:
         """Write bytes of a `.out` file; the same bytes may be written twice."""
+        self._keep()
         if name != self._open_name or self._open_descriptor < 0:
-            with full_is_an_error(name):
-                descriptor = os.open(
-                    f"{self._directory}/{name}", os.O_CREAT | os.O_WRONLY | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600
-                )
+            descriptor = open_file(self._layout.directory / name, os.O_CREAT | os.O_RDWR)
             self._close_out()
             if name != self._open_name:
                 self._open_name, self._open_mark = name, Mark()
@@ -169,8 +169,24 @@ class FileSink:
 
     def lines(self, events: list[tuple[int, bytes]], blocks: list[tuple[int, bytes]]) -> None:
         """Have lines in the journals; those that were given before are passed over."""
+        self._keep()
         self.unforced += self.events.write(events)
         self.unforced += self.blocks.write(blocks)
+
+    def _keep(self) -> None:
+        """Make what was removed meanwhile again, as far as it is open here: the journals, the open block's output."""
+        if not is_removed(self.events.descriptor) and not is_removed(self.blocks.descriptor):
+            return
+        make_private(self._layout.directory)
+        make_private(self._layout.outputs)
+        for lines, path in ((self.events, self._layout.events), (self.blocks, self._layout.blocks)):
+            lines.descriptor = _again(lines.descriptor, path)
+        if self._open_descriptor >= 0:
+            self._open_descriptor = _again(self._open_descriptor, self._layout.directory / self._open_name)
+        if self._meta and not os.path.lexists(self._layout.meta):
+            descriptor = open_file(self._layout.meta, os.O_CREAT | os.O_WRONLY)
+            with full_is_an_error("meta.json"), open(descriptor, "wb") as file:
+                file.write(self._meta)
 
     def settle(self) -> None:
         """Everything that follows from the record has been given; raises StorageFull."""
@@ -259,6 +275,14 @@ def hold(layout: Layout, record: Mapping[str, Any], *, whole: bool) -> bool:
     files = [(layout.events, marks.events), (layout.blocks, marks.blocks)]
     files += [(layout.directory / name, mark) for name, mark in outs.items()]
     return all(mark.holds(path, whole=whole) for path, mark in files)
+
+
+def _again(descriptor: int, path: Path) -> int:
+    if not is_removed(descriptor):
+        return descriptor
+    fresh = make_again(descriptor, path, os.O_RDWR)
+    os.close(descriptor)
+    return fresh
 
 
 def write_all(descriptor: int, data: bytes, position: int, name: str) -> None:

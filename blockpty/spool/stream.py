@@ -6,6 +6,8 @@ import os
 from pathlib import Path
 from typing import Final
 
+from blockpty.spool.opening import open_file, opened_again
+
 NAME_DIGITS: Final = 20
 SEGMENT_BYTES: Final = 256 * 1024 * 1024
 
@@ -91,7 +93,16 @@ class StreamReader:
             return found
         while True:
             base, descriptor = self._segments[-1]
-            size = os.fstat(descriptor).st_size
+            found_now = os.fstat(descriptor)
+            size = found_now.st_size
+            if not found_now.st_nlink:
+                # It was removed. Whoever writes it makes it again, with all that was in it.
+                fresh = opened_again(descriptor, f"{self._directory}/{segment_name(base)}", size)
+                if fresh is None:
+                    return found
+                os.close(descriptor)
+                self._segments[-1], found = (base, fresh), True
+                continue
             # Asking for the next segment costs more than everything else here, so only a full one is asked after.
             full = min(
                 self._segment_bytes, base - self._segments[-2][0] if len(self._segments) > 1 else self._segment_bytes
@@ -102,7 +113,7 @@ class StreamReader:
 
     def _open(self, base: int) -> bool:
         try:
-            descriptor = os.open(f"{self._directory}/{segment_name(base)}", os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW)
+            descriptor = open_file(f"{self._directory}/{segment_name(base)}")
         except FileNotFoundError:
             return False
         self._segments.append((base, descriptor))

@@ -6,14 +6,15 @@ import os
 from pathlib import Path
 from typing import Final
 
+from blockpty.spool.opening import open_file
+
 # So much of one end is kept; what is derived can be derived again.
 KEPT: Final = 1024 * 1024
 
 
 def set_aside(path: Path, data: bytes) -> None:
     """Append bytes to `<path>.torn`, 0600, with a line feed behind them; raises OSError."""
-    flags = os.O_CREAT | os.O_WRONLY | os.O_APPEND | os.O_CLOEXEC | os.O_NOFOLLOW
-    descriptor = os.open(f"{path}.torn", flags, 0o600)
+    descriptor = open_file(f"{path}.torn", os.O_CREAT | os.O_WRONLY | os.O_APPEND)
     try:
         left = memoryview(data[:KEPT] + b"\n")
         while left:

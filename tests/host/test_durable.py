@@ -51,7 +51,7 @@ class Bench:
         pipe = os.pipe()
         wire = {
             "conversation": "c1", "directory": str(directory), "argv": ["cat"], "entry": {}, "pid": os.getpid(),
-            "persist": False, "segment_bytes": 4 * MIB, "slot": 0, "durability": durability,
+            "persist": False, "segment_bytes": 4 * MIB, "slot": 0, "durability": durability, "cgroup": None,
         }  # fmt: skip
         self.desk = Desk()
         self.desk.forced = forced

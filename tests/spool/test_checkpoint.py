@@ -42,7 +42,7 @@ def test_a_left_over_of_a_killed_writer_is_no_hindrance(tmp_path: Path) -> None:
 def test_a_link_in_its_place_is_not_written_through(tmp_path: Path) -> None:
     (tmp_path / "victim").write_bytes(b"precious")
     (tmp_path / ".meta.json.new").symlink_to(tmp_path / "victim")
-    with pytest.raises(OSError):
+    with pytest.raises(SpoolCorrupt):
         replace(tmp_path / "meta.json", META)
     assert (tmp_path / "victim").read_bytes() == b"precious"
 

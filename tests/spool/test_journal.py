@@ -14,7 +14,7 @@ import pytest
 
 from blockpty.engine.machine import Machine
 from blockpty.engine.snapshot import MachineState
-from blockpty.errors import StorageFull
+from blockpty.errors import SpoolCorrupt, StorageFull
 from blockpty.model.events import Event
 from blockpty.spool.journal import Journal, Output
 from blockpty.spool.layout import Layout
@@ -182,6 +182,6 @@ def test_links_are_not_followed(tmp_path: Path) -> None:
         layout = disk.store(Recording(), tmp_path / "c1")
         victim.write_bytes(b"precious\n")
         (layout.directory / name).symlink_to(victim)
-        with pytest.raises(OSError):
+        with pytest.raises(SpoolCorrupt):
             FileSink(layout).out("blocks/1_5.out", 0, b"x")
         assert victim.read_bytes() == b"precious\n"

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from blockpty.errors import SpoolCorrupt
 from blockpty.spool.lines import LineReader, iterate_lines, last_line, parse_line
 
 LINES = [
@@ -132,7 +133,7 @@ def test_a_reader_can_be_closed_and_goes_on(tmp_path: Path) -> None:
 def test_a_link_is_not_followed(tmp_path: Path) -> None:
     (tmp_path / "secret").write_bytes(LINES[0])
     (tmp_path / "x.jsonl").symlink_to(tmp_path / "secret")
-    with pytest.raises(OSError):
+    with pytest.raises(SpoolCorrupt):
         LineReader(tmp_path / "x.jsonl").read_new()
 
 

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from blockpty.errors import SpoolCorrupt, StorageFull
 from blockpty.spool.ownership import Ownership
 
 TAKERS = 50
@@ -117,7 +118,7 @@ def test_nobody_owns_after_a_failure(tmp_path: Path, monkeypatch: pytest.MonkeyP
 
     with monkeypatch.context() as patch:
         patch.setattr(os, "pwrite", full)
-        with pytest.raises(OSError):
+        with pytest.raises(StorageFull):
             Ownership.take(lock)
     owned = Ownership.take(lock)
     assert owned is not None and owned.epoch == 1
@@ -127,6 +128,6 @@ def test_nobody_owns_after_a_failure(tmp_path: Path, monkeypatch: pytest.MonkeyP
 def test_a_link_is_not_followed(tmp_path: Path) -> None:
     (tmp_path / "victim").write_bytes(b"")
     (tmp_path / "owner.lock").symlink_to(tmp_path / "victim")
-    with pytest.raises(OSError):
+    with pytest.raises(SpoolCorrupt):
         Ownership.take(tmp_path / "owner.lock")
     assert (tmp_path / "victim").read_bytes() == b""

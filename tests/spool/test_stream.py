@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from blockpty.errors import SpoolCorrupt
 from blockpty.host.record import Stream
 from blockpty.spool.stream import NAME_DIGITS, SEGMENT_BYTES, StreamReader, segment_name
 
@@ -118,7 +119,7 @@ def test_a_link_is_not_followed(tmp_path: Path) -> None:
     (tmp_path / "secret").write_bytes(b"secret")
     (write(tmp_path / "stream") / segment_name(0)).symlink_to(tmp_path / "secret")
     reader = StreamReader(tmp_path / "stream")
-    with pytest.raises(OSError):
+    with pytest.raises(SpoolCorrupt):
         reader.read(0, 10)
     reader.close()
 
