@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import bisect
 import re
+from collections.abc import Sequence
 from typing import Final, NamedTuple
 
 from blockpty.control.secrets import (
@@ -263,6 +264,35 @@ def cover_shown(data: bytes, *, more: bool = False) -> bytes:
     if not spans:
         return data
     return covered(data, spans)
+
+
+def secrets(data: bytes) -> list[bytes]:
+    """Return the secrets in what a terminal was sent, each without control sequences, longest first."""
+    found: set[bytes] = set()
+    at = 0
+    for border in [*(_BORDER.finditer(data) if b"\x1b]" in data else ()), None]:
+        clean = _cleaned(data[at : border.start() if border is not None else len(data)])[0]
+        found.update(clean[begin:end] for begin, end in find(clean, more=border is None).spans)
+        at = border.end() if border is not None else at
+    return sorted(found, key=len, reverse=True)
+
+
+def cover_known(data: bytes, known: Sequence[bytes]) -> bytes:
+    """Return a text without control sequences in which known secrets, and pieces of them at its ends, are covered."""
+    spans = []
+    for secret in known:
+        if data in secret:
+            return covered(data, [(0, len(data))])
+        at = data.find(secret)
+        while at >= 0:
+            spans.append((at, at + len(secret)))
+            at = data.find(secret, at + len(secret))
+        for length in range(min(len(secret), len(data)) - 1, 0, -1):
+            if data.startswith(secret[-length:]):
+                spans.append((0, length))
+            if data.endswith(secret[:length]):
+                spans.append((len(data) - length, len(data)))
+    return covered(data, _joined(spans)) if spans else data
 
 
 def covered(data: bytes, spans: list[tuple[int, int]]) -> bytes:

@@ -12,6 +12,7 @@ import base64
 import contextlib
 import itertools
 from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
 from blockpty.engine.keys import KeyModes, bracket, encode_keys
@@ -72,8 +73,10 @@ class Conversation(Transcript):
         ownership: Ownership | None,
         respawn: Callable[[Conversation], Awaitable[OpenResult]],
         durability: str = "process",
+        redact: bool = True,
     ) -> None:
-        live = LiveRecord(conversation_id, layout, owner=ownership is not None, durability=durability)
+        owner = ownership is not None
+        live = LiveRecord(conversation_id, layout, owner=owner, durability=durability, redact=redact)
         super().__init__(conversation_id, layout, live)
         self.opened: OpenResult | None = None
         self.answering = True
@@ -221,7 +224,7 @@ class Conversation(Transcript):
         request = self._waiting.request([Prompt()], cursor=cursor)
         result = await self._waiting.wait(request, timeout_ms)
         self._cursor = result.cursor
-        block = self._block(f"b{seq}")
+        block = self.live.cover.block(self._block(f"b{seq}"))
         text, whole, truncated = self._output(block, max_bytes)
         end = block.span[1] if block.span[1] is not None else self.live.state.classified
         return RunResult(
@@ -235,7 +238,7 @@ class Conversation(Transcript):
             # A CR at the end may become a line end with the LF that comes next.
             end = self.live.state.classified
             end -= end > block.span[0] and self.live.stream.read(end - 1, 1) == b"\r"
-        return reading.bounded_text(self.live.stream, self.live.mask, (block.span[0], end), max_bytes, block.out_bytes)
+        return reading.bounded_text(self.live.stream, self.live.cover, (block.span[0], end), max_bytes, block.out_bytes)
 
     async def _submit(self, kind: str, command: str, cwd: str | None, queue: bool) -> tuple[int, int, int]:
         seq, ts, cursor = await self._submission.submit(kind, command, cwd, queue=queue)
@@ -437,4 +440,5 @@ class Conversation(Transcript):
         """Derive everything again from stream and timeline, run every recorded wait again, and compare."""
         await self.noted()
         position, sizes = self.live.fold.position, self.live.journal_sizes()
-        return await asyncio.to_thread(verify, self.id, self.layout, position, sizes)
+        result = await asyncio.to_thread(verify, self.id, self.layout, position, sizes)
+        return replace(result, differences=self.live.cover.value(result.differences))

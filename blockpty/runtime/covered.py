@@ -1,10 +1,33 @@
-"""Bytes of a stream with nonces covered: how they leave, in whatever form."""
+"""What is covered in everything that leaves: nonces always, and secrets unless somebody may see them.
+
+Rules of this file: lengths and offsets stay, so a cursor means the same with and without. What leaves is a function of
+the record: where a read begins or ends does not decide whether a secret is known, because the text around it is
+looked at too. What the record holds by the time of the read may: the beginning of a secret at the very end is covered.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any, Final
+
+from blockpty.control.redaction import LONGEST, cover_known, cover_shown, covered, find_shown, secrets
 from blockpty.engine.marks import NONCE_LENGTH
+from blockpty.model.block import Block
+from blockpty.model.events import Event
+from blockpty.screen.lazy import Snapshot
+from blockpty.screen.protocol import Line
 from blockpty.spool.masking import Mask
 from blockpty.spool.stream import StreamReader
+
+# So much of what follows is looked at, to know what a value is.
+_AHEAD: Final = 4096
+# How much before the end of a stream may still be on the screen, as far as whole secrets go.
+_ON_SCREEN: Final = 64 * 1024
+# No shorter text has a secret and a word that names it.
+_SHORTEST: Final = 8
+_KEY_BEGIN: Final = b"-----BEGIN"
+_KEY: Final = b"PRIVATE KEY"
 
 
 def masked(stream: StreamReader, mask: Mask, begin: int, length: int) -> bytes:
@@ -12,3 +35,121 @@ def masked(stream: StreamReader, mask: Mask, begin: int, length: int) -> bytes:
     before = min(begin, NONCE_LENGTH)
     data = mask.hide(stream.read(begin - before, before + length + NONCE_LENGTH))
     return data[before : before + length]
+
+
+class Cover:
+    """Covers what a conversation's record holds.
+
+    Args:
+        mask: its nonces.
+        redact: whether secrets are covered too.
+    """
+
+    def __init__(self, mask: Mask, redact: bool = True) -> None:
+        self.mask = mask
+        self.redact = redact
+
+    def read(self, stream: StreamReader, begin: int, length: int) -> bytes:
+        """Return bytes of the stream as they may leave."""
+        return self.read_settled(stream, begin, length)[0]
+
+    def read_settled(self, stream: StreamReader, begin: int, length: int) -> tuple[bytes, int]:
+        """Return bytes of the stream as they may leave, and how many of them will be the same when more has come."""
+        if not self.redact:
+            data = masked(stream, self.mask, begin, length)
+            return data, len(data)
+        data, before = self._around(stream, begin, length)
+        found = find_shown(data, more=True)
+        whole = covered(data, found.spans) if found.spans else data
+        left = whole[before : before + length]
+        return left, min(max(0, found.settled - before), len(left))
+
+    def _around(self, stream: StreamReader, begin: int, length: int) -> tuple[bytes, int]:
+        """Return a range with as much before and after it as is needed, and where the range begins in that."""
+        before = min(begin, LONGEST)
+        data = self.mask.hide(stream.read(begin - before, before + length + _AHEAD))
+        start = _begin(data, before)
+        return data[start:], before - start
+
+    def near(self, stream: StreamReader, begin: int, end: int) -> list[bytes]:
+        """Return the secrets in a span of the stream and just around it, to find them where their context is lost."""
+        return secrets(self._around(stream, begin, end - begin)[0]) if self.redact else []
+
+    def hide(self, data: bytes) -> bytes:
+        """Cover what a terminal is sent."""
+        data = self.mask.hide(data)
+        return cover_shown(data) if self.redact else data
+
+    def text(self, text: str, known: Sequence[bytes] = (), *, more: bool = False) -> str:
+        """Cover a text; `known` are secrets that it may hold pieces of, `more`: it may go on."""
+        if len(text) < _SHORTEST and not known:
+            return text
+        data = self.mask.hide(text.encode("utf-8", "surrogatepass"))
+        if self.redact:
+            data = cover_shown(cover_known(data, known) if known else data, more=more)
+        return data.decode("utf-8", "surrogatepass")
+
+    def value(self, value: Any, known: Sequence[bytes] = ()) -> Any:
+        """Cover every text in a value that JSON has."""
+        if isinstance(value, str):
+            return self.text(value, known)
+        if isinstance(value, Mapping):
+            return {key: self.value(item, known) for key, item in value.items()}
+        if isinstance(value, (list, tuple)):
+            return type(value)([self.value(item, known) for item in value])
+        return value
+
+    def block(self, block: Block) -> Block:
+        """Cover the command of a block."""
+        shown = self.text(block.cmd) if self.redact else block.cmd
+        return block if shown == block.cmd else replace(block, cmd=shown)
+
+    def event(self, event: Event, stream: StreamReader) -> Event:
+        """Cover the texts of an event, those that a wait found as well."""
+        if not self.redact:
+            return event
+        known: list[bytes] = []
+        span = event.fields.get("span")
+        if event.type == "wait_end" and span and (event.fields.get("groups") or event.fields.get("match_text")):
+            known = self.near(stream, span[0], span[1])
+        return replace(event, fields=self.value(event.fields, known))
+
+    def screen(self, seen: Snapshot, above: list[str], stream: StreamReader) -> tuple[Snapshot, list[str]]:
+        """Cover what a terminal shows, and the lines above it; widths stay."""
+        if not self.redact:
+            return seen, above
+        frame = seen.frame
+        begin = max(0, seen.offset - _ON_SCREEN)
+        tail = self.mask.hide(stream.read(begin, seen.offset - begin))
+        known = secrets(tail) if _KEY in tail else []
+        rows = "".join([_whole(line) for line in frame.lines])
+        head = "".join([f"{line}\n" for line in above])
+        text = head + rows
+        shown = self.text(text, known)
+        title = self.text(frame.title)
+        if shown == text and title == frame.title:
+            return seen, above
+        lines, at = [], len(head)
+        for line in frame.lines:
+            runs = []
+            for run in line.runs:
+                runs.append(run._replace(text=shown[at : at + len(run.text)]))
+                at += len(run.text)
+            at += not line.wrapped
+            lines.append(Line(tuple(runs), line.wrapped))
+        frame = frame._replace(lines=tuple(lines), title=title)
+        return replace(seen, frame=frame), shown[: len(head)].split("\n")[: len(above)]
+
+
+def _whole(line: Line) -> str:
+    text = "".join([run.text for run in line.runs])
+    return text if line.wrapped else f"{text}\n"
+
+
+def _begin(data: bytes, before: int) -> int:
+    """Return where a text must begin for the secrets from a place on to be known: its line, or a key that is open."""
+    line = data.rfind(b"\n", 0, before) + 1
+    key = data.rfind(_KEY_BEGIN, 0, before)
+    if key < 0 and b"\x1b" in data[:before]:
+        key = data.find(b"-----", 0, before)  # its words may be coloured
+    return min(line, data.rfind(b"\n", 0, key) + 1) if key >= 0 else line

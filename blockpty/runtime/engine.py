@@ -63,6 +63,7 @@ class Engine:
         session_limit: how many shells may be open in this home at once.
         persist: whether `open` keeps shells for later engines when it is not told.
         durability: what a loss of power may cost: `process`, `interval`, `block` or `always`.
+        redact: cover secrets in all that conversations return; their files hold them either way.
         process_limit: how many processes a conversation may have at once; 0: no bound.
         idle_timeout_seconds: a conversation is closed when nothing was printed, typed or waited for in it for so long,
             and no command runs; an interactive session is no such command. None: never.
@@ -75,6 +76,7 @@ class Engine:
         session_limit: int = 15,
         persist: bool = False,
         durability: str = "interval",
+        redact: bool = True,
         process_limit: int = PROCESS_LIMIT,
         idle_timeout_seconds: float | None = None,
     ) -> None:
@@ -88,6 +90,7 @@ class Engine:
         self._session_limit = session_limit
         self._persist = persist
         self._durability = durability
+        self._redact = redact
         self._process_limit = process_limit
         self._idle_timeout = idle_timeout_seconds
         self._idle: asyncio.Task[None] | None = None
@@ -339,7 +342,7 @@ class Engine:
 
     def _made(self, name: str, layout: Layout, host: HostClient, ownership: Ownership | None) -> Conversation:
         try:
-            return Conversation(name, layout, host, ownership, self._respawn, self._durability)
+            return Conversation(name, layout, host, ownership, self._respawn, self._durability, self._redact)
         except BaseException:
             if ownership is not None:
                 ownership.release()

@@ -22,6 +22,7 @@ from blockpty.errors import BadCondition, SpoolError, StorageFull
 from blockpty.model.block import Block
 from blockpty.model.events import Event
 from blockpty.runtime.answers import Answers
+from blockpty.runtime.covered import Cover
 from blockpty.runtime.fold import Fold, Position, Step, resume_points
 from blockpty.runtime.screens import RecordEye, Screens
 from blockpty.runtime.waits import INLINE_BUDGET, PATIENCE, ResumePoint, ResumePoints, WaitRequest, advance
@@ -113,9 +114,10 @@ class LiveRecord:
     """Follows a record; with `owner` it also writes the derived files."""
 
     def __init__(
-        self, conversation_id: str, layout: Layout, *, owner: bool, durability: str = "process"
+        self, conversation_id: str, layout: Layout, *, owner: bool, durability: str = "process", redact: bool = True
     ) -> None:
         self._durability = durability
+        self._redact = redact
         self._unforced = False
         self.layout = layout
         self.stream = StreamReader(layout.stream)
@@ -169,6 +171,11 @@ class LiveRecord:
     def state(self) -> MachineState:
         """The machine's state; read it, never change it."""
         return self.fold.machine.state
+
+    @property
+    def cover(self) -> Cover:
+        """What is covered in all that leaves."""
+        return Cover(self.mask, self._redact)
 
     @property
     def owner(self) -> bool:

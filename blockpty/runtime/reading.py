@@ -8,17 +8,17 @@ from collections.abc import AsyncIterator
 from dataclasses import dataclass, replace
 from typing import Final
 
+from blockpty.control.redaction import LONGEST
 from blockpty.engine.views import VIEWS, Piece, View, raw_offset
 from blockpty.errors import BadCursor, BadRequest, NotFound
 from blockpty.model.block import Block
 from blockpty.model.events import Event
 from blockpty.model.results import BlocksResult, ReadResult
-from blockpty.runtime.covered import masked
+from blockpty.runtime.covered import Cover
 from blockpty.runtime.live import LiveRecord
 from blockpty.screen.rendered import Rendered
 from blockpty.spool.layout import Layout
 from blockpty.spool.lines import LineReader, iterate_lines
-from blockpty.spool.masking import Mask
 from blockpty.spool.stream import StreamReader
 
 _STEP: Final = 64 * 1024
@@ -26,6 +26,8 @@ _DELTA_BYTES: Final = 64 * 1024
 _PIECE_BYTES: Final = 256 * 1024
 # Another engine writes its lines after we are told that the stream grew; nothing tells us when it has.
 _RECHECK_SECONDS: Final = 0.1
+# How long the beginning of what may be a secret is held back from who follows; then it leaves covered.
+_HOLD_SECONDS: Final = 0.2
 
 
 def check_view(view: str) -> str:
@@ -37,7 +39,7 @@ def check_view(view: str) -> str:
 
 def read_span(
     stream: StreamReader,
-    mask: Mask,
+    cover: Cover,
     view: str,
     begin: int,
     end: int,
@@ -50,13 +52,13 @@ def read_span(
     The view `rendered` is drawn on a terminal of `size` (columns, rows), piece by piece.
     """
     if view == "raw":
-        data = masked(stream, mask, begin, min(max_bytes, end - begin))
+        data = cover.read(stream, begin, min(max_bytes, end - begin))
         return data, begin + len(data)
     reader = View("ansi" if view in ("ansi", "rendered") else "text", begin)
     out: list[bytes] = []
     left, at = max_bytes, begin
     while at < end and left > 0:
-        raw = masked(stream, mask, at, min(_STEP, end - at))
+        raw = cover.read(stream, at, min(_STEP, end - at, 4 * left + 1024))
         if not raw:
             break
         at += len(raw)
@@ -65,10 +67,10 @@ def read_span(
             if len(piece.text) >= left and piece.text:
                 kept, cursor = _part(reader.name, piece, left)
                 out.append(kept)
-                return _finished(view, mask, out, size, max_bytes), cursor
+                return _finished(view, cover, out, size, max_bytes), cursor
             out.append(piece.text)
             left -= len(piece.text)
-    return _finished(view, mask, out, size, max_bytes), at
+    return _finished(view, cover, out, size, max_bytes), at
 
 
 def _part(name: str, piece: Piece, limit: int) -> tuple[bytes, int]:
@@ -80,8 +82,8 @@ def _part(name: str, piece: Piece, limit: int) -> tuple[bytes, int]:
     return piece.text[:limit], raw_offset(name, piece, limit - 1, after=True)
 
 
-def _finished(view: str, mask: Mask, out: list[bytes], size: tuple[int, int], max_bytes: int) -> bytes:
-    data = mask.hide(b"".join(out))
+def _finished(view: str, cover: Cover, out: list[bytes], size: tuple[int, int], max_bytes: int) -> bytes:
+    data = cover.mask.hide(b"".join(out))
     if view != "rendered":
         return data
     screen, shown, length = Rendered(*size), [], 0
@@ -92,7 +94,7 @@ def _finished(view: str, mask: Mask, out: list[bytes], size: tuple[int, int], ma
         if length > max_bytes:
             break  # a few bytes can ask for a character to be repeated very often
     shown.append(screen.finish())
-    drawn = mask.hide("".join(shown).encode())
+    drawn = cover.hide("".join(shown).encode())
     return drawn if len(drawn) <= max_bytes else drawn[:max_bytes].decode("utf-8", "ignore").encode()
 
 
@@ -103,7 +105,7 @@ def read_result(data: bytes, view: str, cursor: int, eof: bool) -> ReadResult:
 
 
 def bounded_text(
-    stream: StreamReader, mask: Mask, span: tuple[int, int], max_bytes: int, out_bytes: int
+    stream: StreamReader, cover: Cover, span: tuple[int, int], max_bytes: int, out_bytes: int
 ) -> tuple[str, int, bool]:
     """Return the text of a block's span, its whole size in bytes, and whether the middle was left out.
 
@@ -112,15 +114,15 @@ def bounded_text(
     """
     begin, end = span
     if end - begin <= 8 * max_bytes + 65536:
-        data, _ = read_span(stream, mask, "text", begin, end, end - begin + 1)
+        data, _ = read_span(stream, cover, "text", begin, end, end - begin + 1)
         if len(data) <= max_bytes:
             return data.decode("utf-8", "replace"), len(data), False
         whole, tail = len(data), data[-(max_bytes - max_bytes // 2) :]
     else:
-        tail, _ = read_span(stream, mask, "text", end - 4 * max_bytes, end, 4 * max_bytes)
+        tail, _ = read_span(stream, cover, "text", end - 4 * max_bytes, end, 4 * max_bytes)
         # It may begin inside a line or a control sequence.
         whole, tail = out_bytes or end - begin, tail[-(max_bytes - max_bytes // 2) :].partition(b"\n")[2]
-    head, cursor = read_span(stream, mask, "text", begin, end, max(1, max_bytes // 2))
+    head, cursor = read_span(stream, cover, "text", begin, end, max(1, max_bytes // 2))
     left_out = whole - len(head) - len(tail)
     joint = f"\n[... {left_out} of {whole} bytes left out, read on at cursor {cursor} ...]\n"
     return head.decode("utf-8", "replace") + joint + tail.decode("utf-8", "ignore"), whole, True
@@ -163,12 +165,14 @@ class StreamPiece:
 async def follow_stream(
     live: LiveRecord, from_cursor: int | None, limit_bytes: int | None
 ) -> AsyncIterator[StreamPiece]:
-    """Yield the stream's bytes from a cursor on and then as they come, nonces covered, until the record is closed.
+    """Yield the stream's bytes from a cursor on and then as they come, covered, until the record is closed.
 
     Nothing is queued: the next piece is read when it is asked for. Who has fallen back by more than `limit_bytes` is
-    told to go on at a later cursor (the last quarter of that), and can read what lies between at leisure.
+    told to go on at a later cursor (the last quarter of that), and can read what lies between at leisure. What may be
+    the beginning of a secret waits for the rest; when that does not come, it leaves covered.
     """
     live.pump()
+    quiet = False
     cursor = live.state.classified if from_cursor is None else from_cursor
     if not 0 <= cursor <= live.fold.position.offset:
         raise BadCursor(f"the cursor {cursor} lies behind the end of the stream", hint="use a cursor from a result")
@@ -177,20 +181,24 @@ async def follow_stream(
         try:
             live.pump()
             # Half a mark is held back until it is known to be one: a secret must not leave in two halves.
-            while cursor < (end := live.state.classified):
+            end = live.state.classified
+            while cursor < end:
                 if limit_bytes is not None and end - cursor > limit_bytes:
                     skipped = end - limit_bytes // 4 - cursor
                     cursor += skipped
                     yield StreamPiece(cursor, b"", skipped)
                     continue
-                data = masked(live.stream, live.mask, cursor, min(_PIECE_BYTES, end - cursor))
+                data, settled = live.cover.read_settled(live.stream, cursor, min(_PIECE_BYTES, end - cursor))
+                if cursor + len(data) == end <= cursor + LONGEST and not (quiet or live.closed or live.state.eof):
+                    data = data[:settled]
                 if not data:
                     break
                 cursor += len(data)
                 yield StreamPiece(cursor - len(data), data)
             if live.closed or live.state.eof:
                 return
-            await told
+            await asyncio.wait((told,), timeout=_HOLD_SECONDS if cursor < end else None)
+            quiet = cursor < end and not told.done()
         finally:
             told.cancel()
 
@@ -200,7 +208,7 @@ def _with_data(live: LiveRecord, event: Event) -> Event:
     if event.type != "agent_block_delta":
         return event
     begin, end = event.fields["span"]
-    data, _ = read_span(live.stream, live.mask, "text", begin, end, _DELTA_BYTES)
+    data, _ = read_span(live.stream, live.cover, "text", begin, end, _DELTA_BYTES)
     return replace(event, fields={**event.fields, "data": data.decode("utf-8", "replace")})
 
 
@@ -217,7 +225,7 @@ async def follow_events(live: LiveRecord, from_seq: int, follow: bool) -> AsyncI
                 while lines := reader.read_new(some=True):
                     for line, _ in lines:
                         if line.get("seq", -1) >= from_seq:
-                            event = Event.from_dict(line)
+                            event = live.cover.event(Event.from_dict(line), live.stream)
                             yield _with_data(live, event) if follow else event
                 if not follow or live.closed:
                     return

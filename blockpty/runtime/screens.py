@@ -220,11 +220,13 @@ def check_style(style: str) -> None:
         raise BadRequest(f"no screen format {style[:20]!r}", hint=", ".join(snapshot.FORMATS))
 
 
-def screen_result(seen: Snapshot, style: str, above: list[str]) -> ScreenResult:
-    """Return the result of `screen`."""
+def screen_result(seen: Snapshot, style: str, above: list[str], named: str = "") -> ScreenResult:
+    """Return the result of `screen`; `named` is the fingerprint of what it was before something was covered."""
     frame = seen.frame
     content: Any = snapshot.render(seen, style)
     if style == "json":
+        if named:
+            content["hash"] = dict(zip(("text", "attrs", "cursor"), named.split("-"), strict=True))
         if above:
             content["scrollback"] = above
         content = json.dumps(content, ensure_ascii=False, separators=(",", ":"))
@@ -243,6 +245,6 @@ def screen_result(seen: Snapshot, style: str, above: list[str]) -> ScreenResult:
         mouse=modes.mouse,
         title=frame.title,
         seqno=seen.seqno,
-        hash=fingerprint(seen),
+        hash=named or fingerprint(seen),
         changed=list(seen.changed),
     )

@@ -19,6 +19,7 @@ from blockpty.errors import BadRequest, Busy, InteractiveSessionActive, NoPrompt
 from blockpty.host.handover import typed_command
 from blockpty.host.shells import clear_keys, stage, submit_line
 from blockpty.model.results import DoneResult
+from blockpty.runtime.covered import Cover
 from blockpty.runtime.handover import REPAIR_SECONDS, can_repair, enter_shell, may_repair
 from blockpty.runtime.modes import is_session
 from blockpty.runtime.sessions import clear_line, ended
@@ -141,7 +142,7 @@ class Submission:
                 await clear_line(conversation, clear_keys(state.shell_name), "engine")
                 continue
             if state.shell in (ShellState.RUNNING, ShellState.SUBMITTED):
-                _refuse_busy(conversation.id, state, queue)
+                _refuse_busy(conversation.id, state, queue, conversation.live.cover)
                 await conversation.live.changed()
                 deadline = loop.time() + READY_SECONDS
                 continue
@@ -163,7 +164,7 @@ class Submission:
                     await asyncio.sleep(EDITOR_POLL_SECONDS)
 
 
-def _refuse_busy(conversation_id: str, state: MachineState, queue: bool) -> None:
+def _refuse_busy(conversation_id: str, state: MachineState, queue: bool, cover: Cover) -> None:
     if is_session(state):
         raise InteractiveSessionActive(
             f"an interactive session has the terminal of {conversation_id}",
@@ -175,7 +176,7 @@ def _refuse_busy(conversation_id: str, state: MachineState, queue: bool) -> None
         else:
             block_id, command = f"b{state.next_block}", str((state.submission or {}).get("cmd", ""))
         raise Busy(
-            f"{conversation_id} is busy with {block_id} ({command[:40]!r})",
+            f"{conversation_id} is busy with {block_id} ({cover.text(command)[:40]!r})",
             hint="wait_for its PROMPT, interrupt it, or queue=true",
         )
 

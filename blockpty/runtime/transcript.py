@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections.abc import AsyncIterator
+from dataclasses import replace
 from pathlib import Path
 
 from blockpty.engine.records import open_record, pending_record
@@ -26,11 +27,12 @@ from blockpty.model.results import (
 )
 from blockpty.runtime import limits, reading
 from blockpty.runtime.capture import start_capture, stop_capture
+from blockpty.runtime.covered import Cover
 from blockpty.runtime.export.moments import Source
 from blockpty.runtime.export.writing import ExportStopped, check_format, export
 from blockpty.runtime.live import LiveRecord
 from blockpty.runtime.replay import Replay
-from blockpty.runtime.screens import check_style, screen_result
+from blockpty.runtime.screens import check_style, fingerprint, screen_result
 from blockpty.screen.lazy import Snapshot
 from blockpty.spool.layout import Layout
 from blockpty.spool.masking import Mask
@@ -61,12 +63,13 @@ class Transcript:
         limits.check("page", page)
         limits.check("page_size", page_size)
         self.live.pump()
-        return reading.read_blocks(self.layout, filter, page, page_size, self.cursor)
+        found = reading.read_blocks(self.layout, filter, page, page_size, self.cursor)
+        return replace(found, blocks=[self.live.cover.block(block) for block in found.blocks])
 
     async def block(self, block_id: str) -> BlockResult:
         """Return one block, running or finished; raises NotFound."""
         self.live.pump()
-        return BlockResult(self._block(block_id), self.cursor)
+        return BlockResult(self.live.cover.block(self._block(block_id)), self.cursor)
 
     def _block(self, block_id: str) -> Block:
         state = self.live.state
@@ -100,7 +103,7 @@ class Transcript:
         if begin < 0 or begin > max(end, self.cursor):
             raise BadCursor(f"the cursor {begin} lies behind the end {end}", hint="use a cursor from a result")
         data, cursor = reading.read_span(
-            self.live.stream, self.live.mask, view, begin, max(begin, end), max_bytes, self.live.state.size
+            self.live.stream, self.live.cover, view, begin, max(begin, end), max_bytes, self.live.state.size
         )
         return reading.read_result(data, view, cursor, ended and cursor >= end)
 
@@ -112,9 +115,10 @@ class Transcript:
     async def follow(
         self, from_cursor: int | None = None, *, limit_bytes: int | None = None
     ) -> AsyncIterator[reading.StreamPiece]:
-        """Yield the terminal's bytes from a cursor (default: now) and then as they come, nonces covered, until EOF.
+        """Yield the terminal's bytes from a cursor (default: now) and then as they come, until EOF.
 
-        Who falls back by more than `limit_bytes` gets a piece that jumps (`skipped` is set). Raises BadCursor.
+        Who falls back by more than `limit_bytes` gets a piece that jumps (`skipped` is set). What may be the beginning
+        of a secret comes a moment later. Raises BadCursor.
         """
         async for piece in reading.follow_stream(self.live, from_cursor, limit_bytes):
             yield piece
@@ -134,7 +138,8 @@ class Transcript:
         seen = await (self.look(since) if at is None else self._look_back(at, since))
         place = live.fold.position._replace(offset=seen.offset)
         lines = await asyncio.to_thread(live.screens.above, place, above) if above else []
-        return screen_result(seen, format, lines)
+        shown, lines = live.cover.screen(seen, lines, live.stream)
+        return screen_result(shown, format, lines, fingerprint(seen))
 
     async def look(self, since: int | None = None) -> Snapshot:
         """Return what the terminal shows now; others have their turn meanwhile."""
@@ -245,7 +250,8 @@ class Transcript:
                 f"{begin} to {end} is no span of the {position.offset} bytes there are", hint="use cursors from results"
             )
         unfinished = tuple([open_record(one) for one in (state.block, state.background) if one is not None])
+        cover = Cover(Mask(self.live.mask.nonces), self.live.cover.redact)
         return Source(
-            self.id, self.layout, Mask(self.live.mask.nonces), begin, min(end, state.classified), position.timeline,
+            self.id, self.layout, cover, begin, min(end, state.classified), position.timeline,
             block, unfinished,
         )  # fmt: skip

@@ -97,16 +97,6 @@ class Waiting:
             sample = await self._look()
         return self._result(wait, outcome, self._tty(sample))
 
-    def _masked(self, groups: Mapping[str, Any] | None) -> dict[str, Any] | None:
-        """Return groups with nonces covered."""
-        if groups is None:
-            return None
-        hide = self._live.mask.hide
-        return {
-            name: hide(value.encode("utf-8", "replace")).decode("utf-8", "replace") if isinstance(value, str) else value
-            for name, value in groups.items()
-        }
-
     def _announce(self, wait: LiveWait, opening: Mapping[str, Any]) -> Callable[[], None]:
         done = False
 
@@ -160,8 +150,12 @@ class Waiting:
 
     def _result(self, wait: LiveWait, outcome: Outcome | None, tty: str | None) -> WaitResult:
         state, waiter = self._live.state, wait.waiter
-        mask = self._live.mask
-        text = mask.hide(waiter.kept).decode("utf-8", "replace")
+        cover, stream = self._live.cover, self._live.stream
+        end = waiter.resume_cursor() if outcome is None else outcome.cursor
+        # Cut at its head, it may begin inside a secret.
+        whole = len(waiter.kept) >= waiter.seen_bytes
+        known = [] if whole else cover.near(stream, max(0, end - 4 * len(waiter.kept)), end)
+        text = cover.text(waiter.kept.decode("utf-8", "replace"), known, more=True)
         if outcome is None:
             return WaitResult(
                 False,
@@ -172,16 +166,15 @@ class Waiting:
                 text=text,
                 text_bytes=waiter.seen_bytes,
             )
-        match_text = outcome.match_text
-        if match_text is not None:
-            match_text = mask.hide(match_text.encode("utf-8", "replace")).decode("utf-8", "replace")
+        if outcome.span is not None and (outcome.match_text or outcome.groups):
+            known = cover.near(stream, *outcome.span)
         return WaitResult(
             matched=outcome.matched,
             reason=outcome.reason,
             cursor=outcome.cursor,
             index=outcome.index,
-            match_text=match_text,
-            groups=self._masked(outcome.groups),
+            match_text=cover.value(outcome.match_text, known),
+            groups=cover.value(outcome.groups, known),
             span=outcome.span,
             mode=mode_of(state),
             tty=tty,

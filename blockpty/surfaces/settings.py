@@ -37,6 +37,7 @@ class Settings:
         idle_timeout_seconds: close a conversation when nothing was printed, typed or waited for in it for so long, and
             no command runs; 0: never.
         durability: what power loss may cost: process, interval, block or always.
+        redact: cover secrets in all that leaves; the files hold them either way.
         idle_exit_seconds: leave when no shell has been open and nobody has asked for anything for so long; 0: never.
     """
 
@@ -51,6 +52,7 @@ class Settings:
     process_limit: int = PROCESS_LIMIT
     idle_timeout_seconds: int = 0
     durability: str = "interval"
+    redact: bool = True
     idle_exit_seconds: int = 0
 
 

@@ -1,7 +1,7 @@
 """What an export is made of: a span of the record, in its one order, with the times at which it happened.
 
 Rules of this file: read forwards, a piece at a time, so that memory does not grow with the record. A byte has the time
-of the last timeline entry at or before it. Nonces are covered in every byte that leaves.
+of the last timeline entry at or before it. Nonces and secrets are covered in every byte that leaves.
 """
 
 from __future__ import annotations
@@ -16,12 +16,11 @@ from blockpty.engine.records import exit_number
 from blockpty.engine.views import Unmarked
 from blockpty.model.block import Block
 from blockpty.model.entries import Entry
-from blockpty.runtime.covered import masked
+from blockpty.runtime.covered import Cover
 from blockpty.runtime.fold import Position
 from blockpty.runtime.screens import Screens, screen_result
 from blockpty.spool.layout import Layout
 from blockpty.spool.lines import iterate_lines
-from blockpty.spool.masking import Mask
 from blockpty.spool.stream import StreamReader
 from blockpty.spool.timeline import TimelineReader
 
@@ -102,7 +101,7 @@ class Source:
 
     Attributes:
         conversation_id, layout: whose record.
-        mask: its nonces.
+        cover: what is covered in it.
         begin, end: offsets in the stream; `end` is not inside a mark.
         timeline: how far the timeline is read.
         block: the only block that is exported, or None for a span.
@@ -112,7 +111,7 @@ class Source:
 
     conversation_id: str
     layout: Layout
-    mask: Mask
+    cover: Cover
     begin: int
     end: int
     timeline: int
@@ -135,7 +134,7 @@ class Source:
     def blocks(self) -> Generator[Block, None, None]:
         """Yield the blocks whose output lies in the span, in order; what runs has no end."""
         if self.block is not None:
-            yield self.block
+            yield self.cover.block(self.block)
             return
         for record in iterate_lines(self.layout.blocks):
             block = Block.from_dict(record)
@@ -143,8 +142,8 @@ class Source:
             if first > self.end:
                 return
             if last is None or (self.begin <= first if last == first else first < self.end and last > self.begin):
-                yield block
-        yield from (block for block in self.unfinished if block.span[0] < self.end)
+                yield self.cover.block(block)
+        yield from (self.cover.block(block) for block in self.unfinished if block.span[0] < self.end)
 
     def moments(self, opening: Opening, *, marks: bool = False, ends: bool = False) -> Iterator[Moment]:
         """Yield what happened after the opening; with `marks` our own marks are part of the output.
@@ -158,7 +157,7 @@ class Source:
         stream = StreamReader(self.layout.stream)
         try:
             at, end = max(begin, self.begin), min(end, self.end)
-            while at < end and (data := masked(stream, self.mask, at, min(_READ, end - at))):
+            while at < end and (data := self.cover.read(stream, at, min(_READ, end - at))):
                 at += len(data)
                 yield data
         finally:
@@ -167,10 +166,11 @@ class Source:
     def screen(self, opening: Opening) -> bytes:
         """Return output that draws what the terminal shows where the span begins."""
         stream = StreamReader(self.layout.stream)
-        screens = Screens(self.layout, stream, lambda: self.mask)
+        screens = Screens(self.layout, stream, lambda: self.cover.mask)
         try:
             seen = screens.now(Position(self.begin, opening.timeline)).snapshot()
-            return self.mask.hide(screen_result(seen, "ansi", []).content.encode())
+            shown, _ = self.cover.screen(seen, [], stream)
+            return self.cover.mask.hide(screen_result(shown, "ansi", []).content.encode())
         finally:
             screens.close()
             stream.close()

@@ -81,9 +81,9 @@ def write(source: Source, style: str, path: Path, stopped: threading.Event) -> P
     timing = part.with_name(part.name + TIMING_SUFFIX) if style == "typescript" else None
     try:
         with contextlib.ExitStack() as files:
-            out = files.enter_context(_File(part, source.mask, stopped))
+            out = files.enter_context(_File(part, source.cover.mask, stopped))
             if timing is not None:
-                typescript(source, out.write, files.enter_context(_File(timing, source.mask, stopped)).write)
+                typescript(source, out.write, files.enter_context(_File(timing, source.cover.mask, stopped)).write)
             else:
                 for piece in _PIECES[style](source):
                     out.write(piece)

@@ -41,6 +41,7 @@ def command() -> click.Command:
             click.Option(
                 ["--durability"], type=click.Choice(DURABILITIES), help="What power loss may cost. [default: interval]"
             ),
+            click.Option(["--redact/--no-redact"], default=None, help="Cover secrets in what leaves. [default: yes]"),
             click.Option(["--session-limit"], type=click.INT, help="Shells that may be open at once. [default: 15]"),
             click.Option(
                 ["--process-limit"], type=click.INT, help="Processes a conversation may have; 0: any. [default: 4096]"
@@ -79,6 +80,7 @@ def _serve(
         arguments = [
             f"--{name.replace('_', '-')}={value}" for name, value in _plain(flags) if not isinstance(value, bool)
         ] + [f"--{name.replace('_', '-')}" for name, value in _plain(flags) if value is True]
+        arguments += [f"--no-{name.replace('_', '-')}" for name, value in _plain(flags) if value is False]
         if not launching.is_running(home):
             launching.start(home, arguments)
         _say(invocation, launching.state(home) or {})

@@ -84,6 +84,7 @@ async def _serve(
         metrics = Metrics()
         async with Engine(
             home, session_limit=settings.session_limit, persist=True, durability=settings.durability,
+            redact=settings.redact,
             process_limit=settings.process_limit, idle_timeout_seconds=settings.idle_timeout_seconds or None,
         ) as engine:  # fmt: skip
             mcp = MountedMcp(engine, hosts=hosts | {UNIX_HOST}, origins=origins)
