@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from blockpty.search.postgres.database import Database
+from blockpty.search.postgres.database import Connection, Database
 from blockpty.search.postgres.leases import HELD, Lease, Leases, holder
 from blockpty.search.postgres.schema import migrate
 from tests.postgres_servers import Servers
@@ -29,6 +29,10 @@ def database(postgres_servers: Servers) -> Iterator[Database]:
         made.close()
 
 
+def take(leases: Leases, connection: Connection, name: str) -> Lease | None:
+    return leases.take(connection, [name]).get(name)
+
+
 def write(database: Database, leases: Leases, lease: Lease) -> bool:
     """Write one row, as every writer does, and return whether it was let through."""
     with database.connection() as connection:
@@ -46,7 +50,7 @@ def test_a_thousand_races(database: Database) -> None:
         with database.connection() as connection:
             for number in range(RACES):
                 together.wait()
-                taken.append(leases.take(connection, f"c{number}"))
+                taken.append(take(leases, connection, f"c{number}"))
         return taken
 
     with ThreadPoolExecutor(HOSTS) as pool:
@@ -69,7 +73,7 @@ def test_races_for_one_conversation(database: Database) -> None:
         together.wait()
         with database.connection() as connection:
             while not stop.is_set():
-                lease = leases.take(connection, "c")
+                lease = take(leases, connection, "c")
                 if lease is None:
                     continue
                 had.append((lease, write(database, leases, lease)))
@@ -98,16 +102,16 @@ def test_who_has_it(database: Database) -> None:
     first, second = Leases("first", "http://first:7717"), Leases("second", "http://second:7717")
     with database.connection() as connection:
         assert holder(connection, "c") is None
-        lease = first.take(connection, "c")
+        lease = take(first, connection, "c")
         assert lease is not None and lease.epoch == 1
-        assert second.take(connection, "c") is None
+        assert take(second, connection, "c") is None
         found = holder(connection, "c")
         assert found is not None and (found.owner, found.address, found.live) == ("first", "http://first:7717", True)
         assert first.renew(connection, [lease]) == {"c"}
         first.release(connection, [lease])
         found = holder(connection, "c")
         assert found is not None and not found.live
-        taken = second.take(connection, "c")
+        taken = take(second, connection, "c")
         assert taken is not None and taken.epoch == 2
         assert first.renew(connection, [lease]) == set()
         first.release(connection, [lease])
@@ -117,7 +121,7 @@ def test_who_has_it(database: Database) -> None:
 def test_a_lease_that_nobody_took_is_still_ours(database: Database) -> None:
     leases = Leases("one", seconds=0)
     with database.connection() as connection:
-        lease = leases.take(connection, "c")
+        lease = take(leases, connection, "c")
         assert lease is not None
         assert not write(database, leases, lease)
         leases.seconds = 60
@@ -129,13 +133,13 @@ def test_a_write_that_is_under_way_is_finished_first(database: Database) -> None
     """Whoever takes over waits for the statement of the owner before, so that nothing old is written later."""
     first, second = Leases("first", seconds=0.2), Leases("second")
     with database.connection() as one:
-        lease = first.take(one, "c")
+        lease = take(first, one, "c")
         assert lease is not None
         one.execute("BEGIN")
         one.execute(_NOTE.encode(), {**first.named([lease]), "epoch": lease.epoch})
         one.execute("SELECT pg_sleep(0.25)")
         with database.connection() as other, database.connection() as third, ThreadPoolExecutor(1) as pool:
-            taking = pool.submit(second.take, other, "c")
+            taking = pool.submit(take, second, other, "c")
             # It is seen to wait for us.
             while not third.execute("SELECT 1 FROM pg_locks WHERE NOT granted").fetchone():
                 assert not taking.done()

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import threading
-from collections.abc import Iterator
-from typing import Any, Final, TypeAlias
+from collections.abc import Callable, Iterator
+from typing import Any, Final, TypeAlias, TypeVar
 
 import psycopg
 from psycopg.conninfo import conninfo_to_dict
@@ -25,6 +25,7 @@ _OPTIONS: Final = {
     "idle_in_transaction_session_timeout": f"{STATEMENT_SECONDS}s",
 }
 
+T = TypeVar("T")
 Connection: TypeAlias = "psycopg.Connection[tuple[Any, ...]]"
 
 
@@ -81,6 +82,22 @@ class Database:
                     self._idle.append(connection)
             if not kept:
                 connection.close()
+
+    def run(self, work: Callable[[Connection], T]) -> T:
+        """Return what `work` returns of a connection; it is called again when the connection was lost before it.
+
+        So whatever it does must be one transaction, or safe to do twice. Raises psycopg.Error.
+        """
+        with self.connection() as connection:
+            try:
+                return work(connection)
+            except psycopg.OperationalError:
+                if not connection.closed:
+                    raise
+        # Those that were kept are as old as the server that has gone.
+        self.forget()
+        with self.connection() as connection:
+            return work(connection)
 
     def forget(self) -> None:
         """Close the connections that nobody uses; a server that came back is met with fresh ones."""

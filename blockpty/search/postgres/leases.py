@@ -7,7 +7,7 @@ once and never again; what an owner writes names its epoch, and a statement with
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -26,14 +26,17 @@ held AS MATERIALIZED (
 
 # ON CONFLICT locks the row that is there and then looks at its newest version, so of those who come at once each sees
 # what the one before it did. The time is asked when the row is locked: that of the transaction may be long gone.
+# In one order, so that two who want the same ones do not wait for each other.
 _TAKE: Final = """
 INSERT INTO lease (conversation, owner, address, epoch, expires)
-VALUES (%(conversation)s, %(owner)s, %(address)s, 1, clock_timestamp() + %(seconds)s * interval '1 second')
+SELECT wanted.name, %(owner)s, %(address)s, 1, clock_timestamp() + %(seconds)s * interval '1 second'
+FROM unnest(%(wanted)s::text[]) AS wanted (name)
+ORDER BY wanted.name
 ON CONFLICT (conversation) DO UPDATE
 SET owner = excluded.owner, address = excluded.address, epoch = lease.epoch + 1,
     expires = clock_timestamp() + %(seconds)s * interval '1 second'
 WHERE lease.expires <= clock_timestamp() OR lease.owner = excluded.owner
-RETURNING epoch
+RETURNING conversation, epoch
 """
 
 _RENEW: Final = """
@@ -57,7 +60,7 @@ class Lease:
 
     Attributes:
         conversation: its name.
-        owner: who has it; a name that no other engine has had or will have.
+        owner: who has it.
         epoch: larger than that of any owner before.
     """
 
@@ -89,7 +92,7 @@ class Leases:
     """What one owner does with leases; the connection is the caller's, in autocommit mode or in a transaction.
 
     Args:
-        owner: this engine; unique among all that ever ran.
+        owner: who takes them; two that could run at the same time have two names.
         address: where others reach it, told to whom it concerns.
         seconds: how long a lease holds without being renewed.
     """
@@ -99,13 +102,11 @@ class Leases:
         self.address = address
         self.seconds = seconds
 
-    def take(self, connection: Connection, conversation: str) -> Lease | None:
-        """Return the lease of a conversation, with a new epoch, or None while another owner holds it."""
-        row = connection.execute(
-            _TAKE,
-            {"conversation": conversation, "owner": self.owner, "address": self.address, "seconds": self.seconds},
-        ).fetchone()
-        return None if row is None else Lease(conversation, self.owner, int(row[0]))
+    def take(self, connection: Connection, conversations: Iterable[str]) -> dict[str, Lease]:
+        """Return the leases of those conversations that no other owner holds, each with a new epoch."""
+        mine = {"owner": self.owner, "address": self.address, "seconds": self.seconds}
+        rows = connection.execute(_TAKE, {"wanted": sorted(set(conversations)), **mine}).fetchall()
+        return {name: Lease(name, self.owner, int(epoch)) for name, epoch in rows}
 
     def renew(self, connection: Connection, leases: Sequence[Lease]) -> set[str]:
         """Have leases hold on, also ones that ran out and that nobody took since; return which are still ours."""

@@ -1,7 +1,8 @@
 """The tables, made and changed by numbered steps: on the coordinator, and on every shard when there are some.
 
     lease          who owns a conversation                                    coordinator
-    conversation   what exists, and on which host                             coordinator
+    home           the homes that write here, and where their servers answer  coordinator
+    conversation   what exists, in which home, and how far it is indexed      coordinator
     block, chunk   blocks and their text, hash-partitioned by conversation    shards, or the coordinator itself
 
 Rules of this file: a step, once released, is never changed; a later one mends it. A step is safe to run again, because
@@ -34,12 +35,13 @@ _COLUMNS: Final[LiteralString] = """
 _BLOCK: Final[LiteralString] = (
     _COLUMNS
     + """
+    home         text NOT NULL,
     cwd          text,
     exit_status  integer,
     duration_ms  bigint,
     author       text NOT NULL,
     kind         text NOT NULL,
-    record       jsonb NOT NULL
+    record       bytea NOT NULL
 """
 )
 
@@ -78,10 +80,12 @@ def _first(place: _Place) -> None:
     run("""CREATE TABLE lease (
         conversation text PRIMARY KEY, owner text NOT NULL, address text NOT NULL, epoch bigint NOT NULL,
         expires timestamptz NOT NULL)""")
+    run("""CREATE TABLE home (
+        home text PRIMARY KEY, address text NOT NULL, generation text NOT NULL)""")
     run("""CREATE TABLE conversation (
-        conversation text PRIMARY KEY, owner text NOT NULL, address text NOT NULL, shell text NOT NULL,
-        created_ts bigint NOT NULL, active_ts bigint NOT NULL, indexed bigint NOT NULL DEFAULT 0)""")
-    run("CREATE INDEX conversation_active ON conversation (active_ts DESC, conversation)")
+        conversation text COLLATE "C" PRIMARY KEY, home text NOT NULL,
+        lines bigint, seq integer, settled bigint, open_seq integer, open_number integer, open_cursor bigint)""")
+    run("CREATE INDEX conversation_home ON conversation (home)")
     for name, columns in (("block", _BLOCK), ("chunk", _CHUNK)):
         parent = sql.Identifier(name)
         run(sql.SQL("CREATE TABLE {} ({}) PARTITION BY HASH (conversation)").format(parent, sql.SQL(columns)))

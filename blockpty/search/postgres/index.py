@@ -1,0 +1,430 @@
+"""The index of many hosts: what each has written, found by all of them.
+
+Rules of this file: what is added is added by the owner of the conversation, or not at all; a shard that does not answer
+in time is named, and the others' candidates are returned; nothing here knows what matches.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import secrets
+import socket
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor, wait
+from typing import Any, Final
+
+import orjson
+import psycopg
+
+from blockpty.model.block import Block
+from blockpty.search.index import Candidate, ChunkKey, Entry, IndexUnavailable, Page, Position, Positions
+from blockpty.search.plan import Plan
+from blockpty.search.postgres import asking
+from blockpty.search.postgres.database import Connection, Database
+from blockpty.search.postgres.hosts import Hosts
+from blockpty.search.postgres.leases import HELD
+from blockpty.search.postgres.schema import migrate, server_name
+from blockpty.search.text import words_of
+
+# How long a shard may take, as a share of the time that is left and in all; what the others have is worth more.
+_SHARE: Final = 0.5
+_SHARD_SECONDS: Final = 1.0
+# A shard that did not answer is left out for so long, and twice as long each further time. (One that refuses is not.)
+_PAUSE_SECONDS: Final = 2.0
+_MAX_PAUSE_SECONDS: Final = 30.0
+# Positions that somebody else may have changed are read again after so long.
+_POSITIONS_SECONDS: Final = 1.0
+
+_POSITION_COLUMNS: Final = "lines, seq, settled, open_seq, open_number, open_cursor"
+_ADD_BLOCKS: Final = f"""
+WITH {HELD}
+INSERT INTO block (conversation, seq, ts, home, cwd, exit_status, duration_ms, author, kind, record)
+SELECT new.* FROM unnest(
+    %(conversation)s::text[], %(seq)s::int[], %(ts)s::bigint[], %(home)s::text[], %(cwd)s::text[],
+    %(exit_status)s::int[], %(duration_ms)s::bigint[], %(author)s::text[], %(kind)s::text[], %(record)b::bytea[]
+) AS new (conversation, seq, ts, home, cwd, exit_status, duration_ms, author, kind, record)
+JOIN held ON held.conversation = new.conversation
+"""
+_ADD_CHUNKS: Final = f"""
+WITH {HELD}
+INSERT INTO chunk (conversation, seq, ts, number, begins, own, folded, words, raw)
+SELECT new.conversation, new.seq, new.ts, new.number, new.begins, new.own, new.folded,
+    array_to_tsvector(string_to_array(new.words, ' ')), new.raw
+FROM unnest(
+    %(conversation)s::text[], %(seq)s::int[], %(ts)s::bigint[], %(number)s::int[], %(begins)s::bigint[], %(own)s::int[],
+    %(folded)s::text[], %(words)s::text[], %(raw)b::bytea[]
+) AS new (conversation, seq, ts, number, begins, own, folded, words, raw)
+JOIN held ON held.conversation = new.conversation
+ON CONFLICT DO NOTHING
+"""
+_POSITION: Final = f"""
+WITH {HELD}
+UPDATE conversation SET lines = %(lines)s, seq = %(seq)s, settled = %(settled)s, open_seq = %(open_seq)s,
+    open_number = %(open_number)s, open_cursor = %(open_cursor)s
+FROM held WHERE conversation.conversation = held.conversation
+"""
+
+
+class PostgresIndex:
+    """An index in PostgreSQL; implements `Index`. Nothing is connected until something is asked.
+
+    Args:
+        database: the coordinator, or the only server.
+        shards: those that the tables are to be made on, if they are not there yet.
+        hosts: what this home is among the others.
+    """
+
+    def __init__(self, database: Database, hosts: Hosts, shards: Sequence[Database] = ()) -> None:
+        self._database = database
+        self._shards = shards
+        self.hosts = hosts
+        self._parts: list[str] | None = None
+        self._pool: ThreadPoolExecutor | None = None
+        self._paused: dict[str, tuple[float, float]] = {}
+        self._addresses: dict[str, str] = {}
+        self._known: tuple[float, Positions] | None = None
+        self._lock = threading.RLock()
+
+    # Writing
+
+    def add(self, entries: Sequence[Entry], positions: Mapping[str, Position]) -> None:
+        """Take what belongs to conversations that this home owns; others stay unindexed."""
+        known = self.positions()
+        names = {entry.conversation_id for entry in entries} | set(positions)
+
+        def work(connection: Connection) -> None:
+            self.hosts.renew(connection)
+            leases = self.hosts.claim(connection, names)
+            with connection.transaction():
+                connection.execute("SELECT pg_advisory_xact_lock_shared(hashtext(%s))", (self.hosts.home,))
+                held = f"WITH {HELD} SELECT conversation FROM held"
+                ours = {row[0] for row in connection.execute(held.encode(), self.hosts.leases.named(leases)).fetchall()}
+                self.hosts.lost(lease for lease in leases if lease.conversation not in ours)
+                # Locked by that statement until the transaction ends, so nobody takes them over before.
+                fence = self.hosts.leases.named([lease for lease in leases if lease.conversation in ours])
+                written = [entry for entry in entries if entry.conversation_id in ours]
+                self._add_entries(connection, fence, written, known)
+                for name, position in positions.items():
+                    if name in ours:
+                        one = self.hosts.leases.named([lease for lease in leases if lease.conversation == name])
+                        connection.execute(_POSITION.encode(), {**one, **position._asdict()})
+            with self._lock:
+                if self._known is not None:
+                    of = {**self._known[1].of, **{name: positions[name] for name in positions if name in ours}}
+                    self._known = (time.monotonic(), Positions(self._known[1].generation, of))
+
+        with self._available():
+            self._database.run(work)
+
+    def _add_entries(
+        self, connection: Connection, fence: dict[str, object], entries: Sequence[Entry], known: Positions
+    ) -> None:
+        blocks = {(entry.conversation_id, entry.block.seq): entry.block for entry in entries}
+        by_name: dict[str, list[int]] = {}
+        for name, seq in blocks:
+            by_name.setdefault(name, []).append(seq)
+        for name, seqs in by_name.items():
+            # Also one that nobody knows of: a shard may have kept what the coordinator lost.
+            connection.execute("DELETE FROM block WHERE conversation = %s AND seq = ANY(%s)", (name, seqs))
+        for entry in entries:
+            before = known.of.get(entry.conversation_id, Position())
+            if entry.chunks and entry.block.seq <= max(before.seq, before.open_seq):
+                numbers = [entry.chunks[0].number, entry.chunks[-1].number]
+                connection.execute(
+                    "DELETE FROM chunk WHERE conversation = %s AND seq = %s AND number BETWEEN %s AND %s",
+                    (entry.conversation_id, entry.block.seq, *numbers),
+                )
+        if blocks:
+            connection.execute(_ADD_BLOCKS.encode(), {**fence, **self._block_columns(blocks)})
+        if any(entry.chunks for entry in entries):
+            connection.execute(_ADD_CHUNKS.encode(), {**fence, **_chunk_columns(entries)})
+
+    def _block_columns(self, blocks: Mapping[tuple[str, int], Block]) -> dict[str, list[Any]]:
+        return {
+            "conversation": [name for name, _ in blocks],
+            "seq": [seq for _, seq in blocks],
+            "ts": [block.ts_begin for block in blocks.values()],
+            "home": [self.hosts.home] * len(blocks),
+            "cwd": [None if block.cwd is None else asking.storable(block.cwd) for block in blocks.values()],
+            "exit_status": [block.exit_status for block in blocks.values()],
+            "duration_ms": [block.duration_ms for block in blocks.values()],
+            "author": [block.author for block in blocks.values()],
+            "kind": [block.kind for block in blocks.values()],
+            "record": [orjson.dumps(block.to_dict()) for block in blocks.values()],
+        }
+
+    def forget(self, conversation_id: str) -> None:
+        """Drop a conversation of this home."""
+
+        def work(connection: Connection) -> None:
+            connection.execute(
+                "UPDATE conversation SET lines = NULL WHERE conversation = %s AND home = %s",
+                (conversation_id, self.hosts.home),
+            )
+            for table in ("chunk", "block"):
+                connection.execute(
+                    f"DELETE FROM {table} WHERE conversation = %s".encode(), (conversation_id,)
+                )
+
+        with self._available():
+            self._database.run(work)
+        self._forget_positions()
+
+    def drop(self) -> None:
+        """Drop what this home has written."""
+        home = self.hosts.home
+
+        def work(connection: Connection) -> None:
+            # Nothing new is added until the old is gone.
+            connection.execute("SELECT pg_advisory_lock(hashtext(%s))", (home,))
+            try:
+                # First, and for everybody to see: who finds rows missing then knows why.
+                with connection.transaction():
+                    connection.execute(
+                        "UPDATE home SET generation = %s WHERE home = %s", (secrets.token_hex(8), home)
+                    )
+                    connection.execute("UPDATE conversation SET lines = NULL WHERE home = %s", (home,))
+                names = connection.execute("SELECT conversation FROM conversation WHERE home = %s", (home,)).fetchall()
+                for (name,) in names:
+                    for table in ("chunk", "block"):
+                        connection.execute(f"DELETE FROM {table} WHERE conversation = %s".encode(), (name,))
+            finally:
+                if not connection.closed:
+                    connection.execute("SELECT pg_advisory_unlock(hashtext(%s))", (home,))
+
+        with self._available():
+            self._database.run(work)
+        self._forget_positions()
+
+    # Asking
+
+    def positions(self) -> Positions:
+        """Return how far the conversations of this home are indexed."""
+        with self._available(), self._lock:
+            if self._known is None or time.monotonic() - self._known[0] > _POSITIONS_SECONDS:
+                self._known = (time.monotonic(), self._database.run(self._read_positions))
+            return self._known[1]
+
+    def _read_positions(self, connection: Connection) -> Positions:
+        # Nothing is both newly indexed and of an old generation: `drop` changes both in one transaction.
+        rows = connection.execute(
+            f"SELECT home.generation, conversation.conversation, {_POSITION_COLUMNS} FROM home LEFT JOIN conversation"
+            " ON conversation.home = home.home AND lines IS NOT NULL WHERE home.home = %s".encode(),
+            (self.hosts.home,),
+        ).fetchall()
+        return Positions(rows[0][0], {row[1]: Position(*row[2:]) for row in rows if row[1] is not None})
+
+    def _forget_positions(self) -> None:
+        with self._lock:
+            self._known = None
+
+    def candidates(self, plan: Plan, below: ChunkKey | None, limit: int, timeout_seconds: float) -> Page:
+        """Return candidates of all homes; shards that do not answer in time are named."""
+        with self._available():
+            parts = self._asked(plan.query.filters.conversation_id)
+            rows, missing = self._ask_all(plan, below, limit, parts, timeout_seconds)
+            # Last: rows that a drop took away were taken after this had changed.
+            found = self._database.run(lambda connection: self._read_generation(connection))
+        if self._known is not None and found != self._known[1].generation:
+            self._forget_positions()
+        # What a part has below its last row is not known, so no part's rows from there on can be put in order.
+        full = [_key(part[-1]) for part in rows if len(part) >= limit]
+        floor = max(full, default=None)
+        merged = sorted(
+            (row for part in rows for row in part if floor is None or _key(row) >= floor), key=_key, reverse=True
+        )
+        return Page([self._candidate(row) for row in merged], bool(full), found, tuple(missing))
+
+    def _read_generation(self, connection: Connection) -> str:
+        row = connection.execute("SELECT generation FROM home WHERE home = %s", (self.hosts.home,)).fetchone()
+        return str(row[0]) if row else ""
+
+    def _asked(self, conversation_id: str | None) -> list[str]:
+        """Return the parts of the tables that can have candidates."""
+        assert self._parts is not None
+        if conversation_id is None or self._parts == [""]:
+            return self._parts
+        count = len(self._parts)
+
+        def work(connection: Connection) -> int:
+            row = connection.execute(
+                "SELECT number FROM generate_series(0, %s) AS number"
+                " WHERE satisfies_hash_partition('chunk'::regclass, %s, number, %s::text)",
+                (count - 1, count, conversation_id),
+            ).fetchone()
+            return int(row[0]) if row else 0
+
+        return [f"_{self._database.run(work)}"]
+
+    def _ask_all(
+        self, plan: Plan, below: ChunkKey | None, limit: int, parts: Sequence[str], timeout_seconds: float
+    ) -> tuple[list[list[Any]], list[str]]:
+        allowed = timeout_seconds if parts == [""] else min(timeout_seconds * _SHARE, _SHARD_SECONDS)
+        now = time.monotonic()
+        missing = [_shard(part) for part in parts if self._paused.get(part, (0.0, 0.0))[0] > now]
+        calls = {
+            part: _Call(self._database, *asking.statement(plan, below, limit, self.hosts.home, part))
+            for part in parts if _shard(part) not in missing
+        }  # fmt: skip
+        if len(calls) == 1:
+            (call,) = calls.values()
+            futures = {"": _done(call.run)} if parts == [""] else {next(iter(calls)): self._threads().submit(call.run)}
+        else:
+            futures = {part: self._threads().submit(call.run) for part, call in calls.items()}
+        wait(futures.values(), timeout=allowed)
+        rows: list[list[Any]] = []
+        for part, future in futures.items():
+            if not future.done():
+                calls[part].abandon()
+                pause = min(max(_PAUSE_SECONDS, 2 * self._paused.get(part, (0.0, 0.0))[1]), _MAX_PAUSE_SECONDS)
+                self._paused[part] = (time.monotonic() + pause, pause)
+                missing.append(_shard(part))
+                continue
+            try:
+                rows.append(future.result())
+                self._paused.pop(part, None)
+            except psycopg.Error:
+                if parts == [""]:
+                    raise
+                missing.append(_shard(part))
+        return [part for part in rows if part], missing
+
+    def _threads(self) -> ThreadPoolExecutor:
+        with self._lock:
+            if self._pool is None:
+                self._pool = ThreadPoolExecutor(4 * len(self._parts or [""]), "blockpty-shard")
+            return self._pool
+
+    def _candidate(self, row: Any) -> Candidate:
+        ts, conversation, seq, number, begins, own, record, home, raw = row
+        block = Block.from_dict(orjson.loads(record))
+        host = None if home == self.hosts.home else self._address(home)
+        return Candidate(ChunkKey(ts, conversation, seq, number), begins, begins + own, block, raw, host)
+
+    def _address(self, home: str) -> str:
+        with self._lock:
+            if home not in self._addresses:
+                rows = self._database.run(
+                    lambda connection: connection.execute("SELECT home, address FROM home").fetchall()
+                )
+                self._addresses = {name: address or name for name, address in rows}
+            return self._addresses.get(home, home)
+
+    # The connection to it all
+
+    @contextlib.contextmanager
+    def _available(self) -> Iterator[None]:
+        try:
+            self._prepare()
+            yield
+        except psycopg.Error as problem:
+            self._forget_positions()
+            raise IndexUnavailable(str(problem).strip(), (self._database.name,)) from problem
+
+    def _prepare(self) -> None:
+        """Make the tables and say who we are, when that has not been done."""
+        with self._lock:
+            if self._parts is not None:
+                return
+            count = migrate(self._database, self._shards)
+            self._database.run(self._appear)
+            self._parts = [f"_{number}" for number in range(count)] or [""]
+
+    def _appear(self, connection: Connection) -> None:
+        connection.execute(
+            "INSERT INTO home VALUES (%s, %s, %s) ON CONFLICT (home) DO UPDATE SET address = excluded.address",
+            (self.hosts.home, self.hosts.address, secrets.token_hex(8)),
+        )
+
+    def close(self) -> None:
+        """Let go of leases and connections."""
+        with contextlib.suppress(psycopg.Error):
+            if self._parts is not None and self.hosts.held():
+                self._database.run(self.hosts.release)
+        if self._pool is not None:
+            self._pool.shutdown(wait=True)
+        self._database.close()
+        for shard in self._shards:
+            shard.close()
+
+
+class _Call:
+    """One statement in a thread, which can be given up from another."""
+
+    def __init__(self, database: Database, statement: str, words: dict[str, Any]) -> None:
+        self._database = database
+        self._statement = statement.encode()
+        self._words = words
+        self._connection: Connection | None = None
+        self._abandoned = False
+        self._lock = threading.Lock()
+
+    def run(self) -> list[Any]:
+        """Return the rows; raises psycopg.Error."""
+        try:
+            return self._database.run(self._run)
+        except psycopg.OperationalError:
+            # The coordinator finds out that a shard was restarted when it uses a connection of before; it has a new
+            # one now.
+            if self._abandoned:
+                raise
+            return self._database.run(self._run)
+
+    def _run(self, connection: Connection) -> list[Any]:
+        with self._lock:
+            if self._abandoned:
+                raise psycopg.OperationalError("given up")
+            self._connection = connection
+        try:
+            return connection.execute(self._statement, self._words, binary=True).fetchall()
+        finally:
+            with self._lock:
+                self._connection = None
+
+    def abandon(self) -> None:
+        """Have `run` end now, without waiting for the server: its connection is cut."""
+        with self._lock:
+            self._abandoned = True
+            if self._connection is not None and not self._connection.closed:
+                cut = socket.socket(fileno=os.dup(self._connection.fileno()))
+                with contextlib.suppress(OSError):
+                    cut.shutdown(socket.SHUT_RDWR)
+                cut.close()
+
+
+def _done(work: Callable[[], list[Any]]) -> Future[list[Any]]:
+    """Return what is done at once, in this thread."""
+    future: Future[list[Any]] = Future()
+    try:
+        future.set_result(work())
+    except psycopg.Error as problem:
+        future.set_exception(problem)
+    return future
+
+
+def _key(row: Any) -> ChunkKey:
+    return ChunkKey(*row[:4])
+
+
+def _shard(part: str) -> str:
+    return server_name(int(part[1:])) if part else ""
+
+
+def _chunk_columns(entries: Sequence[Entry]) -> dict[str, list[Any]]:
+    pairs = [(entry, chunk) for entry in entries for chunk in entry.chunks]
+    return {
+        "conversation": [entry.conversation_id for entry, _ in pairs],
+        "seq": [entry.block.seq for entry, _ in pairs],
+        "ts": [entry.block.ts_begin for entry, _ in pairs],
+        "number": [chunk.number for _, chunk in pairs],
+        "begins": [chunk.begin for _, chunk in pairs],
+        "own": [chunk.end - chunk.begin for _, chunk in pairs],
+        "folded": [asking.storable(chunk.folded) for _, chunk in pairs],
+        "words": [
+            " ".join({word[: asking.WORD_CHARACTERS] for word in words_of(chunk.folded)}) for _, chunk in pairs
+        ],
+        "raw": [chunk.raw for _, chunk in pairs],
+    }
