@@ -1,0 +1,452 @@
+"""The index of one home in SQLite: a catalogue of conversations and blocks, and segments of two full-text tables.
+
+Rules of this file: SQLite and nothing else. A segment holds the chunks of the blocks that began in its span of time:
+where they lie, which words they hold and which three characters in a row, but not their text and not where in it. A
+chunk's number begins with its time, so that SQLite gives the newest first without sorting.
+
+A batch is committed to its segments before the catalogue says so; what a crash leaves between the two is met again and
+recognised. Files that are damaged or of another version are removed, and the index begins anew.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import secrets
+import shutil
+import sqlite3
+import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Final, ParamSpec, TypeVar
+
+import orjson
+
+from blockpty.model.block import Block
+from blockpty.search.index import Candidate, ChunkKey, Entry, IndexUnavailable, Page, Position, Positions
+from blockpty.search.plan import Plan
+from blockpty.search.query import COMMAND, Filters
+from blockpty.search.text import Window, without_symbols
+from blockpty.spool.layout import make_private
+
+VERSION: Final = 1
+# Raw bytes of the chunks in a segment, after which the next one is begun.
+SEGMENT_BYTES: Final = 256 * 1024 * 1024
+# Room for chunks of blocks that began in the same millisecond.
+_SHIFT: Final = 20
+_BUSY_SECONDS: Final = 5.0
+_GRAM: Final = 3
+_MOST_GRAMS: Final = 24
+
+_CATALOGUE: Final = """
+CREATE TABLE IF NOT EXISTS about (version INTEGER, generation TEXT);
+CREATE TABLE IF NOT EXISTS segments (begin INTEGER PRIMARY KEY, bytes INTEGER NOT NULL, last INTEGER NOT NULL);
+CREATE TABLE IF NOT EXISTS conversations (
+    number INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE,
+    lines INTEGER NOT NULL, seq INTEGER NOT NULL, settled INTEGER NOT NULL,
+    open_seq INTEGER NOT NULL, open_number INTEGER NOT NULL, open_cursor INTEGER NOT NULL
+);
+CREATE TABLE IF NOT EXISTS blocks (
+    conversation INTEGER NOT NULL, seq INTEGER NOT NULL, ts INTEGER NOT NULL, running INTEGER NOT NULL,
+    exit_status INTEGER, duration_ms INTEGER, author TEXT NOT NULL, kind TEXT NOT NULL, cwd TEXT, record BLOB NOT NULL,
+    PRIMARY KEY (conversation, seq)
+) WITHOUT ROWID;
+CREATE INDEX IF NOT EXISTS blocks_by_time ON blocks (ts);
+CREATE INDEX IF NOT EXISTS blocks_by_status ON blocks (exit_status);
+"""
+_SEGMENT: Final = """
+CREATE TABLE IF NOT EXISTS chunks (
+    id INTEGER PRIMARY KEY, conversation INTEGER NOT NULL, seq INTEGER NOT NULL, number INTEGER NOT NULL,
+    begin INTEGER NOT NULL, end INTEGER NOT NULL
+);
+CREATE UNIQUE INDEX IF NOT EXISTS chunks_by_block ON chunks (conversation, seq, number);
+CREATE VIRTUAL TABLE IF NOT EXISTS words USING fts5
+    (text, content='', detail=none, columnsize=0, tokenize="unicode61 remove_diacritics 0");
+CREATE VIRTUAL TABLE IF NOT EXISTS grams USING fts5
+    (text, content='', detail=none, columnsize=0, tokenize="trigram case_sensitive 1");
+"""
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+
+def supported() -> bool:
+    """Whether this SQLite has what the index needs (FTS5 with trigrams, 3.34 or later)."""
+    with contextlib.closing(sqlite3.connect(":memory:")) as database:
+        try:
+            database.executescript(_SEGMENT)
+        except sqlite3.Error:
+            return False
+    return True
+
+
+class SqliteIndex:
+    """An index in a directory, which others may read, and one may write, at the same time."""
+
+    def __init__(self, directory: Path, *, segment_bytes: int = SEGMENT_BYTES) -> None:
+        self._directory = directory
+        self._segment_bytes = segment_bytes
+        self._lock = threading.Lock()
+        self._catalogue: sqlite3.Connection | None = None
+        self._file: tuple[int, int] = (0, 0)
+        self._segments: dict[int, sqlite3.Connection] = {}
+        self._generation = ""
+
+    # The interface
+
+    def add(self, entries: Sequence[Entry], positions: Mapping[str, Position]) -> None:
+        """Take blocks and chunks, and with them how far their conversations are indexed."""
+        with self._lock:
+            self._attempt(lambda: self._add(entries, positions))
+
+    def positions(self) -> Positions:
+        """Return how far every conversation is indexed."""
+        with self._lock:
+            return self._attempt(self._positions)
+
+    def candidates(self, plan: Plan, below: ChunkKey | None, limit: int, timeout_seconds: float) -> Page:
+        """Return chunks that may match, the greatest keys first, all below the given one."""
+        with self._lock:
+            try:
+                return self._candidates(plan, below, limit)
+            except (sqlite3.Error, OSError) as problem:
+                if isinstance(problem, sqlite3.OperationalError):
+                    self._close()
+                else:
+                    self._remove()
+                raise IndexUnavailable(str(problem)) from None
+
+    def forget(self, conversation_id: str) -> None:
+        """Drop a conversation; its chunks stay where they are and are named no more."""
+        with self._lock:
+            self._attempt(lambda: self._forget(conversation_id))
+
+    def drop(self) -> None:
+        """Drop everything and begin anew."""
+        with self._lock:
+            self._remove()
+
+    def close(self) -> None:
+        """Close the files."""
+        with self._lock:
+            self._close()
+
+    # Files
+
+    def _attempt(self, action: Callable[[], T]) -> T:
+        """Do something with the files; where they are damaged, do it again with new ones."""
+        for attempt in (1, 2):
+            try:
+                self._open()
+                return action()
+            except sqlite3.OperationalError as problem:
+                # Locked, full, read-only: nothing is wrong with what is there.
+                self._close()
+                if "no such table" not in str(problem):
+                    raise IndexUnavailable(str(problem)) from None
+                self._remove()
+            except (sqlite3.Error, OSError) as problem:
+                self._close()
+                if attempt == 2:
+                    raise IndexUnavailable(str(problem)) from None
+                self._remove()
+        raise IndexUnavailable("the index cannot be opened")
+
+    def _open(self) -> None:
+        path = self._directory / "catalogue.sqlite"
+        if self._catalogue is not None:
+            with contextlib.suppress(FileNotFoundError):
+                found = os.stat(path)
+                if (found.st_dev, found.st_ino) == self._file:
+                    return
+            # Somebody has removed it; what is open is nobody's any more.
+            self._close()
+        make_private(self._directory)
+        database = _connect(path, _CATALOGUE)
+        try:
+            row = database.execute("SELECT version, generation FROM about").fetchone()
+            if row is None:
+                with _transaction(database):
+                    # Another process may be here as well, and one of us is the first.
+                    if (row := database.execute("SELECT version, generation FROM about").fetchone()) is None:
+                        row = (VERSION, secrets.token_hex(8))
+                        database.execute("INSERT INTO about VALUES (?, ?)", row)
+            if row[0] != VERSION:
+                raise sqlite3.DatabaseError(f"the index has version {row[0]}")
+            found = os.stat(path)
+        except BaseException:
+            database.close()
+            raise
+        self._catalogue, self._generation, self._file = database, row[1], (found.st_dev, found.st_ino)
+
+    def _segment(self, begin: int, *, create: bool = False) -> sqlite3.Connection:
+        database = self._segments.get(begin)
+        if database is None:
+            path = self._directory / f"{begin:020d}.sqlite"
+            if not create and not path.exists():
+                raise sqlite3.DatabaseError(f"{path.name} has gone")
+            database = _connect(path, _SEGMENT)
+            try:
+                database.execute("ATTACH ? AS catalogue", (str(self._directory / "catalogue.sqlite"),))
+            except BaseException:
+                database.close()
+                raise
+            self._segments[begin] = database
+        return database
+
+    def _close(self) -> None:
+        for database in (*self._segments.values(), self._catalogue):
+            if database is not None:
+                database.close()
+        self._segments.clear()
+        self._catalogue = None
+
+    def _remove(self) -> None:
+        self._close()
+        shutil.rmtree(self._directory, ignore_errors=True)
+
+    # Writing
+
+    def _add(self, entries: Sequence[Entry], positions: Mapping[str, Position]) -> None:
+        catalogue = self._catalogue
+        assert catalogue is not None  # _attempt has opened it
+        with _transaction(catalogue):
+            numbers = {name: self._number(catalogue, name) for name in {entry.conversation_id for entry in entries}}
+        sizes: dict[int, list[int]] = {}
+        by_segment: dict[int, list[Entry]] = {}
+        segments = {begin: [size, last] for begin, size, last in catalogue.execute("SELECT * FROM segments")}
+        for entry in sorted(entries, key=lambda entry: entry.block.ts_begin):
+            begin = self._place(segments, entry.block.ts_begin)
+            by_segment.setdefault(begin, []).append(entry)
+            segments[begin][0] += sum(len(chunk.raw) for chunk in entry.chunks)
+            segments[begin][1] = max(segments[begin][1], entry.block.ts_begin)
+            sizes[begin] = segments[begin]
+        for begin, some in by_segment.items():
+            segment = self._segment(begin, create=True)
+            with _transaction(segment):
+                _add_chunks(segment, some, numbers)
+        with _transaction(catalogue):
+            catalogue.executemany(
+                "INSERT OR REPLACE INTO segments VALUES (?, ?, ?)", [(begin, *value) for begin, value in sizes.items()]
+            )
+            catalogue.executemany(
+                "INSERT OR REPLACE INTO blocks VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+                [_block_row(numbers[entry.conversation_id], entry.block) for entry in entries],
+            )
+            for name, position in positions.items():
+                number = self._number(catalogue, name)
+                catalogue.execute(
+                    "UPDATE conversations SET (lines, seq, settled, open_seq, open_number, open_cursor) ="
+                    " (?, ?, ?, ?, ?, ?) WHERE number = ?",
+                    (*position, number),
+                )
+
+    def _number(self, catalogue: sqlite3.Connection, name: str) -> int:
+        row = catalogue.execute("SELECT number FROM conversations WHERE name = ?", (name,)).fetchone()
+        if row is not None:
+            return int(row[0])
+        made = catalogue.execute(
+            "INSERT INTO conversations (name, lines, seq, settled, open_seq, open_number, open_cursor)"
+            " VALUES (?, 0, 0, -2, 0, 0, 0)",
+            (name,),
+        )
+        return int(made.lastrowid or 0)
+
+    def _place(self, segments: dict[int, list[int]], ts: int) -> int:
+        """Return the segment of a time; the newest one makes way for another when it is large."""
+        begin = max((begin for begin in segments if begin <= ts), default=-1)
+        if begin < 0:
+            begin = 0
+            segments[begin] = [0, 0]
+        size, last = segments[begin]
+        if size >= self._segment_bytes and begin == max(segments) and ts > last:
+            begin = ts
+            segments[begin] = [0, ts]
+        return begin
+
+    def _forget(self, conversation_id: str) -> None:
+        catalogue = self._catalogue
+        assert catalogue is not None
+        with _transaction(catalogue):
+            row = catalogue.execute("SELECT number FROM conversations WHERE name = ?", (conversation_id,)).fetchone()
+            if row is not None:
+                catalogue.execute("DELETE FROM blocks WHERE conversation = ?", row)
+                catalogue.execute("UPDATE conversations SET settled = -2 WHERE number = ?", row)
+
+    # Reading
+
+    def _positions(self) -> Positions:
+        assert self._catalogue is not None
+        rows = self._catalogue.execute(
+            "SELECT name, lines, seq, settled, open_seq, open_number, open_cursor FROM conversations WHERE settled > -2"
+        )
+        return Positions(self._generation, {row[0]: Position(*row[1:]) for row in rows})
+
+    def _candidates(self, plan: Plan, below: ChunkKey | None, limit: int) -> Page:
+        if self._catalogue is None:
+            raise IndexUnavailable("positions are asked for first")
+        begins = [begin for (begin,) in self._catalogue.execute("SELECT begin FROM segments ORDER BY begin DESC")]
+        found: list[Candidate] = []
+        for begin in begins:
+            if below is not None and begin > below.ts:
+                continue
+            if len(found) >= limit:
+                return Page(found, True, self._generation)
+            more = self._of_segment(self._segment(begin), plan, below, limit - len(found), found)
+            if more:
+                return Page(found, True, self._generation)
+        return Page(found, False, self._generation)
+
+    def _of_segment(
+        self, segment: sqlite3.Connection, plan: Plan, below: ChunkKey | None, limit: int, found: list[Candidate]
+    ) -> bool:
+        """Add candidates, whole milliseconds of them; return whether there may be more in this segment."""
+        table, match = _match(plan)
+        where, values = _conditions(plan.query.filters)
+        highest = (below.ts + 1 << _SHIFT) - 1 if below is not None else (1 << 63) - 1
+        if match:
+            source = f"{table} AS f CROSS JOIN chunks AS k ON k.id = f.rowid"
+            where = [f"{table} MATCH ?", "f.rowid <= ?", *where]
+            values, order = [match, highest, *values], "f.rowid"
+        else:
+            source, where, values, order = "chunks AS k", ["k.id <= ?", *where], [highest, *values], "k.id"
+        rows = segment.execute(
+            "SELECT k.id, c.name, k.seq, k.number, k.begin, k.end, b.record"
+            f" FROM {source} CROSS JOIN catalogue.blocks AS b ON b.conversation = k.conversation AND b.seq = k.seq"
+            " CROSS JOIN catalogue.conversations AS c ON c.number = k.conversation"
+            f" WHERE {' AND '.join(where)} ORDER BY {order} DESC",
+            values,
+        )
+        group: list[Candidate] = []
+        taken, moment = 0, -1
+        try:
+            for number, name, seq, part, begin, end, record in rows:
+                if number >> _SHIFT != moment:
+                    found += sorted(group, key=lambda candidate: candidate.key, reverse=True)
+                    if taken >= limit:
+                        return True
+                    group, moment = [], number >> _SHIFT
+                key = ChunkKey(moment, name, seq, part)
+                if below is None or key < below:
+                    group.append(Candidate(key, begin, end, Block.from_dict(orjson.loads(record))))
+                    taken += 1
+        finally:
+            rows.close()
+        found += sorted(group, key=lambda candidate: candidate.key, reverse=True)
+        return False
+
+
+def _connect(path: Path, schema: str) -> sqlite3.Connection:
+    database = sqlite3.connect(path, timeout=_BUSY_SECONDS, isolation_level=None, check_same_thread=False)
+    try:
+        os.chmod(path, 0o600)
+        database.execute("PRAGMA journal_mode = WAL")
+        database.execute("PRAGMA synchronous = NORMAL")
+        database.execute("PRAGMA mmap_size = 268435456")
+        if not database.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]:
+            database.executescript(schema)
+    except BaseException:
+        database.close()
+        raise
+    return database
+
+
+@contextlib.contextmanager
+def _transaction(database: sqlite3.Connection) -> Iterator[None]:
+    database.execute("BEGIN IMMEDIATE")
+    try:
+        yield
+    except BaseException:
+        with contextlib.suppress(sqlite3.Error):
+            database.execute("ROLLBACK")
+        raise
+    database.execute("COMMIT")
+
+
+def _add_chunks(segment: sqlite3.Connection, entries: Sequence[Entry], numbers: Mapping[str, int]) -> None:
+    """Add chunks that are not there; one that is holds the same text, since its cuts depend on the record alone."""
+    chunks: list[tuple[int, ...]] = []
+    texts: list[tuple[int, str]] = []
+    words: list[tuple[int, str]] = []
+    following: dict[int, int] = {}
+    for entry in entries:
+        conversation, block = numbers[entry.conversation_id], entry.block
+        known = {
+            number
+            for (number,) in segment.execute(
+                "SELECT number FROM chunks WHERE conversation = ? AND seq = ?", (conversation, block.seq)
+            )
+        }
+        first = block.ts_begin << _SHIFT
+        if first not in following:
+            following[first] = segment.execute(
+                "SELECT coalesce(max(id) + 1, ?1) FROM chunks WHERE id >= ?1 AND id < ?2",
+                (first, first + (1 << _SHIFT)),
+            ).fetchone()[0]
+        for chunk in entry.chunks:
+            if chunk.number in known:
+                continue
+            number, following[first] = following[first], following[first] + 1
+            chunks.append((number, conversation, block.seq, chunk.number, chunk.begin, chunk.end))
+            texts.append((number, chunk.folded))
+            words.append((number, _tokens(chunk)))
+    segment.executemany("INSERT INTO chunks VALUES (?, ?, ?, ?, ?, ?)", chunks)
+    segment.executemany("INSERT INTO words (rowid, text) VALUES (?, ?)", words)
+    segment.executemany("INSERT INTO grams (rowid, text) VALUES (?, ?)", texts)
+
+
+def _tokens(chunk: Window) -> str:
+    return without_symbols(chunk.folded)
+
+
+def _block_row(conversation: int, block: Block) -> tuple[Any, ...]:
+    return (
+        conversation, block.seq, block.ts_begin, block.span[1] is None, block.exit_status, block.duration_ms,
+        block.author, block.kind, block.cwd, orjson.dumps(block.to_dict()),
+    )  # fmt: skip
+
+
+def _match(plan: Plan) -> tuple[str, str]:
+    """Return the table to ask and what to ask it; nothing when all chunks have to be looked at."""
+    if plan.words:
+        return "words", " AND ".join(f'"{word}"' for word in plan.words)
+    ways = [" AND ".join(_grams(texts)) for texts in plan.literals]
+    if not ways or not all(ways):
+        return "", ""
+    return "grams", " OR ".join(f"({way})" for way in ways)
+
+
+def _grams(texts: Sequence[str]) -> list[str]:
+    grams = dict.fromkeys(
+        text[at : at + _GRAM] for text in texts for at in range(len(text) - _GRAM + 1) if "\0" not in text
+    )
+    some = list(grams)[:: 1 + len(grams) // _MOST_GRAMS]
+    return ['"' + gram.replace('"', '""') + '"' for gram in some]
+
+
+def _conditions(filters: Filters) -> tuple[list[str], list[Any]]:
+    where: list[str] = []
+    values: list[Any] = []
+    for condition, value in (
+        ("c.name = ?", filters.conversation_id),
+        ("b.ts >= ?", filters.since),
+        ("b.ts < ?", filters.until),
+        ("b.author = ?", filters.author),
+        ("b.kind = ?", filters.kind),
+        ("(b.running OR b.exit_status = ?)", filters.exit_status),
+        ("(b.running OR b.duration_ms >= ?)", filters.min_duration_ms),
+        ("(b.running OR (b.exit_status != 0) = ?)", filters.failed),
+    ):
+        if value is not None:
+            where.append(condition)
+            values.append(value)
+    if filters.cwd is not None:
+        directory = filters.cwd.rstrip("/")
+        where.append("(rtrim(b.cwd, '/') = ? OR (b.cwd >= ? AND b.cwd < ?))")
+        values += [directory, directory + "/", directory + "0"]
+    if filters.part != "any":
+        where.append(f"k.number {'=' if filters.part == 'command' else '!='} {COMMAND}")
+    if filters.since is not None:
+        where.append("k.id >= ?")
+        values.append(filters.since << _SHIFT)
+    return where, values
