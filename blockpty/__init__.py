@@ -49,8 +49,8 @@ if TYPE_CHECKING:
         TerminalError,
         Unauthorized,
     )
+    from blockpty.ops.engine import Engine
     from blockpty.runtime.conversation import Conversation
-    from blockpty.runtime.engine import Engine
     from blockpty.surfaces.client import Client
 
 __version__ = "0.1.0"
@@ -88,7 +88,7 @@ __all__ = [
 _ROOMS = {
     "Client": "blockpty.surfaces.client",
     "Conversation": "blockpty.runtime.conversation",
-    "Engine": "blockpty.runtime.engine",
+    "Engine": "blockpty.ops.engine",
 }
 
 

@@ -25,18 +25,19 @@ from blockpty.model.results import (
     RunResult,
     ScreenResult,
     ScrollbackResult,
+    SearchResult,
     SendResult,
     SessionResult,
     StatusResult,
     VerifyResult,
     WaitResult,
 )
-from blockpty.ops import requests
+from blockpty.ops import record_requests, requests
 
 if TYPE_CHECKING:
     # The table must be readable (help, schemas) without loading the engine.
+    from blockpty.ops.engine import Engine
     from blockpty.runtime.conversation import Conversation
-    from blockpty.runtime.engine import Engine
 
 
 async def _of(engine: Engine, request: requests.ConversationRequest) -> Conversation:
@@ -196,6 +197,28 @@ async def kill(engine: Engine, request: requests.KillRequest) -> DoneResult:
 
 async def close(engine: Engine, request: requests.CloseRequest) -> CloseResult:
     return await (await _of(engine, request)).close()
+
+
+async def search(engine: Engine, request: record_requests.SearchRequest) -> SearchResult:
+    return await engine.search(
+        request.query,
+        mode=request.mode,
+        ignore_case=request.ignore_case,
+        conversation_id=request.conversation_id,
+        cwd=request.cwd,
+        exit_status=request.exit_status,
+        failed=request.failed,
+        since=request.since,
+        until=request.until,
+        min_duration_ms=request.min_duration_ms,
+        author=request.author,
+        kind=request.kind,
+        part=request.part,
+        per_block=request.per_block,
+        page=request.page,
+        page_size=request.page_size,
+        timeout_ms=request.timeout_ms,
+    )
 
 
 async def export(engine: Engine, request: requests.ExportRequest) -> ExportResult:

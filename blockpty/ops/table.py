@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Any, Final
 from blockpty.errors import BadRequest
 from blockpty.model import results
 from blockpty.model.events import Event
-from blockpty.ops import handlers, requests
+from blockpty.ops import handlers, record_requests, requests
 from blockpty.ops.operation import Effect, Operation, Shape
 
 if TYPE_CHECKING:
-    from blockpty.runtime.engine import Engine
+    from blockpty.ops.engine import Engine
 
 _HOME: Final = "/v1/conversations"
 _CONVERSATION: Final = "/v1/conversations/{conversation_id}"
@@ -80,6 +80,10 @@ OPERATIONS: Final[Mapping[str, Operation]] = {
         _line(handlers.reset, requests.ResetRequest, results.OpenResult, _LIFE),
         _line(handlers.kill, requests.KillRequest, results.DoneResult, _LIFE),
         _line(handlers.close, requests.CloseRequest, results.CloseResult, _LIFE),
+        _line(
+            handlers.search, record_requests.SearchRequest, results.SearchResult, _READ, "query",
+            method="GET", path="/v1/search",
+        ),
         _line(handlers.export, requests.ExportRequest, results.ExportResult, _READ, "format"),
         _line(handlers.verify, requests.VerifyRequest, results.VerifyResult, _READ),
     )

@@ -5,7 +5,7 @@ Rules of this file: it reads records and yields data; who writes, and when, is t
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from typing import Final, NamedTuple
 
 from blockpty.search.index import Entry, Position
@@ -25,10 +25,12 @@ class Batch(NamedTuple):
     positions: dict[str, Position]
 
 
-def batches(records: Records, positions: Mapping[str, Position]) -> Iterator[Batch]:
-    """Yield everything of a home that is not indexed, as of now."""
+def batches(
+    records: Records, positions: Mapping[str, Position], names: Collection[str] | None = None
+) -> Iterator[Batch]:
+    """Yield everything of a home, or of these conversations only, that is not indexed, as of now."""
     batch, size = Batch([], {}), 0
-    for name in records.unsettled(positions):
+    for name in records.unsettled(positions, names):
         for entry, position in conversation(records, name, positions.get(name, Position())):
             if entry is not None:
                 batch.entries.append(entry)

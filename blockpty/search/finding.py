@@ -7,11 +7,13 @@ are complete and exact with a good index, an old one and none; a bad one only co
 from __future__ import annotations
 
 import heapq
+import re
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Final, NamedTuple
 
+from blockpty.control.redaction import cover
 from blockpty.model.block import Block
 from blockpty.model.results import SearchHit, SearchResult
 from blockpty.search.index import Candidate, ChunkKey, Index, IndexUnavailable, Positions
@@ -24,8 +26,13 @@ from blockpty.search.text import CommandWindow, Window
 _FIRST_PAGE: Final = 128
 _LARGEST_PAGE: Final = 2048
 _SNIPPET: Final = 160
+# Characters around a match that are looked at to know a secret, where a line is long or is one of a key's.
+_NEAR: Final = 4096
+_KEY: Final = re.compile(r"[A-Za-z0-9+/=]{40}")
 # In place of an offset: below every match of a chunk.
 _ALL_OF_IT: Final = -1
+# Above every key, for a search that ran out of time before it had looked at anything.
+_TOP: Final = Key(1 << 42, "", 0, 0, _ALL_OF_IT)
 
 
 class Chunk(NamedTuple):
@@ -89,7 +96,7 @@ class Finding:
                 more = self._go_through()
                 return self._matches, self._matches[-1].key if more else None, False, tuple(self._missing)
             except OutOfTime:
-                return self._matches, self._passed, True, tuple(self._missing)
+                return self._matches, self._passed or _TOP, True, tuple(self._missing)
             except _Redo:
                 continue
 
@@ -237,15 +244,26 @@ class Finding:
         return self._records.window(key.conversation_id, candidate.block, key.number, candidate.begin, candidate.end)
 
 
+def shown_line(text: str, begin: int, end: int) -> tuple[str, int]:
+    """Return the line around a match with its secrets covered, and where it begins: what of a text leaves."""
+    first, last = text.rfind("\n", 0, begin) + 1, text.find("\n", end)
+    last = last if last >= 0 else len(text)
+    # Of a very long line only what is near, and of a key whose lines tell nothing by themselves also those around.
+    near, after = max(first, begin - _NEAR), min(last, end + _NEAR)
+    wide = _KEY.search(text, near, after) is not None
+    from_there, to_there = (max(0, begin - _NEAR), end + _NEAR) if wide else (near, after)
+    return cover(text[from_there:to_there])[near - from_there : after - from_there], near
+
+
 def snippet_of(text: str, begin: int, end: int) -> tuple[str, tuple[int, int]]:
     """Return the line around a match, at most about `_SNIPPET` characters, and where the match is in it."""
-    line_begin, line_end = text.rfind("\n", 0, begin) + 1, text.find("\n", end)
-    line_end = line_end if line_end >= 0 else len(text)
+    line, at = shown_line(text, begin, end)
+    begin, end = begin - at, end - at
     shown_end = min(end, begin + _SNIPPET)
     room = max(0, _SNIPPET - (shown_end - begin))
-    first = max(line_begin, begin - room // 2)
-    last = min(line_end, max(shown_end, first + _SNIPPET))
-    return text[first:last], (begin - first, min(end, last) - first)
+    first = max(0, begin - room // 2)
+    last = min(len(line), max(shown_end, first + _SNIPPET))
+    return line[first:last], (begin - first, min(end, last) - first)
 
 
 def find(records: Records, index: Index, query: Query) -> SearchResult:
@@ -271,7 +289,7 @@ def _hit(match: Match) -> SearchHit:
         cursor=block.span[0] if part == "command" else key.offset,
         snippet=match.snippet,
         snippet_span=match.snippet_span,
-        cmd=block.cmd,
+        cmd=cover(block.cmd),
         cwd=block.cwd,
         kind=block.kind,
         author=block.author,

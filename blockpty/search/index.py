@@ -117,6 +117,7 @@ class Index(Protocol):
         """Take blocks and chunks, and with them, in one transaction, how far their conversations are indexed.
 
         The same block or chunk may come again: the last record counts. Chunks of one block come in ascending order.
+        Raises IndexUnavailable, and takes nothing, when the index is not that of the last `positions` any more.
         """
 
     def positions(self) -> Positions:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 import threading
 from collections import OrderedDict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -96,6 +96,9 @@ class Record:
 
     def tail(self, position: Position) -> Tail:
         """Return what is not indexed, as of now."""
+        if _size(self._layout.blocks) < position.lines:
+            # They were lost with the power, or are being derived anew.
+            position = position._replace(lines=0)
         with self._lock:
             later, cursor, timeline, quiet = self._beyond_the_checkpoint()
             # After the fold: a block that ends meanwhile is in one of the two, never in neither.
@@ -195,9 +198,9 @@ class Records:
             return None
         return Window(number, begin, data[: seen(data, end - begin, last == begin + len(data))], end - begin)
 
-    def unsettled(self, positions: Mapping[str, Position]) -> Iterator[str]:
-        """Yield the conversations of which something may not be indexed."""
-        for name in self.names():
+    def unsettled(self, positions: Mapping[str, Position], names: Collection[str] | None = None) -> Iterator[str]:
+        """Yield the conversations, all or those given, of which something may not be indexed."""
+        for name in self.names() if names is None else names:
             position = positions.get(name)
             if position is None or position.settled != _size(self._directory / name / "timeline.jsonl"):
                 yield name

@@ -91,6 +91,9 @@ class SqliteIndex:
         self._file: tuple[int, int] = (0, 0)
         self._segments: dict[int, sqlite3.Connection] = {}
         self._generation = ""
+        # The generation that was told by `positions`: what is added is meant for no other.
+        self._told = ""
+        self._known: tuple[int, Positions] | None = None
 
     # The interface
 
@@ -199,7 +202,7 @@ class SqliteIndex:
             if database is not None:
                 database.close()
         self._segments.clear()
-        self._catalogue = None
+        self._catalogue = self._known = None
 
     def _remove(self) -> None:
         self._close()
@@ -210,8 +213,11 @@ class SqliteIndex:
     def _add(self, entries: Sequence[Entry], positions: Mapping[str, Position]) -> None:
         catalogue = self._catalogue
         assert catalogue is not None  # _attempt has opened it
+        if self._told not in ("", self._generation):
+            raise IndexUnavailable("the index has begun anew")
         with _transaction(catalogue):
             numbers = {name: self._number(catalogue, name) for name in {entry.conversation_id for entry in entries}}
+        self._known = None
         sizes: dict[int, list[int]] = {}
         by_segment: dict[int, list[Entry]] = {}
         segments = {begin: [size, last] for begin, size, last in catalogue.execute("SELECT * FROM segments")}
@@ -265,7 +271,7 @@ class SqliteIndex:
         return begin
 
     def _forget(self, conversation_id: str) -> None:
-        catalogue = self._catalogue
+        catalogue, self._known = self._catalogue, None
         assert catalogue is not None
         with _transaction(catalogue):
             row = catalogue.execute("SELECT number FROM conversations WHERE name = ?", (conversation_id,)).fetchone()
@@ -277,10 +283,17 @@ class SqliteIndex:
 
     def _positions(self) -> Positions:
         assert self._catalogue is not None
-        rows = self._catalogue.execute(
-            "SELECT name, lines, seq, settled, open_seq, open_number, open_cursor FROM conversations WHERE settled > -2"
-        )
-        return Positions(self._generation, {row[0]: Position(*row[1:]) for row in rows})
+        (version,) = self._catalogue.execute("PRAGMA data_version").fetchone()
+        if self._known is None or self._known[0] != version:
+            rows = self._catalogue.execute(
+                "SELECT name, lines, seq, settled, open_seq, open_number, open_cursor"
+                " FROM conversations WHERE settled > -2"
+            )
+            positions = Positions(self._generation, {row[0]: Position(*row[1:]) for row in rows})
+            # Said by SQLite to be another one when anybody else has written; our own writing forgets it.
+            self._known = (version, positions)
+        self._told = self._generation
+        return self._known[1]
 
     def _candidates(self, plan: Plan, below: ChunkKey | None, limit: int) -> Page:
         if self._catalogue is None:

@@ -26,6 +26,10 @@ _BLANK: Final = 1024
 _SURROGATES: Final = re.compile("[\udc80-\udcff]")
 _LINE_END: Final = re.compile(rb"\n")
 _WORD: Final = re.compile(r"[^\W_]+")
+# Characters that casefold makes several of, and the two that regex takes for an i.
+_GROWING: Final = re.compile(
+    "([İı" + "".join(chr(code) for code in range(0x80, 0x20000) if len(chr(code).casefold()) > 1) + "])"
+)
 _NO_WORD: Final = re.compile(r"[^\w\x00-\x7f]")
 
 
@@ -157,7 +161,11 @@ def fold(text: str) -> str:
         return text.lower()
     folded = text.casefold()
     # It only ever grows, so the same length means one character each.
-    return folded.replace("ı", "i") if len(folded) == len(text) else "".join(map(_fold_one, text))
+    if len(folded) == len(text):
+        return folded.replace("ı", "i")
+    return "".join(
+        piece.casefold() if at % 2 == 0 else _fold_one(piece) for at, piece in enumerate(_GROWING.split(text))
+    )
 
 
 def _fold_one(character: str) -> str:

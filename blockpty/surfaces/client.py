@@ -21,7 +21,7 @@ from urllib.parse import quote, urlencode
 
 from blockpty.errors import BadRequest, BlockptyError, InternalError, NotFound, error_from_code
 from blockpty.model.events import Event
-from blockpty.model.results import ListResult, OpenResult, Result
+from blockpty.model.results import ListResult, OpenResult, Result, SearchResult
 from blockpty.ops.kinds import Effect
 from blockpty.ops.outline import Outline, outline
 from blockpty.spool.layout import check_conversation_id, default_home
@@ -113,6 +113,36 @@ class Client:
     async def list(self, filter: str | None = None) -> ListResult:
         """Return the conversations of the server's home that this token may see, newest first."""
         return cast("ListResult", await self.call("list", {"filter": filter}))
+
+    async def search(
+        self,
+        query: str,
+        *,
+        mode: str = "substring",
+        ignore_case: bool | None = None,
+        conversation_id: str | None = None,
+        cwd: str | None = None,
+        exit_status: int | None = None,
+        failed: bool | None = None,
+        since: int | None = None,
+        until: int | None = None,
+        min_duration_ms: int | None = None,
+        author: str | None = None,
+        kind: str | None = None,
+        part: str = "any",
+        per_block: bool = False,
+        page: str | None = None,
+        page_size: int = 100,
+        timeout_ms: int = 2000,
+    ) -> SearchResult:
+        """Search the output and commands of all conversations of the server's home, as `Engine.search` does."""
+        params = {
+            "query": query, "mode": mode, "ignore_case": ignore_case, "conversation_id": conversation_id, "cwd": cwd,
+            "exit_status": exit_status, "failed": failed, "since": since, "until": until,
+            "min_duration_ms": min_duration_ms, "author": author, "kind": kind, "part": part, "per_block": per_block,
+            "page": page, "page_size": page_size, "timeout_ms": timeout_ms,
+        }  # fmt: skip
+        return cast("SearchResult", await self.call("search", params))
 
     async def conversation(self, conversation_id: str) -> RemoteConversation:
         """Return a conversation by its name; whether there is one, the first call to it tells (NotFound)."""

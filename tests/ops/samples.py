@@ -29,6 +29,8 @@ from blockpty.model.results import (
     RunResult,
     ScreenResult,
     ScrollbackResult,
+    SearchHit,
+    SearchResult,
     SendResult,
     SessionResult,
     StatusResult,
@@ -77,6 +79,11 @@ PARAMS: Final[dict[str, dict[str, Any]]] = {
     "reset": {"conversation_id": "c1"},
     "kill": {"conversation_id": "c1", "signal": "HUP"},
     "close": {"conversation_id": "c1"},
+    "search": {
+        "query": "x", "mode": "words", "ignore_case": True, "conversation_id": "c1", "cwd": "/", "exit_status": 1,
+        "failed": True, "since": 3, "until": 4, "min_duration_ms": 5, "author": "user", "kind": "session",
+        "part": "output", "per_block": True, "page": "x", "page_size": 6, "timeout_ms": 7,
+    },
     "export": {
         "conversation_id": "c1", "format": "cast3", "from_cursor": 3, "to_cursor": 20, "block_id": "b7", "max_bytes": 6,
     },
@@ -90,6 +97,12 @@ STATUS: Final = StatusResult(
     active_block_id=None, shell_id="c1.1", shell="bash", pid=42, cursor=9, cols=80, rows=24, cwd="/", control="agent",
     foreground=None, transport="splice", owner=True, exit=None,
     next_seq=5,
+)  # fmt: skip
+
+HIT: Final = SearchHit(
+    conversation_id="c1", block_id="b7", seq=7, part="output", span=(12, 14), cursor=12, snippet="an ok line",
+    snippet_span=(3, 5), cmd="make test", cwd="/", kind="command", author="agent", state="ended", exit_status=0,
+    ts_begin=1_700_000_000_000, duration_ms=1000, elsewhere="https://other:8443",
 )  # fmt: skip
 
 RESULTS: Final[dict[str, Result]] = {
@@ -110,6 +123,7 @@ RESULTS: Final[dict[str, Result]] = {
     "reset": OPENED,
     "close": CloseResult(20, {"status": 0, "signal": None}),
     **dict.fromkeys(("start_capture", "stop_capture"), CaptureResult(20, "/h/exports/c1.cast", 9, 1.5)),
+    "search": SearchResult([HIT], "eA", True, ["shard2"]),
     "export": ExportResult(20, "cast3", (3, 20), 9, "{}\n"),
     "verify": VerifyResult(True, 20, 3, 1, 0),
 }

@@ -11,11 +11,11 @@ import pytest
 
 from blockpty.errors import BadRequest
 from blockpty.model.events import Event
+from blockpty.ops.engine import Engine
 from blockpty.ops.operation import Effect, Operation, Shape
 from blockpty.ops.requests import ConversationRequest
 from blockpty.ops.table import OPERATIONS, call, find, stream
 from blockpty.runtime.conversation import Conversation
-from blockpty.runtime.engine import Engine
 from tests.asyncio_support import async_test
 from tests.ops.samples import EVENTS, PARAMS, RESULTS, RecordingEngine
 
@@ -35,7 +35,6 @@ NOT_YET = {
     "approvals": "control",
     "approve": "control",
     "deny": "control",
-    "search": "search",
 }
 
 each_operation = pytest.mark.parametrize("operation", OPERATIONS.values(), ids=OPERATIONS)

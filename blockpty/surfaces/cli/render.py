@@ -28,6 +28,7 @@ from blockpty.model.results import (
     Result,
     RunResult,
     ScreenResult,
+    SearchResult,
     VerifyResult,
     WaitResult,
 )
@@ -122,6 +123,8 @@ class Screen:
             self._conversations(result)
         elif isinstance(result, BlocksResult):
             self._blocks(result)
+        elif isinstance(result, SearchResult):
+            self._search(result, params)
         elif isinstance(result, VerifyResult):
             self._verify(result)
         elif isinstance(result, BlockResult):
@@ -212,6 +215,17 @@ class Screen:
         self._table(("block", "began", "ms", "status", "bytes", "command"), rows)
         if result.next_page is not None:
             self.note(f"blockpty: more with --page {result.next_page}")
+
+    def _search(self, result: SearchResult, params: Mapping[str, Any]) -> None:
+        from blockpty.surfaces.cli.found import found_lines
+
+        self._out.writelines(found_lines(result, terminal=self._terminal, colours=not self._plain))
+        if result.missing:
+            self.note(f"blockpty: did not answer: {', '.join(map(one_line, result.missing))}", style="33")
+        elif result.partial:
+            self.note(f"blockpty: {_time_up(params)} before all was looked at", style="33")
+        if result.next is not None:
+            self.note(f"blockpty: more with --page {result.next}")
 
     def _verify(self, result: VerifyResult) -> None:
         derived = f"{result.events} events, {result.blocks} blocks and {result.waits} waits"

@@ -25,7 +25,7 @@ import uvicorn
 from blockpty import __version__
 from blockpty.errors import BadRequest, Busy
 from blockpty.host.protocol import peer_uid, socket_address
-from blockpty.runtime.engine import Engine
+from blockpty.ops.engine import Engine
 from blockpty.surfaces.http.app import application
 from blockpty.surfaces.http.connection import Connection, is_worth_logging
 from blockpty.surfaces.http.guard import UNIX_HOST, App
@@ -87,6 +87,7 @@ async def _serve(
             redact=settings.redact,
             process_limit=settings.process_limit, idle_timeout_seconds=settings.idle_timeout_seconds or None,
         ) as engine:  # fmt: skip
+            engine.home_search.start()
             mcp = MountedMcp(engine, hosts=hosts | {UNIX_HOST}, origins=origins)
             app = application(
                 engine, TokenBook(home), metrics, hosts=hosts, origins=origins, mcp=mcp, stop=lambda: plain.leave()

@@ -176,6 +176,20 @@ def _events(result: Mapping[str, Any], params: Mapping[str, Any]) -> str:
     return "\n".join(lines)
 
 
+def _search(result: Mapping[str, Any], params: Mapping[str, Any]) -> str:
+    lines = [f"{len(result['hits'])} matches, newest first"]
+    if result["partial"]:
+        why = f"did not answer: {', '.join(result['missing'])}" if result["missing"] else "the time was up"
+        lines.append(f"not all was looked at: {one_line(why)}")
+    if result["next"] is not None:
+        lines.append(f"more: {call_text('pty_search', **{**params, 'page': result['next']})}")
+    for hit in result["hits"]:
+        where = f" (of {one_line(hit['elsewhere'])})" if hit["elsewhere"] else ""
+        place = f"{hit['conversation_id']} {hit['block_id']} @{hit['cursor']}{where}"
+        lines.append(f"{place} {hit['part']}: {one_line(hit['snippet'])}")
+    return "\n".join(lines)
+
+
 def _export(result: Mapping[str, Any], _params: Mapping[str, Any]) -> str:
     begin, end = result["span"]
     lines = [f"{result['format']} of {begin} to {end}: {result['export_bytes']} bytes"]
@@ -191,7 +205,7 @@ def _verify(result: Mapping[str, Any], _params: Mapping[str, Any]) -> str:
 
 _TELLERS: Final = {
     "run": _run, "wait_for": _wait, "read": _read, "list": _conversations, "blocks": _blocks, "block": _block,
-    "events": _events, "verify": _verify, "screen": _screen,
+    "events": _events, "search": _search, "verify": _verify, "screen": _screen,
     "export": _export,
 }  # fmt: skip
 

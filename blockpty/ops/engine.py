@@ -1,0 +1,63 @@
+"""The engine with everything that the table has: conversations, and what is found in all of them.
+
+This file joins rooms and holds no rule.
+"""
+
+from __future__ import annotations
+
+from functools import cached_property
+
+from blockpty.model.results import SearchResult
+from blockpty.runtime.engine import Engine as Conversations
+from blockpty.search.home import HomeSearch
+from blockpty.search.query import Filters, Key, Query
+
+
+class Engine(Conversations):
+    __doc__ = Conversations.__doc__
+
+    @cached_property
+    def home_search(self) -> HomeSearch:
+        """What searches this home; made when it is first used."""
+        return HomeSearch(self.home, lambda: tuple(self._conversations))
+
+    async def close(self) -> None:
+        """Close what was opened without `persist`, and let go of the rest."""
+        if "home_search" in vars(self):
+            await self.home_search.close()
+            del self.home_search
+        await super().close()
+
+    async def search(
+        self,
+        query: str,
+        *,
+        mode: str = "substring",
+        ignore_case: bool | None = None,
+        conversation_id: str | None = None,
+        cwd: str | None = None,
+        exit_status: int | None = None,
+        failed: bool | None = None,
+        since: int | None = None,
+        until: int | None = None,
+        min_duration_ms: int | None = None,
+        author: str | None = None,
+        kind: str | None = None,
+        part: str = "any",
+        per_block: bool = False,
+        page: str | None = None,
+        page_size: int = 100,
+        timeout_ms: int = 2000,
+    ) -> SearchResult:
+        """Search the output and commands of all conversations of this home, newest first; every match is verified.
+
+        `mode`: words, phrase, substring or regex; `ignore_case` is by default set for the first two. `since`, `until`:
+        ms since 1970. `page`: `next` of an earlier result. `page_size`: 1 to 1000. `timeout_ms`, 1 to 60,000: what was
+        found by then is returned, flagged as `partial`. Cancelling returns at once. Raises BadRequest.
+        """
+        filters = Filters(
+            conversation_id, cwd, exit_status, failed, since, until, min_duration_ms, author, kind, part
+        )  # fmt: skip
+        before = Key.from_text(page) if page is not None else None
+        asked = Query(query, mode, ignore_case, filters, page_size, before, per_block, timeout_ms)
+        return await self.home_search.find(asked)

@@ -1,0 +1,58 @@
+"""The parameters of operations on what is recorded; the rules are those of `requests`."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from blockpty.ops.requests import ConversationId, Request
+
+Time = Annotated[int | None, Field(ge=0, le=2**53)]
+
+
+class SearchRequest(Request):
+    """Search everything that was ever shown, and the commands, of all conversations of this home, newest first.
+
+    Every match is verified in the record, and what is not indexed yet is looked at as well, so the result is complete;
+    where it is not, because time ran out or a part of a shared catalogue does not answer, `partial` is set. A match
+    lies within one line. A secret is covered in what is shown of its line.
+    """
+
+    query: str = Field(min_length=1, max_length=1024, description="What to look for, without a line end.")
+    mode: Literal["words", "phrase", "substring", "regex"] = Field(
+        default="substring",
+        description="words: lines that hold all the words; phrase: the words one after another; substring: the text as "
+        "it is; regex: a regular expression, as in Python.",
+    )
+    ignore_case: bool | None = Field(
+        default=None, description="Upper and lower case are the same; by default for words and phrases only."
+    )
+    conversation_id: ConversationId | None = Field(default=None, description="Only this conversation.")
+    cwd: str | None = Field(default=None, min_length=1, description="Only blocks that began there or below it.")
+    exit_status: int | None = Field(default=None, ge=0, le=255, description="Only blocks with this exit status.")
+    failed: bool | None = Field(
+        default=None, description="Only blocks whose exit status is not 0, or only those where it is."
+    )
+    since: Time = Field(default=None, description="Only blocks that began at or after this time, in ms since 1970.")
+    until: Time = Field(default=None, description="Only blocks that began before this time, in ms since 1970.")
+    min_duration_ms: int | None = Field(
+        default=None, ge=0, le=2**53, description="Only blocks that took at least so many milliseconds."
+    )
+    author: Literal["agent", "user", "engine"] | None = Field(
+        default=None, description="Only blocks that were submitted by this one."
+    )
+    kind: Literal["command", "session", "user", "background"] | None = Field(
+        default=None, description="Only blocks of this kind."
+    )
+    part: Literal["any", "output", "command"] = Field(
+        default="any", description="Look in the output of blocks, in their commands, or in both."
+    )
+    per_block: bool = Field(default=False, description="Only the newest match of every block.")
+    page: str | None = Field(
+        default=None, min_length=1, max_length=1024, description="`next` of an earlier result, to go on behind it."
+    )
+    page_size: int = Field(default=100, ge=1, le=1000, description="Matches on a page.")
+    timeout_ms: Annotated[
+        int, Field(ge=1, le=60_000, description="Return what was found after so many milliseconds.")
+    ] = 2000

@@ -1,0 +1,81 @@
+"""Searching a home: queries in threads beside the event loop, and the index behind them."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Callable, Collection, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Final
+
+from blockpty.model.results import SearchResult
+from blockpty.search.finding import find
+from blockpty.search.index import Index
+from blockpty.search.indexing import Indexing
+from blockpty.search.kinds import open_index
+from blockpty.search.query import Query
+from blockpty.search.records import Records
+
+# Searches at the same time that keep their files open for the next one.
+_KEPT: Final = 4
+
+
+class HomeSearch:
+    """All records of a home, searched. `followed` names the conversations that may grow at any moment.
+
+    Nothing is opened, and no index is made, before the first search or `start`.
+    """
+
+    def __init__(self, home: Path, followed: Callable[[], Collection[str]] = tuple) -> None:
+        self._home = home
+        self._followed = followed
+        self._indexing: Indexing | None = None
+        self._idle: list[tuple[Records, Index]] = []
+        self._lock = threading.Lock()
+        self._closed = False
+
+    def start(self) -> None:
+        """Begin to keep the index up to date."""
+        if self._indexing is None and not self._closed:
+            self._indexing = Indexing(self._home, lambda: open_index(self._home), self._followed)
+
+    async def find(self, query: Query) -> SearchResult:
+        """Search; raises BadRequest for a pattern that is none.
+
+        Cancelling returns at once; the thread ends when the query's time is up.
+        """
+        self.start()
+        return await asyncio.to_thread(self._find, query)
+
+    def _find(self, query: Query) -> SearchResult:
+        with self._reader() as (records, index):
+            return find(records, index, query)
+
+    @contextmanager
+    def _reader(self) -> Iterator[tuple[Records, Index]]:
+        with self._lock:
+            reader = self._idle.pop() if self._idle else None
+        records, index = reader or (Records(self._home), open_index(self._home))
+        try:
+            yield records, index
+        finally:
+            with self._lock:
+                keep = not self._closed and len(self._idle) < _KEPT
+                if keep:
+                    self._idle.append((records, index))
+            if not keep:
+                records.close()
+                index.close()
+
+    async def close(self) -> None:
+        """Stop indexing and close the files; searches that run end by themselves."""
+        with self._lock:
+            self._closed = True
+            idle, self._idle = self._idle, []
+        for records, index in idle:
+            records.close()
+            index.close()
+        if self._indexing is not None:
+            await asyncio.to_thread(self._indexing.stop)
+            self._indexing = None

@@ -1,0 +1,96 @@
+"""Keeping an index up to date, beside the event loop, for as long as somebody wants to search.
+
+Rules of this file: one thread, and of all engines of a home one at a time; which one, a lock decides. What it has not
+come to yet, a search looks at itself, so nothing depends on how fast it is.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import os
+import threading
+import time
+from collections.abc import Callable, Collection
+from pathlib import Path
+from typing import Final
+
+from blockpty.search.filling import batches
+from blockpty.search.index import Index, IndexUnavailable, Position
+from blockpty.search.records import Records
+
+LIVE_SECONDS: Final = 0.2
+"""How often conversations are looked at that this engine follows."""
+SWEEP_SECONDS: Final = 5.0
+"""How often all others are."""
+
+
+class Indexing:
+    """A thread that fills an index; `followed` names the conversations that may grow at any moment."""
+
+    def __init__(self, home: Path, open_index: Callable[[], Index], followed: Callable[[], Collection[str]]) -> None:
+        self._home = home
+        self._open_index = open_index
+        self._followed = followed
+        self._stop = threading.Event()
+        self._lock = -1
+        self._positions: dict[str, Position] = {}
+        self.swept = threading.Event()
+        """Set when everything that was there at the beginning is indexed, by this engine or by another one."""
+        self._thread = threading.Thread(target=self._run, name="blockpty-index", daemon=True)
+        self._thread.start()
+
+    def stop(self) -> None:
+        """Stop; blocks until the batch at hand is written."""
+        self._stop.set()
+        self._thread.join()
+
+    def _run(self) -> None:
+        records, index = Records(self._home), self._open_index()
+        try:
+            next_sweep = 0.0
+            while not self._stop.is_set():
+                if not self._alone():
+                    self.swept.set()
+                    self._stop.wait(SWEEP_SECONDS)
+                    continue
+                sweep = time.monotonic() >= next_sweep
+                try:
+                    if sweep:
+                        self._positions = dict(index.positions().of)
+                    self._fill(records, index, None if sweep else self._followed())
+                except (IndexUnavailable, OSError):
+                    # It has begun anew, or is not there for now; the next sweep sees.
+                    next_sweep = 0.0
+                    self._stop.wait(1.0)
+                    continue
+                if sweep:
+                    next_sweep = time.monotonic() + SWEEP_SECONDS
+                    self.swept.set()
+                self._stop.wait(LIVE_SECONDS)
+        finally:
+            records.close()
+            index.close()
+            if self._lock >= 0:
+                os.close(self._lock)
+
+    def _fill(self, records: Records, index: Index, names: Collection[str] | None) -> None:
+        for batch in batches(records, self._positions, names):
+            if self._stop.is_set():
+                return
+            index.add(batch.entries, batch.positions)
+            self._positions |= batch.positions
+
+    def _alone(self) -> bool:
+        """Whether this engine is the one that fills the index; it stays that until it ends."""
+        if self._lock < 0:
+            path = self._home / "index.lock"
+            with contextlib.suppress(OSError):
+                lock = os.open(path, os.O_CREAT | os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+                try:
+                    fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                except OSError:
+                    os.close(lock)
+                else:
+                    self._lock = lock
+        return self._lock >= 0
