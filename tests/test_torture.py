@@ -12,6 +12,7 @@ import pytest
 from tools.torture import files, report
 
 TOP = Path(__file__).resolve().parents[1]
+RUNS = ("engine", "recorder", "takeover", "keeper", "all", "files", "memory", "idle", "short", "forks")
 
 
 def torture(*arguments: str) -> subprocess.CompletedProcess[str]:
@@ -21,13 +22,22 @@ def torture(*arguments: str) -> subprocess.CompletedProcess[str]:
 
 @pytest.mark.linux
 @pytest.mark.slow
-@pytest.mark.parametrize("what", ["engine", "recorder", "takeover", "keeper", "all", "files"])
+@pytest.mark.parametrize("what", RUNS)
 def test_a_short_run_finds_nothing(what: str) -> None:
     done = torture("--short", what)
     assert done.returncode == 0, done.stdout + done.stderr
     rows = [line for line in done.stdout.splitlines() if line.startswith("|")]
     assert rows
     assert all(row.endswith("| ok |") and "| 0 |" not in row for row in rows)
+
+
+@pytest.mark.linux
+@pytest.mark.slow
+@pytest.mark.skipif(os.geteuid() != 0, reason="mounts a small file system")
+def test_a_small_disk_loses_nothing() -> None:
+    done = torture("--short", "disk")
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert done.stdout.count("| ok |") == 1
 
 
 def test_it_can_find_something(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -45,6 +55,6 @@ def test_an_unknown_name_is_refused() -> None:
 
 def test_the_page_has_a_place_for_every_run() -> None:
     page = report.PAGE.read_text("utf-8")
-    for name in ("engine", "recorder", "takeover", "keeper", "all", "files"):
+    for name in (*RUNS, "disk"):
         assert f"<!-- torture {name} -->" in page
         assert f"<!-- end {name} -->" in page

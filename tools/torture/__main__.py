@@ -16,7 +16,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
-from tools.torture import engines, files, hosts, report
+from tools.torture import engines, files, hosts, many, report, sizes, storage
 from tools.torture.report import Row
 
 Run = Callable[[argparse.Namespace], Iterator[Row]]
@@ -33,6 +33,11 @@ RUNS: dict[str, Run] = {
     "keeper": lambda given: hosts.kill_keepers(_tries(given, 200, 3)),
     "all": lambda given: hosts.kill_all(_tries(given, 50, 2)),
     "files": lambda given: files.damage(given.kib * 1024 if not given.short else 128, _tries(given, 1000, 40)),
+    "disk": lambda given: storage.fill_and_free(_tries(given, 20, 2)),
+    "memory": lambda given: sizes.one_block(_tries(given, 1024, 8)),
+    "idle": lambda given: many.idle(_tries(given, 2000, 20), *((2, 1.0) if given.short else ())),
+    "short": lambda given: many.short(_tries(given, 10_000, 30)),
+    "forks": lambda given: many.forks(_tries(given, 10, 1)),
 }
 
 
@@ -40,7 +45,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("what", nargs="*", metavar="what", help=f"{', '.join(RUNS)}; all of them when none is named")
     parser.add_argument("--short", action="store_true", help="a few seconds in all")
-    parser.add_argument("--tries", type=int, help="how many kills (of each load), or bit flips")
+    parser.add_argument("--tries", type=int, help="how many kills (of each load), bit flips, conversations, MiB")
     parser.add_argument("--kib", type=int, default=4, help="how much of the end of each file is cut; 4")
     parser.add_argument("--write", action="store_true", help="write the numbers to docs/durability.md")
     given = parser.parse_args()

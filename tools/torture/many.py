@@ -1,0 +1,194 @@
+"""Many conversations: thousands that are idle, thousands that are short, and one that forks without end."""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+import os
+import tempfile
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import blockpty
+from blockpty.host import cgroup, spawn
+from tests.host.driver import BASH, Host, running_host
+from tools.torture.report import Row, percentile
+
+LAG_SECONDS = 0.010
+ECHO_SECONDS = 0.050
+GONE_SECONDS = 2.0
+# How many shells are started at a time: more only wait for each other.
+TOGETHER = 8
+TICK_SECONDS = 0.005
+MEASURED_SECONDS = 10.0
+PROCESSES = 500
+
+
+def zombies(parent: int) -> int:
+    """Return how many children of a process are dead and not collected."""
+    count = 0
+    for name in os.listdir("/proc"):
+        if name.isdigit():
+            facts = spawn.process_facts(name)
+            if facts is not None and facts[0] == "Z":
+                try:
+                    stat = Path(f"/proc/{name}/stat").read_text()
+                except OSError:
+                    continue
+                count += int(stat.rpartition(")")[2].split()[1]) == parent
+    return count
+
+
+def descriptors(process: int) -> int:
+    """Return how many descriptors a process has open."""
+    return len(os.listdir(f"/proc/{process}/fd"))
+
+
+# -- short --------------------------------------------------------------------------------------------------------
+
+
+async def _short(home: Path, tries: int, row: Row) -> None:
+    async with running_host(home) as host:
+        hello = await host.client.hello()
+        processes = (os.getpid(), hello.recorder, hello.keeper)
+        for _ in range(TOGETHER):
+            await _one_short(host, f"first{_}", row)
+        base = [descriptors(process) for process in processes]
+        numbers = itertools.count(1)
+        begin = time.monotonic()
+
+        async def some() -> None:
+            while (number := next(numbers)) <= tries:
+                await _one_short(host, f"c{number}", row)
+                row.tries += 1
+
+        await asyncio.gather(*(some() for _ in range(TOGETHER)))
+        seconds = time.monotonic() - begin
+        after = [descriptors(process) for process in processes]
+        # The keeper collects a child when it is told; all have been told of, so a look is enough.
+        dead = zombies(hello.keeper) + zombies(hello.recorder)
+    row.found |= {
+        "zombies": str(dead), "descriptors before and after": f"{base} {after}",
+        "each": f"{seconds / max(1, tries) * 1000:.1f} ms",
+    }  # fmt: skip
+    if dead:
+        row.wrong.append(f"{dead} zombies")
+    if any(now > then + 2 for then, now in zip(base, after, strict=True)):
+        row.wrong.append("descriptors are left open")
+
+
+async def _one_short(host: Host, name: str, row: Row) -> None:
+    one = await host.spoken(name)
+    await one.sh("exit 3")
+    if await one.ended() != (3, None):
+        row.wrong.append(f"{name}: {one.entries('exit')}")
+    await host.client.unsubscribe(name)
+
+
+def short(tries: int) -> Iterator[Row]:
+    """Yield the row of conversations that end at once."""
+    with tempfile.TemporaryDirectory() as folder:
+        row = Row("short conversations, one after the other, eight at a time")
+        asyncio.run(_short(Path(folder) / "home", tries, row))
+        yield row
+
+
+# -- idle ---------------------------------------------------------------------------------------------------------
+
+
+async def _idle(home: Path, idle: int, busy: int, bound: float, row: Row) -> None:
+    async with blockpty.Engine(home, session_limit=idle + busy) as engine:
+        begin = time.monotonic()
+        numbers = itertools.count(1)
+
+        async def some() -> None:
+            while (number := next(numbers)) <= idle + busy:
+                await engine.open(f"c{number}", shell="bash", timeout_ms=600_000)
+
+        await asyncio.gather(*(some() for _ in range(TOGETHER)))
+        opened = time.monotonic() - begin
+        working = [await engine.conversation(f"c{number}") for number in range(1, busy + 1)]
+        stop = home / "stop"
+        # What a busy build prints.
+        script = f"while [ ! -e {stop} ]; do seq 1 200; sleep 0.05; done"
+        begun = [await one.exec_block(script) for one in working]
+        lags: list[float] = []
+        end = time.monotonic() + MEASURED_SECONDS
+        while (now := time.monotonic()) < end:
+            await asyncio.sleep(TICK_SECONDS)
+            lags.append(time.monotonic() - now - TICK_SECONDS)
+        stop.touch()
+        for one, block in zip(working, begun, strict=True):
+            await one.wait_for({"token": "PROMPT"}, from_cursor=block.cursor, timeout_ms=60_000)
+        answered = [await _answer(engine, number) for number in range(busy + 1, min(busy + 101, busy + idle + 1))]
+        closing = time.monotonic()
+    row.tries = idle
+    row.found |= {
+        "busy": str(busy), "loop lag p50": percentile(lags, 0.5), "p99": percentile(lags, 0.99),
+        "longest": percentile(lags, 1), "a command in an idle one p50": percentile(answered, 0.5),
+        "opening all": f"{opened:.0f} s", "closing all": f"{time.monotonic() - closing:.0f} s",
+        "load": f"{os.getloadavg()[0]:.1f}",
+    }  # fmt: skip
+    if sorted(lags)[int(len(lags) * 0.99)] > bound:
+        row.wrong.append("the loop lags")
+
+
+async def _answer(engine: blockpty.Engine, number: int) -> float:
+    conversation = await engine.conversation(f"c{number}")
+    begin = time.monotonic()
+    done = await conversation.run("echo here", timeout_ms=60_000)
+    assert done.output == "here\n", done
+    return time.monotonic() - begin
+
+
+def idle(count: int, busy: int = 20, bound: float = LAG_SECONDS) -> Iterator[Row]:
+    """Yield the row of many conversations that do nothing, beside some that do; `bound` is for the loop's lag."""
+    with tempfile.TemporaryDirectory() as folder:
+        row = Row("idle conversations beside busy ones")
+        asyncio.run(_idle(Path(folder) / "home", count, busy, bound, row))
+        yield row
+
+
+# -- forks --------------------------------------------------------------------------------------------------------
+
+
+async def _forks(home: Path, tries: int, row: Row) -> None:
+    echoes: list[float] = []
+    gone: list[float] = []
+    async with running_host(home) as host:
+        other = await host.spoken("other")
+        await other.open("/bin/cat")
+        for number in range(tries):
+            bomb = await host.spoken(f"bomb{number}")
+            opened = await bomb.open(BASH, "--norc", "--noprofile", process_limit=PROCESSES)
+            await bomb.type(b"bomb() { bomb & bomb & wait; }; bomb\n")
+            await bomb.printed(b"fork: ")
+            for line in range(20):
+                text = b"%d-%d" % (number, line)
+                begin = time.monotonic()
+                await other.type(text + b"\r")
+                await other.printed(text + b"\r\n" + text + b"\r\n")
+                echoes.append(time.monotonic() - begin)
+            begin = time.monotonic()
+            await host.client.close(bomb.name, grace_ms=0)
+            gone.append(time.monotonic() - begin)
+            left = len([*spawn.session_members(opened.pid)])
+            if left:
+                row.wrong.append(f"{left} processes are left")
+            row.tries += 1
+    row.found |= {
+        "processes": str(PROCESSES), "bounded by": "cgroup" if cgroup.find_base() is not None else "RLIMIT_NPROC",
+        "echo in another p50": percentile(echoes, 0.5), "p99": percentile(echoes, 0.99),
+        "gone after p50": percentile(gone, 0.5), "longest": percentile(gone, 1), "load": f"{os.getloadavg()[0]:.1f}",
+    }  # fmt: skip
+    if max(gone) > GONE_SECONDS:
+        row.wrong.append("a bomb lived on for too long")
+
+
+def forks(tries: int) -> Iterator[Row]:
+    """Yield the row of fork bombs."""
+    with tempfile.TemporaryDirectory() as folder:
+        row = Row("a fork bomb, closed")
+        asyncio.run(_forks(Path(folder) / "home", tries, row))
+        yield row
