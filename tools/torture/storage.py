@@ -56,7 +56,8 @@ async def _cycles(home: Path, place: Path, tries: int, row: Row) -> None:
                 first = row.tries * LINES
                 gate = home / f"gate{row.tries}"
                 os.mkfifo(gate)
-                begun = await conversation.exec_block(f"stty -echo -icanon; read x <{gate}; seq {first + 1} {first + LINES}")
+                prints = f"seq {first + 1} {first + LINES}"
+                begun = await conversation.exec_block(f"stty -echo -icanon; read x <{gate}; {prints}")
                 await conversation.wait_for({"idle_ms": 50}, from_cursor=begun.cursor)
                 fill(ballast)
                 gate.write_text("\n")
