@@ -100,7 +100,7 @@ class Server:
             raise RuntimeError(f"initdb failed:\n{self._log()}")
 
     def start(self) -> None:
-        """Start it and wait until it answers."""
+        """Start it and wait until it answers; from a thread that ends before it, it would end with that."""
         options = {**_SETTINGS, "unix_socket_directories": str(self.directory), **self._settings}
         command = [str(self._bin / "postgres"), "-D", str(self.data)]
         command += [word for name, value in options.items() for word in ("-c", f"{name}={value}")]

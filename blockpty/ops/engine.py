@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from functools import cached_property
 
+from blockpty.errors import Busy, NotFound
 from blockpty.model.results import SearchResult
 from blockpty.runtime.engine import Engine as Conversations
 from blockpty.search.home import HomeSearch
@@ -27,6 +28,23 @@ class Engine(Conversations):
             await self.home_search.close()
             del self.home_search
         await super().close()
+
+    async def _admit(self, conversation_id: str) -> None:
+        where = await self.home_search.claim(conversation_id)
+        if where is not None:
+            raise Busy(
+                f"{conversation_id} is a conversation of another host, {where}",
+                hint="ask there, or choose another name",
+                details={"conversation_id": conversation_id, "address": where},
+            )  # fmt: skip
+
+    async def _sought_elsewhere(self, conversation_id: str) -> None:
+        where = await self.home_search.elsewhere(conversation_id)
+        if where is not None:
+            raise NotFound(
+                f"{conversation_id} is not on this host but on {where}", hint="ask there",
+                details={"conversation_id": conversation_id, "address": where},
+            )  # fmt: skip
 
     async def search(
         self,

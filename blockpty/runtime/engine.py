@@ -182,6 +182,8 @@ class Engine:
             "login": login,
         }
         settings |= {"persist": persist, "answers": answers}
+        if conversation_id is not None:
+            await self._admit(name)
         async with self._opening:
             host = await self._connected()
             live, count = await host.find(name)
@@ -215,10 +217,17 @@ class Engine:
         try:
             meta = checkpoint.load_meta(layout.meta)
         except FileNotFoundError:
+            await self._sought_elsewhere(name)
             raise NotFound(f"no conversation is called {name}", hint="list names those that exist") from None
         await self._connected()
         self._settings.setdefault(name, meta.get("open", {}))
         return await self._attach(name, layout)
+
+    async def _admit(self, conversation_id: str) -> None:
+        """Refuse a name for a conversation; an engine that knows of other hosts does."""
+
+    async def _sought_elsewhere(self, conversation_id: str) -> None:
+        """Say where a conversation is that is not here; an engine that knows of other hosts does."""
 
     async def list(self, filter: str | None = None) -> ListResult:
         """Return the conversations of this home, newest first; `filter` must be part of the name."""

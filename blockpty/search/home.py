@@ -11,12 +11,14 @@ from typing import Final
 
 from blockpty.model.results import SearchResult
 from blockpty.search.finding import find
-from blockpty.search.index import Index
+from blockpty.search.index import Index, IndexUnavailable
 from blockpty.search.indexing import Indexing
-from blockpty.search.kinds import open_index
+from blockpty.search.kinds import database_url, open_index, shared
 from blockpty.search.query import Query
 from blockpty.search.records import Records
 
+# How long a catalogue that does not answer may delay what can be done without it.
+_ASKED_SECONDS: Final = 2.0
 # Searches at the same time that keep their files open for the next one.
 _KEPT: Final = 4
 
@@ -38,7 +40,30 @@ class HomeSearch:
     def start(self) -> None:
         """Begin to keep the index up to date."""
         if self._indexing is None and not self._closed:
-            self._indexing = Indexing(self._home, lambda: open_index(self._home), self._followed)
+            index = open_index(self._home)
+            self._indexing = Indexing(self._home, lambda: index, self._followed)
+
+    async def claim(self, conversation_id: str) -> str | None:
+        """Take a name in the shared catalogue, if there is one; return the address of the host that has it already."""
+        return await self._asked("claim", conversation_id)
+
+    async def elsewhere(self, conversation_id: str) -> str | None:
+        """Return the address of the host that has a conversation, as far as a shared catalogue knows; None: ours."""
+        return await self._asked("elsewhere", conversation_id)
+
+    async def _asked(self, question: str, conversation_id: str) -> str | None:
+        url = database_url()
+        if url is None:
+            return None
+        try:
+            async with asyncio.timeout(_ASKED_SECONDS):
+                where: str | None = await asyncio.to_thread(
+                    getattr(shared(), question), self._home, url, conversation_id
+                )
+        except (IndexUnavailable, TimeoutError):
+            # A catalogue never stands in the way of a shell: the name is claimed when it is indexed.
+            return None
+        return where
 
     async def find(self, query: Query) -> SearchResult:
         """Search; raises BadRequest for a pattern that is none.

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import os
+from importlib import import_module
 from pathlib import Path
+from types import ModuleType
 from typing import Final
 
+from blockpty.errors import BadRequest
 from blockpty.search.index import Index
 from blockpty.search.scan import Scan
 from blockpty.search.sqlite import SqliteIndex, supported
@@ -24,5 +27,21 @@ def index_directory(home: Path) -> Path:
 
 
 def open_index(home: Path) -> Index:
-    """Return the index of a home; nothing is opened before it is used."""
+    """Return the index of a home; nothing is opened before it is used.
+
+    Raises BadRequest when the URL of the shared catalogue cannot be used.
+    """
+    if (url := database_url()) is not None:
+        index: Index = shared().open_shared(home, url)
+        return index
     return SqliteIndex(index_directory(home)) if supported() else Scan()
+
+
+def shared() -> ModuleType:
+    """Return the module of the shared catalogue; raises BadRequest where its library is missing."""
+    try:
+        return import_module("blockpty.search.postgres.opening")
+    except ImportError as problem:
+        raise BadRequest(
+            f"{DATABASE_VARIABLE} is set, and {problem.name} is not installed", hint="pip install 'blockpty[postgres]'"
+        ) from None

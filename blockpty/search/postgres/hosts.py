@@ -13,7 +13,7 @@ from collections.abc import Iterable, Sequence
 from typing import Final
 
 from blockpty.search.postgres.database import Connection
-from blockpty.search.postgres.leases import Lease, Leases
+from blockpty.search.postgres.leases import Lease, Leases, holder
 
 # How often a lease is renewed while it holds.
 _RENEWALS: Final = 3
@@ -106,3 +106,8 @@ class Hosts:
         """
         row = connection.execute(_WHERE, (conversation,)).fetchone()
         return None if row is None or row[0] == self.home else str(row[1])
+
+    def holder(self, connection: Connection, conversation: str) -> str | None:
+        """Return where the host is that holds the lease of a conversation now, when that is not this one."""
+        found = holder(connection, conversation)
+        return (found.address or found.owner) if found is not None and found.live else None

@@ -78,10 +78,11 @@ class PostgresIndex:
     """
 
     def __init__(self, database: Database, hosts: Hosts, shards: Sequence[Database] = ()) -> None:
-        self._database = database
+        self.database = database
         self._shards = shards
         self.hosts = hosts
         self._parts: list[str] | None = None
+        self._took = False
         self._pool: ThreadPoolExecutor | None = None
         self._paused: dict[str, tuple[float, float]] = {}
         self._addresses: dict[str, str] = {}
@@ -97,6 +98,7 @@ class PostgresIndex:
 
         def work(connection: Connection) -> None:
             self.hosts.renew(connection)
+            self._took = True
             leases = self.hosts.claim(connection, names)
             with connection.transaction():
                 connection.execute("SELECT pg_advisory_xact_lock_shared(hashtext(%s))", (self.hosts.home,))
@@ -117,7 +119,7 @@ class PostgresIndex:
                     self._known = (time.monotonic(), Positions(self._known[1].generation, of))
 
         with self._available():
-            self._database.run(work)
+            self.database.run(work)
 
     def _add_entries(
         self, connection: Connection, fence: dict[str, object], entries: Sequence[Entry], known: Positions
@@ -170,7 +172,7 @@ class PostgresIndex:
                 )
 
         with self._available():
-            self._database.run(work)
+            self.database.run(work)
         self._forget_positions()
 
     def drop(self) -> None:
@@ -196,7 +198,7 @@ class PostgresIndex:
                     connection.execute("SELECT pg_advisory_unlock(hashtext(%s))", (home,))
 
         with self._available():
-            self._database.run(work)
+            self.database.run(work)
         self._forget_positions()
 
     # Asking
@@ -205,7 +207,8 @@ class PostgresIndex:
         """Return how far the conversations of this home are indexed."""
         with self._available(), self._lock:
             if self._known is None or time.monotonic() - self._known[0] > _POSITIONS_SECONDS:
-                self._known = (time.monotonic(), self._database.run(self._read_positions))
+                self.database.run(self.hosts.renew)
+                self._known = (time.monotonic(), self.database.run(self._read_positions))
             return self._known[1]
 
     def _read_positions(self, connection: Connection) -> Positions:
@@ -227,7 +230,7 @@ class PostgresIndex:
             parts = self._asked(plan.query.filters.conversation_id)
             rows, missing = self._ask_all(plan, below, limit, parts, timeout_seconds)
             # Last: rows that a drop took away were taken after this had changed.
-            found = self._database.run(lambda connection: self._read_generation(connection))
+            found = self.database.run(lambda connection: self._read_generation(connection))
         if self._known is not None and found != self._known[1].generation:
             self._forget_positions()
         # What a part has below its last row is not known, so no part's rows from there on can be put in order.
@@ -257,7 +260,7 @@ class PostgresIndex:
             ).fetchone()
             return int(row[0]) if row else 0
 
-        return [f"_{self._database.run(work)}"]
+        return [f"_{self.database.run(work)}"]
 
     def _ask_all(
         self, plan: Plan, below: ChunkKey | None, limit: int, parts: Sequence[str], timeout_seconds: float
@@ -266,7 +269,7 @@ class PostgresIndex:
         now = time.monotonic()
         missing = [_shard(part) for part in parts if self._paused.get(part, (0.0, 0.0))[0] > now]
         calls = {
-            part: _Call(self._database, *asking.statement(plan, below, limit, self.hosts.home, part))
+            part: _Call(self.database, *asking.statement(plan, below, limit, self.hosts.home, part))
             for part in parts if _shard(part) not in missing
         }  # fmt: skip
         if len(calls) == 1:
@@ -307,7 +310,7 @@ class PostgresIndex:
     def _address(self, home: str) -> str:
         with self._lock:
             if home not in self._addresses:
-                rows = self._database.run(
+                rows = self.database.run(
                     lambda connection: connection.execute("SELECT home, address FROM home").fetchall()
                 )
                 self._addresses = {name: address or name for name, address in rows}
@@ -322,15 +325,15 @@ class PostgresIndex:
             yield
         except psycopg.Error as problem:
             self._forget_positions()
-            raise IndexUnavailable(str(problem).strip(), (self._database.name,)) from problem
+            raise IndexUnavailable(str(problem).strip(), (self.database.name,)) from problem
 
     def _prepare(self) -> None:
         """Make the tables and say who we are, when that has not been done."""
         with self._lock:
             if self._parts is not None:
                 return
-            count = migrate(self._database, self._shards)
-            self._database.run(self._appear)
+            count = migrate(self.database, self._shards)
+            self.database.run(self._appear)
             self._parts = [f"_{number}" for number in range(count)] or [""]
 
     def _appear(self, connection: Connection) -> None:
@@ -340,13 +343,17 @@ class PostgresIndex:
         )
 
     def close(self) -> None:
-        """Let go of leases and connections."""
+        """Let go of the leases that this index has taken, and of the connections."""
         with contextlib.suppress(psycopg.Error):
-            if self._parts is not None and self.hosts.held():
-                self._database.run(self.hosts.release)
+            if self._took:
+                self.database.run(self.hosts.release)
+        self.disconnect()
+
+    def disconnect(self) -> None:
+        """Let go of the connections."""
         if self._pool is not None:
             self._pool.shutdown(wait=True)
-        self._database.close()
+        self.database.close()
         for shard in self._shards:
             shard.close()
 
