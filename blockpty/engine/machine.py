@@ -203,6 +203,7 @@ class Machine:
         state.instance = number(fields, "instance", state.instance + 1)
         state.nonce, state.pid, state.features, state.outer = nonce_of(fields), str(fields.get("pid", "")), "", []
         state.identity = state.pid
+        state.boot = word(fields, "boot") or ""
         state.shell_name, state.shell_version = str(fields.get("shell", "")), ""
         state.hooked = bool(fields.get("hooks", True))
         state.size = (number(fields, "cols", 80), number(fields, "rows", 24))
@@ -315,7 +316,7 @@ class Machine:
         if isinstance(note, Mapping) and note.get("type") == "interrupt":
             self.state.interrupted = self.state.shell in _UNDER_WAY
         elif isinstance(note, Mapping) and note.get("type") == "lost":
-            self._ended(entry, {"status": None, "signal": None, "lost": True})
+            self._ended(entry, {"status": None, "signal": None, "lost": word(note, "reason") or "host_gone"})
         elif isinstance(note, Mapping) and note.get("type") == "enter":
             self._enter(entry, note)
         elif isinstance(note, Mapping) and note.get("type") == "leave":
@@ -374,7 +375,7 @@ class Machine:
         self._ledger.close_background()
         self.state.exit = how
         self._step(Stimulus.EXIT, entry.offset, entry.offset, None)
-        lost = {"lost": True} if how.get("lost") else {}
+        lost = {"lost": True, "reason": how["lost"]} if how.get("lost") else {}
         self._emit("shell_exit", entry.offset, exit_status=how["status"], signal=how["signal"], **lost)
         self._ledger.signals.append(Signal("exit", entry.offset))
         self.state.settled = self.state.classified

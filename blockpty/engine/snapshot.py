@@ -146,6 +146,7 @@ class MachineState:
     size: tuple[int, int] = (80, 24)
     exit: dict[str, Any] | None = None
     eof: bool = False
+    boot: str = ""
 
     def offers(self, feature: str) -> bool:
         """Return whether the shell has said this of itself in its HELLO."""

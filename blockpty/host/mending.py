@@ -3,8 +3,19 @@
 from __future__ import annotations
 
 import os
+from functools import cache
 
 from blockpty.host.plain import open_plain
+
+
+@cache
+def boot_id() -> str:
+    """Which start of the machine this is; "" where the system does not name it."""
+    try:
+        with open("/proc/sys/kernel/random/boot_id", encoding="ascii") as file:
+            return file.read().strip()
+    except OSError:
+        return ""
 
 
 def set_aside(path: str, data: bytes) -> None:

@@ -27,6 +27,7 @@ from blockpty.host.durable import Durable
 from blockpty.host.house import Holding
 from blockpty.host.keyboard import Keyboard, storage_full
 from blockpty.host.loop import IN, OUT, Loop
+from blockpty.host.mending import boot_id
 from blockpty.host.protocol import Refused
 from blockpty.host.quiet import RETRY_SECONDS, Quiet
 from blockpty.host.record import SPLICE_NONBLOCK, StorageFailed, Stream, Timeline
@@ -94,6 +95,8 @@ class Terminal:
     def _announce(self, tail: list[dict[str, Any]]) -> None:
         """Write the spawn entry, unless a predecessor was killed just after that."""
         entry = {**self.holding.entry, "pid": self.pid, "transport": "splice" if self.desk.splice else "read"}
+        if boot := boot_id():
+            entry["boot"] = boot
         if not any(known["kind"] == "spawn" and known == {**known, **entry} for known in tail):
             self.write("spawn", entry)
             tail.clear()

@@ -52,7 +52,11 @@ class OpenResult(Result):
 
 @dataclass(frozen=True, slots=True)
 class ConversationInfo(Result):
-    """One line of `list`."""
+    """One line of `list`.
+
+    Attributes:
+        lost: as in `status`.
+    """
 
     conversation_id: str
     live: bool
@@ -63,6 +67,7 @@ class ConversationInfo(Result):
     cursor: int
     blocks: int
     created_ts: int
+    lost: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,6 +88,8 @@ class StatusResult(Result):
         integrity: `ok` or `degraded`; integrity_reason says why.
         transport: how the host moves bytes: `splice` (a killed recorder loses nothing) or `read`.
         exit: {"status", "signal"} of the ended shell, else None.
+        lost: why nobody saw how the shell ended: `host_gone` (every process that held its terminal was killed) or
+            `machine_restarted`; None when somebody did, or it runs.
         nested: {"program", "evidence"} while another shell, a remote or an interpreter has the terminal inside the
             running block; evidence `foreground`: by its process, `marks`: the block has printed our marks as a shell
             does that inherited our prompts, `hints`: it has printed an OSC 133;A, as at a prompt.
@@ -110,6 +117,7 @@ class StatusResult(Result):
     exit: dict[str, Any] | None
     nested: dict[str, Any] | None = None
     next_seq: int = 0
+    lost: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -34,6 +34,7 @@ from blockpty.model.results import (
 )
 from blockpty.runtime import ending, limits, reading
 from blockpty.runtime.answers import Answers
+from blockpty.runtime.listing import lost_because
 from blockpty.runtime.live import LiveRecord
 from blockpty.runtime.modes import mode_of, nested_of, private_modes, status_of, tty_of
 from blockpty.runtime.notes import Notes
@@ -88,6 +89,8 @@ class Conversation(Transcript):
         self._requests = itertools.count(1)
         self._submission = Submission(self)
         self._cursor = 0
+        # How it is taken up again, while it rests.
+        self._rouse: Callable[[Conversation], Awaitable[Conversation]] | None = None
 
     @property
     def conversation_id(self) -> str:
@@ -129,7 +132,7 @@ class Conversation(Transcript):
                 self.note({"type": "owner", "epoch": self.epoch})
             if not subscribed.live and self.live.state.instance and self.live.state.shell is not ShellState.EXITED:
                 # Every process that held the terminal is gone, and the shell with them; nobody saw how it ended.
-                self.note({"type": "lost"})
+                self.note({"type": "lost", "reason": lost_because(self.live.state)})
                 await self.noted()
         self._cursor = self.live.state.wait_cursor
 
@@ -145,6 +148,27 @@ class Conversation(Transcript):
         self.live.close()
         if self._ownership is not None:
             self._ownership.release()
+
+    @property
+    def over(self) -> bool:
+        """Whether the shell has ended, everything is read, and nobody waits for anything."""
+        state = self.live.state
+        lost = state.exit is not None and "lost" in state.exit
+        return state.shell is ShellState.EXITED and (state.eof or lost) and not self.live.waits
+
+    async def rest(self, rouse: Callable[[Conversation], Awaitable[Conversation]]) -> None:
+        """Close the files; what is asked of the record is still answered, and who types asks to be roused."""
+        await self.detach()
+        self._ownership, self._rouse = None, rouse
+
+    async def rouse(self, host: HostClient) -> None:
+        """Take the conversation up again after `rest`; raises as `attach` does."""
+        self._ownership = Ownership.take(self.layout.lock)
+        self._rouse = None
+        self.live.reopen(owner=self._ownership is not None)
+        self._notes.adopt(host)
+        self.host = host
+        await self.attach(host)
 
     def next_request(self) -> str:
         """Return a name for one input, unique in the conversation."""
@@ -247,6 +271,8 @@ class Conversation(Transcript):
 
     async def own(self) -> None:
         """Make sure that this engine may write; another one may have gone since."""
+        if self._rouse is not None:
+            await self._rouse(self)
         if self.live.problem is not None:
             raise self.live.problem
         if self._ownership is None:

@@ -12,8 +12,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Final, Self
+from weakref import WeakValueDictionary
 
-from blockpty.engine.snapshot import MachineState
 from blockpty.engine.states import ShellState
 from blockpty.errors import (
     BadRequest,
@@ -23,18 +23,15 @@ from blockpty.errors import (
     NotFound,
     SessionLimit,
     SpawnFailed,
-    SpoolError,
     StorageFull,
 )
-from blockpty.host.answers import Listed
 from blockpty.host.client import HostClient
 from blockpty.host.protocol import DURABILITIES, PROCESS_LIMIT
 from blockpty.host.shells import ShellPlan, family_of, plan
-from blockpty.model.results import ConversationInfo, ListResult, OpenResult
-from blockpty.runtime import limits
+from blockpty.model.results import ListResult, OpenResult
+from blockpty.runtime import limits, listing
 from blockpty.runtime.conversation import Conversation
 from blockpty.runtime.ending import end_shell
-from blockpty.runtime.fold import Fold, resume_points
 from blockpty.runtime.idle import close_idle
 from blockpty.runtime.modes import mode_of
 from blockpty.spool import checkpoint
@@ -43,12 +40,15 @@ from blockpty.spool.full import full_is_an_error
 from blockpty.spool.layout import Layout, check_conversation_id, conversations_directory, default_home, make_private
 from blockpty.spool.opening import open_file
 from blockpty.spool.ownership import Ownership
-from blockpty.spool.stream import StreamReader
 
 # Conversations that `close` ends at a time: each may need the second of grace that a shell has after its hang-up.
 CLOSED_TOGETHER: Final = 64
 # Files, doorbell and lock of one conversation in the engine, and what the rest of the program may need.
 DESCRIPTORS_EACH: Final = 10
+# Conversations that have ended and are kept at hand.
+ENDED_KEPT: Final = 32
+# When a start looks for what was lost: those who ask for a conversation by name come first.
+STOCK_SECONDS: Final = 0.1
 DESCRIPTORS_ELSE: Final = 200
 
 
@@ -99,7 +99,12 @@ class Engine:
         self._transient: set[str] = set()
         self._host: HostClient | None = None
         self._opening = asyncio.Lock()
+        self._connecting = asyncio.Lock()
         self._finding: asyncio.Task[None] | None = None
+        self._stock: asyncio.Task[None] | None = None
+        self._locks: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
+        # Ended ones that somebody outside still holds.
+        self._resting: WeakValueDictionary[str, Conversation] = WeakValueDictionary()
 
     async def __aenter__(self) -> Self:
         make_private(self.home)
@@ -113,10 +118,11 @@ class Engine:
 
     async def close(self) -> None:
         """Close what was opened without `persist`, and let go of the rest."""
-        if self._idle is not None:
-            self._idle.cancel()
-            await asyncio.wait((self._idle,))
-            self._idle = None
+        for task in (self._idle, self._stock):
+            if task is not None:
+                task.cancel()
+                await asyncio.wait((task,))
+        self._idle = self._stock = None
         if self._finding is not None:
             await asyncio.wait((self._finding,))
         together = asyncio.Semaphore(CLOSED_TOGETHER)
@@ -200,11 +206,14 @@ class Engine:
                 )
             layout = self._create(name, settings)
             self._settings[name] = settings
-            conversation = self._conversations.get(name) or await self._attach(name, layout)
+            conversation = (
+                await self._rouse(resting) if (resting := self._resting.get(name)) else await self._attach(name, layout)
+            )
             conversation.answering = answers
             begin = await self._spawn(conversation, settings)
             if not persist:
                 self._transient.add(name)
+            await self._rest()
         await self._first_prompt(conversation, begin, timeout_ms)
         return conversation
 
@@ -213,6 +222,8 @@ class Engine:
         name = check_conversation_id(conversation_id)
         if name in self._conversations:
             return self._conversations[name]
+        if (resting := self._resting.get(name)) is not None:
+            return await self._rouse(resting)
         layout = Layout(conversations_directory(self.home) / name)
         try:
             meta = checkpoint.load_meta(layout.meta)
@@ -221,7 +232,9 @@ class Engine:
             raise NotFound(f"no conversation is called {name}", hint="list names those that exist") from None
         await self._connected()
         self._settings.setdefault(name, meta.get("open", {}))
-        return await self._attach(name, layout)
+        conversation = await self._attach(name, layout)
+        await self._rest()
+        return conversation
 
     async def _admit(self, conversation_id: str) -> None:
         """Refuse a name for a conversation; an engine that knows of other hosts does."""
@@ -234,10 +247,15 @@ class Engine:
         host = await self._connected()
         live = {item.conversation: item for item in await host.list()}
         found = []
-        directory = conversations_directory(self.home)
-        for name in sorted(os.listdir(directory)) if directory.is_dir() else []:
+        async for name in listing.names(self.home):
             if filter is None or filter in name:
-                info = self._info(name, live.get(name))
+                known = self._conversations.get(name)
+                if known is not None:
+                    known.live.pump()
+                info = listing.information(
+                    Layout(conversations_directory(self.home) / name), live.get(name),
+                    (known.live.state, known.cursor) if known is not None else None,
+                )  # fmt: skip
                 if info is not None:
                     found.append(info)
         return ListResult(sorted(found, key=lambda info: info.created_ts, reverse=True))
@@ -250,53 +268,21 @@ class Engine:
         """Return how long stream and timeline of each conversation are whose shell runs, in bytes."""
         return {item.conversation: (item.offset, item.timeline) for item in await (await self._connected()).list()}
 
-    def _info(self, name: str, live: Listed | None) -> ConversationInfo | None:
-        layout = Layout(conversations_directory(self.home) / name)
-        try:
-            meta = checkpoint.load_meta(layout.meta)
-        except (OSError, SpoolError):
-            return None
-        state, cursor = self._look(name, layout)
-        return ConversationInfo(
-            conversation_id=name,
-            live=live is not None,
-            mode=mode_of(state) if live is not None else "exited",
-            shell=state.shell_name,
-            cwd=state.cwd,
-            pid=live.pid if live is not None else None,
-            cursor=cursor,
-            blocks=state.next_block - 1,
-            created_ts=int(meta.get("created_ts", 0)),
-        )
-
-    def _look(self, name: str, layout: Layout) -> tuple[MachineState, int]:
-        """Return a conversation's state and the end of its stream, reading on from its last checkpoint."""
-        conversation = self._conversations.get(name)
-        if conversation is not None:
-            conversation.live.pump()
-            return conversation.live.state, conversation.cursor
-        stream = StreamReader(layout.stream)
-        points = resume_points(checkpoint.load_checkpoint(layout.checkpoint), layout, stream)
-        fold = Fold(layout, stream, *(points[-1] if points else (None, 0)))
-        try:
-            fold.look()
-            while fold.step() is not None:
-                pass
-            return fold.machine.state, fold.position.offset
-        finally:
-            fold.close()
-            stream.close()
-
     async def _connected(self) -> HostClient:
-        if self._host is None:
-            make_private(self.home)
-            make_private(conversations_directory(self.home))
-            self._host = await HostClient.connect(self.home)
-            self._host.on_lost = self._host_lost
-            raise_descriptor_limit(self._session_limit)
-            if self._idle_timeout is not None and self._idle is None:
-                self._idle = asyncio.get_running_loop().create_task(close_idle(self, self._idle_timeout))
-        return self._host
+        async with self._connecting:
+            return self._host or await self._connect()
+
+    async def _connect(self) -> HostClient:
+        make_private(self.home)
+        make_private(conversations_directory(self.home))
+        host = self._host = await HostClient.connect(self.home)
+        host.on_lost = self._host_lost
+        raise_descriptor_limit(self._session_limit)
+        if self._idle_timeout is not None and self._idle is None:
+            self._idle = asyncio.get_running_loop().create_task(close_idle(self, self._idle_timeout))
+        if self._stock is None or self._stock.done():
+            self._stock = asyncio.get_running_loop().create_task(self._take_stock())
+        return host
 
     def _host_lost(self) -> None:
         """The host's processes were killed, all of them: start another and find out what is left."""
@@ -331,23 +317,57 @@ class Engine:
         return layout
 
     async def _attach(self, name: str, layout: Layout) -> Conversation:
-        host = await self._connected()
-        for directory in (layout.stream, layout.outputs, layout.commands):
-            make_private(directory)
-        try:
-            conversation = self._made(name, layout, host, Ownership.take(layout.lock))
-        except StorageFull:
-            # It can be read all the same, and owned later.
-            conversation = self._made(name, layout, host, None)
-        conversation.answering = bool(self._settings[name].get("answers", True))
-        self._conversations[name] = conversation
-        try:
-            await conversation.attach(host)
-        except BaseException:
-            self._conversations.pop(name, None)
-            await conversation.detach()
-            raise
-        return conversation
+        """Take a conversation up; who asks meanwhile waits for the same one."""
+        async with self._locks.setdefault(name, asyncio.Lock()):
+            if name in self._conversations:
+                return self._conversations[name]
+            host = await self._connected()
+            for directory in (layout.stream, layout.outputs, layout.commands):
+                make_private(directory)
+            try:
+                conversation = self._made(name, layout, host, Ownership.take(layout.lock))
+            except StorageFull:
+                # It can be read all the same, and owned later.
+                conversation = self._made(name, layout, host, None)
+            conversation.answering = bool(self._settings[name].get("answers", True))
+            try:
+                await conversation.attach(host)
+            except BaseException:
+                await conversation.detach()
+                raise
+            self._conversations[name] = conversation
+            return conversation
+
+    async def _rest(self) -> None:
+        """Let go of conversations that have ended, but for those that were used last: they hold files and memory."""
+        ended = [known for known in self._conversations.values() if known.over]
+        for conversation in ended[: max(0, len(ended) - ENDED_KEPT)]:
+            del self._conversations[conversation.id]
+            self._transient.discard(conversation.id)
+            self._resting[conversation.id] = conversation
+            await conversation.rest(self._rouse)
+
+    async def _rouse(self, conversation: Conversation) -> Conversation:
+        """Take up again what was laid to rest and somebody still holds."""
+        async with self._locks.setdefault(conversation.id, asyncio.Lock()):
+            if conversation.id not in self._conversations:
+                await conversation.rouse(await self._connected())
+                self._conversations[conversation.id] = conversation
+                self._resting.pop(conversation.id, None)
+            return self._conversations[conversation.id]
+
+    async def _take_stock(self) -> None:
+        """Find conversations whose shell was lost with the processes that held it, and enter that in their records."""
+        await asyncio.sleep(STOCK_SECONDS)
+        live = await self.live()
+        async for name in listing.names(self.home):
+            layout = Layout(conversations_directory(self.home) / name)
+            if name in live or name in self._conversations or not layout.meta.exists():
+                continue
+            with contextlib.suppress(BlockptyError, OSError):
+                checkpoint.load_meta(layout.meta)
+                if listing.unfinished(listing.look(layout)[0]) and name not in await self.live():
+                    await self.conversation(name)
 
     def _made(self, name: str, layout: Layout, host: HostClient, ownership: Ownership | None) -> Conversation:
         try:

@@ -10,21 +10,23 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import shutil
-from collections.abc import Callable, Iterable
-from typing import Final
+from collections.abc import Iterable, Mapping
+from typing import Any, Final
 
 from blockpty.engine.matchers import PatternTimeout
 from blockpty.engine.records import new_nonce
 from blockpty.engine.snapshot import MachineState
 from blockpty.engine.states import ShellState
 from blockpty.engine.waiter import Outcome, Waiter
-from blockpty.errors import BadCondition, SpoolError, StorageFull
+from blockpty.errors import SpoolError, StorageFull
+from blockpty.host.mending import boot_id
 from blockpty.model.block import Block
 from blockpty.model.events import Event
 from blockpty.runtime.answers import Answers
 from blockpty.runtime.covered import Cover
 from blockpty.runtime.fold import Fold, Position, Step, resume_points
-from blockpty.runtime.screens import RecordEye, Screens
+from blockpty.runtime.pending import LiveWait, runaway
+from blockpty.runtime.screens import Screens
 from blockpty.runtime.waits import INLINE_BUDGET, PATIENCE, ResumePoint, ResumePoints, WaitRequest, advance
 from blockpty.spool import checkpoint
 from blockpty.spool.journal import Journal
@@ -49,65 +51,10 @@ _BORDERS: Final = frozenset({"agent_block_begin", "agent_block_end"})
 _POINT_EVENTS: Final = frozenset({"prompt", "agent_block_begin"})
 
 
-class LiveWait:
-    """A wait that has not been answered yet; slow patterns move it off the event loop."""
-
-    def __init__(self, waiter: Waiter, future: asyncio.Future[Outcome]) -> None:
-        self.waiter = waiter
-        self.future = future
-        self._backlog: list[Step] | None = None
-        self._task: asyncio.Task[None] | None = None
-
-    def take(self, step: Step) -> Outcome | None:
-        """Look at one step; an answer that takes long comes through the future instead."""
-        if self._backlog is not None:
-            self._backlog.append(step)
-            return None
-        return self._at_once(lambda: advance(self.waiter, step), self.waiter.resume)
-
-    def begin(self, state: MachineState) -> Outcome | None:
-        """Existing data is through, `state` is the machine's now; an answer that takes long comes by the future."""
-        then = state.copy()
-        return self._at_once(lambda: self.waiter.begin(then), lambda: self.waiter.begin(then))
-
-    def _at_once(self, ask: Callable[[], Outcome | None], again: Callable[[], Outcome | None]) -> Outcome | None:
-        try:
-            return ask()
-        except PatternTimeout:
-            self._backlog = []
-            self._task = asyncio.get_running_loop().create_task(self._slowly(again))
-            return None
-
-    def cancel(self) -> None:
-        """Stop looking."""
-        if isinstance(self.waiter.eye, RecordEye):
-            self.waiter.eye.close()
-        if self._task is not None:
-            self._task.cancel()
-
-    async def _slowly(self, again: Callable[[], Outcome | None]) -> None:
-        self.waiter.budget = PATIENCE
-        try:
-            outcome = await asyncio.to_thread(again)
-            while outcome is None and self._backlog:
-                step = self._backlog.pop(0)
-                outcome = await asyncio.to_thread(advance, self.waiter, step)
-        except PatternTimeout:
-            if not self.future.done():
-                self.future.set_exception(runaway())
-            return
-        self.waiter.budget = INLINE_BUDGET
-        self._backlog, self._task = None, None
-        if outcome is not None and not self.future.done():
-            self.future.set_result(outcome)
-
-
-def runaway() -> BadCondition:
-    """Return the error for a pattern that does not come to an end."""
-    return BadCondition(
-        f"the regular expression took over {PATIENCE:g} s on one piece of text",
-        hint="avoid nested repetition such as (a+)+, or wait for a plain text",
-    )
+def _left_in_order(saved: Mapping[str, Any] | None) -> bool:
+    """Whether an engine wrote this checkpoint at its own end, and no loss of power can have come after it."""
+    left = saved.get("in_order") if saved is not None else None
+    return isinstance(left, Mapping) and bool(left.get("forced") or left.get("boot") == boot_id() != "")
 
 
 class LiveRecord:
@@ -150,7 +97,7 @@ class LiveRecord:
         saved = checkpoint.load_checkpoint(self.layout.checkpoint)
         self.points = ResumePoints(ResumePoint(MachineState(), 0))
         state, timeline, journal = MachineState(), 0, None
-        points = resume_points(saved, self.layout, self.stream, whole=owner)
+        points = resume_points(saved, self.layout, self.stream, whole=owner and not _left_in_order(saved))
         if saved is not None and points:
             state, timeline, journal = *points[-1], saved["journal"]
             for point in points:
@@ -196,6 +143,11 @@ class LiveRecord:
         """Begin to write the derived files, from the last checkpoint on."""
         self.fold.close()
         self._resume(True)
+
+    def reopen(self, *, owner: bool) -> None:
+        """Go on after `close`, from the checkpoint."""
+        self.closed = False
+        self._resume(owner)
 
     def pump(self) -> bool:
         """Take what is new, at most about `SLICE` bytes; return whether there is more."""
@@ -304,7 +256,7 @@ class LiveRecord:
         for watcher in watchers:
             if not watcher.done():
                 watcher.set_result(None)
-        if self._checkpoint_timer is None and self.owner:
+        if self._checkpoint_timer is None and self.owner and not self.closed:
             self._checkpoint_timer = self._loop.call_later(CHECKPOINT_SECONDS, self.save)
 
     def watch(self) -> asyncio.Future[None]:
@@ -441,8 +393,8 @@ class LiveRecord:
         """Return the sizes of events.jsonl and blocks.jsonl; None when another engine writes them."""
         return self._sink.sizes() if self._sink is not None else None
 
-    def save(self) -> None:
-        """Write a checkpoint, so that a next engine needs little re-reading."""
+    def save(self, *, last: bool = False) -> None:
+        """Write a checkpoint, so that a next engine needs little re-reading; `last`: nothing comes after it."""
         if self._checkpoint_timer is not None:
             self._checkpoint_timer.cancel()
             self._checkpoint_timer = None
@@ -454,6 +406,8 @@ class LiveRecord:
             "points": [{"state": point.state.to_dict(), "timeline": point.timeline} for point in points],
             "journal": self._journal.snapshot(),
             "files": self._sink.marks(),
+            "ends": [*self.fold.position],
+            "in_order": {"boot": boot_id(), "forced": self._durability != "process"} if last else None,
         }
         forces = self._durability != "process"
         with contextlib.suppress(OSError, SpoolError):
@@ -468,7 +422,7 @@ class LiveRecord:
         with contextlib.suppress(SpoolError):
             # Whoever closes cannot mend what is wrong with the files.
             self.pump()
-            self.save()
+            self.save(last=True)
         self.closed = True
         if self.answers is not None:
             self.answers.close()

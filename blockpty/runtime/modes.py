@@ -135,4 +135,5 @@ def status_of(
         exit=state.exit,
         nested=nested,
         next_seq=state.next_event,
+        lost=state.exit.get("lost") if state.exit is not None else None,
     )

@@ -72,6 +72,10 @@ class LineReader:
         if self._descriptor >= 0:
             os.fdatasync(self._descriptor)
 
+    def __del__(self) -> None:
+        # Whoever let go of it without closing it.
+        self.close()
+
     def close(self) -> None:
         """Close the file; the reader can be used again."""
         if self._descriptor >= 0:

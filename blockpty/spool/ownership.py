@@ -35,6 +35,10 @@ class Ownership:
             raise
         return cls(descriptor, epoch)
 
+    def __del__(self) -> None:
+        # Whoever let go of it without releasing it.
+        self.release()
+
     def release(self) -> None:
         """Let another engine have it."""
         if self._descriptor >= 0:

@@ -67,6 +67,17 @@ class Lines:
         self.descriptor = open_file(path, os.O_CREAT | os.O_RDWR)
         self._end = os.fstat(self.descriptor).st_size
 
+    def __del__(self) -> None:
+        # Whoever let go of it without closing it.
+        if hasattr(self, "descriptor"):
+            self.close()
+
+    def close(self) -> None:
+        """Close the file."""
+        if self.descriptor >= 0:
+            os.close(self.descriptor)
+            self.descriptor = -1
+
     def write(self, lines: Sequence[tuple[int, bytes]]) -> int:
         """Have these lines in the file, all or none of them; return how many bytes had to be written."""
         fresh = b"".join(line for number, line in lines if number > self.mark.last)
@@ -138,7 +149,7 @@ class FileSink:
         try:
             self.blocks = Lines(layout.blocks, at.blocks)
         except BaseException:
-            os.close(self.events.descriptor)
+            self.events.close()
             raise
 
     def out(self, name: str, position: int, data: bytes) -> None:
@@ -225,8 +236,8 @@ class FileSink:
         """Close the files."""
         self._close_out()
         self._let_go()
-        os.close(self.events.descriptor)
-        os.close(self.blocks.descriptor)
+        self.events.close()
+        self.blocks.close()
 
     def _let_go(self) -> None:
         while self._finished:

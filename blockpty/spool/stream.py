@@ -64,6 +64,11 @@ class StreamReader:
         if self._segments:
             os.fdatasync(self._segments[-1][1])
 
+    def __del__(self) -> None:
+        # Whoever let go of it without closing it.
+        if hasattr(self, "_segments"):
+            self.close()
+
     def close(self) -> None:
         """Close the files; the reader can be used again."""
         for _, descriptor in self._segments:

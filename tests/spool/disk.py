@@ -88,13 +88,21 @@ def derived_files(layout: Layout) -> Derived:
     return Derived(events, blocks, outputs)
 
 
-async def recover(layout: Layout) -> Derived:
-    """Take up the conversation as the next engine does, write what is missing, and return what is on disk then."""
-    live = LiveRecord(NAME, layout, owner=True)
+async def recover(layout: Layout, *, name: str = NAME, killed: bool = False) -> Derived:
+    """Take up the conversation as the next engine does, write what is missing, and return what is on disk then.
+
+    `killed`: the engine leaves a checkpoint and does not get to its own end.
+    """
+    live = LiveRecord(name, layout, owner=True)
     try:
         await live.drain()
+        if killed:
+            live.save()
+            saved = layout.checkpoint.read_bytes()
     finally:
         live.close()
+        if killed:
+            layout.checkpoint.write_bytes(saved)
     return derived_files(layout)
 
 

@@ -1,0 +1,75 @@
+"""A wait that has not been answered yet: asked at each step of the record, beside the event loop when that is slow."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+
+from blockpty.engine.matchers import PatternTimeout
+from blockpty.engine.snapshot import MachineState
+from blockpty.engine.waiter import Outcome, Waiter
+from blockpty.errors import BadCondition
+from blockpty.runtime.fold import Step
+from blockpty.runtime.screens import RecordEye
+from blockpty.runtime.waits import INLINE_BUDGET, PATIENCE, advance
+
+
+class LiveWait:
+    """A wait that has not been answered yet; slow patterns move it off the event loop."""
+
+    def __init__(self, waiter: Waiter, future: asyncio.Future[Outcome]) -> None:
+        self.waiter = waiter
+        self.future = future
+        self._backlog: list[Step] | None = None
+        self._task: asyncio.Task[None] | None = None
+
+    def take(self, step: Step) -> Outcome | None:
+        """Look at one step; an answer that takes long comes through the future instead."""
+        if self._backlog is not None:
+            self._backlog.append(step)
+            return None
+        return self._at_once(lambda: advance(self.waiter, step), self.waiter.resume)
+
+    def begin(self, state: MachineState) -> Outcome | None:
+        """Existing data is through, `state` is the machine's now; an answer that takes long comes by the future."""
+        then = state.copy()
+        return self._at_once(lambda: self.waiter.begin(then), lambda: self.waiter.begin(then))
+
+    def _at_once(self, ask: Callable[[], Outcome | None], again: Callable[[], Outcome | None]) -> Outcome | None:
+        try:
+            return ask()
+        except PatternTimeout:
+            self._backlog = []
+            self._task = asyncio.get_running_loop().create_task(self._slowly(again))
+            return None
+
+    def cancel(self) -> None:
+        """Stop looking."""
+        if isinstance(self.waiter.eye, RecordEye):
+            self.waiter.eye.close()
+        if self._task is not None:
+            self._task.cancel()
+
+    async def _slowly(self, again: Callable[[], Outcome | None]) -> None:
+        self.waiter.budget = PATIENCE
+        try:
+            outcome = await asyncio.to_thread(again)
+            while outcome is None and self._backlog:
+                step = self._backlog.pop(0)
+                outcome = await asyncio.to_thread(advance, self.waiter, step)
+        except PatternTimeout:
+            if not self.future.done():
+                self.future.set_exception(runaway())
+            return
+        self.waiter.budget = INLINE_BUDGET
+        self._backlog, self._task = None, None
+        if outcome is not None and not self.future.done():
+            self.future.set_result(outcome)
+
+
+def runaway() -> BadCondition:
+    """Return the error for a pattern that does not come to an end."""
+    return BadCondition(
+        f"the regular expression took over {PATIENCE:g} s on one piece of text",
+        hint="avoid nested repetition such as (a+)+, or wait for a plain text",
+    )
