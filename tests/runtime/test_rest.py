@@ -99,7 +99,7 @@ async def test_asked_for_twice_at_once_it_is_one(home: Path) -> None:
 
 
 @pytest.mark.linux
-@pytest.mark.parametrize("boot, reason", [("", "host_gone"), ("another-start", "machine_restarted")])
+@pytest.mark.parametrize(("boot", "reason"), [("", "host_gone"), ("another-start", "machine_restarted")])
 @async_test
 async def test_what_lost_its_terminal_says_so(home: Path, boot: str, reason: str) -> None:
     """At once in the list, without having been asked for in its record, and when it is asked for."""
