@@ -13,8 +13,9 @@ from blockpty.errors import BadCursor, BadRequest
 from blockpty.model.conditions import Idle, Match, parse_conditions
 from blockpty.model.results import WaitResult
 from blockpty.runtime.fold import Position
-from blockpty.runtime.live import LiveRecord, LiveWait
+from blockpty.runtime.live import LiveRecord
 from blockpty.runtime.modes import mode_of, private_modes, tty_of
+from blockpty.runtime.pending import LiveWait
 from blockpty.runtime.waits import WaitRequest, outcome_to_note
 
 # A wait that takes longer than this is announced while it lasts; a shorter one is recorded with its end.
