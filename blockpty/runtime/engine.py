@@ -211,8 +211,7 @@ class Engine:
             )
             conversation.answering = answers
             begin = await self._spawn(conversation, settings)
-            if not persist:
-                self._transient.add(name)
+            (self._transient.discard if persist else self._transient.add)(name)
             await self._rest()
         await self._first_prompt(conversation, begin, timeout_ms)
         return conversation
@@ -343,7 +342,6 @@ class Engine:
         ended = [known for known in self._conversations.values() if known.over]
         for conversation in ended[: max(0, len(ended) - ENDED_KEPT)]:
             del self._conversations[conversation.id]
-            self._transient.discard(conversation.id)
             self._resting[conversation.id] = conversation
             await conversation.rest(self._rouse)
 
