@@ -293,6 +293,28 @@ class CloseResult(Result):
 
 
 @dataclass(frozen=True, slots=True)
+class DeleteResult(Result):
+    """A conversation and its transcript are gone; `cursor` is where the stream had ended."""
+
+    cursor: int
+    freed_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class PruneResult(Result):
+    """Conversations that were deleted, the oldest first.
+
+    Attributes:
+        deleted: their names.
+        freed_bytes: what they took; kept_bytes: what the remaining ones take.
+    """
+
+    deleted: list[str]
+    freed_bytes: int
+    kept_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
 class ExportResult(Result):
     """A conversation, or a part of it, as a file for other tools.
 

@@ -16,11 +16,13 @@ from blockpty.model.results import (
     BlocksResult,
     CaptureResult,
     CloseResult,
+    DeleteResult,
     DoneResult,
     ExecResult,
     ExportResult,
     ListResult,
     OpenResult,
+    PruneResult,
     ReadResult,
     RunResult,
     ScreenResult,
@@ -197,6 +199,14 @@ async def kill(engine: Engine, request: requests.KillRequest) -> DoneResult:
 
 async def close(engine: Engine, request: requests.CloseRequest) -> CloseResult:
     return await (await _of(engine, request)).close()
+
+
+async def delete(engine: Engine, request: requests.DeleteRequest) -> DeleteResult:
+    return await (await _of(engine, request)).delete()
+
+
+async def prune(engine: Engine, request: requests.PruneRequest) -> PruneResult:
+    return await engine.prune(keep_days=request.keep_days, keep_total_mb=request.keep_total_mb)
 
 
 async def search(engine: Engine, request: record_requests.SearchRequest) -> SearchResult:

@@ -363,6 +363,20 @@ class CloseRequest(ConversationRequest):
     """End the shell, with everything it started on its terminal; the transcript stays."""
 
 
+class DeleteRequest(ConversationRequest):
+    """Delete a conversation whose shell has ended, with its transcript; there is no way back."""
+
+
+class PruneRequest(Request):
+    """Delete the conversations that were not used for so long, then the oldest until the others take no more space.
+
+    Only conversations whose shell has ended are deleted, whole, and there is no way back.
+    """
+
+    keep_days: int | None = Field(default=None, ge=0, le=36_500, description="Keep what was used in so many days.")
+    keep_total_mb: int | None = Field(default=None, ge=0, le=10**9, description="Keep at most so many MiB in all.")
+
+
 class ExportRequest(ConversationRequest):
     """Export a conversation, a block or a span for other tools; small results as data, others as a file.
 

@@ -80,6 +80,8 @@ OPERATIONS: Final[Mapping[str, Operation]] = {
         _line(handlers.reset, requests.ResetRequest, results.OpenResult, _LIFE),
         _line(handlers.kill, requests.KillRequest, results.DoneResult, _LIFE),
         _line(handlers.close, requests.CloseRequest, results.CloseResult, _LIFE),
+        _line(handlers.delete, requests.DeleteRequest, results.DeleteResult, _LIFE),
+        _line(handlers.prune, requests.PruneRequest, results.PruneResult, _LIFE, path="/v1/prune"),
         _line(
             handlers.search, record_requests.SearchRequest, results.SearchResult, _READ, "query",
             method="GET", path="/v1/search",

@@ -22,6 +22,7 @@ from blockpty.model.block import Block
 from blockpty.model.conditions import Match, Prompt
 from blockpty.model.results import (
     CloseResult,
+    DeleteResult,
     DoneResult,
     ExecResult,
     OpenResult,
@@ -84,6 +85,8 @@ class Conversation(Transcript):
         self.host = host
         self._ownership = ownership
         self._respawn = respawn
+        # How the engine deletes it.
+        self.erase: Callable[[str], Awaitable[DeleteResult]] | None = None
         self._waiting = Waiting(self.live, self.note, self._watch_idle, lambda: sample(self), f"w{self.epoch}.")
         self._notes = Notes(host, conversation_id)
         self._requests = itertools.count(1)
@@ -461,6 +464,14 @@ class Conversation(Transcript):
         await self.own()
         await ending.end_shell(self)
         return CloseResult(self.cursor, self.live.state.exit)
+
+    async def delete(self) -> DeleteResult:
+        """Delete the conversation, whose shell has ended, with its transcript; there is no way back.
+
+        Raises Busy while the shell runs, or when another engine owns it. Nothing can be asked of it afterwards.
+        """
+        assert self.erase is not None  # the engine sets it
+        return await self.erase(self.id)
 
     async def verify(self) -> VerifyResult:
         """Derive everything again from stream and timeline, run every recorded wait again, and compare."""

@@ -32,7 +32,7 @@ _KEY: Final = b"PRIVATE KEY"
 
 def masked(stream: StreamReader, mask: Mask, begin: int, length: int) -> bytes:
     """Return bytes of the stream with nonces covered, also those of which only a part lies in the range."""
-    before = min(begin, NONCE_LENGTH)
+    before = min(max(0, begin - stream.begin), NONCE_LENGTH)
     data = mask.hide(stream.read(begin - before, before + length + NONCE_LENGTH))
     return data[before : before + length]
 
@@ -66,7 +66,8 @@ class Cover:
 
     def _around(self, stream: StreamReader, begin: int, length: int) -> tuple[bytes, int]:
         """Return a range with as much before and after it as is needed, and where the range begins in that."""
-        before = min(begin, LONGEST)
+        # Older segments may not be there any more.
+        before = min(max(0, begin - stream.begin), LONGEST)
         data = self.mask.hide(stream.read(begin - before, before + length + _AHEAD))
         start = _begin(data, before)
         return data[start:], before - start

@@ -28,8 +28,8 @@ from blockpty.errors import (
 from blockpty.host.client import HostClient
 from blockpty.host.protocol import DURABILITIES, PROCESS_LIMIT
 from blockpty.host.shells import ShellPlan, family_of, plan
-from blockpty.model.results import ListResult, OpenResult
-from blockpty.runtime import limits, listing
+from blockpty.model.results import DeleteResult, ListResult, OpenResult, PruneResult
+from blockpty.runtime import limits, listing, retention
 from blockpty.runtime.conversation import Conversation
 from blockpty.runtime.ending import end_shell
 from blockpty.runtime.idle import close_idle
@@ -67,6 +67,8 @@ class Engine:
         process_limit: how many processes a conversation may have at once; 0: no bound.
         idle_timeout_seconds: a conversation is closed when nothing was printed, typed or waited for in it for so long,
             and no command runs; an interactive session is no such command. None: never.
+        keep_days: delete conversations whose shell has ended and that were not used for so long. None: never.
+        keep_total_mb: delete the oldest conversations whose shell has ended while all take more MiB. None: never.
     """
 
     def __init__(
@@ -79,7 +81,10 @@ class Engine:
         redact: bool = True,
         process_limit: int = PROCESS_LIMIT,
         idle_timeout_seconds: float | None = None,
+        keep_days: int | None = None,
+        keep_total_mb: int | None = None,
     ) -> None:
+        retention.check_budget(keep_days, keep_total_mb)
         if process_limit < 0:
             raise BadRequest(f"process_limit cannot be {process_limit}", hint="0: no bound")
         if idle_timeout_seconds is not None and not idle_timeout_seconds > 0:
@@ -93,7 +98,8 @@ class Engine:
         self._redact = redact
         self._process_limit = process_limit
         self._idle_timeout = idle_timeout_seconds
-        self._idle: asyncio.Task[None] | None = None
+        self._keep = (keep_days, keep_total_mb)
+        self._watches: list[asyncio.Task[None]] = []
         self._conversations: dict[str, Conversation] = {}
         self._settings: dict[str, dict[str, Any]] = {}
         self._transient: set[str] = set()
@@ -118,11 +124,13 @@ class Engine:
 
     async def close(self) -> None:
         """Close what was opened without `persist`, and let go of the rest."""
-        for task in (self._idle, self._stock):
-            if task is not None:
-                task.cancel()
-                await asyncio.wait((task,))
-        self._idle = self._stock = None
+        watches = [*self._watches, *([self._stock] if self._stock is not None else [])]
+        for watch in watches:
+            watch.cancel()
+        if watches:
+            await asyncio.wait(watches)
+        self._watches.clear()
+        self._stock = None
         if self._finding is not None:
             await asyncio.wait((self._finding,))
         together = asyncio.Semaphore(CLOSED_TOGETHER)
@@ -259,6 +267,26 @@ class Engine:
                     found.append(info)
         return ListResult(sorted(found, key=lambda info: info.created_ts, reverse=True))
 
+    async def prune(self, *, keep_days: int | None = None, keep_total_mb: int | None = None) -> PruneResult:
+        """Delete conversations that were not used for `keep_days`, then the oldest until all take `keep_total_mb`.
+
+        Those whose shell runs, and those that another engine has taken up, stay. Raises BadRequest.
+        """
+        return await retention.prune(self, keep_days, keep_total_mb)
+
+    async def _erase(self, conversation_id: str) -> DeleteResult:
+        return await retention.delete(self, conversation_id)
+
+    async def let_go(self, conversation_id: str) -> int:
+        """Detach from a conversation if this engine has taken it up; return where its stream ends, 0 if it has not."""
+        conversation = self._conversations.pop(conversation_id, None)
+        self._resting.pop(conversation_id, None)
+        self._transient.discard(conversation_id)
+        if conversation is None:
+            return 0
+        await conversation.detach()
+        return conversation.cursor
+
     async def live(self) -> frozenset[str]:
         """Return the names of the conversations whose shell runs."""
         return frozenset(item.conversation for item in await (await self._connected()).list())
@@ -277,10 +305,14 @@ class Engine:
         host = self._host = await HostClient.connect(self.home)
         host.on_lost = self._host_lost
         raise_descriptor_limit(self._session_limit)
-        if self._idle_timeout is not None and self._idle is None:
-            self._idle = asyncio.get_running_loop().create_task(close_idle(self, self._idle_timeout))
+        loop = asyncio.get_running_loop()
+        if not self._watches:
+            if self._idle_timeout is not None:
+                self._watches.append(loop.create_task(close_idle(self, self._idle_timeout)))
+            if self._keep != (None, None):
+                self._watches.append(loop.create_task(retention.keep_to(self, *self._keep)))
         if self._stock is None or self._stock.done():
-            self._stock = asyncio.get_running_loop().create_task(self._take_stock())
+            self._stock = loop.create_task(self._take_stock())
         return host
 
     def _host_lost(self) -> None:
@@ -329,6 +361,7 @@ class Engine:
                 # It can be read all the same, and owned later.
                 conversation = self._made(name, layout, host, None)
             conversation.answering = bool(self._settings[name].get("answers", True))
+            conversation.erase = self._erase
             try:
                 await conversation.attach(host)
             except BaseException:
@@ -349,6 +382,8 @@ class Engine:
         """Take up again what was laid to rest and somebody still holds."""
         async with self._locks.setdefault(conversation.id, asyncio.Lock()):
             if conversation.id not in self._conversations:
+                if not conversation.directory.is_dir():
+                    raise NotFound(f"{conversation.id} has been deleted")
                 await conversation.rouse(await self._connected())
                 self._conversations[conversation.id] = conversation
                 self._resting.pop(conversation.id, None)

@@ -102,10 +102,14 @@ class Transcript:
             end = last if last is not None else self.live.state.classified
         if begin < 0 or begin > max(end, self.cursor):
             raise BadCursor(f"the cursor {begin} lies behind the end {end}", hint="use a cursor from a result")
+        kept = min(self.live.stream.begin, max(begin, end))
+        truncated = kept if begin < kept else None
+        begin = max(begin, kept)
         data, cursor = reading.read_span(
             self.live.stream, self.live.cover, view, begin, max(begin, end), max_bytes, self.live.state.size
         )
-        return reading.read_result(data, view, cursor, ended and cursor >= end)
+        result = reading.read_result(data, view, cursor, ended and cursor >= end)
+        return result if truncated is None else replace(result, truncated_before=truncated)
 
     async def events(self, from_seq: int = 0, *, follow: bool = True) -> AsyncIterator[Event]:
         """Yield events from a number on; with `follow`, those that come as well, until the conversation is detached."""

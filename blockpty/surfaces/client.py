@@ -21,7 +21,7 @@ from urllib.parse import quote, urlencode
 
 from blockpty.errors import BadRequest, BlockptyError, InternalError, NotFound, error_from_code
 from blockpty.model.events import Event
-from blockpty.model.results import ListResult, OpenResult, Result, SearchResult
+from blockpty.model.results import ListResult, OpenResult, PruneResult, Result, SearchResult
 from blockpty.ops.kinds import Effect
 from blockpty.ops.outline import Outline, outline
 from blockpty.spool.layout import check_conversation_id, default_home
@@ -113,6 +113,11 @@ class Client:
     async def list(self, filter: str | None = None) -> ListResult:
         """Return the conversations of the server's home that this token may see, newest first."""
         return cast("ListResult", await self.call("list", {"filter": filter}))
+
+    async def prune(self, *, keep_days: int | None = None, keep_total_mb: int | None = None) -> PruneResult:
+        """Delete ended conversations, as `Engine.prune` does."""
+        params = {"keep_days": keep_days, "keep_total_mb": keep_total_mb}
+        return cast("PruneResult", await self.call("prune", params))
 
     async def search(
         self,

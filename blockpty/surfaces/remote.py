@@ -17,6 +17,7 @@ from blockpty.model.results import (
     BlocksResult,
     CaptureResult,
     CloseResult,
+    DeleteResult,
     DoneResult,
     ExecResult,
     ExportResult,
@@ -205,6 +206,10 @@ class RemoteConversation:
         """Export the conversation, a block or a span; a file is one of the server's machine."""
         params = {"from_cursor": from_cursor, "to_cursor": to_cursor, "block_id": block_id, "max_bytes": max_bytes}
         return cast("ExportResult", await self._call("export", format=format, **params))
+
+    async def delete(self) -> DeleteResult:
+        """Delete the conversation, as `Conversation.delete` does."""
+        return cast("DeleteResult", await self._call("delete"))
 
     async def verify(self) -> VerifyResult:
         """Derive everything again from stream and timeline, and report what differs."""

@@ -36,6 +36,8 @@ class Settings:
         process_limit: how many processes a conversation may have at once; 0: no bound.
         idle_timeout_seconds: close a conversation when nothing was printed, typed or waited for in it for so long, and
             no command runs; 0: never.
+        keep_days: delete conversations whose shell has ended and that were not used for so many days; 0: never.
+        keep_total_mb: delete the oldest conversations whose shell has ended while all take more MiB; 0: never.
         durability: what power loss may cost: process, interval, block or always.
         redact: cover secrets in all that leaves; the files hold them either way.
         idle_exit_seconds: leave when no shell has been open and nobody has asked for anything for so long; 0: never.
@@ -51,6 +53,8 @@ class Settings:
     session_limit: int = 15
     process_limit: int = PROCESS_LIMIT
     idle_timeout_seconds: int = 0
+    keep_days: int = 0
+    keep_total_mb: int = 0
     durability: str = "interval"
     redact: bool = True
     idle_exit_seconds: int = 0

@@ -25,6 +25,7 @@ CONTRACT = (
     "open", "list", "status", "exec_block", "exec_interactive", "run", "send", "send_keys", "paste", "ctrl_c",
     "ctrl_d", "enter", "wait_for", "read", "blocks", "block", "events", "screen", "resize", "set_scrollback",
     "start_capture", "stop_capture", "end_session", "enter_shell", "interrupt", "reset", "kill", "close",
+    "delete", "prune",
     "request_user_input", "take_control", "release_control", "approvals", "approve", "deny", "search",
     "export", "verify",
 )  # fmt: skip

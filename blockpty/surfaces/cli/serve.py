@@ -51,6 +51,8 @@ def command() -> click.Command:
                 type=click.INT,
                 help="Close conversations that nobody has used for so long. [default: never]",
             ),
+            click.Option(["--keep-days"], type=click.INT, help="Delete what was unused so long. [default: never]"),
+            click.Option(["--keep-total-mb"], type=click.INT, help="Delete the oldest above so much. [default: never]"),
             click.Option(
                 ["--idle-exit-seconds"],
                 type=click.INT,

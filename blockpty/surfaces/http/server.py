@@ -86,6 +86,7 @@ async def _serve(
             home, session_limit=settings.session_limit, persist=True, durability=settings.durability,
             redact=settings.redact,
             process_limit=settings.process_limit, idle_timeout_seconds=settings.idle_timeout_seconds or None,
+            keep_days=settings.keep_days or None, keep_total_mb=settings.keep_total_mb or None,
         ) as engine:  # fmt: skip
             engine.home_search.start()
             mcp = MountedMcp(engine, hosts=hosts | {UNIX_HOST}, origins=origins)
