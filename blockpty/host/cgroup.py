@@ -111,6 +111,15 @@ def enter(path: str) -> None:
     write(path, "cgroup.procs", "0")
 
 
+def members(path: str) -> list[str] | None:
+    """Return the process numbers in a cgroup; None where it cannot be read."""
+    try:
+        with open(os.path.join(path, "cgroup.procs"), encoding="ascii") as file:
+            return file.read().split()
+    except (OSError, ValueError):
+        return None
+
+
 def freeze_forks(path: str) -> None:
     """Let nobody in a cgroup start another process: what is killed from now on cannot be outrun."""
     with contextlib.suppress(OSError):

@@ -12,7 +12,6 @@ import signal
 from typing import TYPE_CHECKING, Any
 
 from blockpty.host import spawn
-from blockpty.host.cgroup import freeze_forks
 from blockpty.host.keyboard import storage_full
 from blockpty.host.protocol import Refused
 from blockpty.host.terminal import Terminal
@@ -56,8 +55,9 @@ class Closing:
 def begin(recorder: Recorder, name: str, terminal: Terminal | None, grace_ms: int, pending: Pending) -> None:
     """Hang up `terminal` (None: that has been done by an earlier request), and owe `pending` the outcome."""
     if terminal is not None:
-        recorder.closing[name] = Closing(terminal.pid, terminal.holding.cgroup)
-        spawn.signal_session(terminal.pid, terminal.holding.master, signal.SIGHUP, signal.SIGCONT)
+        path = terminal.holding.cgroup
+        recorder.closing[name] = Closing(terminal.pid, path)
+        spawn.signal_session(terminal.pid, terminal.holding.master, signal.SIGHUP, signal.SIGCONT, path=path)
     closing = recorder.closing[name]
     closing.answers.append(pending)
     recorder.loop.after(grace_ms / 1000, lambda: _kill(recorder, name, closing))
@@ -77,9 +77,7 @@ def _kill(recorder: Recorder, name: str, closing: Closing) -> None:
     if recorder.closing.get(name) is not closing:
         return
     terminal = recorder.terminals.get(name)
-    if closing.cgroup is not None:
-        freeze_forks(closing.cgroup)
-    left = spawn.kill_session(closing.session, outrun=closing.cgroup is None)
+    left = spawn.kill_session(closing.session, closing.cgroup)
     if terminal is not None and terminal.pid == closing.session and terminal.holding.exit is None:
         signal_shell(terminal, signal.SIGKILL)
     if terminal is not None and terminal.pid == closing.session and not left:
@@ -106,7 +104,7 @@ def finish_close(recorder: Recorder, terminal: Terminal) -> None:
         return
     status, signal_name = terminal.holding.exit
     closing.written = {"status": status, "signal": signal_name, **terminal.sizes()}
-    if not any(spawn.session_members(closing.session)):
+    if not any(spawn.session_members(closing.session, closing.cgroup)):
         _closed(recorder, name, closing)
 
 

@@ -17,7 +17,7 @@ import sys
 import time
 from typing import Any
 
-from blockpty.host import protocol, spawn
+from blockpty.host import cgroup, protocol, spawn
 from blockpty.host.cgroup import Cgroups, find_base
 from blockpty.host.house import SLOTS, Holding, House, Restarts
 from blockpty.host.protocol import Channel, Refused
@@ -211,6 +211,11 @@ class Keeper:
             return
         used = {holding.slot for holding in self.house.holdings.values()}
         slot = next((number for number in range(SLOTS) if number not in used), -1)
+        path = started.request["cgroup"]
+        if path is not None and str(started.pid) not in (cgroup.members(path) or ()):
+            # It could not enter, or has ended already: what comes of it is looked for everywhere.
+            self._cgroups.remove(path)
+            started.request["cgroup"] = None
         wire = {**started.request, "pid": started.pid, "slot": slot}
         fds = [started.master, started.pipe_r, started.pipe_w]
         holding = Holding(wire, [*fds, started.pidfd] if started.pidfd >= 0 else fds)

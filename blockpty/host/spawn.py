@@ -299,13 +299,16 @@ def process_facts(pid: int | str) -> tuple[str, int, int] | None:
         return None
 
 
-def session_members(session: int) -> Iterator[tuple[int, int]]:
+def session_members(session: int, path: str | None = None) -> Iterator[tuple[int, int]]:
     """(pid, process group) of every process of a session that is not yet dead; nothing where there is no /proc.
 
+    `path` is the cgroup that its shell was put into: only what is in it is looked at, which is quick where there are
+    thousands of sessions. What went to another cgroup by itself (a service manager does that) is then not seen.
     Zombies do not count: they cannot be killed, and who waits for them to go waits for somebody else's wait().
     """
+    names = cgroup.members(path) if path is not None else None
     try:
-        names = os.listdir("/proc")
+        names = os.listdir("/proc") if names is None else names
     except OSError:
         return
     for name in names:
@@ -315,9 +318,9 @@ def session_members(session: int) -> Iterator[tuple[int, int]]:
                 yield int(name), facts[1]
 
 
-def signal_session(session: int, master: int, *numbers: int) -> bool:
+def signal_session(session: int, master: int, *numbers: int, path: str | None = None) -> bool:
     """Send signals to every process group of a session. Return whether anybody was left in it."""
-    members = list(session_members(session))
+    members = list(session_members(session, path))
     groups = {group for _, group in members}
     if not os.path.isdir("/proc/self"):
         groups = {session}
@@ -332,14 +335,16 @@ def signal_session(session: int, master: int, *numbers: int) -> bool:
     return found
 
 
-def kill_session(session: int, *, outrun: bool = True) -> bool:
-    """SIGKILL every process of a session. Return whether anybody was left in it.
+def kill_session(session: int, path: str | None = None) -> bool:
+    """SIGKILL every process of a session (`path`: as for `session_members`). Return whether anybody was left in it.
 
-    `outrun`: its processes can still start others, so they are stopped first, until no new one is found.
+    Without a cgroup its processes can still start others, so they are stopped first, until no new one is found.
     """
+    if path is not None:
+        cgroup.freeze_forks(path)
     found = False
     stopped: set[int] = set()
-    while outrun and len(stopped) < STOP_AT_MOST:
+    while path is None and len(stopped) < STOP_AT_MOST:
         running = {pid for pid, _ in session_members(session)} - stopped
         if not running:
             break
@@ -347,7 +352,7 @@ def kill_session(session: int, *, outrun: bool = True) -> bool:
             with contextlib.suppress(OSError):
                 os.kill(pid, signal.SIGSTOP)
         stopped |= running
-    for pid, _ in session_members(session):
+    for pid, _ in session_members(session, path):
         found = True
         with contextlib.suppress(OSError):
             os.kill(pid, signal.SIGKILL)

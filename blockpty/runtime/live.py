@@ -1,7 +1,7 @@
 """One conversation's record, followed live: bytes and entries in, files written, waits answered, watchers told.
 
 Rules of this file: nobody hears of anything that is not written. `pump` is the only place where the machine moves; it
-is called by the doorbell, by a slow timer (a lost ring costs a quarter of a second, never data), and by whoever has
+is called by the doorbell, by a slow timer (a lost ring costs some time, never data), and by whoever has
 just been told by the host that something was recorded. It never awaits, so it cannot be interrupted half way.
 """
 
@@ -38,6 +38,7 @@ from blockpty.spool.stream import StreamReader
 # Bytes taken in one go before other tasks of the loop get a turn; about 5 ms of parsing.
 SLICE: Final = 1024 * 1024
 RECHECK_SECONDS: Final = 0.25
+LONGEST_RECHECK_SECONDS: Final = 4.0
 CHECKPOINT_SECONDS: Final = 1.0
 # Finished blocks that are known without looking into the file.
 RECENT_BLOCKS: Final = 64
@@ -77,6 +78,7 @@ class LiveRecord:
         self._waits: list[LiveWait] = []
         self._watchers: set[asyncio.Future[None]] = set()
         self._timer: asyncio.TimerHandle | None = None
+        self._pause = RECHECK_SECONDS
         self._checkpoint_timer: asyncio.TimerHandle | None = None
         self.closed = False
         self._cleaned_instance = 0
@@ -306,8 +308,12 @@ class LiveRecord:
 
     def _recheck(self) -> None:
         if not self.closed:
+            before = self.fold.position
             self.pump()
-            self._timer = self._loop.call_later(RECHECK_SECONDS, self._recheck)
+            # Thousands of idle conversations must not keep the loop busy with looking.
+            idle = self.fold.position == before and self.problem is None
+            self._pause = min(self._pause * 2, LONGEST_RECHECK_SECONDS) if idle else RECHECK_SECONDS
+            self._timer = self._loop.call_later(self._pause, self._recheck)
 
     # Waits
 

@@ -85,7 +85,7 @@ async def test_a_removed_directory_is_made_again(home: Path) -> None:
         await one.sh(f"seq 1 2000; read x < {gate}; seq 2001 4000; read x < {gate}; exit 2")
         await one.entry("silence")
         for _ in range(2):
-            shutil.rmtree(one.directory)
+            remove(one.directory)
             gate.write_bytes(b"\n")
             await one.until(lambda: one.directory.exists() and (one.directory / "timeline.jsonl").exists())
             await one.entry("silence")
@@ -101,11 +101,11 @@ async def test_an_engine_goes_on_in_a_directory_that_was_removed(home: Path) -> 
     async with blockpty.Engine(home) as engine:
         conversation = await engine.open("c1")
         await conversation.run("echo one")
-        shutil.rmtree(conversation.directory)
+        remove(conversation.directory)
         assert (await conversation.run("echo two")).output == "two\n"
         begun = await conversation.exec_block("echo three; read x; echo four")
         await conversation.wait_for("three", from_cursor=begun.cursor)
-        shutil.rmtree(conversation.directory)
+        remove(conversation.directory)
         await conversation.send("\n")
         done = await conversation.wait_for({"token": "PROMPT"})
         assert done.matched
@@ -113,6 +113,13 @@ async def test_an_engine_goes_on_in_a_directory_that_was_removed(home: Path) -> 
         assert next(block.cmd for block in (await conversation.blocks()).blocks) == "echo one"
         assert [info.conversation_id for info in (await engine.list()).conversations] == ["c1"]
         states = [event.fields["state"] async for event in conversation.events(follow=False) if event.type == "storage"]
-        assert states.count("restored") == 2
+        # Once more when it happens while a file is just being made again.
+        assert set(states) == {"restored"} and len(states) >= 2
         read = await conversation.read(block_id="b3")
         assert read.data == "three\n\nfour\n"
+
+
+def remove(directory: Path) -> None:
+    """Remove a directory in which somebody may just be making a file again."""
+    while directory.exists():
+        shutil.rmtree(directory, ignore_errors=True)
