@@ -370,6 +370,74 @@ class VerifyResult(Result):
 
 
 @dataclass(frozen=True, slots=True)
+class DiffResult(Result):
+    """How the output of a block differs from that of another one, by default of the previous run of its command.
+
+    Attributes:
+        block, against: the two records.
+        same: the whole outputs are equal, as text.
+        diff: a unified diff from `against` to `block`; empty when nothing differs in what was compared.
+        part: the outputs are too long, and only their beginnings were compared.
+        truncated: the diff is longer than `max_bytes`, and ends early.
+    """
+
+    block: Block
+    against: Block
+    same: bool
+    diff: str
+    part: bool
+    truncated: bool
+    cursor: int
+
+
+@dataclass(frozen=True, slots=True)
+class Activity(Result):
+    """What a conversation has done.
+
+    Attributes:
+        live: its shell runs.
+        blocks, failed: how many blocks have ended, and how many of them with an exit status other than 0.
+        last_ts: when the last one of them began, in ms.
+        last_block: the record of that one.
+    """
+
+    conversation_id: str
+    live: bool
+    blocks: int
+    failed: int
+    last_ts: int
+    last_block: Block
+
+
+@dataclass(frozen=True, slots=True)
+class FoundBlock(Result):
+    """A block, and the conversation it belongs to."""
+
+    conversation_id: str
+    block: Block
+
+
+@dataclass(frozen=True, slots=True)
+class OverviewResult(Result):
+    """What a home has done, as far as it is indexed: blocks count when they have ended, within a second.
+
+    Attributes:
+        conversations: those that did something last, the newest first.
+        blocks: the newest blocks, the newest first.
+        statuses: how many blocks ended with each exit status; `unknown` for those of which nobody knows.
+        total_conversations, total_blocks: how many there are with at least one block, and of them.
+        partial: the index is still being made, and not everything is in it.
+    """
+
+    conversations: list[Activity]
+    blocks: list[FoundBlock]
+    statuses: dict[str, int]
+    total_conversations: int
+    total_blocks: int
+    partial: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class SearchHit(Result):
     """One match of a search.
 
@@ -423,6 +491,8 @@ _REVIVED: Final[Mapping[str, Callable[[Any], Any]]] = {
     "Block": Block.from_dict,
     "list[Block]": lambda value: [Block.from_dict(one) for one in value],
     "list[ConversationInfo]": lambda value: [ConversationInfo.from_dict(one) for one in value],
+    "list[Activity]": lambda value: [Activity.from_dict(one) for one in value],
+    "list[FoundBlock]": lambda value: [FoundBlock.from_dict(one) for one in value],
     "list[SearchHit]": lambda value: [SearchHit.from_dict(one) for one in value],
     "tuple[int, int]": tuple,
     "tuple[int, int] | None": lambda value: None if value is None else tuple(value),

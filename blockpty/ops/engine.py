@@ -8,9 +8,10 @@ from __future__ import annotations
 from functools import cached_property
 
 from blockpty.errors import Busy, NotFound
-from blockpty.model.results import SearchResult
+from blockpty.model.results import Activity, FoundBlock, OverviewResult, SearchResult
 from blockpty.runtime.engine import Engine as Conversations
 from blockpty.search.home import HomeSearch
+from blockpty.search.overview import Asked
 from blockpty.search.query import Filters, Key, Query
 
 
@@ -20,7 +21,7 @@ class Engine(Conversations):
     @cached_property
     def home_search(self) -> HomeSearch:
         """What searches this home; made when it is first used."""
-        return HomeSearch(self.home, lambda: tuple(self._conversations))
+        return HomeSearch(self.home, lambda: tuple(self._conversations), redact=self._redact)
 
     async def close(self) -> None:
         """Close what was opened without `persist`, and let go of the rest."""
@@ -79,3 +80,29 @@ class Engine(Conversations):
         before = Key.from_text(page) if page is not None else None
         asked = Query(query, mode, ignore_case, filters, page_size, before, per_block, timeout_ms)
         return await self.home_search.find(asked)
+
+    async def overview(
+        self,
+        *,
+        conversations: int = 20,
+        blocks: int = 50,
+        conversation_id: str | None = None,
+        failed: bool | None = None,
+        before: int | None = None,
+    ) -> OverviewResult:
+        """Return what this home has done: the conversations and blocks that came last, and counts by exit status.
+
+        `conversations`, `blocks`: at most so many, 0 to 1000. `conversation_id`: of this one only. `failed`: only
+        blocks that failed, or only others. `before`: only blocks that began before this time, in ms since 1970; pages
+        go on with it. It does not go through all blocks, however many there are.
+        """
+        seen, partial = await self.home_search.overview(Asked(conversations, blocks, conversation_id, failed, before))
+        live = await self.live()
+        return OverviewResult(
+            [Activity(name, name in live, count, bad, ts, last) for name, count, bad, ts, last in seen.conversations],
+            [FoundBlock(name, block) for name, block in seen.blocks],
+            {"unknown" if status is None else str(status): count for status, count in seen.statuses.items()},
+            seen.total_conversations,
+            seen.total_blocks,
+            partial,
+        )

@@ -17,11 +17,13 @@ from blockpty.model.results import (
     CaptureResult,
     CloseResult,
     DeleteResult,
+    DiffResult,
     DoneResult,
     ExecResult,
     ExportResult,
     ListResult,
     OpenResult,
+    OverviewResult,
     PruneResult,
     ReadResult,
     RunResult,
@@ -138,11 +140,25 @@ async def read(engine: Engine, request: requests.ReadRequest) -> ReadResult:
 
 async def blocks(engine: Engine, request: requests.BlocksRequest) -> BlocksResult:
     conversation = await _of(engine, request)
-    return await conversation.blocks(request.filter, page=request.page, page_size=request.page_size)
+    return await conversation.blocks(
+        request.filter,
+        failed=request.failed,
+        min_duration_ms=request.min_duration_ms,
+        cwd=request.cwd,
+        page=request.page,
+        page_size=request.page_size,
+    )
 
 
 async def block(engine: Engine, request: requests.BlockRequest) -> BlockResult:
     return await (await _of(engine, request)).block(request.block_id)
+
+
+async def diff(engine: Engine, request: record_requests.DiffRequest) -> DiffResult:
+    conversation = await _of(engine, request)
+    return await conversation.diff(
+        request.block_id, request.against, context=request.context, max_bytes=request.max_bytes
+    )
 
 
 async def events(engine: Engine, request: requests.EventsRequest) -> AsyncIterator[Event]:
@@ -228,6 +244,16 @@ async def search(engine: Engine, request: record_requests.SearchRequest) -> Sear
         page=request.page,
         page_size=request.page_size,
         timeout_ms=request.timeout_ms,
+    )
+
+
+async def overview(engine: Engine, request: record_requests.OverviewRequest) -> OverviewResult:
+    return await engine.overview(
+        conversations=request.conversations,
+        blocks=request.blocks,
+        conversation_id=request.conversation_id,
+        failed=request.failed,
+        before=request.before,
     )
 
 

@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from blockpty.ops.requests import ConversationId, Request
+from blockpty.ops.requests import MAX_BYTES, ConversationId, ConversationRequest, Request
 
 Time = Annotated[int | None, Field(ge=0, le=2**53)]
 
@@ -56,3 +56,32 @@ class SearchRequest(Request):
     timeout_ms: Annotated[
         int, Field(ge=1, le=60_000, description="Return what was found after so many milliseconds.")
     ] = 2000
+
+
+class OverviewRequest(Request):
+    """Show what this home has done: the conversations and blocks that came last, and how many ended with which status.
+
+    Blocks count when they have ended and are indexed, within a second. It costs the same however many there are.
+    """
+
+    conversations: int = Field(default=20, ge=0, le=1000, description="Conversations at most.")
+    blocks: int = Field(default=50, ge=0, le=1000, description="Blocks at most.")
+    conversation_id: ConversationId | None = Field(default=None, description="Only this conversation.")
+    failed: bool | None = Field(
+        default=None, description="Only blocks whose exit status is not 0, or only those where it is."
+    )
+    before: Time = Field(default=None, description="Only blocks that began before this time, in ms since 1970.")
+
+
+class DiffRequest(ConversationRequest):
+    """Compare the output of a block with that of another one, by default of the previous run of the same command.
+
+    Of outputs over 1 MiB or 20,000 lines only the beginning is compared, and the result says so.
+    """
+
+    block_id: str = Field(min_length=1, description="Name of the block, such as b7.")
+    against: str | None = Field(
+        default=None, min_length=1, description="Name of the block to compare it with; by default the previous run."
+    )
+    context: int = Field(default=3, ge=0, le=1000, description="Lines around each change.")
+    max_bytes: int = Field(default=65_536, ge=1, le=MAX_BYTES, description="Bytes of the diff to return at most.")

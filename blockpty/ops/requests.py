@@ -261,6 +261,13 @@ class BlocksRequest(ConversationRequest):
     """List the blocks that have ended, oldest first."""
 
     filter: str | None = Field(default=None, description="Only those whose command contains this text.")
+    failed: bool | None = Field(
+        default=None, description="Only those whose exit status is not 0, or only those where it is."
+    )
+    min_duration_ms: int | None = Field(
+        default=None, ge=0, le=2**53, description="Only those that took at least so many milliseconds."
+    )
+    cwd: str | None = Field(default=None, min_length=1, description="Only those that began there or below it.")
     page: int = Field(default=0, ge=0, le=2**31, description="Which page, from 0.")
     page_size: int = Field(default=100, ge=1, le=1000, description="Blocks on a page.")
 

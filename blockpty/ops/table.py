@@ -68,6 +68,10 @@ OPERATIONS: Final[Mapping[str, Operation]] = {
             handlers.block, requests.BlockRequest, results.BlockResult, _READ, "block_id",
             method="GET", path=_CONVERSATION + "/blocks/{block_id}",
         ),
+        _line(
+            handlers.diff, record_requests.DiffRequest, results.DiffResult, _READ, "block_id", "against", method="GET",
+            path=_CONVERSATION + "/blocks/{block_id}/diff",
+        ),
         _line(handlers.events, requests.EventsRequest, Event, _READ, "from_seq", method="GET"),
         _line(handlers.screen, requests.ScreenRequest, results.ScreenResult, _READ, method="GET"),
         _line(handlers.resize, requests.ResizeRequest, results.DoneResult, _INPUT, "cols", "rows"),
@@ -85,6 +89,10 @@ OPERATIONS: Final[Mapping[str, Operation]] = {
         _line(
             handlers.search, record_requests.SearchRequest, results.SearchResult, _READ, "query",
             method="GET", path="/v1/search",
+        ),
+        _line(
+            handlers.overview, record_requests.OverviewRequest, results.OverviewResult, _READ,
+            method="GET", path="/v1/overview",
         ),
         _line(handlers.export, requests.ExportRequest, results.ExportResult, _READ, "format"),
         _line(handlers.verify, requests.VerifyRequest, results.VerifyResult, _READ),

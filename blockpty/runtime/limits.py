@@ -17,6 +17,7 @@ BOUNDS: Final[dict[str, tuple[int, int]]] = {
     "timeout_ms": (0, HOUR_MS),
     "grace_ms": (0, 60_000),
     "max_bytes": (1, 64 * 1024 * 1024),
+    "context": (0, 1000),
     "page": (0, 2**31),
     "page_size": (1, 1000),
     "scrollback": (0, 100_000),

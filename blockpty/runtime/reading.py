@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import base64
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from dataclasses import dataclass, replace
-from typing import Final
+from typing import Any, Final
 
 from blockpty.control.redaction import LONGEST
 from blockpty.engine.views import VIEWS, Piece, View, raw_offset
@@ -128,12 +128,37 @@ def bounded_text(
     return head.decode("utf-8", "replace") + joint + tail.decode("utf-8", "ignore"), whole, True
 
 
-def read_blocks(layout: Layout, text: str | None, page: int, page_size: int, cursor: int) -> BlocksResult:
-    """Return one page of finished blocks, oldest first; `text` must be part of the command."""
+def is_below(cwd: str | None, directory: str) -> bool:
+    """Whether a working directory is a directory or lies below it."""
+    directory = directory.rstrip("/")
+    return cwd is not None and (cwd.rstrip("/") == directory or cwd.startswith(directory + "/"))
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """Which blocks: part of the command, ended other than with 0 (or with 0), slow enough, begun in a directory."""
+
+    text: str | None = None
+    failed: bool | None = None
+    min_duration_ms: int | None = None
+    cwd: str | None = None
+
+    def __contains__(self, record: Mapping[str, Any]) -> bool:
+        status = record.get("exit_status")
+        return (
+            (self.text is None or self.text in record.get("cmd", ""))
+            and (self.failed is None or (status is not None and (status != 0) is self.failed))
+            and (self.min_duration_ms is None or (record.get("duration_ms") or 0) >= self.min_duration_ms)
+            and (self.cwd is None or is_below(record.get("cwd"), self.cwd))
+        )
+
+
+def read_blocks(layout: Layout, wanted: Wanted, page: int, page_size: int, cursor: int) -> BlocksResult:
+    """Return one page of finished blocks, oldest first."""
     found: list[Block] = []
     skip, more = page * page_size, False
     for record in iterate_lines(layout.blocks):
-        if text is not None and text not in record.get("cmd", ""):
+        if record not in wanted:
             continue
         if skip:
             skip -= 1

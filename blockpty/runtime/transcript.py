@@ -20,6 +20,7 @@ from blockpty.model.results import (
     BlockResult,
     BlocksResult,
     CaptureResult,
+    DiffResult,
     ExportResult,
     ReadResult,
     ScreenResult,
@@ -27,6 +28,7 @@ from blockpty.model.results import (
 )
 from blockpty.runtime import limits, reading
 from blockpty.runtime.capture import start_capture, stop_capture
+from blockpty.runtime.comparing import compare, previous_run
 from blockpty.runtime.covered import Cover
 from blockpty.runtime.export.moments import Source
 from blockpty.runtime.export.writing import ExportStopped, check_format, export
@@ -36,6 +38,7 @@ from blockpty.runtime.screens import check_style, fingerprint, screen_result
 from blockpty.screen.lazy import Snapshot
 from blockpty.spool.layout import Layout
 from blockpty.spool.masking import Mask
+from blockpty.spool.stream import StreamReader
 
 
 class Transcript:
@@ -58,12 +61,26 @@ class Transcript:
         """How far the stream has been read."""
         return self.live.fold.position.offset
 
-    async def blocks(self, filter: str | None = None, *, page: int = 0, page_size: int = 100) -> BlocksResult:
-        """Return a page of finished blocks, oldest first; `filter` must be part of the command."""
+    async def blocks(
+        self,
+        filter: str | None = None,
+        *,
+        failed: bool | None = None,
+        min_duration_ms: int | None = None,
+        cwd: str | None = None,
+        page: int = 0,
+        page_size: int = 100,
+    ) -> BlocksResult:
+        """Return a page of finished blocks, oldest first.
+
+        `filter` must be part of the command; `failed`: the exit status is not 0, or is; `min_duration_ms`: it took
+        at least so long; `cwd`: it began there or below.
+        """
         limits.check("page", page)
         limits.check("page_size", page_size)
         self.live.pump()
-        found = reading.read_blocks(self.layout, filter, page, page_size, self.cursor)
+        wanted = reading.Wanted(filter, failed, min_duration_ms, cwd)
+        found = reading.read_blocks(self.layout, wanted, page, page_size, self.cursor)
         return replace(found, blocks=[self.live.cover.block(block) for block in found.blocks])
 
     async def block(self, block_id: str) -> BlockResult:
@@ -110,6 +127,35 @@ class Transcript:
         )
         result = reading.read_result(data, view, cursor, ended and cursor >= end)
         return result if truncated is None else replace(result, truncated_before=truncated)
+
+    async def diff(
+        self, block_id: str, against: str | None = None, *, context: int = 3, max_bytes: int = 65536
+    ) -> DiffResult:
+        """Return how the output of a block differs from that of another one, by default of its previous run.
+
+        `context`: lines around a change, 0 to 1000. Of outputs over 1 MiB or 20,000 lines only the beginning is
+        compared. Raises NotFound, also when the command has not run before in this conversation.
+        """
+        limits.check("context", context)
+        limits.check("max_bytes", max_bytes)
+        self.live.pump()
+        new = self._block(block_id)
+        old = self._block(against) if against is not None else previous_run(self.layout, new)
+        classified, cover = self.live.state.classified, Cover(Mask(self.live.mask.nonces), self.live.cover.redact)
+        stream, cursor = StreamReader(self.layout.stream), self.cursor
+
+        def read(block: Block, size: int) -> tuple[str, bool]:
+            begin, end = block.span[0], classified if block.span[1] is None else block.span[1]
+            data, after = reading.read_span(stream, cover, "text", begin, max(begin, end), size)
+            return data.decode("utf-8", "replace"), after < end
+
+        def work() -> DiffResult:
+            try:
+                return compare(cover.block(old), cover.block(new), read, context, max_bytes, cursor)
+            finally:
+                stream.close()
+
+        return await asyncio.to_thread(work)
 
     async def events(self, from_seq: int = 0, *, follow: bool = True) -> AsyncIterator[Event]:
         """Yield events from a number on; with `follow`, those that come as well, until the conversation is detached."""

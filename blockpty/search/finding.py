@@ -70,8 +70,15 @@ class Finding:
     """One search over the records of a home and an index of them; `clock` gives seconds and never goes back."""
 
     def __init__(
-        self, records: Records, index: Index, query: Query, clock: Callable[[], float] = time.monotonic
+        self,
+        records: Records,
+        index: Index,
+        query: Query,
+        clock: Callable[[], float] = time.monotonic,
+        *,
+        redact: bool = True,
     ) -> None:
+        self._redact = redact
         self._records = records
         self._index = index
         self._query = query
@@ -149,7 +156,7 @@ class Finding:
                 continue
             if len(self._matches) == self._query.limit:
                 return True
-            snippet, span = snippet_of(window.text, begin, end)
+            snippet, span = snippet_of(window.text, begin, end, self._redact)
             self._matches.append(Match(key, offsets[1], chunk.block, snippet, span, chunk.host))
             self._last_block = (key.conversation_id, key.seq)
             self._passed = key
@@ -244,20 +251,22 @@ class Finding:
         return self._records.window(key.conversation_id, candidate.block, key.number, candidate.begin, candidate.end)
 
 
-def shown_line(text: str, begin: int, end: int) -> tuple[str, int]:
+def shown_line(text: str, begin: int, end: int, redact: bool = True) -> tuple[str, int]:
     """Return the line around a match with its secrets covered, and where it begins: what of a text leaves."""
     first, last = text.rfind("\n", 0, begin) + 1, text.find("\n", end)
     last = last if last >= 0 else len(text)
     # Of a very long line only what is near, and of a key whose lines tell nothing by themselves also those around.
     near, after = max(first, begin - _NEAR), min(last, end + _NEAR)
+    if not redact:
+        return text[near:after], near
     wide = _KEY.search(text, near, after) is not None
     from_there, to_there = (max(0, begin - _NEAR), end + _NEAR) if wide else (near, after)
     return cover(text[from_there:to_there])[near - from_there : after - from_there], near
 
 
-def snippet_of(text: str, begin: int, end: int) -> tuple[str, tuple[int, int]]:
+def snippet_of(text: str, begin: int, end: int, redact: bool = True) -> tuple[str, tuple[int, int]]:
     """Return the line around a match, at most about `_SNIPPET` characters, and where the match is in it."""
-    line, at = shown_line(text, begin, end)
+    line, at = shown_line(text, begin, end, redact)
     begin, end = begin - at, end - at
     shown_end = min(end, begin + _SNIPPET)
     room = max(0, _SNIPPET - (shown_end - begin))
@@ -266,18 +275,21 @@ def snippet_of(text: str, begin: int, end: int) -> tuple[str, tuple[int, int]]:
     return line[first:last], (begin - first, min(end, last) - first)
 
 
-def find(records: Records, index: Index, query: Query) -> SearchResult:
-    """Search; this blocks, for at most about the query's time. Raises BadRequest for a pattern that is none."""
-    matches, following, partial, missing = Finding(records, index, query).run()
+def find(records: Records, index: Index, query: Query, *, redact: bool = True) -> SearchResult:
+    """Search; this blocks, for at most about the query's time. Raises BadRequest for a pattern that is none.
+
+    With `redact`, secrets in what is shown of a line are covered.
+    """
+    matches, following, partial, missing = Finding(records, index, query, redact=redact).run()
     return SearchResult(
-        [_hit(match) for match in matches],
+        [_hit(match, redact) for match in matches],
         following.to_text() if following is not None else None,
         partial or bool(missing),
         list(missing),
     )
 
 
-def _hit(match: Match) -> SearchHit:
+def _hit(match: Match, redact: bool) -> SearchHit:
     block, key = match.block, match.key
     part = "command" if key.number == COMMAND else "output"
     return SearchHit(
@@ -289,7 +301,7 @@ def _hit(match: Match) -> SearchHit:
         cursor=block.span[0] if part == "command" else key.offset,
         snippet=match.snippet,
         snippet_span=match.snippet_span,
-        cmd=cover(block.cmd),
+        cmd=cover(block.cmd) if redact else block.cmd,
         cwd=block.cwd,
         kind=block.kind,
         author=block.author,

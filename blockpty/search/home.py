@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import threading
 from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
+from blockpty.control.redaction import cover
+from blockpty.model.block import Block
 from blockpty.model.results import SearchResult
 from blockpty.search.finding import find
 from blockpty.search.index import Index, IndexUnavailable
 from blockpty.search.indexing import Indexing
 from blockpty.search.kinds import database_url, open_index, shared
+from blockpty.search.overview import Asked, Catalogue, Overview, scanned
 from blockpty.search.query import Query
 from blockpty.search.records import Records
 
@@ -21,6 +26,13 @@ from blockpty.search.records import Records
 _ASKED_SECONDS: Final = 2.0
 # Searches at the same time that keep their files open for the next one.
 _KEPT: Final = 4
+# Seconds that an overview waits for an index that is being made.
+_PATIENCE: Final = 2.0
+
+
+def _covered(block: Block) -> Block:
+    shown = cover(block.cmd)
+    return block if shown == block.cmd else replace(block, cmd=shown)
 
 
 class HomeSearch:
@@ -29,8 +41,11 @@ class HomeSearch:
     Nothing is opened, and no index is made, before the first search or `start`.
     """
 
-    def __init__(self, home: Path, followed: Callable[[], Collection[str]] = tuple) -> None:
+    def __init__(
+        self, home: Path, followed: Callable[[], Collection[str]] = tuple, *, redact: bool = True
+    ) -> None:
         self._home = home
+        self._redact = redact
         self._followed = followed
         self._indexing: Indexing | None = None
         self._idle: list[tuple[Records, Index]] = []
@@ -75,7 +90,31 @@ class HomeSearch:
 
     def _find(self, query: Query) -> SearchResult:
         with self._reader() as (records, index):
-            return find(records, index, query)
+            return find(records, index, query, redact=self._redact)
+
+    async def overview(self, asked: Asked) -> tuple[Overview, bool]:
+        """Return what there is to see, and whether the index is still being made."""
+        self.start()
+        return await asyncio.to_thread(self._overview, asked)
+
+    def _overview(self, asked: Asked) -> tuple[Overview, bool]:
+        indexing = self._indexing
+        # The first time, what is there is waited for, so that who opens a home does not see it empty.
+        whole = indexing is None or indexing.swept.wait(_PATIENCE)
+        with self._reader() as (records, index):
+            if isinstance(index, Catalogue):
+                with contextlib.suppress(IndexUnavailable):
+                    return self._covered(index.overview(asked)), not whole
+            return self._covered(scanned(records, asked)), False
+
+    def _covered(self, seen: Overview) -> Overview:
+        if not self._redact:
+            return seen
+        return replace(
+            seen,
+            conversations=[(*one[:4], _covered(one[4])) for one in seen.conversations],
+            blocks=[(name, _covered(block)) for name, block in seen.blocks],
+        )
 
     @contextmanager
     def _reader(self) -> Iterator[tuple[Records, Index]]:

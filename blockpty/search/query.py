@@ -15,6 +15,7 @@ import orjson
 
 from blockpty.errors import BadRequest
 from blockpty.model.block import BLOCK_KINDS, Block
+from blockpty.runtime.reading import is_below
 
 MODES: Final = ("words", "phrase", "substring", "regex")
 PARTS: Final = ("any", "output", "command")
@@ -109,12 +110,6 @@ class Filters:
             and (self.author is None or block.author == self.author)
             and (self.kind is None or block.kind == self.kind)
         )
-
-
-def is_below(cwd: str | None, directory: str) -> bool:
-    """Whether a working directory is a directory or lies below it."""
-    directory = directory.rstrip("/")
-    return cwd is not None and (cwd.rstrip("/") == directory or cwd.startswith(directory + "/"))
 
 
 @dataclass(frozen=True, slots=True)

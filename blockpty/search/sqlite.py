@@ -24,6 +24,7 @@ import orjson
 
 from blockpty.model.block import Block
 from blockpty.search.index import Candidate, ChunkKey, Entry, IndexUnavailable, Page, Position, Positions
+from blockpty.search.overview import SCHEMA, Asked, Overview, overview
 from blockpty.search.plan import Plan
 from blockpty.search.query import COMMAND, Filters
 from blockpty.search.text import Window, without_symbols
@@ -52,7 +53,6 @@ CREATE TABLE IF NOT EXISTS blocks (
     PRIMARY KEY (conversation, seq)
 ) WITHOUT ROWID;
 CREATE INDEX IF NOT EXISTS blocks_by_time ON blocks (ts);
-CREATE INDEX IF NOT EXISTS blocks_by_status ON blocks (exit_status);
 """
 _SEGMENT: Final = """
 CREATE TABLE IF NOT EXISTS chunks (
@@ -119,6 +119,11 @@ class SqliteIndex:
                     self._remove()
                 raise IndexUnavailable(str(problem)) from None
 
+    def overview(self, asked: Asked) -> Overview:
+        """Return what there is to see, as far as it is indexed."""
+        with self._lock:
+            return self._attempt(lambda: overview(self._opened(), asked))
+
     def forget(self, conversation_id: str) -> None:
         """Drop a conversation; its chunks stay where they are and are named no more."""
         with self._lock:
@@ -165,7 +170,7 @@ class SqliteIndex:
             # Somebody has removed it; what is open is nobody's any more.
             self._close()
         make_private(self._directory)
-        database = _connect(path, _CATALOGUE)
+        database = _connect(path, _CATALOGUE + SCHEMA)
         try:
             row = database.execute("SELECT version, generation FROM about").fetchone()
             if row is None:
@@ -181,6 +186,10 @@ class SqliteIndex:
             database.close()
             raise
         self._catalogue, self._generation, self._file = database, row[1], (found.st_dev, found.st_ino)
+
+    def _opened(self) -> sqlite3.Connection:
+        assert self._catalogue is not None  # _attempt has opened it
+        return self._catalogue
 
     def _segment(self, begin: int, *, create: bool = False) -> sqlite3.Connection:
         database = self._segments.get(begin)
@@ -236,7 +245,7 @@ class SqliteIndex:
                 "INSERT OR REPLACE INTO segments VALUES (?, ?, ?)", [(begin, *value) for begin, value in sizes.items()]
             )
             catalogue.executemany(
-                "INSERT OR REPLACE INTO blocks VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+                "REPLACE INTO blocks VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
                 [_block_row(numbers[entry.conversation_id], entry.block) for entry in entries],
             )
             for name, position in positions.items():
@@ -356,6 +365,8 @@ def _connect(path: Path, schema: str) -> sqlite3.Connection:
         database.execute("PRAGMA journal_mode = WAL")
         database.execute("PRAGMA synchronous = NORMAL")
         database.execute("PRAGMA mmap_size = 268435456")
+        # A row that is replaced counts as removed.
+        database.execute("PRAGMA recursive_triggers = ON")
         if not database.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]:
             database.executescript(schema)
     except BaseException:

@@ -21,7 +21,7 @@ from urllib.parse import quote, urlencode
 
 from blockpty.errors import BadRequest, BlockptyError, InternalError, NotFound, error_from_code
 from blockpty.model.events import Event
-from blockpty.model.results import ListResult, OpenResult, PruneResult, Result, SearchResult
+from blockpty.model.results import ListResult, OpenResult, OverviewResult, PruneResult, Result, SearchResult
 from blockpty.ops.kinds import Effect
 from blockpty.ops.outline import Outline, outline
 from blockpty.spool.layout import check_conversation_id, default_home
@@ -148,6 +148,22 @@ class Client:
             "page": page, "page_size": page_size, "timeout_ms": timeout_ms,
         }  # fmt: skip
         return cast("SearchResult", await self.call("search", params))
+
+    async def overview(
+        self,
+        *,
+        conversations: int = 20,
+        blocks: int = 50,
+        conversation_id: str | None = None,
+        failed: bool | None = None,
+        before: int | None = None,
+    ) -> OverviewResult:
+        """Return what the server's home has done, as `Engine.overview` does."""
+        params = {
+            "conversations": conversations, "blocks": blocks, "conversation_id": conversation_id, "failed": failed,
+            "before": before,
+        }  # fmt: skip
+        return cast("OverviewResult", await self.call("overview", params))
 
     async def conversation(self, conversation_id: str) -> RemoteConversation:
         """Return a conversation by its name; whether there is one, the first call to it tells (NotFound)."""

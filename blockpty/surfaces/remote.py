@@ -18,6 +18,7 @@ from blockpty.model.results import (
     CaptureResult,
     CloseResult,
     DeleteResult,
+    DiffResult,
     DoneResult,
     ExecResult,
     ExportResult,
@@ -132,13 +133,30 @@ class RemoteConversation:
         params = {"from_cursor": from_cursor, "block_id": block_id, "max_bytes": max_bytes, "view": view}
         return cast("ReadResult", await self._call("read", **params))
 
-    async def blocks(self, filter: str | None = None, *, page: int = 0, page_size: int = 100) -> BlocksResult:
+    async def blocks(
+        self,
+        filter: str | None = None,
+        *,
+        failed: bool | None = None,
+        min_duration_ms: int | None = None,
+        cwd: str | None = None,
+        page: int = 0,
+        page_size: int = 100,
+    ) -> BlocksResult:
         """Return a page of finished blocks, oldest first."""
-        return cast("BlocksResult", await self._call("blocks", filter=filter, page=page, page_size=page_size))
+        params = {"filter": filter, "failed": failed, "min_duration_ms": min_duration_ms, "cwd": cwd}
+        return cast("BlocksResult", await self._call("blocks", **params, page=page, page_size=page_size))
 
     async def block(self, block_id: str) -> BlockResult:
         """Return one block, running or finished; raises NotFound."""
         return cast("BlockResult", await self._call("block", block_id=block_id))
+
+    async def diff(
+        self, block_id: str, against: str | None = None, *, context: int = 3, max_bytes: int = 65536
+    ) -> DiffResult:
+        """Compare the output of a block with that of another one, by default of its previous run."""
+        params = {"block_id": block_id, "against": against, "context": context, "max_bytes": max_bytes}
+        return cast("DiffResult", await self._call("diff", **params))
 
     async def events(self, from_seq: int = 0, *, follow: bool = True) -> AsyncIterator[Event]:
         """Yield events from a number on; with `follow`, those that come as well."""

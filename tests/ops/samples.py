@@ -14,17 +14,21 @@ from blockpty.errors import BlockptyError
 from blockpty.model.block import Block
 from blockpty.model.events import Event
 from blockpty.model.results import (
+    Activity,
     BlockResult,
     BlocksResult,
     CaptureResult,
     CloseResult,
     ConversationInfo,
     DeleteResult,
+    DiffResult,
     DoneResult,
     ExecResult,
     ExportResult,
+    FoundBlock,
     ListResult,
     OpenResult,
+    OverviewResult,
     PruneResult,
     ReadResult,
     Result,
@@ -67,8 +71,12 @@ PARAMS: Final[dict[str, dict[str, Any]]] = {
         "max_bytes": 6, "stop": {"token": "EOF"}, "view": "ansi", "echo": True,
     },
     "read": {"conversation_id": "c1", "from_cursor": 3, "block_id": "b7", "max_bytes": 6, "view": "rendered"},
-    "blocks": {"conversation_id": "c1", "filter": "make", "page": 2, "page_size": 3},
+    "blocks": {
+        "conversation_id": "c1", "filter": "make", "failed": True, "min_duration_ms": 4, "cwd": "/", "page": 2,
+        "page_size": 3,
+    },
     "block": {"conversation_id": "c1", "block_id": "b7"},
+    "diff": {"conversation_id": "c1", "block_id": "b7", "against": "b3", "context": 1, "max_bytes": 6},
     "events": {"conversation_id": "c1", "from_seq": 3, "follow": False},
     "screen": {"conversation_id": "c1", "format": "agent", "since": 4, "scrollback": 5, "at": 7},
     "resize": {"conversation_id": "c1", "cols": 100, "rows": 30},
@@ -88,6 +96,7 @@ PARAMS: Final[dict[str, dict[str, Any]]] = {
         "failed": True, "since": 3, "until": 4, "min_duration_ms": 5, "author": "user", "kind": "session",
         "part": "output", "per_block": True, "page": "x", "page_size": 6, "timeout_ms": 7,
     },
+    "overview": {"conversations": 1, "blocks": 2, "conversation_id": "c1", "failed": True, "before": 3},
     "export": {
         "conversation_id": "c1", "format": "cast3", "from_cursor": 3, "to_cursor": 20, "block_id": "b7", "max_bytes": 6,
     },
@@ -130,6 +139,11 @@ RESULTS: Final[dict[str, Result]] = {
     "delete": DeleteResult(20, 4096),
     "prune": PruneResult(["c1"], 4096, 8192),
     "search": SearchResult([HIT], "eA", True, ["shard2"]),
+    "diff": DiffResult(BLOCK, BLOCK, False, "--- b3\n+++ b7\n@@ -1 +1 @@\n-a\n+b\n", True, True, 20),
+    "overview": OverviewResult(
+        [Activity("c1", True, 7, 1, 1_700_000_000_000, BLOCK)], [FoundBlock("c1", BLOCK)], {"0": 6, "unknown": 1},
+        1, 7, True,
+    ),
     "export": ExportResult(20, "cast3", (3, 20), 9, "{}\n"),
     "verify": VerifyResult(True, 20, 3, 1, 0),
 }

@@ -23,11 +23,11 @@ from tests.ops.samples import EVENTS, PARAMS, RESULTS, RecordingEngine
 # issue, with its topic.
 CONTRACT = (
     "open", "list", "status", "exec_block", "exec_interactive", "run", "send", "send_keys", "paste", "ctrl_c",
-    "ctrl_d", "enter", "wait_for", "read", "blocks", "block", "events", "screen", "resize", "set_scrollback",
+    "ctrl_d", "enter", "wait_for", "read", "blocks", "block", "diff", "events", "screen", "resize", "set_scrollback",
     "start_capture", "stop_capture", "end_session", "enter_shell", "interrupt", "reset", "kill", "close",
     "delete", "prune",
     "request_user_input", "take_control", "release_control", "approvals", "approve", "deny", "search",
-    "export", "verify",
+    "overview", "export", "verify",
 )  # fmt: skip
 NOT_YET = {
     "request_user_input": "control",

@@ -22,8 +22,10 @@ from blockpty.model.results import (
     BlockResult,
     BlocksResult,
     ConversationInfo,
+    DiffResult,
     ExportResult,
     ListResult,
+    OverviewResult,
     ReadResult,
     Result,
     RunResult,
@@ -123,6 +125,10 @@ class Screen:
             self._conversations(result)
         elif isinstance(result, BlocksResult):
             self._blocks(result)
+        elif isinstance(result, DiffResult):
+            self._diff(result)
+        elif isinstance(result, OverviewResult):
+            self._overview(result)
         elif isinstance(result, SearchResult):
             self._search(result, params)
         elif isinstance(result, VerifyResult):
@@ -215,6 +221,35 @@ class Screen:
         self._table(("block", "began", "ms", "status", "bytes", "command"), rows)
         if result.next_page is not None:
             self.note(f"blockpty: more with --page {result.next_page}")
+
+    def _diff(self, result: DiffResult) -> None:
+        self._output(result.diff)
+        if result.same:
+            self.note(f"blockpty: {result.block.block_id} printed what {result.against.block_id} did")
+        if result.part:
+            self.note("blockpty: the outputs are long, and only their beginnings were compared", style="33")
+        if result.truncated:
+            self.note("blockpty: the diff goes on; more with --max-bytes", style="33")
+
+    def _overview(self, result: OverviewResult) -> None:
+        rows = [
+            (
+                one.conversation_id, "live" if one.live else "", one.blocks, one.failed, moment(one.last_ts),
+                one.last_block.cmd,
+            )
+            for one in result.conversations
+        ]  # fmt: skip
+        self._table(("conversation", "", "blocks", "failed", "last began", "command"), rows)
+        self._line("")
+        self._table(
+            ("conversation", "block", "began", "ms", "status", "bytes", "command"),
+            [(one.conversation_id, *_block_row(one.block)) for one in result.blocks],
+        )
+        self._line("")
+        counts = " ".join(f"{status}:{count}" for status, count in result.statuses.items())
+        self._line(f"{result.total_blocks} blocks in {result.total_conversations} conversations; statuses {counts}")
+        if result.partial:
+            self.note("blockpty: the index is still being made; there is more", style="33")
 
     def _search(self, result: SearchResult, params: Mapping[str, Any]) -> None:
         from blockpty.surfaces.cli.found import found_lines

@@ -150,7 +150,7 @@ def _conversations(result: Mapping[str, Any], _params: Mapping[str, Any]) -> str
 def _blocks(result: Mapping[str, Any], params: Mapping[str, Any]) -> str:
     lines = [f"{len(result['blocks'])} blocks", *map(_block_line, result["blocks"])]
     if result["next_page"] is not None:
-        again = {name: params.get(name) for name in ("conversation_id", "filter", "page_size")}
+        again = {name: value for name, value in params.items() if name != "page"}
         lines.append(f"more: {call_text('pty_blocks', **again, page=result['next_page'])}")
     return "\n".join(lines)
 
@@ -190,6 +190,27 @@ def _search(result: Mapping[str, Any], params: Mapping[str, Any]) -> str:
     return "\n".join(lines)
 
 
+def _overview(result: Mapping[str, Any], _params: Mapping[str, Any]) -> str:
+    counts = ", ".join(f"{status}: {count}" for status, count in result["statuses"].items())
+    lines = [
+        f"{result['total_blocks']} blocks in {result['total_conversations']} conversations; exit statuses {counts}",
+        *(["the index is still being made; there is more"] if result["partial"] else []),
+    ]
+    lines += [
+        f"{one['conversation_id']}{' (live)' if one['live'] else ''}: {one['blocks']} blocks, {one['failed']} failed; "
+        f"last {_block_line(one['last_block'])}"
+        for one in result["conversations"]
+    ]
+    return "\n".join([*lines, *(f"{one['conversation_id']} {_block_line(one['block'])}" for one in result["blocks"])])
+
+
+def _diff(result: Mapping[str, Any], _params: Mapping[str, Any]) -> str:
+    lines = [_block_line(result["against"]), _block_line(result["block"])]
+    lines += ["only the beginnings were compared"] if result["part"] else []
+    lines += ["the diff is longer than max_bytes"] if result["truncated"] else []
+    return "the outputs are the same" if result["same"] else _with_output(lines, result["diff"])
+
+
 def _export(result: Mapping[str, Any], _params: Mapping[str, Any]) -> str:
     begin, end = result["span"]
     lines = [f"{result['format']} of {begin} to {end}: {result['export_bytes']} bytes"]
@@ -205,7 +226,7 @@ def _verify(result: Mapping[str, Any], _params: Mapping[str, Any]) -> str:
 
 _TELLERS: Final = {
     "run": _run, "wait_for": _wait, "read": _read, "list": _conversations, "blocks": _blocks, "block": _block,
-    "events": _events, "search": _search, "verify": _verify, "screen": _screen,
+    "events": _events, "search": _search, "overview": _overview, "diff": _diff, "verify": _verify, "screen": _screen,
     "export": _export,
 }  # fmt: skip
 

@@ -84,6 +84,8 @@ async def test_s12_a_scope_is_enough_for_its_effects_and_no_others(home: Path, s
                 assert (answer.status, answer.code) == (403, "forbidden"), name
             elif name == "list":
                 assert answer.content == {"ok": True, "conversations": []}
+            elif name == "overview":
+                assert answer.content["total_blocks"] == 0
             else:
                 assert (answer.status, answer.code) in ((404, "not_found"), (400, "bad_request")), (name, answer.body)
         assert (await server.ask("GET", "/metrics", token=token)).status == 200

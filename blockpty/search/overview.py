@@ -1,0 +1,168 @@
+"""What a home has done: the queries of somebody who opens it to look around, answered from counts that are kept.
+
+Rules of this file: it knows the catalogue's tables `conversations` and `blocks`, and keeps two of its own up to date by
+triggers, so that no answer has to go through all blocks.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, Final, Protocol, runtime_checkable
+
+import orjson
+
+from blockpty.model.block import Block
+from blockpty.search.records import Records
+
+# In place of an exit status that nobody knows.
+_UNKNOWN: Final = -1
+
+SCHEMA: Final = f"""
+CREATE TABLE IF NOT EXISTS activity (
+    conversation INTEGER PRIMARY KEY, blocks INTEGER NOT NULL, failed INTEGER NOT NULL, last_ts INTEGER NOT NULL
+);
+CREATE INDEX IF NOT EXISTS activity_by_time ON activity (last_ts);
+CREATE TABLE IF NOT EXISTS statuses (status INTEGER PRIMARY KEY, blocks INTEGER NOT NULL);
+CREATE TRIGGER IF NOT EXISTS block_added AFTER INSERT ON blocks WHEN NOT new.running BEGIN
+    INSERT INTO statuses VALUES (coalesce(new.exit_status, {_UNKNOWN}), 1)
+        ON CONFLICT (status) DO UPDATE SET blocks = blocks + 1;
+    INSERT INTO activity VALUES (new.conversation, 1, coalesce(new.exit_status != 0, 0), new.ts)
+        ON CONFLICT (conversation) DO UPDATE SET
+            blocks = blocks + 1, failed = failed + excluded.failed, last_ts = max(last_ts, excluded.last_ts);
+END;
+CREATE TRIGGER IF NOT EXISTS block_removed AFTER DELETE ON blocks WHEN NOT old.running BEGIN
+    UPDATE statuses SET blocks = blocks - 1 WHERE status = coalesce(old.exit_status, {_UNKNOWN});
+    UPDATE activity SET blocks = blocks - 1, failed = failed - coalesce(old.exit_status != 0, 0)
+        WHERE conversation = old.conversation;
+END;
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What somebody wants to see.
+
+    Attributes:
+        conversations, blocks: how many of each at most.
+        conversation_id: blocks and counts of this conversation only.
+        failed: only blocks with an exit status other than 0, or with 0.
+        before: only blocks that began before this time, in ms.
+    """
+
+    conversations: int = 20
+    blocks: int = 50
+    conversation_id: str | None = None
+    failed: bool | None = None
+    before: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Overview:
+    """What there is to see.
+
+    Attributes:
+        conversations: name, finished blocks, failed ones, when the last one began, and its record; newest first.
+        blocks: conversation and record of finished blocks, newest first.
+        statuses: how many ended with each exit status; None for an unknown one.
+        total_conversations, total_blocks: with a finished block, and of those.
+    """
+
+    conversations: list[tuple[str, int, int, int, Block]]
+    blocks: list[tuple[str, Block]]
+    statuses: Mapping[int | None, int]
+    total_conversations: int
+    total_blocks: int
+
+
+@runtime_checkable
+class Catalogue(Protocol):
+    """An index that can also tell what there is."""
+
+    def overview(self, asked: Asked) -> Overview:
+        """Return what somebody wants to see, as far as it is indexed; raises IndexUnavailable."""
+
+
+def overview(catalogue: sqlite3.Connection, asked: Asked) -> Overview:
+    """Ask the tables."""
+    number = None
+    if asked.conversation_id is not None:
+        row = catalogue.execute("SELECT number FROM conversations WHERE name = ?", (asked.conversation_id,)).fetchone()
+        number = row[0] if row is not None else 0
+    of_one = "1" if number is None else f"conversation = {number:d}"
+    if number is None:
+        counts = catalogue.execute("SELECT status, blocks FROM statuses WHERE blocks > 0").fetchall()
+    else:
+        counts = catalogue.execute(
+            f"SELECT coalesce(exit_status, {_UNKNOWN}), count(*) FROM blocks WHERE {of_one} AND NOT running GROUP BY 1"
+        ).fetchall()
+    recent = catalogue.execute(
+        "SELECT c.name, a.blocks, a.failed, a.last_ts, (SELECT record FROM blocks AS b WHERE"
+        " b.conversation = a.conversation AND NOT b.running ORDER BY seq DESC LIMIT 1)"
+        f" FROM activity AS a JOIN conversations AS c ON c.number = a.conversation WHERE {of_one} AND a.blocks > 0"
+        " ORDER BY a.last_ts DESC LIMIT ?",
+        (asked.conversations,),
+    )
+    where, values = [of_one, "NOT running"], []
+    if asked.before is not None:
+        where.append("ts < ?")
+        values.append(asked.before)
+    if asked.failed is not None:
+        where.append(f"exit_status {'!=' if asked.failed else '='} 0")
+    newest = catalogue.execute(
+        "SELECT c.name, b.record FROM blocks AS b JOIN conversations AS c ON c.number = b.conversation"
+        f" WHERE {' AND '.join(where)} ORDER BY b.ts DESC, b.conversation DESC, b.seq DESC LIMIT ?",
+        (*values, asked.blocks),
+    )
+    total = catalogue.execute(f"SELECT count(*) FROM activity WHERE blocks > 0 AND {of_one}").fetchone()
+    return Overview(
+        [(name, blocks, failed, ts, _block(record)) for name, blocks, failed, ts, record in recent],
+        [(name, _block(record)) for name, record in newest],
+        {None if status == _UNKNOWN else status: count for status, count in counts},
+        total[0],
+        sum(count for _, count in counts),
+    )
+
+
+def scanned(records: Records, asked: Asked) -> Overview:
+    """Go through all blocks: what every catalogue has to say as well, and where there is none."""
+    found: dict[str, list[Block]] = {}
+    for name in records.names():
+        if asked.conversation_id is None or name == asked.conversation_id:
+            tail = records.tail(name, None)
+            finished = [block for block in tail.blocks if block.span[1] is not None] if tail is not None else []
+            if finished:
+                found[name] = finished
+    recent = sorted(
+        (
+            (name, len(blocks), sum(_failed(block) for block in blocks), max(_times(blocks)), blocks[-1])
+            for name, blocks in found.items()
+        ),
+        key=lambda one: one[3],
+        reverse=True,
+    )
+    statuses: dict[int | None, int] = {}
+    newest = []
+    for name, blocks in found.items():
+        for block in blocks:
+            statuses[block.exit_status] = statuses.get(block.exit_status, 0) + 1
+            wanted = asked.failed is None or (block.exit_status is not None and _failed(block) is asked.failed)
+            if wanted and (asked.before is None or block.ts_begin < asked.before):
+                newest.append((name, block))
+    newest.sort(key=lambda one: one[1].ts_begin, reverse=True)
+    return Overview(
+        recent[: asked.conversations], newest[: asked.blocks], statuses, len(found), sum(map(len, found.values()))
+    )
+
+
+def _failed(block: Block) -> bool:
+    return block.exit_status not in (None, 0)
+
+
+def _times(blocks: Iterable[Block]) -> Iterable[int]:
+    return (block.ts_begin for block in blocks)
+
+
+def _block(record: Any) -> Block:
+    return Block.from_dict(orjson.loads(record))

@@ -1,0 +1,92 @@
+"""What a home has done: the kept counts say what a look at every block says."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from blockpty.ops.engine import Engine
+from blockpty.search.filling import batches
+from blockpty.search.index import Entry
+from blockpty.search.overview import Asked, Overview, scanned
+from blockpty.search.records import Records
+from blockpty.search.sqlite import SqliteIndex
+from tests.asyncio_support import async_test
+from tests.search.contract import everything, fill, home, records
+
+__all__ = ["home", "records"]
+
+
+@pytest.fixture
+def index(tmp_path: Path) -> Iterator[SqliteIndex]:
+    index = SqliteIndex(tmp_path / "index")
+    yield index
+    index.close()
+
+
+def alike(one: Overview, other: Overview) -> bool:
+    """Whether both say the same; blocks of the same millisecond are in no particular order."""
+    return (
+        sorted(one.conversations) == sorted(other.conversations)
+        and [block.ts_begin for _, block in one.blocks] == [block.ts_begin for _, block in other.blocks]
+        and {(name, block.seq) for name, block in one.blocks} == {(name, block.seq) for name, block in other.blocks}
+        and one.statuses == other.statuses
+        and (one.total_conversations, one.total_blocks) == (other.total_conversations, other.total_blocks)
+    )
+
+
+def test_the_counts_are_those_of_the_records(index: SqliteIndex, records: Records) -> None:
+    fill(index, records)
+    middle = sorted(block.ts_begin for _, block, _ in everything(records))[20]
+    for asked in (
+        Asked(1000, 1000),
+        Asked(1000, 1000, conversation_id="c2"),
+        Asked(1000, 1000, failed=True),
+        Asked(1000, 1000, failed=False, before=middle),
+        Asked(1000, 1000, conversation_id="none"),
+    ):
+        assert alike(index.overview(asked), scanned(records, asked)), asked
+    newest = index.overview(Asked(2, 3))
+    assert len(newest.conversations) == 2 and len(newest.blocks) == 3
+    assert newest.blocks[0][1].ts_begin == max(
+        block.ts_begin for _, block, _ in everything(records) if block.span[1] is not None
+    )
+
+
+def test_a_block_that_comes_again_counts_once_and_one_that_is_forgotten_not_at_all(
+    index: SqliteIndex, records: Records
+) -> None:
+    for batch in batches(records, {}):
+        running = [
+            Entry(entry.conversation_id, replace(entry.block, span=(entry.block.span[0], None), exit_status=None), ())
+            for entry in batch.entries
+        ]
+        index.add(running, {})
+        index.add(batch.entries, batch.positions)
+        index.add(batch.entries, batch.positions)
+    asked = Asked(1000, 1000)
+    assert alike(index.overview(asked), scanned(records, asked))
+    before = index.overview(asked).total_blocks
+    of_one = index.overview(Asked(conversation_id="c3")).total_blocks
+    index.forget("c3")
+    assert index.overview(asked).total_blocks == before - of_one > 0
+    assert "c3" not in {name for name, *_ in index.overview(asked).conversations}
+
+
+@async_test
+async def test_of_a_real_home(tmp_path: Path) -> None:
+    async with Engine(tmp_path) as engine:
+        conversation = await engine.open("c1", shell="bash")
+        await conversation.run("true")
+        await conversation.run("(exit 3)")
+        seen = await engine.overview()
+        assert seen.statuses == {"0": 1, "3": 1} and seen.total_blocks == 2 and not seen.partial
+        (one,) = seen.conversations
+        assert (one.conversation_id, one.live, one.blocks, one.failed, one.last_block.cmd) == (
+            "c1", True, 2, 1, "(exit 3)",
+        )  # fmt: skip
+        assert [found.block.block_id for found in seen.blocks] == ["b2", "b1"]
+        assert [found.block.block_id for found in (await engine.overview(failed=True)).blocks] == ["b2"]
