@@ -194,8 +194,9 @@ class Ledger:
     def close(self, offset: int, *, status: int | None = None, state: str | None = None) -> None:
         """Close the open block, if there is one; END has told its end and status, or `offset` and `status` do."""
         block = self.state.block
+        # One that came while this block ran belongs to nothing any more.
+        self.state.submission = None
         if block is None:
-            self.state.submission = None
             return
         if block.ended_at is None:
             self.end_region(offset)

@@ -411,7 +411,7 @@ class Machine:
         after, action = found
         status = mark.number("x") if mark is not None else None
         if action is Action.START:
-            if self.state.submission is not None:
+            if self.state.submission is not None and self.state.shell is ShellState.SUBMITTED:
                 self._ledger.open_unseen("begin_lost")
             self._ledger.close(begin, state="lost")
         elif action is Action.PEND:

@@ -312,7 +312,7 @@ class Terminal:
         """(canonical, echo); read from the master, which shares the shell's terminal modes."""
         try:
             flags = termios.tcgetattr(self.holding.master)[3]
-        except (OSError, termios.error):
+        except (OSError, ValueError, termios.error):  # gone: its number is -1, or somebody else's
             return False, False
         return bool(flags & termios.ICANON), bool(flags & termios.ECHO)
 

@@ -197,8 +197,9 @@ def _check_cwd(state: MachineState, cwd: str | None) -> None:
         return
     if state.cwd is None and not cwd.startswith("/"):
         return  # a shell that does not tell where it is; `cd` will find out
-    if not Path(state.cwd or "/", cwd).is_dir():
-        raise BadRequest(f"the working directory {cwd!r} is no directory", hint="create it first, or leave cwd out")
+    # Of pathlib and of this, only this says no to a name that is too long for any directory.
+    if not os.path.isdir(os.path.join(state.cwd or "/", cwd)):
+        raise BadRequest(f"the directory {cwd[:99]!r} is no directory", hint="create it first, or leave cwd out")
 
 
 def encoded(text: str) -> bytes:

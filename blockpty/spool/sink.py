@@ -40,14 +40,18 @@ class Mark(NamedTuple):
         size, crc, last = record
         return cls(int(size), int(crc), int(last))
 
-    def holds(self, path: Path, *, whole: bool) -> bool:
-        """Whether a file reaches that far, and with `whole` has these bytes; a missing file has none."""
+    def holds(self, path: Path, *, whole: bool, finished: bool = False) -> bool:
+        """Whether a file reaches that far, `finished`: and no farther, and with `whole` has these bytes.
+
+        A missing file has none.
+        """
         try:
             descriptor = open_file(path)
         except FileNotFoundError:
             return self.size == 0
         try:
-            if os.fstat(descriptor).st_size < self.size:
+            size = os.fstat(descriptor).st_size
+            if size < self.size or (finished and size > self.size):
                 return False
             crc, at = 0, 0
             while whole and at < self.size:
@@ -277,15 +281,19 @@ def _marks(record: Mapping[str, Any] | None) -> _Marks:
 def hold(layout: Layout, record: Mapping[str, Any], *, whole: bool) -> bool:
     """Whether the derived files are at least as long as a checkpoint says, and with `whole` have those bytes.
 
+    The output of a block that has ended is exactly as long.
+
     Raises KeyError, TypeError or ValueError for what is no record of `FileSink.marks`.
     """
     marks = _marks(record)
-    outs = dict(marks.outs)
+    growing = [(layout.events, marks.events), (layout.blocks, marks.blocks)]
     if marks.open is not None:
-        outs[marks.open[0]] = marks.open[1]
-    files = [(layout.events, marks.events), (layout.blocks, marks.blocks)]
-    files += [(layout.directory / name, mark) for name, mark in outs.items()]
-    return all(mark.holds(path, whole=whole) for path, mark in files)
+        growing.append((layout.directory / marks.open[0], marks.open[1]))
+    return all(mark.holds(path, whole=whole) for path, mark in growing) and all(
+        mark.holds(layout.directory / name, whole=whole, finished=True)
+        for name, mark in marks.outs.items()
+        if marks.open is None or name != marks.open[0]
+    )
 
 
 def _again(descriptor: int, path: Path) -> int:

@@ -182,6 +182,45 @@ async def test_an_engine_that_may_shows_them(home: Path) -> None:
         assert nonces and not [nonce for nonce in nonces if nonce in raw.data]
 
 
+ASKS = {
+    "read -s": "read -rs -p 'Password: ' p; echo; echo ${#p} there",
+    "getpass": "python3 -c 'import getpass; print(len(getpass.getpass()), \"there\")'",
+    "stty": "stty -echo; printf 'PIN: '; IFS= read -r p; stty echo; echo ${#p} there",
+    "nested": "bash --norc -c \"bash -c \\\"read -rs p; echo; echo \\\\\\${#p} there\\\"\"",
+}
+TYPED = "n3ver-Rec0rded?"
+
+
+@pytest.mark.parametrize("asks", [*ASKS])
+@async_test
+async def test_what_is_typed_at_a_password_prompt_is_in_no_file_whoever_types_it(home: Path, asks: str) -> None:
+    async with blockpty.Engine(home) as engine:
+        conversation = await engine.open("c1", shell="bash")
+        for way in ("send", "user", "paste", "keys"):
+            session = await conversation.exec_interactive(ASKS[asks])
+            assert (await conversation.wait_for("never", timeout_ms=20_000)).reason == "password"
+            if way == "keys":
+                await conversation.send_keys(f"{TYPED}[ENTER]")
+            elif way == "paste":
+                await conversation.paste(TYPED)
+                await conversation.enter()
+            else:
+                author = "user" if way == "user" else "agent"
+                await conversation.send(f"{TYPED}\r", session_id=session.session_id, author=author)
+            found = await conversation.wait_for({"regex": r"(\d+) there"}, timeout_ms=20_000)
+            assert found.groups == {"1": str(len(TYPED))}
+            await conversation.wait_for({"token": "PROMPT"})
+        inputs = [event async for event in conversation.events(0, follow=False) if event.type == "input"]
+        hidden = [dict(event.fields) for event in inputs if event.fields.get("redacted")]
+        assert len(hidden) >= 4 and not [one for one in hidden if "bytes" in one or "data" in one]
+        assert (await conversation.verify()).clean
+    forms = [TYPED.encode(), TYPED.encode("utf-16-le"), base64.b64encode(TYPED.encode())[:16], TYPED[1:].encode()]
+    for path in home.rglob("*"):
+        if path.is_file() and not path.is_symlink():
+            content = path.read_bytes()
+            assert not [form for form in forms if form in content], path
+
+
 @pytest.mark.parametrize("shape", SHAPES, ids=lambda shape: shape.name.replace(" ", "_"))
 def test_a_range_is_covered_as_the_whole_is(tmp_path: Path, shape: Shape) -> None:
     text = ("some text before it\r\n" * 3 + shape.text.replace("\n", "\r\n") + "and after it\r\n").encode()

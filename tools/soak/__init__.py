@@ -1,0 +1,1 @@
+"""Conversations that go on while everything around them is killed. `python tools/soak --help`."""
