@@ -9,7 +9,9 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import os
 import shutil
+import threading
 from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
@@ -80,6 +82,9 @@ class LiveRecord:
         self._timer: asyncio.TimerHandle | None = None
         self._pause = RECHECK_SECONDS
         self._checkpoint_timer: asyncio.TimerHandle | None = None
+        # One checkpoint is written at a time, and never an older one after a newer.
+        self._saving = threading.Lock()
+        self._saved = 0
         self.closed = False
         self._cleaned_instance = 0
         self.mask = Mask()
@@ -259,7 +264,7 @@ class LiveRecord:
             if not watcher.done():
                 watcher.set_result(None)
         if self._checkpoint_timer is None and self.owner and not self.closed:
-            self._checkpoint_timer = self._loop.call_later(CHECKPOINT_SECONDS, self.save)
+            self._checkpoint_timer = self._loop.call_later(CHECKPOINT_SECONDS, self._save_beside)
 
     def watch(self) -> asyncio.Future[None]:
         """Return what is done when something new has been read from this moment on: ask for it, look, then wait."""
@@ -401,13 +406,54 @@ class LiveRecord:
 
     def save(self, *, last: bool = False) -> None:
         """Write a checkpoint, so that a next engine needs little re-reading; `last`: nothing comes after it."""
+        record = self._checkpoint(last=last)
+        if record is None or self._sink is None:
+            return
+        forces = self._durability != "process"
+        with contextlib.suppress(OSError, SpoolError), self._saving:
+            # What is still being written beside the loop is older.
+            self._saved += 1
+            if forces:
+                self._sink.force()
+            checkpoint.replace(self.layout.checkpoint, record, force=forces)
+
+    def _save_beside(self) -> None:
+        """As `save`, without stopping the loop for the medium, which takes milliseconds for each file."""
+        if self._durability == "process" or self._sink is None:
+            self.save()
+            return
+        record = self._checkpoint(last=False)
+        if record is not None:
+            sink, count = self._sink, self._sink.unforced
+            self._saved += 1
+            work = self._loop.run_in_executor(None, self._force_and_save, sink.unforced_files(), record, self._saved)
+
+            def done(outcome: asyncio.Future[None]) -> None:
+                if outcome.cancelled() or outcome.exception() is not None:
+                    sink.unforced += count
+
+            work.add_done_callback(done)
+
+    def _force_and_save(self, files: list[int], record: dict[str, Any], number: int) -> None:
+        try:
+            for descriptor in files:
+                os.fdatasync(descriptor)
+        finally:
+            for descriptor in files:
+                os.close(descriptor)
+        with self._saving:
+            if number == self._saved:
+                checkpoint.replace(self.layout.checkpoint, record, force=True)
+
+    def _checkpoint(self, *, last: bool) -> dict[str, Any] | None:
+        """Return what a checkpoint holds; None while there is nothing that can be vouched for."""
         if self._checkpoint_timer is not None:
             self._checkpoint_timer.cancel()
             self._checkpoint_timer = None
         if self._journal is None or self._sink is None or self._journal.pending or not self._settled or self.closed:
-            return
+            return None
         points: Iterable[ResumePoint] = [*self.points.sparse, ResumePoint(self.state, self.fold.position.timeline)]
-        record = {
+        return {
             "format": checkpoint.FORMAT_VERSION,
             "points": [{"state": point.state.to_dict(), "timeline": point.timeline} for point in points],
             "journal": self._journal.snapshot(),
@@ -415,11 +461,6 @@ class LiveRecord:
             "ends": [*self.fold.position],
             "in_order": {"boot": boot_id(), "forced": self._durability != "process"} if last else None,
         }
-        forces = self._durability != "process"
-        with contextlib.suppress(OSError, SpoolError):
-            if forces:
-                self._sink.force()
-            checkpoint.replace(self.layout.checkpoint, record, force=forces)
 
     def close(self) -> None:
         """Write a checkpoint and close the files; waits end as cancelled."""

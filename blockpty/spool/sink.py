@@ -223,6 +223,19 @@ class FileSink:
             self.unforced = 0
         self._let_go()
 
+    def unforced_files(self) -> list[int]:
+        """Return descriptors, of the caller's own, of all that `force` would force: to do that beside the loop.
+
+        It counts as forced from now on; whoever cannot do it says so in `unforced`.
+        """
+        found = []
+        if self.unforced:
+            kept = (*self._finished, self._open_descriptor, self.events.descriptor, self.blocks.descriptor)
+            found = [os.dup(descriptor) for descriptor in kept if descriptor >= 0]
+            self.unforced = 0
+        self._let_go()
+        return found
+
     def marks(self) -> dict[str, Any]:
         """Return what a checkpoint vouches for, JSON-compatible; `FileSink` and `hold` take it."""
         return {
