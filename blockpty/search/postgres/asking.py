@@ -1,11 +1,13 @@
 """The statement that names candidates, from a plan: SQL as text and its parameters.
 
-Rules of this file: nothing is connected. Whatever stands in a statement can be worked out by a shard alone (no
-comparison of rows, which postgres_fdw keeps to itself), and lets through at least what the plan and the filters admit.
+Rules of this file: nothing is connected. Whatever stands in a statement can be worked out by a shard alone: no
+comparison of rows and no CASE, which postgres_fdw keeps to itself, and the limit with them. It lets through at least
+what the plan and the filters admit.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, Final
 
 from blockpty.search.index import ChunkKey
@@ -15,10 +17,9 @@ from blockpty.search.query import COMMAND, Filters
 # Letters of a word that the index sees: its longest entry is 2,046 bytes.
 WORD_CHARACTERS: Final = 500
 
-_COLUMNS: Final = (
-    "c.ts, c.conversation, c.seq, c.number, c.begins, c.own, b.record, b.home,"
-    " CASE WHEN b.home <> %(home)s THEN c.raw END"
-)
+_COLUMNS: Final = "c.ts, c.conversation, c.seq, c.number, c.begins, c.own, b.record, b.home"
+# Two numbers as one, because postgres_fdw hands on no comparison of rows.
+_NUMBERS: Final = 1 << 24
 _ORDER: Final = "c.ts DESC, c.conversation DESC, c.seq DESC, c.number DESC"
 
 
@@ -29,14 +30,27 @@ def storable(text: str) -> str:
     return text if text.isascii() else text.encode("utf-8", "replace").decode("utf-8")
 
 
-def statement(plan: Plan, below: ChunkKey | None, limit: int, home: str, part: str) -> tuple[str, dict[str, Any]]:
+def statement(plan: Plan, below: ChunkKey | None, limit: int, part: str) -> tuple[str, dict[str, Any]]:
     """Return the statement for a part of the tables (`""` for all of them, `_0` for the first shard's)."""
-    words: dict[str, Any] = {"home": home, "limit": limit}
+    words: dict[str, Any] = {"limit": limit}
     wanted = [*_below(below, words), *_filters(plan.query.filters, words), *_text(plan, words)]
     return (
         f"SELECT {_COLUMNS} FROM chunk{part} c JOIN block{part} b USING (conversation, seq)"
         f" WHERE {' AND '.join(wanted) or 'true'} ORDER BY {_ORDER} LIMIT %(limit)s",
         words,
+    )
+
+
+def bytes_of(keys: Sequence[ChunkKey], part: str) -> tuple[str, dict[str, Any]]:
+    """Return the statement for the bytes of chunks; it may name some that were not asked for."""
+    return (
+        f"SELECT c.conversation, c.seq, c.number, c.raw FROM chunk{part} c WHERE c.conversation = ANY(%(names)s)"
+        f" AND c.seq = ANY(%(seqs)s) AND c.seq::bigint * {_NUMBERS} + c.number = ANY(%(codes)s::bigint[])",
+        {
+            "names": sorted({key.conversation_id for key in keys}),
+            "seqs": sorted({key.seq for key in keys}),
+            "codes": sorted({key.seq * _NUMBERS + key.number for key in keys}),
+        },
     )
 
 

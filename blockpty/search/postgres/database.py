@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final, TypeAlias, TypeVar
 
 import psycopg
@@ -34,11 +34,14 @@ class Database:
 
     Args:
         url: as libpq takes it (`postgresql://user@host/name`, or words such as `host=... dbname=...`).
+        settings: of every connection, beside those that all have.
 
     Raises BadRequest when the URL cannot be understood. Nothing is connected until something is asked.
     """
 
-    def __init__(self, url: str) -> None:
+    def __init__(self, url: str, settings: Mapping[str, str] | None = None) -> None:
+        self.url = url
+        self._settings = {**_OPTIONS, **(settings or {})}
         try:
             self._words = {name: value for name, value in conninfo_to_dict(url).items() if value is not None}
         except psycopg.ProgrammingError as problem:
@@ -61,7 +64,7 @@ class Database:
     def connect(self) -> Connection:
         """Open a connection in autocommit mode that nobody else has; raises psycopg.OperationalError."""
         given = self._words.get("options", "")
-        options = " ".join([*(f"-c {name}={value}" for name, value in _OPTIONS.items()), str(given)])
+        options = " ".join([*(f"-c {name}={value}" for name, value in self._settings.items()), str(given)])
         words: dict[str, Any] = {"connect_timeout": CONNECT_SECONDS, "application_name": "blockpty", **self._words}
         return psycopg.connect(autocommit=True, **{**words, "options": options})
 

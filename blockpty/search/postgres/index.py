@@ -27,11 +27,11 @@ from blockpty.search.postgres.database import Connection, Database
 from blockpty.search.postgres.hosts import Hosts
 from blockpty.search.postgres.leases import HELD
 from blockpty.search.postgres.schema import migrate, server_name
+from blockpty.search.query import COMMAND
 from blockpty.search.text import words_of
 
-# How long a shard may take, as a share of the time that is left and in all; what the others have is worth more.
+# How long a shard may take, as a share of the time that is left; what the others have is worth more.
 _SHARE: Final = 0.5
-_SHARD_SECONDS: Final = 1.0
 # A shard that did not answer is left out for so long, and twice as long each further time. (One that refuses is not.)
 _PAUSE_SECONDS: Final = 2.0
 _MAX_PAUSE_SECONDS: Final = 30.0
@@ -81,6 +81,9 @@ class PostgresIndex:
         self.database = database
         self._shards = shards
         self.hosts = hosts
+        # The planner thinks that few rows are found, and would sort them here: then the limit stays here as well, and
+        # a shard sends all that it has.
+        self._reading = Database(database.url, {"enable_sort": "off"})
         self._parts: list[str] | None = None
         self._took = False
         self._pool: ThreadPoolExecutor | None = None
@@ -230,16 +233,23 @@ class PostgresIndex:
             parts = self._asked(plan.query.filters.conversation_id)
             rows, missing = self._ask_all(plan, below, limit, parts, timeout_seconds)
             # Last: rows that a drop took away were taken after this had changed.
-            found = self.database.run(lambda connection: self._read_generation(connection))
-        if self._known is not None and found != self._known[1].generation:
+            generation = self.database.run(self._read_generation)
+        if self._known is not None and generation != self._known[1].generation:
             self._forget_positions()
         # What a part has below its last row is not known, so no part's rows from there on can be put in order.
-        full = [_key(part[-1]) for part in rows if len(part) >= limit]
+        full = [_key(part[-1]) for part in rows.values() if len(part) >= limit]
         floor = max(full, default=None)
-        merged = sorted(
-            (row for part in rows for row in part if floor is None or _key(row) >= floor), key=_key, reverse=True
-        )
-        return Page([self._candidate(row) for row in merged], bool(full), found, tuple(missing))
+        kept = {part: [row for row in found if floor is None or _key(row) >= floor] for part, found in rows.items()}
+        raw: dict[tuple[Any, ...], bytes] = {}
+        for part, found in kept.items():
+            others = [_key(row) for row in found if row[-1] != self.hosts.home and row[3] != COMMAND]
+            if others:
+                call = _Call(self._reader(part), *asking.bytes_of(others, part))
+                with self._available():
+                    raw |= {row[:3]: row[3] for row in call.run()}
+        merged = sorted((row for found in kept.values() for row in found), key=_key, reverse=True)
+        candidates = [self._candidate(row, raw.get(row[1:4])) for row in merged]
+        return Page(candidates, bool(full), generation, tuple(missing))
 
     def _read_generation(self, connection: Connection) -> str:
         row = connection.execute("SELECT generation FROM home WHERE home = %s", (self.hosts.home,)).fetchone()
@@ -264,12 +274,12 @@ class PostgresIndex:
 
     def _ask_all(
         self, plan: Plan, below: ChunkKey | None, limit: int, parts: Sequence[str], timeout_seconds: float
-    ) -> tuple[list[list[Any]], list[str]]:
-        allowed = timeout_seconds if parts == [""] else min(timeout_seconds * _SHARE, _SHARD_SECONDS)
+    ) -> tuple[dict[str, list[Any]], list[str]]:
+        allowed = timeout_seconds if parts == [""] else timeout_seconds * _SHARE
         now = time.monotonic()
         missing = [_shard(part) for part in parts if self._paused.get(part, (0.0, 0.0))[0] > now]
         calls = {
-            part: _Call(self.database, *asking.statement(plan, below, limit, self.hosts.home, part))
+            part: _Call(self._reader(part), *asking.statement(plan, below, limit, part))
             for part in parts if _shard(part) not in missing
         }  # fmt: skip
         if len(calls) == 1:
@@ -278,7 +288,7 @@ class PostgresIndex:
         else:
             futures = {part: self._threads().submit(call.run) for part, call in calls.items()}
         wait(futures.values(), timeout=allowed)
-        rows: list[list[Any]] = []
+        rows: dict[str, list[Any]] = {}
         for part, future in futures.items():
             if not future.done():
                 calls[part].abandon()
@@ -287,13 +297,16 @@ class PostgresIndex:
                 missing.append(_shard(part))
                 continue
             try:
-                rows.append(future.result())
+                rows[part] = future.result()
                 self._paused.pop(part, None)
             except psycopg.Error:
                 if parts == [""]:
                     raise
                 missing.append(_shard(part))
-        return [part for part in rows if part], missing
+        return {part: found for part, found in rows.items() if found}, missing
+
+    def _reader(self, part: str) -> Database:
+        return self._reading if part else self.database
 
     def _threads(self) -> ThreadPoolExecutor:
         with self._lock:
@@ -301,8 +314,8 @@ class PostgresIndex:
                 self._pool = ThreadPoolExecutor(4 * len(self._parts or [""]), "blockpty-shard")
             return self._pool
 
-    def _candidate(self, row: Any) -> Candidate:
-        ts, conversation, seq, number, begins, own, record, home, raw = row
+    def _candidate(self, row: Any, raw: bytes | None) -> Candidate:
+        ts, conversation, seq, number, begins, own, record, home = row
         block = Block.from_dict(orjson.loads(record))
         host = None if home == self.hosts.home else self._address(home)
         return Candidate(ChunkKey(ts, conversation, seq, number), begins, begins + own, block, raw, host)
@@ -354,6 +367,7 @@ class PostgresIndex:
         if self._pool is not None:
             self._pool.shutdown(wait=True)
         self.database.close()
+        self._reading.close()
         for shard in self._shards:
             shard.close()
 
