@@ -12,7 +12,10 @@ import pytest
 from tools.torture import files, report
 
 TOP = Path(__file__).resolve().parents[1]
-RUNS = ("engine", "recorder", "takeover", "keeper", "all", "files", "memory", "idle", "short", "forks")
+RUNS = (
+    "engine", "recorder", "takeover", "keeper", "all", "power", "calls", "recovery", "many", "files", "memory", "idle",
+    "short", "forks",
+)  # fmt: skip
 
 
 def torture(*arguments: str) -> subprocess.CompletedProcess[str]:

@@ -129,6 +129,13 @@ class HostClient(Connection):
         answer = await self._subscribe(conversation, epoch, callback)
         return Subscribed(answer["offset"], answer["timeline"], answer["live"], answer["pid"], answer["persist"])
 
+    async def mend(self, conversation: str) -> bool:
+        """Have the files of a conversation that has no shell put in order, before they are read; True when some end had
+        to be cut, which a loss of power had damaged. Raises StorageFull.
+        """
+        # A host of the first version notes nothing to go by.
+        return self.version != "1" and bool((await self._ask("mend", {"conversation": conversation}))["mended"])
+
     async def unsubscribe(self, conversation: str) -> None:
         """Call the callback no more."""
         self._drop_bell(conversation)

@@ -10,10 +10,10 @@ The stream goes first: the timeline speaks of it.
 from __future__ import annotations
 
 import contextlib
-import errno
 import os
 from typing import TYPE_CHECKING
 
+from blockpty.host.mending import Forced, boot_id, force, note_forced, read_forced
 from blockpty.host.record import StorageFailed
 
 if TYPE_CHECKING:
@@ -21,8 +21,6 @@ if TYPE_CHECKING:
 
 INTERVAL_SECONDS = 1.0
 INTERVAL_BYTES = 1024 * 1024
-# File systems that cannot force anything say so; then there is nothing to wait for.
-CANNOT = (errno.EINVAL, errno.ENOSYS, errno.ENOTSUP)
 
 
 class Durable:
@@ -33,7 +31,31 @@ class Durable:
         self._armed = False
         self._directories = False
         self._failed = False
+        self._note = -1
         terminal.stream.forced = durability != "process"
+
+    def begin(self) -> None:
+        """Note from where on a loss of power may cost something; raises StorageFailed."""
+        terminal, boot = self._terminal, boot_id()
+        noted = read_forced(terminal.holding.directory)
+        if noted is None or noted.boot != boot:
+            # What was there when the machine started is on the medium.
+            known = noted is not None or not terminal.timeline.size
+            sizes = (terminal.stream.offset, terminal.timeline.size) if known else (0, 0)
+            self._noted(Forced(boot, *sizes))
+
+    def _noted(self, forced: Forced) -> None:
+        directory = self._terminal.holding.directory
+        try:
+            self._note = note_forced(directory, self._note, forced)
+        except OSError as error:
+            raise StorageFailed(error, directory) from error
+
+    def end(self) -> None:
+        """Close the note."""
+        if self._note >= 0:
+            os.close(self._note)
+            self._note = -1
 
     def wrote(self, count: int) -> None:
         """Take note of bytes that were written; raises StorageFailed when they had to be forced and could not be."""
@@ -58,6 +80,7 @@ class Durable:
         if self._durability == "process" or not self._unforced:
             return
         directory = self._terminal.holding.directory
+        forced = Forced(boot_id(), self._terminal.stream.offset, self._terminal.timeline.size)
         try:
             force(self._terminal.stream.fd)
             force(self._terminal.timeline.fd)
@@ -68,18 +91,9 @@ class Durable:
         except OSError as error:
             self._failed = True
             raise StorageFailed(error, directory) from error
+        self._noted(forced)
         self._failed = False
         self._unforced = 0
-
-
-def force(fd: int) -> None:
-    """Have the content of a file on the medium."""
-    try:
-        os.fdatasync(fd)
-    except OSError as error:
-        if error.errno not in CANNOT:
-            raise
-
 
 def force_directory(path: str) -> None:
     """Have the names in a directory on the medium."""

@@ -15,7 +15,7 @@ import stat
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from blockpty.host import closing, protocol, spawn
+from blockpty.host import closing, mending, protocol, spawn
 from blockpty.host.closing import Pending
 from blockpty.host.keyboard import Input, storage_full
 from blockpty.host.plain import Planted
@@ -171,6 +171,7 @@ def _own_directory(recorder: Recorder, path: str) -> str:
 def _try_files(directory: str, segment_bytes: int) -> None:
     """Make sure that the record can be written before there is anything to record."""
     try:
+        mending.mend(directory, mending.boot_id())
         Stream(directory, segment_bytes).close()
         Timeline(directory).close()
     except Planted as error:
@@ -205,6 +206,18 @@ def dead_sizes(directory: str) -> dict[str, Any]:
     with contextlib.suppress(OSError):
         timeline = os.stat(os.path.join(directory, "timeline.jsonl")).st_size
     return {"offset": stream_size(directory), "timeline": timeline}
+
+
+def mend(recorder: Recorder, client: Client, request: dict[str, Any]) -> Answer:
+    """Put the files of a conversation in order whose shell was lost with the machine; whoever reads them asks first."""
+    name = _conversation(request)
+    directory = _directory(recorder, name)
+    if name in recorder.terminals or name in recorder.house.holdings or name in recorder.closing:
+        return {"mended": False}
+    try:
+        return {"mended": mending.mend(directory, mending.boot_id())}
+    except OSError as error:
+        raise storage_full(StorageFailed(error, directory)) from None
 
 
 def unsubscribe(recorder: Recorder, client: Client, request: dict[str, Any]) -> Answer:
@@ -390,6 +403,7 @@ OPERATIONS: dict[str, Callable[[Recorder, Client, dict[str, Any]], Answer]] = {
     "open": open_,
     "subscribe": subscribe,
     "unsubscribe": unsubscribe,
+    "mend": mend,
     "input": input_,
     "note": note,
     "resize": resize,

@@ -77,6 +77,7 @@ class Terminal:
         """Take up the work, be it `fresh` or a killed predecessor's."""
         tail = [] if fresh else self.timeline.tail()
         try:
+            self.durable.begin()
             if not fresh:
                 # What a predecessor wrote last may not have been forced.
                 self.durable.wrote(1)
@@ -428,3 +429,4 @@ class Terminal:
         """Close the files (the holding's descriptors are the holding's)."""
         self.stream.close()
         self.timeline.close()
+        self.durable.end()

@@ -342,6 +342,7 @@ class Engine:
                         "shell": settings["shell"] or "",
                         "open": {key: value for key, value in settings.items() if key != "env"},
                     },
+                    force=self._durability != "process",
                 )
             else:
                 checkpoint.load_meta(layout.meta)
@@ -356,6 +357,7 @@ class Engine:
             for directory in (layout.stream, layout.outputs, layout.commands):
                 make_private(directory)
             try:
+                await host.mend(name)
                 conversation = self._made(name, layout, host, Ownership.take(layout.lock))
             except StorageFull:
                 # It can be read all the same, and owned later.

@@ -174,7 +174,8 @@ class FileSink:
     def out_end(self, name: str, size: int) -> None:
         """Cut what a torn earlier attempt may have left behind the end."""
         self.out(name, size, b"")
-        os.ftruncate(self._open_descriptor, size)
+        with full_is_an_error(name):
+            os.ftruncate(self._open_descriptor, size)
         if self._open_mark.size == size:
             self._outs[name] = self._open_mark
             if len(self._outs) > _VOUCHED:
@@ -208,7 +209,8 @@ class FileSink:
         if self._open_name:
             self.out(self._open_name, self._open_mark.size, b"")
             if os.fstat(self._open_descriptor).st_size > self._open_mark.size:
-                os.ftruncate(self._open_descriptor, self._open_mark.size)
+                with full_is_an_error(self._open_name):
+                    os.ftruncate(self._open_descriptor, self._open_mark.size)
         self.events.settle()
         self.blocks.settle()
 

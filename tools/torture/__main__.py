@@ -16,7 +16,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
-from tools.torture import engines, files, hosts, many, report, sizes, storage
+from tools.torture import engines, files, hosts, many, power, report, sizes, starts, storage
 from tools.torture.report import Row
 
 Run = Callable[[argparse.Namespace], Iterator[Row]]
@@ -32,6 +32,10 @@ RUNS: dict[str, Run] = {
     "takeover": lambda given: hosts.time_takeovers(_tries(given, 100, 4)),
     "keeper": lambda given: hosts.kill_keepers(_tries(given, 200, 3)),
     "all": lambda given: hosts.kill_all(_tries(given, 50, 2)),
+    "power": lambda given: power.lose_power(_tries(given, 2000, 30)),
+    "calls": lambda given: power.fail_calls(1 if not given.short else 9),
+    "recovery": lambda given: starts.kill_recoveries(_tries(given, 203, 12)),
+    "many": lambda given: starts.start_many(1000 if not given.short else 40),
     "files": lambda given: files.damage(given.kib * 1024 if not given.short else 128, _tries(given, 1000, 40)),
     "disk": lambda given: storage.fill_and_free(_tries(given, 20, 2)),
     "memory": lambda given: sizes.one_block(_tries(given, 1024, 8)),
