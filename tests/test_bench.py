@@ -24,6 +24,10 @@ EXPECTED = {
     ],
     "memory": ["a conversation, one command run", "a conversation, 3 commands run"],
     "ingest": ["seq 1 ", "cat of a coloured log"],
+    "search": [
+        "indexing ", "size of the index", "newest 100, substring, warm", "newest 100, substring, cold",
+        "newest 100, two words", "ripgrep", "DuckDB", "overview of 100 conversations", "live lag",
+    ],
     "feed": ["plain log", "coloured log", "blocks of one line each", "memory over"],
     "screen": [
         *("catch-up, numbered", "catch-up, a plain log", "catch-up, a coloured log", "every byte drawn, a plain log"),

@@ -245,7 +245,10 @@ class Finding:
     def _window(self, candidate: Candidate) -> Window | None:
         key = candidate.key
         if key.number == COMMAND:
-            return CommandWindow(candidate.block.cmd)
+            # What the index remembers of a conversation that was deleted is not told any more.
+            here = candidate.host is None and candidate.raw is None
+            gone = here and not self._records.exists(key.conversation_id)
+            return None if gone else CommandWindow(candidate.block.cmd)
         if candidate.raw is not None:
             return Window(key.number, candidate.begin, candidate.raw, candidate.end - candidate.begin)
         return self._records.window(key.conversation_id, candidate.block, key.number, candidate.begin, candidate.end)

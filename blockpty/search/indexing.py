@@ -17,6 +17,7 @@ from typing import Final
 
 from blockpty.search.filling import batches
 from blockpty.search.index import Index, IndexUnavailable, Position
+from blockpty.search.kinds import database_url
 from blockpty.search.records import Records
 
 LIVE_SECONDS: Final = 0.2
@@ -58,6 +59,7 @@ class Indexing:
                 try:
                     if sweep:
                         self._positions = dict(index.positions().of)
+                        self._forget_deleted(records, index)
                     self._fill(records, index, None if sweep else self._followed())
                 except (IndexUnavailable, OSError):
                     # It has begun anew, or is not there for now; the next sweep sees.
@@ -80,6 +82,13 @@ class Indexing:
                 return
             index.add(batch.entries, batch.positions)
             self._positions |= batch.positions
+
+    def _forget_deleted(self, records: Records, index: Index) -> None:
+        if database_url() is not None:
+            return  # a shared catalogue also has conversations of other homes
+        for name in set(self._positions) - set(records.names()):
+            index.forget(name)
+            del self._positions[name]
 
     def _alone(self) -> bool:
         """Whether this engine is the one that fills the index; it stays that until it ends."""

@@ -151,7 +151,7 @@ class Record:
             self._stream.close()
 
 
-def _size(path: Path) -> int:
+def _size(path: str | Path) -> int:
     try:
         return os.stat(path).st_size
     except FileNotFoundError:
@@ -171,6 +171,10 @@ class Records:
             return os.listdir(self._directory)
         except FileNotFoundError:
             return []
+
+    def exists(self, conversation_id: str) -> bool:
+        """Whether there is such a conversation in this home."""
+        return os.path.isdir(f"{self._directory}/{conversation_id}/stream")
 
     def record(self, conversation_id: str) -> Record:
         """Return a record; those used last are kept open until `close`."""
@@ -200,9 +204,10 @@ class Records:
 
     def unsettled(self, positions: Mapping[str, Position], names: Collection[str] | None = None) -> Iterator[str]:
         """Yield the conversations, all or those given, of which something may not be indexed."""
+        directory = str(self._directory)
         for name in self.names() if names is None else names:
             position = positions.get(name)
-            if position is None or position.settled != _size(self._directory / name / "timeline.jsonl"):
+            if position is None or position.settled != _size(f"{directory}/{name}/timeline.jsonl"):
                 yield name
 
     def close(self) -> None:

@@ -2,7 +2,7 @@
 
 Rules of this file: SQLite and nothing else. A segment holds the chunks of the blocks that began in its span of time:
 where they lie, which words they hold and which three characters in a row, but not their text and not where in it. A
-chunk's number begins with its time, so that SQLite gives the newest first without sorting.
+chunk's place follows from its time, so that SQLite gives the newest first.
 
 A batch is committed to its segments before the catalogue says so; what a crash leaves between the two is met again and
 recognised. Files that are damaged or of another version are removed, and the index begins anew.
@@ -26,18 +26,16 @@ from blockpty.model.block import Block
 from blockpty.search.index import Candidate, ChunkKey, Entry, IndexUnavailable, Page, Position, Positions
 from blockpty.search.overview import SCHEMA, Asked, Overview, overview
 from blockpty.search.plan import Plan
-from blockpty.search.query import COMMAND, Filters
+from blockpty.search.sqlite_terms import conditions, match_of, natural_place
 from blockpty.search.text import Window, without_symbols
 from blockpty.spool.layout import make_private
 
-VERSION: Final = 1
+VERSION: Final = 2
 # Raw bytes of the chunks in a segment, after which the next one is begun.
 SEGMENT_BYTES: Final = 256 * 1024 * 1024
-# Room for chunks of blocks that began in the same millisecond.
-_SHIFT: Final = 20
 _BUSY_SECONDS: Final = 5.0
-_GRAM: Final = 3
-_MOST_GRAMS: Final = 24
+# Rows that are read before those whose turn has come are looked for.
+_EMITTED_TOGETHER: Final = 64
 
 _CATALOGUE: Final = """
 CREATE TABLE IF NOT EXISTS about (version INTEGER, generation TEXT);
@@ -55,6 +53,8 @@ CREATE TABLE IF NOT EXISTS blocks (
 CREATE INDEX IF NOT EXISTS blocks_by_time ON blocks (ts);
 """
 _SEGMENT: Final = """
+CREATE TABLE IF NOT EXISTS about (displaced INTEGER NOT NULL);
+INSERT INTO about SELECT 0 WHERE NOT EXISTS (SELECT * FROM about);
 CREATE TABLE IF NOT EXISTS chunks (
     id INTEGER PRIMARY KEY, conversation INTEGER NOT NULL, seq INTEGER NOT NULL, number INTEGER NOT NULL,
     begin INTEGER NOT NULL, end INTEGER NOT NULL
@@ -322,10 +322,12 @@ class SqliteIndex:
     def _of_segment(
         self, segment: sqlite3.Connection, plan: Plan, below: ChunkKey | None, limit: int, found: list[Candidate]
     ) -> bool:
-        """Add candidates, whole milliseconds of them; return whether there may be more in this segment."""
-        table, match = _match(plan)
-        where, values = _conditions(plan.query.filters)
-        highest = (below.ts + 1 << _SHIFT) - 1 if below is not None else (1 << 63) - 1
+        """Add candidates; return whether there may be more in this segment."""
+        table, match = match_of(plan)
+        where, values = conditions(plan.query.filters)
+        highest = (1 << 63) - 1
+        if below is not None:
+            highest = natural_place(below.ts) + segment.execute("SELECT displaced FROM about").fetchone()[0]
         if match:
             source = f"{table} AS f CROSS JOIN chunks AS k ON k.id = f.rowid"
             where = [f"{table} MATCH ?", "f.rowid <= ?", *where]
@@ -333,29 +335,38 @@ class SqliteIndex:
         else:
             source, where, values, order = "chunks AS k", ["k.id <= ?", *where], [highest, *values], "k.id"
         rows = segment.execute(
-            "SELECT k.id, c.name, k.seq, k.number, k.begin, k.end, b.record"
+            "SELECT k.id, b.ts, c.name, k.seq, k.number, k.begin, k.end, b.record"
             f" FROM {source} CROSS JOIN catalogue.blocks AS b ON b.conversation = k.conversation AND b.seq = k.seq"
             " CROSS JOIN catalogue.conversations AS c ON c.number = k.conversation"
             f" WHERE {' AND '.join(where)} ORDER BY {order} DESC",
             values,
         )
-        group: list[Candidate] = []
-        taken, moment = 0, -1
+        full = len(found) + limit
+        # Chunks whose turn has not come: one with a later time may still be displaced to a lower place.
+        waiting: list[tuple[ChunkKey, int, int, bytes]] = []
+        read = 0
         try:
-            for number, name, seq, part, begin, end, record in rows:
-                if number >> _SHIFT != moment:
-                    found += sorted(group, key=lambda candidate: candidate.key, reverse=True)
-                    if taken >= limit:
-                        return True
-                    group, moment = [], number >> _SHIFT
-                key = ChunkKey(moment, name, seq, part)
+            for place, ts, name, seq, number, begin, end, record in rows:
+                key = ChunkKey(ts, name, seq, number)
                 if below is None or key < below:
-                    group.append(Candidate(key, begin, end, Block.from_dict(orjson.loads(record))))
-                    taken += 1
+                    waiting.append((key, begin, end, record))
+                read += 1
+                if read % _EMITTED_TOGETHER == 0 and _emit(waiting, place, found, full):
+                    return True
         finally:
             rows.close()
-        found += sorted(group, key=lambda candidate: candidate.key, reverse=True)
-        return False
+        return _emit(waiting, -1, found, full)
+
+
+def _emit(waiting: list[tuple[ChunkKey, int, int, bytes]], place: int, found: list[Candidate], full: int) -> bool:
+    """Move those to `found` that nothing at a place, or below it, can come before; return whether it is full."""
+    waiting.sort()
+    while waiting and natural_place(waiting[-1][0].ts) > place:
+        if len(found) >= full:
+            return True
+        key, begin, end, record = waiting.pop()
+        found.append(Candidate(key, begin, end, Block.from_dict(orjson.loads(record))))
+    return False
 
 
 def _connect(path: Path, schema: str) -> sqlite3.Connection:
@@ -389,10 +400,11 @@ def _transaction(database: sqlite3.Connection) -> Iterator[None]:
 
 def _add_chunks(segment: sqlite3.Connection, entries: Sequence[Entry], numbers: Mapping[str, int]) -> None:
     """Add chunks that are not there; one that is holds the same text, since its cuts depend on the record alone."""
-    chunks: list[tuple[int, ...]] = []
     texts: list[tuple[int, str]] = []
     words: list[tuple[int, str]] = []
-    following: dict[int, int] = {}
+    (displaced,) = segment.execute("SELECT displaced FROM about").fetchone()
+    # Places from the first to before the second are known to be taken.
+    taken = (0, 0)
     for entry in entries:
         conversation, block = numbers[entry.conversation_id], entry.block
         known = {
@@ -401,22 +413,32 @@ def _add_chunks(segment: sqlite3.Connection, entries: Sequence[Entry], numbers: 
                 "SELECT number FROM chunks WHERE conversation = ? AND seq = ?", (conversation, block.seq)
             )
         }
-        first = block.ts_begin << _SHIFT
-        if first not in following:
-            following[first] = segment.execute(
-                "SELECT coalesce(max(id) + 1, ?1) FROM chunks WHERE id >= ?1 AND id < ?2",
-                (first, first + (1 << _SHIFT)),
-            ).fetchone()[0]
+        natural = natural_place(block.ts_begin)
         for chunk in entry.chunks:
             if chunk.number in known:
                 continue
-            number, following[first] = following[first], following[first] + 1
-            chunks.append((number, conversation, block.seq, chunk.number, chunk.begin, chunk.end))
-            texts.append((number, chunk.folded))
-            words.append((number, _tokens(chunk)))
-    segment.executemany("INSERT INTO chunks VALUES (?, ?, ?, ?, ?, ?)", chunks)
-    segment.executemany("INSERT INTO words (rowid, text) VALUES (?, ?)", words)
-    segment.executemany("INSERT INTO grams (rowid, text) VALUES (?, ?)", texts)
+            place = _free(segment, taken[1] if taken[0] <= natural <= taken[1] else natural)
+            taken = (taken[0] if taken[0] <= natural <= taken[1] else natural, place + 1)
+            displaced = max(displaced, place - natural)
+            segment.execute(
+                "INSERT INTO chunks VALUES (?, ?, ?, ?, ?, ?)",
+                (place, conversation, block.seq, chunk.number, chunk.begin, chunk.end),
+            )
+            texts.append((place, chunk.folded))
+            words.append((place, _tokens(chunk)))
+    segment.executemany("INSERT INTO words (rowid, text) VALUES (?, ?)", sorted(words))
+    segment.executemany("INSERT INTO grams (rowid, text) VALUES (?, ?)", sorted(texts))
+    segment.execute("UPDATE about SET displaced = ?", (displaced,))
+
+
+def _free(segment: sqlite3.Connection, place: int) -> int:
+    """Return the first place from here on that no chunk has."""
+    expected = place
+    for (found,) in segment.execute("SELECT id FROM chunks WHERE id >= ? ORDER BY id", (place,)):
+        if found != expected:
+            break
+        expected += 1
+    return expected
 
 
 def _tokens(chunk: Window) -> str:
@@ -428,49 +450,3 @@ def _block_row(conversation: int, block: Block) -> tuple[Any, ...]:
         conversation, block.seq, block.ts_begin, block.span[1] is None, block.exit_status, block.duration_ms,
         block.author, block.kind, block.cwd, orjson.dumps(block.to_dict()),
     )  # fmt: skip
-
-
-def _match(plan: Plan) -> tuple[str, str]:
-    """Return the table to ask and what to ask it; nothing when all chunks have to be looked at."""
-    if plan.words:
-        return "words", " AND ".join(f'"{word}"' for word in plan.words)
-    ways = [" AND ".join(_grams(texts)) for texts in plan.literals]
-    if not ways or not all(ways):
-        return "", ""
-    return "grams", " OR ".join(f"({way})" for way in ways)
-
-
-def _grams(texts: Sequence[str]) -> list[str]:
-    grams = dict.fromkeys(
-        text[at : at + _GRAM] for text in texts for at in range(len(text) - _GRAM + 1) if "\0" not in text
-    )
-    some = list(grams)[:: 1 + len(grams) // _MOST_GRAMS]
-    return ['"' + gram.replace('"', '""') + '"' for gram in some]
-
-
-def _conditions(filters: Filters) -> tuple[list[str], list[Any]]:
-    where: list[str] = []
-    values: list[Any] = []
-    for condition, value in (
-        ("c.name = ?", filters.conversation_id),
-        ("b.ts >= ?", filters.since),
-        ("b.ts < ?", filters.until),
-        ("b.author = ?", filters.author),
-        ("b.kind = ?", filters.kind),
-        ("(b.running OR b.exit_status = ?)", filters.exit_status),
-        ("(b.running OR b.duration_ms >= ?)", filters.min_duration_ms),
-        ("(b.running OR (b.exit_status != 0) = ?)", filters.failed),
-    ):
-        if value is not None:
-            where.append(condition)
-            values.append(value)
-    if filters.cwd is not None:
-        directory = filters.cwd.rstrip("/")
-        where.append("(rtrim(b.cwd, '/') = ? OR (b.cwd >= ? AND b.cwd < ?))")
-        values += [directory, directory + "/", directory + "0"]
-    if filters.part != "any":
-        where.append(f"k.number {'=' if filters.part == 'command' else '!='} {COMMAND}")
-    if filters.since is not None:
-        where.append("k.id >= ?")
-        values.append(filters.since << _SHIFT)
-    return where, values

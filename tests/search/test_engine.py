@@ -83,3 +83,15 @@ async def test_conversations_of_earlier_engines_are_found(tmp_path: Path) -> Non
     async with Engine(tmp_path) as engine:
         (hit,) = (await engine.search("written before", part="output")).hits
         assert hit.conversation_id == "c1"
+
+
+@async_test
+async def test_a_deleted_conversation_is_found_no_more_and_leaves_the_counts(tmp_path: Path) -> None:
+    async with Engine(tmp_path) as engine:
+        await (await engine.open("c1", shell="bash")).run("echo to be gone")
+        await (await engine.open("c2", shell="bash")).run("echo to stay")
+        assert (await engine.overview()).total_blocks == 2
+    shutil.rmtree(tmp_path / "conversations" / "c1")
+    async with Engine(tmp_path) as engine:
+        assert {hit.conversation_id for hit in (await engine.search("echo to")).hits} == {"c2"}
+        assert (await engine.overview()).total_blocks == 1

@@ -30,6 +30,7 @@ BENCHES = {
     "memory": "bench.memory",
     "ingest": "bench.ingest",
     "surfaces": "bench.surfaces",
+    "search": "bench.search",
     "feed": "bench.feed",
     "screen": "bench.screen",
 }
@@ -41,6 +42,7 @@ def main() -> int:
     parser.add_argument("--json", type=Path, metavar="FILE", help="write the rows as JSON as well")
     parser.add_argument("--quick", action="store_true", help="a few seconds in all; shows that it runs, nothing else")
     parser.add_argument("--rounds", type=int, metavar="N", help="rounds of each comparison instead of the default")
+    parser.add_argument("--megabytes", type=int, metavar="N", help="size of what search looks at")
     arguments = parser.parse_args()
     chosen = [name for name in BENCHES if name in arguments.bench or "all" in arguments.bench]
     before = machine_line()
@@ -55,7 +57,8 @@ def main() -> int:
             place = Path(directory, name)
             place.mkdir()
             print(f"running {name} ...", file=sys.stderr)
-            rows += importlib.import_module(BENCHES[name]).measure(Run(place, arguments.quick, arguments.rounds))
+            asked = Run(place, arguments.quick, arguments.rounds, arguments.megabytes)
+            rows += importlib.import_module(BENCHES[name]).measure(asked)
     if arguments.quick:
         # So little is measured then that no verdict would mean anything.
         rows = [replace(row, met=None) for row in rows]

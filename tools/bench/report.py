@@ -20,11 +20,13 @@ class Run:
         place: an empty directory of its own.
         quick: as little as shows that it works.
         rounds: how often each comparison is made; None for the benchmark's own number.
+        megabytes: size of what is made to be looked at; None for the benchmark's own size.
     """
 
     place: Path
     quick: bool = False
     rounds: int | None = None
+    megabytes: int | None = None
 
     def count(self, usual: int, quick: int) -> int:
         """Return how often to do something, by the kind of run."""

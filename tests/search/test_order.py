@@ -1,0 +1,44 @@
+"""The order in which the SQLite index names chunks, where their places are crowded and come in no order."""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+
+from blockpty.model.block import Block
+from blockpty.search.index import ChunkKey, Entry, Position
+from blockpty.search.plan import plan
+from blockpty.search.query import Filters, Query
+from blockpty.search.sqlite import SqliteIndex
+from blockpty.search.text import Window
+
+
+def test_chunks_come_newest_first_however_they_were_added(tmp_path: Path) -> None:
+    chance, keys = random.Random(3), []
+    index = SqliteIndex(tmp_path / "index", segment_bytes=20_000)
+    try:
+        for round_ in range(6):
+            entries = []
+            for number in range(20):
+                ts = chance.choice((1000, 1001, chance.randrange(2000), chance.randrange(100_000)))
+                name, seq = f"c{number % 5}", round_ * 20 + number
+                block = Block(
+                    f"b{seq}", seq, "command", "x", "/", None, ts, ts, 0, "ended", 0, None, (0, 9), None, 9, 1, "agent"
+                )
+                chunks = [Window(part, 0, b"needle %d" % part, 8) for part in range(1, chance.choice((2, 3, 40)))]
+                entries.append(Entry(name, block, chunks))
+                keys += [ChunkKey(ts, name, seq, chunk.number) for chunk in chunks]
+            index.add(entries, {"c0": Position()})
+        index.positions()
+        for since in (None, 1001):
+            asked = plan(Query("needle", filters=Filters(since=since)))
+            expected = sorted((key for key in keys if since is None or key.ts >= since), reverse=True)
+            named: list[ChunkKey] = []
+            more = True
+            while more:
+                page = index.candidates(asked, named[-1] if named else None, 50, 30.0)
+                named += [candidate.key for candidate in page.candidates]
+                more = page.more
+            assert named == expected
+    finally:
+        index.close()
