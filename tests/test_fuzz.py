@@ -15,7 +15,7 @@ from tools.fuzz import material, pure
 TOP = Path(__file__).resolve().parents[1]
 CASES = {
     "scanner": 150, "machine": 20, "screen": 15, "redaction": 30, "readers": 20, "recovery": 10, "requests": 300,
-    "operations": 2,
+    "operations": 1,
 }  # fmt: skip
 
 
@@ -29,7 +29,8 @@ def fuzz(*arguments: str) -> subprocess.CompletedProcess[str]:
 @pytest.mark.needs("bash")
 @pytest.mark.parametrize("target", [*CASES])
 def test_a_short_run_finds_nothing(target: str) -> None:
-    done = fuzz("--target", target, "--cases", str(CASES[target]))
+    # Always the same cases: what a run finds must be what it was changed by. Other seeds are for the long runs.
+    done = fuzz("--target", target, "--seed", "1", "--cases", str(CASES[target]))
     assert done.returncode == 0, done.stdout + done.stderr
     assert done.stdout.startswith("seed ") and f"{target}: {CASES[target]} cases" in done.stdout
 

@@ -17,6 +17,7 @@ from tests.ops.samples import PARAMS
 from tools.fuzz.material import output
 
 CALLS = 25
+CALL_SECONDS = 30
 # What ends the shell, or needs one that has ended.
 _ENDING = {"close", "kill", "reset", "open"}
 _WAIT_MS = 300
@@ -65,7 +66,7 @@ def value(chance: random.Random, depth: int) -> Any:
 def operations(chance: random.Random) -> None:
     """Operations in any order: results or errors of ours, nothing else; and the record is clean afterwards."""
     with tempfile.TemporaryDirectory(prefix="fuzz") as place:
-        asyncio.run(asyncio.wait_for(_converse(chance, Path(place) / "home"), 100))
+        asyncio.run(asyncio.wait_for(_converse(chance, Path(place) / "home"), CALLS * CALL_SECONDS))
 
 
 async def _converse(chance: random.Random, home: Path) -> None:
@@ -91,12 +92,16 @@ async def _one(chance: random.Random, engine: blockpty.Engine) -> None:
         params["timeout_ms"] = min(params.get("timeout_ms", _WAIT_MS), _WAIT_MS) if "timeout_ms" in _fields(name) else 0
     params = {key: one for key, one in params.items() if key != "timeout_ms" or "timeout_ms" in _fields(name)}
     try:
-        if OPERATIONS[name].shape is Shape.STREAM:
-            params["follow"] = False
-            async for _ in stream(engine, name, params):
-                pass
-        else:
-            (await call(engine, name, params)).to_dict()
+        async with asyncio.timeout(CALL_SECONDS):
+            if OPERATIONS[name].shape is Shape.STREAM:
+                params["follow"] = False
+                async for _ in stream(engine, name, params):
+                    pass
+            else:
+                (await call(engine, name, params)).to_dict()
+    except TimeoutError:
+        # A queued command waits for the end of what runs, however long that takes.
+        _check(params.get("queue") is True, f"{name} took over {CALL_SECONDS} s")
     except BlockptyError as problem:
         _check(problem.code != "internal", str(problem))
 
@@ -107,6 +112,8 @@ def _fields(name: str) -> Any:
 
 def _tame(chance: random.Random, name: str, params: dict[str, Any]) -> None:
     """Have the parameters make sense more often."""
+    if params.get("queue"):
+        params["queue"] = chance.random() < 0.1
     commands = ["echo x", "cat", "seq 3000", "printf 'a\\033[31mb'; sleep .05", "(", "false", "read x", "sleep 9"]
     chosen = {
         "command": chance.choice(commands), "data": chance.choice(["x\r", "\x03", "\x04", "q", "echo y\r"]),
