@@ -15,6 +15,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from blockpty.engine.hints import MAX_HINTS
+from blockpty.engine.imported import imported
 from blockpty.engine.judge import judge, level_of
 from blockpty.engine.keyboard import Keyboard
 from blockpty.engine.ledger import Ledger, prompt_only
@@ -321,6 +322,9 @@ class Machine:
             self._enter(entry, note)
         elif isinstance(note, Mapping) and note.get("type") == "leave":
             self._give_up(entry, note)
+        elif isinstance(note, Mapping) and note.get("type") == "imported":
+            self._flush()
+            imported(self._ledger, entry, note)
         elif isinstance(note, Mapping) and note.get("type") in ("wait_begin", "wait_end"):
             if note["type"] == "wait_end":
                 self.state.wait_cursor = number(note, "to_cursor", self.state.wait_cursor)

@@ -337,6 +337,27 @@ class ExportResult(Result):
 
 
 @dataclass(frozen=True, slots=True)
+class ImportResult(Result):
+    """A recording of another program that has become a conversation.
+
+    Attributes:
+        conversation_id: its name; cursor: the end of its stream.
+        format: of the file: `asciicast-1`, `asciicast-2`, `asciicast-3` or `typescript`.
+        imported_bytes: what the terminal showed; duration_seconds: how long it took.
+        blocks: how many blocks the file names; one when it names none.
+        cut: the file ends in the middle of something; what is before that is there.
+    """
+
+    conversation_id: str
+    cursor: int
+    format: str
+    imported_bytes: int
+    duration_seconds: float
+    blocks: int
+    cut: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class CaptureResult(Result):
     """A capture, running or stopped.
 

@@ -21,6 +21,7 @@ from blockpty.model.results import (
     DoneResult,
     ExecResult,
     ExportResult,
+    ImportResult,
     ListResult,
     OpenResult,
     OverviewResult,
@@ -265,6 +266,10 @@ async def export(engine: Engine, request: requests.ExportRequest) -> ExportResul
         block_id=request.block_id,
         max_bytes=request.max_bytes,
     )
+
+
+async def import_recording(engine: Engine, request: record_requests.ImportRecordingRequest) -> ImportResult:
+    return await engine.import_recording(request.path, request.conversation_id, timing=request.timing)
 
 
 async def verify(engine: Engine, request: requests.VerifyRequest) -> VerifyResult:

@@ -85,3 +85,24 @@ class DiffRequest(ConversationRequest):
     )
     context: int = Field(default=3, ge=0, le=1000, description="Lines around each change.")
     max_bytes: int = Field(default=65_536, ge=1, le=MAX_BYTES, description="Bytes of the diff to return at most.")
+
+
+class ImportRecordingRequest(Request):
+    """Make a conversation of a recording: asciicast 1, 2 or 3, or the pair of files that script(1) writes.
+
+    It can be read, exported, replayed and verified as any other; nothing can be opened or typed in it. A marker begins
+    a block, as our own typescripts say where theirs are; a file without any is one block. What was typed is left out.
+    """
+
+    path: str = Field(min_length=1, max_length=4096, description="The file, on the machine of the engine.")
+    conversation_id: str | None = Field(
+        default=None,
+        pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$",
+        description="Name of the conversation; made from the name of the file when not given.",
+    )
+    timing: str | None = Field(
+        default=None,
+        min_length=1,
+        max_length=4096,
+        description="Of a typescript the file with its times; by default PATH.timing.",
+    )

@@ -387,9 +387,9 @@ class PruneRequest(Request):
 class ExportRequest(ConversationRequest):
     """Export a conversation, a block or a span for other tools; small results as data, others as a file.
 
-    The file is written in flat memory to the home's `exports/`, readable by its owner only, and is yours to delete. A
-    typescript is always a pair of files. Nonces are covered; the shell's own marks are in the typescript only. A cast
-    of a part begins with what the screen showed there.
+    The file is written in flat memory to the home's `exports/`, readable by its owner only, and is yours to delete;
+    one that is left for seven days is removed by a later export. A typescript is always a pair of files. Nonces are
+    covered; the shell's own marks are in the typescript only. A cast of a part begins with what the screen showed.
     """
 
     format: Literal["cast", "cast3", "typescript", "text", "html", "markdown", "jsonl"] = Field(

@@ -95,6 +95,10 @@ OPERATIONS: Final[Mapping[str, Operation]] = {
             method="GET", path="/v1/overview",
         ),
         _line(handlers.export, requests.ExportRequest, results.ExportResult, _READ, "format"),
+        _line(
+            handlers.import_recording, record_requests.ImportRecordingRequest, results.ImportResult, _LIFE, "path",
+            "conversation_id", path="/v1/import_recording",
+        ),
         _line(handlers.verify, requests.VerifyRequest, results.VerifyResult, _READ),
     )
 }  # fmt: skip

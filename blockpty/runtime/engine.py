@@ -27,18 +27,19 @@ from blockpty.errors import (
 )
 from blockpty.host.client import HostClient
 from blockpty.host.protocol import DURABILITIES, PROCESS_LIMIT
-from blockpty.host.shells import ShellPlan, family_of, plan
-from blockpty.model.results import DeleteResult, ListResult, OpenResult, PruneResult
+from blockpty.host.shells import family_of, plan
+from blockpty.model.results import DeleteResult, ImportResult, ListResult, OpenResult, PruneResult
 from blockpty.runtime import limits, listing, retention
 from blockpty.runtime.conversation import Conversation
 from blockpty.runtime.ending import end_shell
 from blockpty.runtime.idle import close_idle
+from blockpty.runtime.importing import import_recording, refuse_imported
 from blockpty.runtime.modes import mode_of
+from blockpty.runtime.rcfiles import write_private
 from blockpty.spool import checkpoint
 from blockpty.spool.checkpoint import FORMAT_VERSION
 from blockpty.spool.full import full_is_an_error
 from blockpty.spool.layout import Layout, check_conversation_id, conversations_directory, default_home, make_private
-from blockpty.spool.opening import open_file
 from blockpty.spool.ownership import Ownership
 
 # Conversations that `close` ends at a time: each may need the second of grace that a shell has after its hang-up.
@@ -287,6 +288,21 @@ class Engine:
         await conversation.detach()
         return conversation.cursor
 
+    async def import_recording(
+        self,
+        path: str | os.PathLike[str],
+        conversation_id: str | None = None,
+        *,
+        timing: str | os.PathLike[str] | None = None,
+    ) -> ImportResult:
+        """Make a conversation of an asciicast (1, 2, 3) or a pair of script(1), which can be read and not written.
+
+        `timing`: of a typescript the file with its times, by default `path` with `.timing` behind. Memory does not
+        grow with the file. Cancelling leaves nothing. Raises BadRequest (with the line) for what is no recording,
+        NotFound, Busy when there is a conversation of that name, StorageFull.
+        """
+        return await import_recording(self.home, path, conversation_id, timing)
+
     async def live(self) -> frozenset[str]:
         """Return the names of the conversations whose shell runs."""
         return frozenset(item.conversation for item in await (await self._connected()).list())
@@ -345,7 +361,7 @@ class Engine:
                     force=self._durability != "process",
                 )
             else:
-                checkpoint.load_meta(layout.meta)
+                refuse_imported(name, checkpoint.load_meta(layout.meta))
         return layout
 
     async def _attach(self, name: str, layout: Layout) -> Conversation:
@@ -425,7 +441,7 @@ class Engine:
                 f"{made.argv[0]} is not a shell this version knows",
                 hint="use bash, zsh or fish; of dash, ash, ksh93 and mksh the prompt is marked",
             )
-        _write_private(conversation.directory, made)
+        write_private(conversation.directory, made)
         entry = {
             "instance": instance, "nonce": nonce, "shell": made.name, "argv": list(made.argv), "cwd": settings["cwd"],
             "cols": settings["cols"], "rows": settings["rows"],
@@ -463,6 +479,7 @@ class Engine:
 
     async def _respawn(self, conversation: Conversation) -> OpenResult:
         settings = self._settings[conversation.id]
+        refuse_imported(conversation.id, checkpoint.load_meta(conversation.layout.meta))
         await end_shell(conversation)
         begin = await self._spawn(conversation, settings)
         await self._first_prompt(conversation, begin, 30000)
@@ -479,14 +496,3 @@ def raise_descriptor_limit(conversations: int) -> None:
     if soft != resource.RLIM_INFINITY and soft < wanted:
         with contextlib.suppress(OSError, ValueError):
             resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
-
-
-def _write_private(directory: Path, made: ShellPlan) -> None:
-    """Write the shell's start files, 0600 in 0700 directories."""
-    for name, content in made.files:
-        path = directory / name
-        for parent in reversed(path.relative_to(directory).parents[:-1]):
-            make_private(directory / parent)
-        path.unlink(missing_ok=True)
-        with full_is_an_error(path), open(open_file(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY), "wb") as file:
-            file.write(content)

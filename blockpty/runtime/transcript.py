@@ -250,8 +250,8 @@ class Transcript:
 
         `format`: cast and cast3 (asciicast v2 and v3), typescript (of script(1), exact bytes), text, html, markdown,
         jsonl. What is larger than `max_bytes`, 1 to 64 MiB, and every typescript, goes to a file (0600) in the home's
-        `exports/`, which is the caller's to delete. Memory does not grow with the size. Cancelling leaves no file.
-        Raises BadRequest, BadCursor, NotFound, StorageFull.
+        `exports/`, which is the caller's to delete; after seven days a later export does. Memory does not grow with the
+        size. Cancelling leaves no file. Raises BadRequest, BadCursor, NotFound, StorageFull.
         """
         check_format(format)
         limits.check("max_bytes", max_bytes)

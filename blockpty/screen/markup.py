@@ -5,6 +5,7 @@ Rules of this file: every text and attribute is escaped; a hyperlink is one only
 
 from __future__ import annotations
 
+import functools
 from html import escape
 from typing import Final
 
@@ -90,19 +91,33 @@ def page_begin(title: str) -> str:
     )
 
 
+def html_plain(text: str) -> str:
+    """Return lines that are drawn with nothing as `html_line` returns them."""
+    return escape(text)
+
+
 def html_line(line: Line) -> str:
     """Return a row of such a page, with its line end unless it goes on in the next row."""
     return _html_row(line, False) + ("" if line.wrapped else "\n")
+
+
+# A program uses a handful of pens, and a hostile one as many as it likes.
+@functools.lru_cache(maxsize=4096)
+def _span(pen: Pen, reverse: bool) -> str:
+    """Return the tag that a text begins with, "" for one that is drawn with nothing."""
+    if pen == Pen():
+        return ""
+    fg, bg = _colors(pen, reverse)
+    style = ";".join([f"color:{fg}", f"background:{bg}", *_style(pen)])
+    return f'<span style="{style}">'
 
 
 def _html_row(line: Line, reverse: bool) -> str:
     parts = []
     for run in line.runs:
         text = escape(run.text)
-        if run.pen != Pen():
-            fg, bg = _colors(run.pen, reverse)
-            style = ";".join([f"color:{fg}", f"background:{bg}", *_style(run.pen)])
-            text = f'<span style="{style}">{text}</span>'
+        if begin := _span(run.pen, reverse):
+            text = f"{begin}{text}</span>"
         link = run.pen.link
         if link is not None and link.uri.lower().startswith(_SCHEMES):
             text = f'<a rel="noopener noreferrer" style="color:inherit" href="{escape(link.uri)}">{text}</a>'

@@ -16,6 +16,7 @@ from typing import Final
 from blockpty.screen import fastforward, frames
 from blockpty.screen.cells import NARROW_RANGES, PADDED, SPACER, Row
 from blockpty.screen.emulator import Emulator
+from blockpty.screen.pens import Pen
 from blockpty.screen.protocol import Line
 
 _SLICE: Final = 128 * 1024
@@ -78,7 +79,7 @@ class Rendered:
         for begin, end in fastforward.pure_runs(data, self._least_run):
             first = data.find(b"\n", begin, end) + 1
             cut = fastforward.cut(data, first, end, 2 * emulator.rows) if first else None
-            plain = None if cut is None else _plain(data[first:cut])
+            plain = None if cut is None else self._plain(data[first:cut])
             if cut is None or plain is None:
                 continue
             emulator.feed(data[at:first])
@@ -94,6 +95,9 @@ class Rendered:
                 at = cut
         emulator.feed(data[at:] if at else data)
 
+    def _plain(self, data: bytes) -> str | None:
+        return _plain(data)
+
     def _on_fresh_line(self) -> bool:
         """Whether lines that come now only push up what is there."""
         s = self._emulator
@@ -101,39 +105,35 @@ class Rendered:
         return ready and not any(row.text.strip(" ") for row in s.lines[s.y :])
 
 
-class Drawing:
-    """Output as `Rendered` takes it, but each row as `shown` makes it of how it is drawn."""
+class Drawing(Rendered):
+    """Output as `Rendered` takes it, but each row as `shown` makes it of how it is drawn.
 
-    def __init__(self, cols: int, rows: int, shown: Callable[[Line], str]) -> None:
-        self._emulator = Emulator(cols, rows, history_rows=0)
-        self._emulator.scrolled_off = self._leave
+    `plain` makes the same of lines that are drawn with nothing, which need no rows for that.
+    """
+
+    def __init__(self, cols: int, rows: int, shown: Callable[[Line], str], plain: Callable[[str], str]) -> None:
+        super().__init__(cols, rows)
         self._shown = shown
-        self._left: list[str] = []
-
-    def feed(self, data: bytes) -> str:
-        """Take the next bytes; return what is final now."""
-        self._emulator.feed(data)
-        return self._taken()
-
-    def resize(self, cols: int, rows: int) -> str:
-        """Change the size of the screen; return what is final now."""
-        for row in _resized(self._emulator, cols, rows):
-            self._leave(row)
-        return self._taken()
+        self._as_plain = plain
 
     def finish(self) -> str:
         """Return what is still on the screen, because nothing follows."""
         for row in _remaining(self._emulator):
             self._leave(row)
-        return self._taken()
+        text = "".join(self._left)
+        self._left.clear()
+        return text
 
     def _leave(self, row: Row) -> None:
         self._left.append(self._shown(frames.line(self._emulator, row)))
 
-    def _taken(self) -> str:
-        text = "".join(self._left)
-        self._left.clear()
-        return text
+    def _plain(self, data: bytes) -> str | None:
+        # Where a row ends in blanks, how many of them are shown depends on where the rows are cut.
+        text = None if b"\x1b" in data or b" \r\n" in data or b" \n" in data else _plain(data)
+        return None if text is None else self._as_plain(text)
+
+    def _on_fresh_line(self) -> bool:
+        return super()._on_fresh_line() and self._emulator.brush.pen == Pen()
 
 
 def _resized(emulator: Emulator, cols: int, rows: int) -> list[Row]:

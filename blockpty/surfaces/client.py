@@ -21,7 +21,15 @@ from urllib.parse import quote, urlencode
 
 from blockpty.errors import BadRequest, BlockptyError, InternalError, NotFound, error_from_code
 from blockpty.model.events import Event
-from blockpty.model.results import ListResult, OpenResult, OverviewResult, PruneResult, Result, SearchResult
+from blockpty.model.results import (
+    ImportResult,
+    ListResult,
+    OpenResult,
+    OverviewResult,
+    PruneResult,
+    Result,
+    SearchResult,
+)
 from blockpty.ops.kinds import Effect
 from blockpty.ops.outline import Outline, outline
 from blockpty.spool.layout import check_conversation_id, default_home
@@ -32,6 +40,7 @@ from blockpty.surfaces.wire import Unanswered, ask
 
 if TYPE_CHECKING:
     import httpx2
+    from websockets.asyncio.client import ClientConnection
 
 CONNECT_SECONDS: Final = 10.0
 
@@ -169,6 +178,20 @@ class Client:
         """Return a conversation by its name; whether there is one, the first call to it tells (NotFound)."""
         return RemoteConversation(self, check_conversation_id(conversation_id))
 
+    async def import_recording(
+        self,
+        path: str | os.PathLike[str],
+        conversation_id: str | None = None,
+        *,
+        timing: str | os.PathLike[str] | None = None,
+    ) -> ImportResult:
+        """Make a conversation of a recording; the files are those of the server's machine."""
+        paths = [None if one is None else os.fspath(one) for one in (path, timing)]
+        if self._url is None:
+            paths = [None if one is None else os.path.abspath(one) for one in paths]
+        params = {"path": paths[0], "conversation_id": conversation_id, "timing": paths[1]}
+        return cast("ImportResult", await self.call("import_recording", params))
+
     # The one way to the server
 
     async def call(self, name: str, params: Mapping[str, Any]) -> Result:
@@ -255,6 +278,26 @@ class Client:
             finally:
                 await response.aclose()
         except httpx2.HTTPError as problem:
+            raise self._lost(Unanswered(type(problem).__name__, sent=True)) from None
+
+    async def websocket(self, target: str) -> ClientConnection:
+        """Connect to a WebSocket of the server; raises what the server answers instead."""
+        from websockets.asyncio.client import connect, unix_connect
+        from websockets.exceptions import InvalidStatus, WebSocketException
+
+        headers = {"Authorization": f"Bearer {self._shown()}"}
+        options: dict[str, Any] = {"additional_headers": headers, "max_size": None, "compression": None}
+        try:
+            if self._url is None:
+                (await self._connection()).close()
+                return await unix_connect(self._socket(), f"ws://localhost{target}", **options)
+            if self._url.startswith("https:"):
+                options["ssl"] = _trust(self._certificates)
+            return await connect(f"ws{self._url.removeprefix('http').rstrip('/')}{target}", proxy=None, **options)
+        except InvalidStatus as problem:
+            _content(problem.response.status_code, bytes(problem.response.body or b""))
+            raise InternalError("the server has not taken the connection") from None
+        except (WebSocketException, OSError) as problem:
             raise self._lost(Unanswered(type(problem).__name__, sent=True)) from None
 
     async def _library(self) -> httpx2.AsyncClient:

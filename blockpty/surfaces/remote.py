@@ -33,6 +33,7 @@ from blockpty.model.results import (
     VerifyResult,
     WaitResult,
 )
+from blockpty.surfaces.replay import RemoteReplay
 
 if TYPE_CHECKING:
     from blockpty.surfaces.client import Client
@@ -228,6 +229,24 @@ class RemoteConversation:
     async def delete(self) -> DeleteResult:
         """Delete the conversation, as `Conversation.delete` does."""
         return cast("DeleteResult", await self._call("delete"))
+
+    def replay(
+        self,
+        *,
+        speed: float = 1.0,
+        idle_limit: float | None = None,
+        from_seconds: float = 0.0,
+        to_seconds: float | None = None,
+        from_cursor: int | None = None,
+        to_cursor: int | None = None,
+        block_id: str | None = None,
+    ) -> RemoteReplay:
+        """Return an async iterator of the moments at their recorded times; the server keeps the time."""
+        params = {
+            "speed": speed, "idle_limit": idle_limit, "from_seconds": from_seconds, "to_seconds": to_seconds,
+            "from_cursor": from_cursor, "to_cursor": to_cursor, "block_id": block_id,
+        }  # fmt: skip
+        return RemoteReplay(self._client, self.id, params)
 
     async def verify(self) -> VerifyResult:
         """Derive everything again from stream and timeline, and report what differs."""

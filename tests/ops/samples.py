@@ -26,6 +26,7 @@ from blockpty.model.results import (
     ExecResult,
     ExportResult,
     FoundBlock,
+    ImportResult,
     ListResult,
     OpenResult,
     OverviewResult,
@@ -100,6 +101,7 @@ PARAMS: Final[dict[str, dict[str, Any]]] = {
     "export": {
         "conversation_id": "c1", "format": "cast3", "from_cursor": 3, "to_cursor": 20, "block_id": "b7", "max_bytes": 6,
     },
+    "import_recording": {"path": "/r/demo.cast", "conversation_id": "c1", "timing": "/r/demo.timing"},
     "verify": {"conversation_id": "c1"},
 }  # fmt: skip
 
@@ -145,6 +147,7 @@ RESULTS: Final[dict[str, Result]] = {
         1, 7, True,
     ),
     "export": ExportResult(20, "cast3", (3, 20), 9, "{}\n"),
+    "import_recording": ImportResult("c1", 20, "asciicast-2", 20, 1.5, 2),
     "verify": VerifyResult(True, 20, 3, 1, 0),
 }
 

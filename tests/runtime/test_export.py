@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
+import random
 import re
 import shlex
 import stat
 import subprocess
 import threading
+import time
 import tracemalloc
 from collections.abc import Sequence
 from decimal import Decimal
@@ -21,8 +24,11 @@ import blockpty
 from blockpty.errors import BadCursor, BadRequest, NotFound
 from blockpty.model.block import Block
 from blockpty.model.entries import Entry
+from blockpty.runtime.covered import Cover
 from blockpty.runtime.export.moments import Source
 from blockpty.runtime.export.writing import SUFFIXES, ExportStopped, export
+from blockpty.screen import markup
+from blockpty.screen.rendered import Drawing
 from blockpty.spool.layout import Layout
 from blockpty.spool.lines import iterate_lines
 from blockpty.spool.masking import Mask
@@ -53,7 +59,7 @@ def saved(made: FakePty, directory: Path, block_id: str | None = None, begin: in
     span = (begin, len(made.recording.stream)) if block is None else block.span
     assert span[1] is not None
     timeline = layout.timeline.stat().st_size
-    return Source("c", layout, Mask([made.NONCE]), span[0], span[1], timeline, block)
+    return Source("c", layout, Cover(Mask([made.NONCE])), span[0], span[1], timeline, block)
 
 
 def exported(source: Source, style: str) -> str:
@@ -392,3 +398,38 @@ async def test_a_capture_holds_what_happened_meanwhile_also_over_a_restart(home:
         assert [one.name for one in path.parent.iterdir()] == [path.name]
         assert (await conversation.verify()).clean
         await conversation.close()
+
+
+def test_exports_that_nobody_takes_are_removed_after_a_week(tmp_path: Path) -> None:
+    source = saved(small_session(), tmp_path)
+    directory = source.layout.exports
+    directory.mkdir(parents=True)
+    week = 8 * 86400
+    aged = {"c-old.cast": week, "c-new.cast": 3600, "c-capture-old.cast": week, ".c.part": week, ".c-new.part": 60}
+    for name, age in aged.items():
+        (directory / name).write_text("x")
+        os.utime(directory / name, (time.time() - age,) * 2)
+    (directory / "c-old-link").symlink_to(tmp_path)
+    exported(source, "cast")
+    left = sorted(path.name for path in directory.iterdir())
+    assert left == [".c-new.part", "c-capture-old.cast", "c-new.cast", "c-old-link"]
+
+
+def test_a_page_of_plain_lines_is_the_same_as_a_drawn_one() -> None:
+    class Slow(Drawing):
+        def _plain(self, data: bytes) -> str | None:
+            return None
+
+    parts = [
+        *(b"<b>&amp; line %d\r\n" % number * 700 for number in range(3)), b"x" * 300 + b"\r\n", b"\x1b[31mred\r\n",
+        b"\x1b[0m", b"\x1b[?1049h hi\x1b[?1049l", b"trail   \r\n" * 900, b"\r\n" * 4000, b"abc\rde\r\n" * 900,
+        b"\x1b[7m", "\u20ac\u6f22 ".encode() * 30 + b"\r\n",
+    ]  # fmt: skip
+    chosen = random.Random(1)
+    for _ in range(40):
+        data = b"".join(chosen.choices(parts, k=8))
+        pages = []
+        for kind in (Drawing, Slow):
+            drawing = kind(80, 24, markup.html_line, markup.html_plain)
+            pages.append(drawing.feed(data) + drawing.finish())
+        assert pages[0] == pages[1]

@@ -234,6 +234,7 @@ class _Reading:
                 elif entry.kind == "exit" and self._source.block is None:
                     yield Exited(self._ts, exit_number(entry.fields))
             yield from self._until(self._source.end)
+            yield from self._borders(hold=False)
             # Not before: an entry may lie inside a mark.
             if self._unmarked is not None and (data := self._unmarked.finish()) and not data.startswith(INTRODUCER):
                 yield Output(self._ts, data, self._at)
@@ -244,7 +245,7 @@ class _Reading:
     def _until(self, offset: int) -> Iterator[Moment]:
         """Yield what the stream holds up to an offset, and the blocks that begin before it."""
         while True:
-            yield from self._borders()
+            yield from self._borders(hold=self._at >= offset)
             if self._at >= offset:
                 return
             if not self._buffer:
@@ -266,13 +267,18 @@ class _Reading:
             borders.append(self._open.span[1])
         return borders
 
-    def _borders(self) -> Iterator[Moment]:
-        """Yield the ends and begins of blocks at the place that has been read to."""
+    def _borders(self, *, hold: bool) -> Iterator[Moment]:
+        """Yield the ends and begins of blocks at the place that has been read to; with `hold` none before its time.
+
+        Where nothing was printed between an output and the end of its block, the entry that says when comes last.
+        """
         while True:
             if self._open is not None and self._open.span[1] is not None and self._open.span[1] <= self._at:
+                if hold and (self._open.ts_end or 0) > self._ts:
+                    return
                 yield Ended(self._ts, self._open)
                 self._open = None
-            if self._block is None or self._block.span[0] > self._at:
+            if self._block is None or self._block.span[0] > self._at or (hold and self._block.ts_begin > self._ts):
                 return
             if self._block.span[0] >= self._source.begin:
                 yield Began(self._ts, self._block)

@@ -38,11 +38,11 @@ def html(source: Source) -> Iterator[bytes]:
     opening = source.opening()
     title = source.conversation_id if source.block is None else f"{source.conversation_id} {source.block.block_id}"
     yield markup.page_begin(title).encode()
-    yield from _drawn(source, opening, Drawing(opening.cols, opening.rows, markup.html_line))
+    yield from _drawn(source, opening, Drawing(opening.cols, opening.rows, markup.html_line, markup.html_plain))
     yield markup.PAGE_END.encode()
 
 
-def _drawn(source: Source, opening: Opening, drawing: Rendered | Drawing) -> Iterator[bytes]:
+def _drawn(source: Source, opening: Opening, drawing: Rendered) -> Iterator[bytes]:
     last = ""
     for moment in _together(source.moments(opening)):
         if isinstance(moment, bytes):

@@ -11,6 +11,7 @@ import errno
 import os
 import secrets
 import threading
+import time
 from collections.abc import Callable, Iterator, Mapping
 from datetime import datetime
 from pathlib import Path
@@ -40,6 +41,9 @@ _PIECES: Final[Mapping[str, Callable[[Source], Iterator[bytes]]]] = {
     "jsonl": pages.jsonl,
 }
 _BUFFER: Final = 256 * 1024
+# How long an export lies in the home when nobody takes it, and what a writer has left that was killed.
+KEPT_SECONDS: Final = 7 * 86400.0
+_PART_SECONDS: Final = 86400.0
 
 
 def check_format(name: str) -> None:
@@ -56,6 +60,7 @@ def export(source: Source, style: str, max_bytes: int, stopped: threading.Event)
     """Export a source; runs in any thread and takes its time. Raises StorageFull, and ExportStopped when told to."""
     directory = source.layout.exports
     make_private(directory)
+    _clean(directory, time.time())
     when = datetime.now().astimezone().strftime("%Y%m%d-%H%M%S")
     path = directory / f"{source.conversation_id}-{when}-{secrets.token_hex(3)}{SUFFIXES[style]}"
     timing = write(source, style, path, stopped)
@@ -73,6 +78,17 @@ def export(source: Source, style: str, max_bytes: int, stopped: threading.Event)
         path=None if small else str(path),
         timing_path=None if timing is None else str(timing),
     )
+
+
+def _clean(directory: Path, now: float) -> None:
+    """Remove what nobody has taken for days, and what killed writers have left; captures stay, they are asked for."""
+    for entry in os.scandir(directory):
+        kept_seconds = _PART_SECONDS if entry.name.startswith(".") else KEPT_SECONDS
+        if "-capture-" in entry.name and not entry.name.startswith("."):
+            continue
+        with contextlib.suppress(OSError):
+            if entry.is_file(follow_symlinks=False) and now - entry.stat(follow_symlinks=False).st_mtime > kept_seconds:
+                os.unlink(entry.path)
 
 
 def write(source: Source, style: str, path: Path, stopped: threading.Event) -> Path | None:

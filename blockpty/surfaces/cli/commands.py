@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from blockpty.ops.outline import Outline
 
 # Each is a module of this package with a function `command`; what it needs to run, it imports when it runs.
-HAND_WRITTEN: Final = ("serve", "mcp", "token", "tail", "log", "doctor", "completion")
+HAND_WRITTEN: Final = ("serve", "mcp", "token", "tail", "log", "doctor", "completion", "import")
 
 # The one difference to the table: the engine of a command lives only as long as the command.
 _CLI_DEFAULTS: Final[Mapping[str, Mapping[str, Any]]] = {"open": {"persist": True}}
@@ -64,6 +64,11 @@ class _Operations(click.Group):
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name in ("replay", *HAND_WRITTEN):
+            if cmd_name == "import":
+                from blockpty.ops.outline import outline
+
+                # Its own name, import_recording, is that of a method; nobody would look for it here.
+                return _command(outline("import_recording"), cmd_name)
             made: click.Command = import_module(f"blockpty.surfaces.cli.{cmd_name}").command()
             return made
         from blockpty.ops.outline import outlines
@@ -73,7 +78,7 @@ class _Operations(click.Group):
         return _command(operation) if operation is not None and "_" not in cmd_name else None
 
 
-def _command(operation: Outline) -> click.Command:
+def _command(operation: Outline, name: str | None = None) -> click.Command:
     parameters: list[click.Parameter] = []
     for name, schema in operation.parameters.items():
         if name in operation.positional:
@@ -83,7 +88,7 @@ def _command(operation: Outline) -> click.Command:
     parameters += options_of(operation.name)
     note = _NOTES.get(operation.name)
     return click.Command(
-        _dashed(operation.name),
+        name or _dashed(operation.name),
         params=[*parameters, *anywhere()],
         help=f"{operation.doc}\n\n{note}" if note else operation.doc,
         short_help=operation.doc.partition("\n")[0],

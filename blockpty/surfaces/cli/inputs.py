@@ -7,6 +7,7 @@ arguments, which other users can list, nor in the history of the shell.
 from __future__ import annotations
 
 import base64
+import os
 import sys
 from collections.abc import Mapping
 from typing import Any, Final
@@ -49,6 +50,9 @@ def options_of(operation: str) -> list[click.Parameter]:
 def take(operation: str, values: Mapping[str, Any]) -> dict[str, Any]:
     """Return the values with the text filled in from where it was said to be; raises UsageError."""
     taken = dict(values)
+    if operation == "import_recording":
+        # The engine may have another working directory.
+        taken |= {one: os.path.abspath(taken[one]) for one in ("path", "timing") if taken.get(one) is not None}
     from_stdin, hidden = taken.pop("from_stdin", False), taken.pop("hidden", False)
     name = STDIN.get(operation)
     if name is None:

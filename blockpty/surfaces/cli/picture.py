@@ -9,6 +9,8 @@ from __future__ import annotations
 import os
 from typing import Final, TextIO
 
+from blockpty.model.moments import Moment
+from blockpty.runtime.screens import AFTER_ANOTHER
 from blockpty.screen import fastforward
 from blockpty.screen.cells import width
 from blockpty.screen.emulator import Emulator
@@ -32,16 +34,25 @@ class Picture:
         self._colour = colours_wanted()
         self._size = (0, 0)
         self._shown: list[str] = []
+        self._said = ""
         self._write(_ENTER)
 
-    def take(self, code: str, data: str) -> None:
-        """Take an event of the recording; markers and codes of later versions change nothing."""
-        if code == "o":
-            fastforward.feed(self._emulator, data.encode("utf-8", "replace"))
-        elif code == "r":
-            cols, _, rows = data.partition("x")
-            if cols.isdecimal() and rows.isdecimal():
-                self._emulator.resize(int(cols), int(rows))
+    def take(self, moment: Moment) -> None:
+        """Take what happened; what this version does not know changes nothing."""
+        if moment.type == "screen" and moment.cols and moment.rows:
+            self._emulator = Emulator(moment.cols, moment.rows)
+        elif moment.type == "resize" and moment.cols and moment.rows:
+            if moment.fresh:
+                self._emulator.feed(AFTER_ANOTHER)
+            self._emulator.resize(moment.cols, moment.rows)
+        if moment.data:
+            fastforward.feed(self._emulator, moment.data)
+
+    def say(self, text: str) -> None:
+        """Show a line of our own in place of the last row of the terminal, "" for none."""
+        if text != self._said:
+            self._said, self._size = text, (0, 0)
+            self.draw()
 
     def draw(self) -> None:
         """Show what has been taken."""
@@ -57,6 +68,9 @@ class Picture:
             if y >= len(self._shown) or self._shown[y] != row:
                 parts.append(f"\x1b[{y + 1};1H{RESET}\x1b[2K{row}")
         self._shown = rows
+        if self._said:
+            line = sanitize(_first(self._said, columns), colour=False)
+            parts.append(f"\x1b[{lines};1H{RESET}\x1b[2K\x1b[7m{line}")
         parts.append(RESET + _cursor(frame, top, columns))
         self._write("".join(parts))
 

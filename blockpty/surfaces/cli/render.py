@@ -41,7 +41,7 @@ EXIT_TIMEOUT: Final = 3
 EXIT_EXITED: Final = 4
 
 _LONG_OPERATIONS: Final = frozenset(
-    {"open", "run", "wait_for", "end_session", "reset", "export", "stop_capture", "verify"}
+    {"open", "run", "wait_for", "end_session", "reset", "export", "stop_capture", "import_recording", "verify"}
 )
 _WHY: Final[Mapping[str, str]] = {
     "password": "the program waits for a password; answer with `send`",

@@ -1,17 +1,17 @@
 """`blockpty replay`: play a conversation in the terminal as it was, or check that it plays as it was.
 
 What was recorded is drawn on a screen of its own, and of that only cells and colours reach the terminal: a program that
-was hostile when it was recorded cannot reach who looks at it.
+was hostile when it was recorded cannot reach who looks at it. The keys are those of a player; who has no terminal for
+input only watches.
 """
 
 from __future__ import annotations
 
 import asyncio
-import json
+import contextlib
+import os
 import sys
-import time
 from collections.abc import Iterator
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import click
@@ -21,15 +21,19 @@ from blockpty.surfaces.cli.completion import offer_conversations
 from blockpty.surfaces.cli.invocation import Invocation, anywhere, finished
 
 if TYPE_CHECKING:
-    from blockpty.model.results import ExportResult
+    from blockpty.model.moments import Moment
+    from blockpty.surfaces.cli.picture import Picture
 
 _DOC: Final = """Play a recorded conversation in the terminal, with the times at which it happened; Ctrl-C ends it.
 
-Only cells and colours reach the terminal, no other control sequence does. With --verify nothing is played: everything
-that is derived from the record is compared with it, and the recorded waits are asked again."""
+Keys: space pauses and goes on, n and p go to the next block and the one before, the arrows right and left 5 seconds on
+and back, + and - make it faster and slower, q ends it. Only cells and colours reach the terminal, no other control
+sequence does. With --verify nothing is played: everything that is derived from the record is compared with it, and the
+recorded waits are asked again."""
 # Between two pictures, when there is more to show than anybody could see.
 _LEAST_SECONDS: Final = 1 / 30
 _SEEN_SECONDS: Final = 0.02
+_JUMP_SECONDS: Final = 5.0
 
 
 def command() -> click.Command:
@@ -48,6 +52,7 @@ def command() -> click.Command:
                 ["--from", "begin"], type=seconds, default=0.0, metavar="SECONDS", help="Begin so long after its begin."
             ),
             click.Option(["--block", "block_id"], metavar="BLOCK_ID", help="Play only this block, such as b7."),
+            click.Option(["--step"], is_flag=True, help="Pause where a block begins; space goes on."),
             click.Option(
                 ["--verify"], is_flag=True,
                 help="Derive everything again, re-run the waits, and report what differs.",
@@ -63,7 +68,7 @@ def command() -> click.Command:
 @click.pass_obj
 def _replay(
     invocation: Invocation, /, conversation_id: str, speed: float, idle_limit: float | None, begin: float,
-    block_id: str | None, verify: bool,
+    block_id: str | None, step: bool, verify: bool,
 ) -> int:  # fmt: skip
     from blockpty.ops.outline import outlines
 
@@ -71,54 +76,146 @@ def _replay(
         return finished(run_operation(invocation, outlines()["verify"], {"conversation_id": conversation_id}))
     if invocation.as_json or not sys.stdout.isatty():
         raise click.UsageError("replay plays on a terminal; `blockpty export` gives a recording, --verify compares")
-    found = asyncio.run(_recording(invocation, conversation_id, block_id))
-    try:
-        _play(_events(found), speed, idle_limit, begin)
-    finally:
-        if found.path is not None:
-            Path(found.path).unlink(missing_ok=True)
+    options = {"speed": speed, "idle_limit": idle_limit, "from_seconds": begin, "block_id": block_id}
+    return finished(_played(invocation, conversation_id, options, step))
+
+
+async def _played(invocation: Invocation, conversation_id: str, options: dict[str, Any], step: bool) -> int:
+    async with invocation.open_engine(invocation.home) as engine:
+        conversation: Any = await engine.conversation(conversation_id)
+        async with conversation.replay(**options) as replay:
+            await _Player(replay, step).play()
     return 0
 
 
-async def _recording(invocation: Invocation, conversation_id: str, block_id: str | None) -> ExportResult:
-    from blockpty.ops.table import call
+class _Player:
+    """A replay on the terminal, and the keys of a player."""
 
-    async with invocation.open_engine(invocation.home) as engine:
-        params = {"conversation_id": conversation_id, "format": "cast"}
-        found: Any = await call(engine, "export", params if block_id is None else {**params, "block_id": block_id})
-        result: ExportResult = found
-        return result
+    def __init__(self, replay: Any, step: bool) -> None:
+        self._replay = replay
+        self._step = step
+        self._picture: Picture | None = None
+        self._block = ""
+        self._drawn = 0.0
+        self._undrawn = False
+        self._timer: asyncio.TimerHandle | None = None
+
+    async def play(self) -> None:
+        from blockpty.surfaces.cli.picture import Picture
+
+        first: Moment = await anext(self._replay)
+        loop = asyncio.get_running_loop()
+        self._picture = Picture(sys.stdout, first.cols or 80, first.rows or 24)
+        try:
+            with _keys(loop, self._key):
+                last = first
+                self._take(first)
+                async for moment in self._replay:
+                    passed = (moment.at_ms - last.at_ms) / 1000 / (self._replay.speed or 1)
+                    if self._undrawn and passed >= _SEEN_SECONDS:
+                        # What was seen is shown, however far behind the clock the drawing is.
+                        self._draw()
+                    self._take(moment)
+                    last = moment
+                self._draw()
+        except _Ended:
+            pass
+        finally:
+            if self._timer is not None:
+                self._timer.cancel()
+            self._picture.leave()
+
+    def _take(self, moment: Moment) -> None:
+        assert self._picture is not None
+        self._picture.take(moment)
+        if moment.block is not None:
+            self._block = f"{moment.block.block_id} {' '.join(moment.block.cmd.split())}"
+            if moment.type == "block_begin" and self._step:
+                self._replay.pause()
+        self._undrawn = True
+        left = self._drawn + _LEAST_SECONDS - asyncio.get_running_loop().time()
+        if left <= 0 or moment.type == "screen":
+            self._draw()
+        elif self._timer is None:
+            self._timer = asyncio.get_running_loop().call_later(left, self._draw)
+        if self._replay.paused:
+            self._say()
+
+    def _draw(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+        assert self._picture is not None
+        self._picture.draw()
+        self._undrawn, self._drawn = False, asyncio.get_running_loop().time()
+
+    def _say(self) -> None:
+        """Say where it stands while it is paused."""
+        assert self._picture is not None
+        if not self._replay.paused:
+            self._picture.say("")
+            return
+        minutes, seconds = divmod(int(self._replay.position_seconds), 60)
+        facts = [" paused", f"{minutes}:{seconds:02}", f"x{self._replay.speed:g}", self._block]
+        self._picture.say("  ".join(fact for fact in facts if fact) + " ")
+
+    def _key(self, key: str) -> None:
+        replay = self._replay
+        if key == " ":
+            (replay.resume if replay.paused else replay.pause)()
+        elif key in ("n", "p"):
+            replay.step(1 if key == "n" else -1)
+        elif key in ("\x1b[C", "\x1b[D"):
+            replay.seek(max(0.0, replay.position_seconds + (_JUMP_SECONDS if key == "\x1b[C" else -_JUMP_SECONDS)))
+        elif key in ("+", "-"):
+            replay.speed = min(1024.0, max(1 / 64, (replay.speed or 1) * (2 if key == "+" else 0.5)))
+        elif key == "q":
+            replay.resume()
+            raise _Ended
+        self._say()
 
 
-def _events(found: ExportResult) -> Iterator[Any]:
-    """Yield the header of an asciicast and then its events."""
-    if found.path is None:
-        yield from map(json.loads, (found.data or "").splitlines())
+class _Ended(Exception):
+    """Who looks has seen enough."""
+
+
+@contextlib.contextmanager
+def _keys(loop: asyncio.AbstractEventLoop, pressed: Any) -> Iterator[None]:
+    """Have keys told one by one, if there is a terminal to press them on; Ctrl-C stays what it is."""
+    import termios
+    import tty
+
+    if not sys.stdin.isatty():
+        yield
         return
-    with open(found.path, encoding="utf-8") as lines:
-        yield from map(json.loads, lines)
+    descriptor, task = sys.stdin.fileno(), asyncio.current_task(loop)
+    before = termios.tcgetattr(descriptor)
+    ended = False
 
+    def read() -> None:
+        nonlocal ended
+        data = os.read(descriptor, 64).decode("utf-8", "replace")
+        while data:
+            key = data[:3] if data.startswith("\x1b[") else data[:1]
+            data = data[len(key) :]
+            try:
+                pressed(key)
+            except _Ended:
+                ended = True
+                if task is not None:
+                    task.cancel()
+                return
 
-def _play(events: Iterator[Any], speed: float, idle_limit: float | None, begin: float) -> None:
-    from blockpty.surfaces.cli.picture import Picture
-
-    header = next(events)
-    picture = Picture(sys.stdout, header["width"], header["height"])
-    last, due = 0.0, time.monotonic()
-    drawn = due - _LEAST_SECONDS
+    tty.setcbreak(descriptor, termios.TCSANOW)
+    loop.add_reader(descriptor, read)
     try:
-        for at, code, data in events:
-            passed = max(0.0, at - max(last, begin))
-            last = max(last, at)
-            pause = (passed if idle_limit is None else min(passed, idle_limit)) / speed
-            now = time.monotonic()
-            # What was seen is shown, however far behind the clock the drawing is; the rest catches up.
-            due = (max(due, now) if pause >= _SEEN_SECONDS else due) + pause
-            if at >= begin and (due > now or now - drawn >= _LEAST_SECONDS):
-                picture.draw()
-                drawn = now
-                time.sleep(max(0.0, due - time.monotonic()))
-            picture.take(code, data)
-        picture.draw()
+        yield
+    except asyncio.CancelledError:
+        if not ended:
+            raise
+        if task is not None:
+            task.uncancel()
+        raise _Ended from None
     finally:
-        picture.leave()
+        loop.remove_reader(descriptor)
+        termios.tcsetattr(descriptor, termios.TCSANOW, before)

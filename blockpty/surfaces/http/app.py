@@ -1,7 +1,7 @@
 """The server's application: a route for each operation of the table, and the few paths beside them.
 
     /v1/...                       the operations
-    /v1/conversations/{id}/ws     a terminal over a WebSocket
+    /v1/conversations/{id}/ws     a terminal over a WebSocket, and /replay what was recorded of it
     /mcp                          the operations as MCP tools
     /openapi.json  /metrics  /healthz
     /auth/code  /auth/token       a one-time code for a browser, and the token it is changed into
@@ -30,6 +30,7 @@ from blockpty.surfaces.http.calls import CallEndpoint, ClientGone, body, defect
 from blockpty.surfaces.http.guard import App, Guard, Receive, Scope, Send
 from blockpty.surfaces.http.metrics import CONTENT_TYPE, Metrics
 from blockpty.surfaces.http.openapi import openapi
+from blockpty.surfaces.http.replay import ReplayEndpoint
 from blockpty.surfaces.http.socket import SocketEndpoint
 from blockpty.surfaces.http.sse import EventsEndpoint
 from blockpty.surfaces.tokens import TokenBook
@@ -66,6 +67,7 @@ def application(
     routes: list[BaseRoute] = [Route(path, _ByMethod(ways), methods=[*ways]) for path, ways in paths.items()]
     routes += [
         WebSocketRoute("/v1/conversations/{conversation_id}/ws", SocketEndpoint(engine, metrics)),
+        WebSocketRoute("/v1/conversations/{conversation_id}/replay", ReplayEndpoint(engine, metrics)),
         Route("/openapi.json", beside.openapi),
         Route("/metrics", beside.metrics),
         Route("/healthz", beside.health),

@@ -1,8 +1,7 @@
-"""For tests of blockpty and of programs that use it: recordings, scripted terminals, a clock that is moved by hand.
+"""Recordings and scripted terminals, and what follows from them.
 
 Nothing here starts a process or reads a clock. A `Recording` is what a conversation leaves on disk (stream and
-timeline);
-`ScriptedShell` writes one by hand, `derive` makes events, blocks and `.out` bytes of one, in any chunks.
+timeline); `FakePty` writes one by hand, `derive` makes events, blocks and `.out` bytes of one, in any chunks.
 """
 
 from __future__ import annotations
@@ -292,16 +291,3 @@ def every_split(data: bytes, *, pairs: int = 0, seed: int = 0) -> Iterator[Seque
     chosen = random.Random(seed)
     for _ in range(pairs if len(data) > 2 else 0):
         yield sorted(chosen.sample(range(1, len(data)), 2))
-
-
-__all__ = [
-    "Derived",
-    "FakePty",
-    "ManualClock",
-    "Recording",
-    "derive",
-    "events_of",
-    "every_split",
-    "state_of",
-    "wait_on",
-]

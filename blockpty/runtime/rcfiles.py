@@ -1,0 +1,22 @@
+"""The files that a shell reads when it starts: ours, written before it."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from blockpty.host.shells import ShellPlan
+from blockpty.spool.full import full_is_an_error
+from blockpty.spool.layout import make_private
+from blockpty.spool.opening import open_file
+
+
+def write_private(directory: Path, made: ShellPlan) -> None:
+    """Write the shell's start files, 0600 in 0700 directories."""
+    for name, content in made.files:
+        path = directory / name
+        for parent in reversed(path.relative_to(directory).parents[:-1]):
+            make_private(directory / parent)
+        path.unlink(missing_ok=True)
+        with full_is_an_error(path), open(open_file(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY), "wb") as file:
+            file.write(content)

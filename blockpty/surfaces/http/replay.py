@@ -1,0 +1,188 @@
+"""A replay over a WebSocket, for viewers: moments with their recorded times out, what a player's buttons do in.
+
+    WS /v1/conversations/{conversation_id}/replay?speed=1&idle_limit=2&from_seconds=90&block_id=b7
+
+To the client, all as JSON in text frames: `hello` first (`duration_seconds`, `speed`, `idle_limit`); then each moment
+as `Moment.to_dict` says it, the first a `screen`; `end` when all is played, and the socket stays open for a seek;
+`error`.
+From the client: {"type": "pause"}, {"type": "resume"}, {"type": "seek", "seconds" | "cursor"}, {"type": "step",
+"blocks"}, {"type": "speed", "speed"}, {"type": "idle_limit", "seconds"}. A seek or step may have a `tag`; before the
+screen that it leads to comes {"type": "turned", "tag"}, so that a client knows which moments are older.
+
+Nothing is queued: the next moment is sent when the socket has taken the one before.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Callable, Mapping
+from typing import Any, Final
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from blockpty.errors import BadRequest, BlockptyError, Unauthorized
+from blockpty.ops.requests import ConversationId
+from blockpty.ops.table import find
+from blockpty.surfaces.access import Caller
+from blockpty.surfaces.http.calls import defect, query
+from blockpty.surfaces.http.guard import PROTOCOL, Receive, Scope, Send, refuse
+from blockpty.surfaces.http.metrics import Metrics
+
+STALLED_SECONDS: Final = 60.0
+
+
+class _Query(BaseModel):
+    model_config = ConfigDict(extra="forbid", strict=True)
+
+    conversation_id: ConversationId
+    speed: float = Field(default=1.0, ge=0, allow_inf_nan=False)
+    idle_limit: float | None = Field(default=None, ge=0, allow_inf_nan=False)
+    from_seconds: float = Field(default=0.0, ge=0, allow_inf_nan=False)
+    to_seconds: float | None = Field(default=None, ge=0, allow_inf_nan=False)
+    from_cursor: int | None = Field(default=None, ge=0)
+    to_cursor: int | None = Field(default=None, ge=0)
+    block_id: str | None = Field(default=None, min_length=1)
+
+
+class ReplayEndpoint:
+    """The WebSocket of a replay."""
+
+    def __init__(self, engine: Any, metrics: Metrics) -> None:
+        self._engine = engine
+        self._metrics = metrics
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        try:
+            asked = _asked(scope)
+            Caller(self._engine, scope["state"]["principal"]).principal.check(find("read"), asked.conversation_id)
+            conversation = await self._engine.conversation(asked.conversation_id)
+            replay = conversation.replay(**asked.model_dump(exclude={"conversation_id"}))
+        except BlockptyError as error:
+            await refuse(scope, receive, send, error)
+            return
+        async with replay:
+            if (await receive())["type"] != "websocket.connect":
+                return
+            chosen = PROTOCOL if PROTOCOL in scope.get("subprotocols", ()) else None
+            await send({"type": "websocket.accept", "subprotocol": chosen})
+            with self._metrics.stream("websocket"):
+                await _Player(replay, receive, send, scope["state"]["renew"]).serve()
+
+
+def _asked(scope: Scope) -> _Query:
+    try:
+        return _Query.model_validate_strings({**query(scope), **scope["path_params"]})
+    except ValidationError as error:
+        first = error.errors(include_url=False, include_context=False, include_input=False)[0]
+        raise BadRequest(f"replay: {'.'.join(map(str, first['loc']))}: {first['msg']}") from None
+
+
+class _Player:
+    """One open socket."""
+
+    def __init__(self, replay: Any, receive: Receive, send: Send, renew: Callable[[], object]) -> None:
+        self._replay = replay
+        self._receive = receive
+        self._raw_send = send
+        self._renew = renew
+        self._sending = asyncio.Lock()
+        self._turned = asyncio.Event()
+        self._tag: Any = None
+
+    async def serve(self) -> None:
+        playing, reading = asyncio.ensure_future(self._play()), asyncio.ensure_future(self._read())
+        code = 1000
+        try:
+            await asyncio.wait((playing, reading), return_when=asyncio.FIRST_COMPLETED)
+            problem = playing.exception() if playing.done() else reading.exception()
+            if isinstance(problem, Unauthorized):
+                code = 4401
+            elif isinstance(problem, TimeoutError | OSError):
+                code = 4008
+            elif isinstance(problem, BlockptyError):
+                await self._tell({"type": "error", **problem.to_dict()})
+            elif isinstance(problem, Exception):
+                await self._tell({"type": "error", **defect(problem).to_dict()})
+        except (BlockptyError, TimeoutError, OSError):
+            code = 4008
+        finally:
+            for task in (playing, reading):
+                task.cancel()
+            await asyncio.wait((playing, reading))
+        if not reading.done() or reading.cancelled() or reading.exception() is not None:
+            try:
+                await self._raw_send({"type": "websocket.close", "code": code})
+            except (OSError, RuntimeError):
+                pass  # it has gone already
+
+    async def _play(self) -> None:
+        replay = self._replay
+        await self._tell(
+            {
+                "type": "hello",
+                "duration_seconds": await replay.duration_seconds(),
+                "speed": replay.speed,
+                "idle_limit": replay.idle_limit,
+            }
+        )
+        while True:
+            self._turned.clear()
+            async for moment in replay:
+                if moment.type == "screen" and self._tag is not None:
+                    tag, self._tag = self._tag, None
+                    await self._tell({"type": "turned", "tag": tag})
+                await self._tell(moment.to_dict())
+            await self._tell({"type": "end"})
+            await self._turned.wait()
+
+    async def _tell(self, content: Mapping[str, Any]) -> None:
+        self._renew()
+        message = {"type": "websocket.send", "text": json.dumps(content)}
+        # uvicorn's send returns when the socket's buffer has room again: that is the whole flow control.
+        async with asyncio.timeout(STALLED_SECONDS), self._sending:
+            await self._raw_send(message)
+
+    async def _read(self) -> None:
+        while True:
+            message = await self._receive()
+            if message["type"] == "websocket.disconnect":
+                return
+            self._renew()
+            try:
+                self._take(message)
+            except BlockptyError as error:
+                await self._tell({"type": "error", **error.to_dict()})
+
+    def _take(self, message: Mapping[str, Any]) -> None:
+        try:
+            content = json.loads(message.get("text") or "")
+        except (ValueError, RecursionError):
+            content = None
+        kind = content.get("type") if isinstance(content, dict) else None
+        replay = self._replay
+        if kind == "pause":
+            replay.pause()
+        elif kind == "resume":
+            replay.resume()
+        elif kind == "speed":
+            replay.speed = content.get("speed")
+        elif kind == "idle_limit":
+            replay.idle_limit = content.get("seconds")
+        elif kind in ("seek", "step"):
+            if kind == "seek":
+                replay.seek(content.get("seconds"), cursor=_whole("cursor", content.get("cursor")))
+            else:
+                replay.step(_whole("blocks", content.get("blocks", 1)) or 0)
+            self._tag = content.get("tag")
+            self._turned.set()
+        else:
+            raise BadRequest(
+                "no message of a replay", hint='{"type": ...}: pause, resume, seek, step, speed or idle_limit'
+            )
+
+
+def _whole(name: str, value: Any) -> int | None:
+    if value is None or (isinstance(value, int) and not isinstance(value, bool) and abs(value) < 2**53):
+        return value
+    raise BadRequest(f"{name} must be a whole number")
