@@ -2,41 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, fields, is_dataclass
-from typing import Any, Final, Self
+from dataclasses import dataclass, field
+from typing import Any
 
 from blockpty.model.block import Block
-
-
-class Result:
-    """Base of all results: `to_dict` gives the JSON form with `ok: true`."""
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the JSON form."""
-        return {"ok": True, **_plain(self)}
-
-    @classmethod
-    def from_dict(cls, content: Mapping[str, Any]) -> Self:
-        """Build a result from its JSON form; fields that this version does not know are left out."""
-        known = fields(cls)  # type: ignore[arg-type]  # every result is a dataclass
-        return cls(**{item.name: _REVIVED.get(str(item.type), _same)(content[item.name]) for item in known})
-
-
-def _same(value: Any) -> Any:
-    return value
-
-
-def _plain(value: Any) -> Any:
-    if isinstance(value, Block):
-        return value.to_dict()
-    if is_dataclass(value):
-        return {item.name: _plain(getattr(value, item.name)) for item in fields(value)}
-    if isinstance(value, (list, tuple)):
-        return [_plain(item) for item in value]
-    if isinstance(value, dict):
-        return {key: _plain(item) for key, item in value.items()}
-    return value
+from blockpty.model.result import REVIVED
+from blockpty.model.result import Result as Result
 
 
 @dataclass(frozen=True, slots=True)
@@ -507,14 +478,12 @@ class SearchResult(Result):
     missing: list[str]
 
 
-# How a field of this type comes back from JSON; all others are the same there.
-_REVIVED: Final[Mapping[str, Callable[[Any], Any]]] = {
-    "Block": Block.from_dict,
-    "list[Block]": lambda value: [Block.from_dict(one) for one in value],
-    "list[ConversationInfo]": lambda value: [ConversationInfo.from_dict(one) for one in value],
-    "list[Activity]": lambda value: [Activity.from_dict(one) for one in value],
-    "list[FoundBlock]": lambda value: [FoundBlock.from_dict(one) for one in value],
-    "list[SearchHit]": lambda value: [SearchHit.from_dict(one) for one in value],
-    "tuple[int, int]": tuple,
-    "tuple[int, int] | None": lambda value: None if value is None else tuple(value),
-}
+REVIVED.update(
+    {
+        "list[Block]": lambda value: [Block.from_dict(one) for one in value],
+        "list[ConversationInfo]": lambda value: [ConversationInfo.from_dict(one) for one in value],
+        "list[Activity]": lambda value: [Activity.from_dict(one) for one in value],
+        "list[FoundBlock]": lambda value: [FoundBlock.from_dict(one) for one in value],
+        "list[SearchHit]": lambda value: [SearchHit.from_dict(one) for one in value],
+    }
+)

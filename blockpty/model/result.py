@@ -1,0 +1,46 @@
+"""What all results have in common: their JSON form, there and back."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import fields, is_dataclass
+from typing import Any, Final, Self
+
+from blockpty.model.block import Block
+
+# How a field of this type comes back from JSON; all others are the same there.
+REVIVED: Final[dict[str, Callable[[Any], Any]]] = {
+    "Block": Block.from_dict,
+    "tuple[int, int]": tuple,
+    "tuple[int, int] | None": lambda value: None if value is None else tuple(value),
+}
+
+
+class Result:
+    """Base of all results: `to_dict` gives the JSON form with `ok: true`."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the JSON form."""
+        return {"ok": True, **_plain(self)}
+
+    @classmethod
+    def from_dict(cls, content: Mapping[str, Any]) -> Self:
+        """Build a result from its JSON form; fields that this version does not know are left out."""
+        known = fields(cls)  # type: ignore[arg-type]  # every result is a dataclass
+        return cls(**{item.name: REVIVED.get(str(item.type), _same)(content[item.name]) for item in known})
+
+
+def _same(value: Any) -> Any:
+    return value
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, Block):
+        return value.to_dict()
+    if is_dataclass(value):
+        return {item.name: _plain(getattr(value, item.name)) for item in fields(value)}
+    if isinstance(value, (list, tuple)):
+        return [_plain(item) for item in value]
+    if isinstance(value, dict):
+        return {key: _plain(item) for key, item in value.items()}
+    return value
