@@ -22,9 +22,12 @@ if TYPE_CHECKING:
 
 def ended(conversation_id: str, state: MachineState) -> Exited:
     """Return the error for something that needs a shell which is gone."""
+    # No shell is the first process of a machine; an import says so, having had none.
+    was_imported = state.pid == "1" and not state.hooked
+    hint = "it was imported and can only be read; open another conversation"
     return Exited(
         f"the shell of {conversation_id} has ended",
-        hint="reset, or open with its name, starts a new one",
+        hint=hint if was_imported else "reset, or open with its name, starts a new one",
         details={"exit": state.exit},
     )
 

@@ -11,6 +11,7 @@ import threading
 import tracemalloc
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,7 @@ import pytest
 
 import blockpty
 from blockpty.errors import BadRequest, Busy, Exited, NotFound
+from blockpty.model.entries import Entry
 from blockpty.runtime.conversation import Conversation
 from blockpty.runtime.export.writing import write
 from blockpty.runtime.importing.writing import import_file
@@ -130,6 +132,11 @@ def counted(path: Path) -> bytes:
 
 def test_a_typescript_comes_back_byte_for_byte_with_its_blocks(tmp_path: Path) -> None:
     made = timed_session()
+    # The last block prints nothing for a while before its end.
+    end = made.recording.stream.rindex(b"four\r\n") + 6
+    later = [replace(one, ts=one.ts + 700) if one.offset > end else one for one in made.recording.entries]
+    later.append(Entry(end, later[-1].ts - 25, "tick"))
+    made.recording.entries = sorted(later, key=lambda one: (one.offset, one.ts))
     made.output(bytes(range(256)) * 3)
     source = saved(made, tmp_path / "s")
     path = tmp_path / "a.typescript"
@@ -142,6 +149,8 @@ def test_a_typescript_comes_back_byte_for_byte_with_its_blocks(tmp_path: Path) -
             blocks = (await conversation.blocks()).blocks
             assert [(one.cmd, one.exit_status) for one in blocks] == [("echo one", 0), ("slow", 3), ("echo four", 0)]
             assert await text_of(conversation, "b2") == "two\nthree\u20ac\n"
+            begin = blocks[0].ts_begin
+            assert [(one.ts_begin - begin, one.duration_ms) for one in blocks] == [(0, 0), (2000, 1010), (62000, 700)]
             result = await conversation.export("typescript")
             assert result.path is not None and result.timing_path is not None
             assert counted(Path(result.path)) == counted(path) == bytes(
@@ -177,8 +186,9 @@ async def test_it_can_only_be_read(tmp_path: Path) -> None:
     async with imported(tmp_path, path) as conversation:
         typed = (conversation.run("id"), conversation.send("x"))
         for refused in (*typed, conversation.reset(), conversation.resize(9, 9)):
-            with pytest.raises(Exited):
+            with pytest.raises(Exited) as caught:
                 await refused
+            assert "imported" in f"{caught.value} {caught.value.hint}"
         async with blockpty.Engine(tmp_path) as engine:
             with pytest.raises(Exited, match="imported"):
                 await engine.open("i", shell="bash")

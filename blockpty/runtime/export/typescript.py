@@ -40,11 +40,11 @@ def typescript(source: Source, log: Write, timing: Write) -> None:
             case Resized(_, cols, rows):
                 status = None
                 timing(f"S {delay} SIGWINCH ROWS={rows} COLS={cols}\n".encode())
-            case Began(_, block):
-                timing(_border({"cmd": block.cmd[:_LABEL]}))
+            case Began(ts, block):
+                timing(_border({"cmd": block.cmd[:_LABEL], "at_ms": ts - opening.ts}))
                 continue
-            case Ended(_, block):
-                timing(_border({"exit_status": block.exit_status}))
+            case Ended(ts, block):
+                timing(_border({"exit_status": block.exit_status, "at_ms": ts - opening.ts}))
                 continue
             case Exited(_, status):
                 continue

@@ -15,6 +15,7 @@ from typing import IO, Final
 
 from blockpty.runtime.export.typescript import BLOCK
 from blockpty.runtime.importing.parts import (
+    MAX_SECONDS,
     Border,
     Cut,
     Header,
@@ -139,7 +140,10 @@ class _Pair:
             except (ValueError, RecursionError, AttributeError):
                 return None
             shown = cmd.encode("utf-8", "replace").decode() if isinstance(cmd, str) else None
-            return Border(round(self._at * 1000), shown, status_of(said.get("exit_status")))
+            # A block may end, or begin, long after the last byte before that.
+            at_ms = said.get("at_ms")
+            later = at_ms if type(at_ms) is int and 0 <= at_ms <= MAX_SECONDS * 1000 else 0
+            return Border(max(round(self._at * 1000), later), shown, status_of(said.get("exit_status")))
         elif len(self._facts) < 100:
             self._facts[name[:40]] = value
         return None
