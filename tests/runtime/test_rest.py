@@ -133,7 +133,7 @@ async def test_what_ended_in_order_was_not_lost(home: Path) -> None:
 @pytest.mark.slow
 @async_test(timeout_seconds=110)
 async def test_a_thousand_conversations_are_usable_soon(home: Path) -> None:
-    """0.3 s on a quiet machine; what was left in order is not read on."""
+    """0.6 s on a quiet machine (`tools/torture many`); what was left in order is not read on."""
     await homes.fill(home, [f"c{number}" for number in range(1000)], homes.recording(ended=True))
     async with blockpty.Engine(home) as engine:
         begun = time.monotonic()
