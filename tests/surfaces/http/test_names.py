@@ -46,8 +46,9 @@ REFUSED = ("bad_request", "not_found")
 
 
 def listing(directory: Path) -> set[str]:
-    """Every name below a directory, but for those that the sound conversation and its host make meanwhile."""
-    ours = (directory / "home" / "conversations" / "sound", directory / "home" / "host")
+    """Every name below a directory, but for those that the sound conversation, its host and the index make."""
+    home = directory / "home"
+    ours = (home / "conversations" / "sound", home / "host", home / "index")
     return {str(path) for path in directory.rglob("*") if not any(path.is_relative_to(one) for one in ours)}
 
 

@@ -21,6 +21,7 @@ from blockpty.errors import BlockptyError
 from blockpty.model.conditions import parse_conditions
 from blockpty.ops.operation import Effect, Operation
 from blockpty.ops.table import OPERATIONS
+from blockpty.search.query import Key
 from blockpty.surfaces import launching
 from blockpty.surfaces.http.openapi import openapi
 from blockpty.surfaces.launching import STATE_NAME
@@ -99,6 +100,8 @@ INSTEAD: Final = {
     "follow": False,
     "env": {"A": "x"},
 }
+# What the schema cannot say of these: a cursor that a search has given, a pattern that is one.
+WHEN_SEARCHING: Final = {"page": Key(0, "c1", 1, 0, 0).to_text(), "query": "x"}
 WHEN_OPENING: Final = {"conversation_id": "c2", "timeout_ms": 20_000}
 ENDING: Final = {"ctrl_d", "interrupt", "kill"}
 MOVING: Final = ENDING | {name for name, operation in OPERATIONS.items() if operation.effect is Effect.LIFECYCLE}
@@ -116,7 +119,9 @@ def tame(case: schemathesis.Case, operation: Operation) -> None:
     for part in (case.path_parameters, case.query, case.body):
         if isinstance(part, dict):
             for name, value in part.items():
-                if name in INSTEAD and is_sound(operation, name, value):
+                if operation.name == "search" and name in WHEN_SEARCHING and is_sound(operation, name, value):
+                    part[name] = WHEN_SEARCHING[name]
+                elif name in INSTEAD and is_sound(operation, name, value):
                     part[name] = WHEN_OPENING.get(name, INSTEAD[name]) if operation.name == "open" else INSTEAD[name]
     params = case.query if case.method == "GET" else case.body
     if isinstance(params, dict):
