@@ -115,6 +115,8 @@ async def test_another_engine_sees_the_same(home: Path) -> None:
     async with blockpty.Engine(home) as engine:
         conversation = await engine.open("c1", shell="bash", persist=True)
         await conversation.run(r"printf '\033[2J\033[5;5Hhello\n'")
+        # The silence of the prompt counts in `seqno`; entered later, it would be another moment.
+        await conversation.wait_for({"idle_ms": 50})
         first = await conversation.screen(format="ansi")
     async with blockpty.Engine(home) as engine:
         conversation = await engine.conversation("c1")
