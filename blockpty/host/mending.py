@@ -16,7 +16,7 @@ import errno
 import json
 import os
 from functools import cache
-from typing import Any, NamedTuple
+from typing import IO, Any, NamedTuple
 
 from blockpty.host.plain import open_plain
 from blockpty.model.seal import is_sound, sealed
@@ -56,13 +56,17 @@ class Forced(NamedTuple):
     timeline: int
 
 
+def _reading(path: str) -> IO[bytes]:
+    return os.fdopen(open_plain(path, os.O_RDONLY), "rb")
+
+
 def forced_path(directory: str) -> str:
     return os.path.join(directory, "forced")
 
 
 def read_forced(directory: str) -> Forced | None:
     """What was noted; None when nothing was."""
-    with contextlib.suppress(OSError, ValueError, KeyError, TypeError), open(forced_path(directory), "rb") as file:
+    with contextlib.suppress(OSError, ValueError, KeyError, TypeError), _reading(forced_path(directory)) as file:
         line = file.read(SECTOR).partition(b"\n")[0]
         if is_sound(line):
             noted = json.loads(line)
@@ -122,7 +126,7 @@ def _unnoted(directory: str) -> Forced | None:
     None for a record that is older than the note.
     """
     boot = ""
-    with contextlib.suppress(OSError), open(os.path.join(directory, "timeline.jsonl"), "rb") as file:
+    with contextlib.suppress(OSError), _reading(os.path.join(directory, "timeline.jsonl")) as file:
         for line in file:
             entry = _entry(line) if b'"spawn"' in line else None
             if entry is not None and entry.get("kind") == "spawn":
@@ -156,7 +160,7 @@ def _unbroken(segments: list[tuple[int, str]], forced: int) -> int:
 
 
 def _first_hole(path: str, begin: int, size: int) -> int:
-    with open(path, "rb") as file:
+    with _reading(path) as file:
         at = begin - begin % SECTOR
         while at < size:
             file.seek(at)
@@ -177,7 +181,7 @@ def _sound_lines(path: str, forced: int, end: int) -> int:
     """Where the first line begins that is damaged or speaks of bytes that are missing."""
     at = 0
     try:
-        with open(path, "rb") as file:
+        with _reading(path) as file:
             for line in file:
                 entry = _entry(line) if line.endswith(b"\n") else None
                 whole = entry is not None and not line.startswith(b"\0")

@@ -285,14 +285,14 @@ async def cancelled_wait(stage: Stage) -> Any:
     gate = stage.gate()
     begun = await conversation.exec_block(f"echo half; {gate.child}; sh -c 'exit 3'")
     await stage.wait("half", begun.cursor)
-    tasks = len(asyncio.all_tasks())
+    tasks = asyncio.all_tasks()
     waiting = [asyncio.create_task(conversation.wait_for("never", from_cursor=begun.cursor)) for _ in range(5)]
     await stage.absent(PROMPT, begun.cursor)
     for task in waiting:
         task.cancel()
     ends = await asyncio.gather(*waiting, return_exceptions=True)
     mode = (await conversation.status()).mode
-    left = len(asyncio.all_tasks()) - tasks
+    left = len(asyncio.all_tasks() - tasks)
     gate.release()
     await stage.wait(PROMPT, begun.cursor)
     cancelled = sum(isinstance(end, asyncio.CancelledError) for end in ends)
