@@ -31,7 +31,7 @@ from blockpty.search.scan import Scan
 from blockpty.search.text import Window, words_of
 from tests.search import corpus
 
-QUERIES = int(os.environ.get("BLOCKPTY_SEARCH_QUERIES", "8"))
+QUERIES = int(os.environ.get("BLOCKPTY_SEARCH_QUERIES", "16"))
 _PATIENCE_MS = 60_000
 
 
@@ -240,7 +240,7 @@ class IndexContract:
 
     def test_a_pattern_that_takes_for_ever_ends_in_a_flagged_answer(self, index: Index, records: Records) -> None:
         fill(index, records)
-        result = find(records, index, Query(r"^(\w+\s?)+[^\w\s]{7}$", "regex", timeout_ms=1500))
+        result = find(records, index, Query(r"^(\w+\s?)+[^\w\s]{7}$", "regex", timeout_ms=200))
         assert result.partial and result.next is not None
         with pytest.raises(BadRequest, match="regular expression"):
             find(records, index, Query("(", "regex"))
