@@ -6,12 +6,15 @@ package made for it, that each of them does break when somebody crosses it.
 
 from __future__ import annotations
 
+import importlib
 import os
+import pkgutil
 import re
 import subprocess
 import sys
 from collections.abc import Iterable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -148,3 +151,51 @@ def test_no_file_names_a_path_of_somebodys_machine() -> None:
 @pytest.mark.parametrize("text", ["/ho" "me/jane/x", "/Use" "rs/jane/x", "see /ro" "ot/x", f"{TOP}/x"])
 def test_a_path_of_somebodys_machine_would_be_found(text: str) -> None:
     assert machine_paths().search(text.encode())
+
+
+def _modules() -> Iterator[object]:
+    import blockpty
+
+    for found in pkgutil.walk_packages(blockpty.__path__, "blockpty."):
+        if not found.name.endswith("__main__"):
+            yield importlib.import_module(found.name)
+
+
+def _possessive_groups(parsed: Iterable[tuple[Any, Any]]) -> int:
+    count = 0
+    for operation, argument in parsed:
+        name = str(operation)
+        if name == "ATOMIC_GROUP" or (name == "POSSESSIVE_REPEAT" and str(argument[2][0][0]) not in _ONE_CHARACTER):
+            count += 1
+        for part in argument if isinstance(argument, tuple | list) else [argument]:
+            for inner in part if isinstance(part, list) else [part]:
+                if isinstance(inner, re._parser.SubPattern):
+                    count += _possessive_groups(inner)
+    return count
+
+
+_ONE_CHARACTER = {"IN", "LITERAL", "NOT_LITERAL", "ANY"}
+
+
+def test_no_pattern_of_re_has_a_possessive_group() -> None:
+    """Python 3.11.0 to 3.11.4 never come back from some of them, and eat all memory; `regex` has none of that."""
+    assert _possessive_groups(re._parser.parse(r"a(?:(?:\x1b)b|c)?+")) == 1
+    assert _possessive_groups(re._parser.parse(r"(x|(?>yz))")) == 1
+    assert not _possessive_groups(re._parser.parse(r"(?:[0-9]{0,8}+|a*+)b"))
+    looked_at = 0
+    for module in _modules():
+        for name, value in vars(module).items():
+            for pattern in _patterns(value):
+                looked_at += 1
+                found = _possessive_groups(re._parser.parse(pattern.pattern, pattern.flags & ~re.UNICODE))
+                assert not found, f"{module.__name__}.{name}"
+    assert looked_at > 100
+
+
+def _patterns(value: object, depth: int = 3) -> Iterator[re.Pattern[Any]]:
+    value = getattr(value, "__self__", value)
+    if isinstance(value, re.Pattern):
+        yield value
+    elif isinstance(value, tuple | list | dict | frozenset) and depth:
+        for one in value.values() if isinstance(value, dict) else value:
+            yield from _patterns(one, depth - 1)

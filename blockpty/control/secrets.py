@@ -19,6 +19,8 @@ from collections import Counter
 from collections.abc import Callable
 from typing import Final, NamedTuple
 
+import regex
+
 
 class Token(NamedTuple):
     """A credential that begins with a literal of its maker.
@@ -309,7 +311,8 @@ _BETWEEN: Final = r"(?:\\[nr]|[\s>|+#\"',])*+"
 _LINE: Final = r"(?:[A-Za-z0-9+/=]{16,}+|(?:Proc-Type|DEK-Info|Version|Comment|Hash|Charset):[^\r\n]{0,120})"
 _SHORT_LINE: Final = r"[A-Za-z0-9+/=]{1,15}+"
 
-PRIVATE_KEY: Final = re.compile(
+# Of `regex`: what `re` makes of a possessive group is wrong before Python 3.11.5.
+PRIVATE_KEY: Final = regex.compile(
     rf"-----BEGIN[ A-Z0-9]{{0,40}}PRIVATE KEY(?: BLOCK)?-----"
     rf"(?P<value>(?:{_BETWEEN}{_LINE})++(?:{_BETWEEN}{_SHORT_LINE}(?=\\|[\s\"']|-----|\Z)){{0,2}}"
     rf"|{_BETWEEN}{_SHORT_LINE}\Z)".encode()

@@ -27,7 +27,8 @@ OSC: Final = 3
 # DCS, SOS, PM, APC.
 STRING: Final = 4
 
-# It begins with a set of characters, so that `re` skips text at full speed.
+# It begins with a set of characters, so that `re` skips text at full speed. No group in it is possessive: Python before
+# 3.11.5 never comes back from some of those.
 pieces: Final = re.compile(
     r"""([\x00-\x1f\x7f-\x9f](?:
       (?<=\x1b)(?:
@@ -35,7 +36,7 @@ pieces: Final = re.compile(
         | \] [^\x00-\x1f\x7f-\x9f]{0,8192}+ (?:\x07 | \x1b\\)
         | [ -/]{1,8}+ [0-~]
         | [0-OQ-WYZ\\`-~]
-      ) | (?<=\r)\n )?+)""",
+      ) | (?<=\r)\n )?)""",
     re.VERBOSE,
 ).split
 
