@@ -129,7 +129,7 @@ class Conversation(Transcript):
             self._notes.adopt(host)
         await self.live.catch_up()
         self.live.answers = Answers(self)
-        subscribed = await host.subscribe(self.id, self.epoch, self.live.pump)
+        subscribed = await host.subscribe(self.id, self.epoch, self.live.rung)
         if self._ownership is not None:
             if not again:
                 self.note({"type": "owner", "epoch": self.epoch})
@@ -287,7 +287,7 @@ class Conversation(Transcript):
             self.live.become_owner()
             await self.live.drain()
             self.live.answers = Answers(self)
-            await self.host.subscribe(self.id, self.epoch, self.live.pump)
+            await self.host.subscribe(self.id, self.epoch, self.live.rung)
             self.note({"type": "owner", "epoch": self.epoch})
 
     # Input

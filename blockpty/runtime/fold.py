@@ -21,6 +21,8 @@ from blockpty.spool.stream import StreamReader
 from blockpty.spool.timeline import TimelineReader
 
 STEP: Final = 64 * 1024
+# While so many entries wait for their bytes, no more are read.
+ENOUGH: Final = 4096
 
 
 def resume_points(
@@ -86,17 +88,31 @@ class Fold:
         self._stream = stream
         self._timeline = TimelineReader(layout.timeline, timeline)
         self._pending: deque[tuple[Entry, int]] = deque()
+        # Whether all entries are known that were there when the size was taken.
+        self._complete = True
+        self._until: int | None = None
         self._size = self.machine.classified
         self.position = Position(self.machine.classified, timeline)
 
     def look(self, until: Position | None = None) -> None:
         """See how much there is now, or at least as much as `until` says."""
         self._size = max(self._size, self._stream.size())
-        self._pending += self._timeline.read_new(until.timeline if until is not None else None)
+        self._until = until.timeline if until is not None else None
+        if len(self._pending) < ENOUGH:
+            self._read_entries()
+        else:
+            self._complete = False
+
+    def _read_entries(self) -> None:
+        """Read some entries on: a long record's are never all in memory, nor read in one go."""
+        self._pending += self._timeline.read_new(self._until, some=True)
+        self._complete = self._timeline.ended
 
     def step(self, until: Position | None = None) -> Step | None:
         """Read on; None when there is nothing more (up to `until`)."""
         offset, timeline = self.position
+        while not self._pending and not self._complete:
+            self._read_entries()
         if (
             self._pending
             and self._pending[0][0].offset <= offset

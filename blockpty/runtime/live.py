@@ -1,17 +1,16 @@
 """One conversation's record, followed live: bytes and entries in, files written, waits answered, watchers told.
 
-Rules of this file: nobody hears of anything that is not written. `pump` is the only place where the machine moves; it
-is called by the doorbell, by a slow timer (a lost ring costs some time, never data), and by whoever has
-just been told by the host that something was recorded. It never awaits, so it cannot be interrupted half way.
+Rules of this file: nobody hears of anything that is not written. `_take` is the only place where the machine moves: a
+bite at a time when the doorbell or a slow timer says so (a lost ring costs some time, never data), in turn with all
+other records of the loop; at once, and more, for whoever has just been told by the host that something was recorded. It
+never awaits, so it cannot be interrupted half way.
 """
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
-import os
 import shutil
-import threading
 from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
@@ -28,7 +27,9 @@ from blockpty.runtime.answers import Answers
 from blockpty.runtime.covered import Cover
 from blockpty.runtime.fold import Fold, Position, Step, resume_points
 from blockpty.runtime.pending import LiveWait, runaway
+from blockpty.runtime.saving import Saving
 from blockpty.runtime.screens import Screens
+from blockpty.runtime.turns import turns_of
 from blockpty.runtime.waits import INLINE_BUDGET, PATIENCE, ResumePoint, ResumePoints, WaitRequest, advance
 from blockpty.spool import checkpoint
 from blockpty.spool.journal import Journal
@@ -37,11 +38,15 @@ from blockpty.spool.masking import Mask
 from blockpty.spool.sink import FileSink
 from blockpty.spool.stream import StreamReader
 
-# Bytes taken in one go before other tasks of the loop get a turn; about 5 ms of parsing.
+# Bytes and steps taken at most for somebody who has asked: they were recorded before the answer that he has got.
 SLICE: Final = 1024 * 1024
+SLICE_STEPS: Final = 4096
+# What a reader takes in its turn, in bytes and in steps: 0.3 ms, 2 ms where a pattern is looked for.
+BITE: Final = 128 * 1024
+BITE_STEPS: Final = 64
 RECHECK_SECONDS: Final = 0.25
-LONGEST_RECHECK_SECONDS: Final = 4.0
-CHECKPOINT_SECONDS: Final = 1.0
+# A ring is not lost in practice: a bell that is handed to another recorder is rung.
+LONGEST_RECHECK_SECONDS: Final = 60.0
 # Finished blocks that are known without looking into the file.
 RECENT_BLOCKS: Final = 64
 # How long a submitted command may take to begin before input is typed, or a signal sent, all the same.
@@ -81,10 +86,8 @@ class LiveRecord:
         self._watchers: set[asyncio.Future[None]] = set()
         self._timer: asyncio.TimerHandle | None = None
         self._pause = RECHECK_SECONDS
-        self._checkpoint_timer: asyncio.TimerHandle | None = None
-        # One checkpoint is written at a time, and never an older one after a newer.
-        self._saving = threading.Lock()
-        self._saved = 0
+        self._turns = turns_of(self._loop)
+        self._saving = Saving(self._loop, layout, durability != "process", self._checkpoint)
         self.closed = False
         self._cleaned_instance = 0
         self.mask = Mask()
@@ -142,7 +145,7 @@ class LiveRecord:
         return len(self._waits)
 
     async def catch_up(self) -> None:
-        """Read everything that is there; gives other tasks a turn in between."""
+        """Read everything that is there, in turn with all others, and go on."""
         await self.drain()
         self._recheck()
 
@@ -157,11 +160,25 @@ class LiveRecord:
         self._resume(owner)
 
     def pump(self) -> bool:
-        """Take what is new, at most about `SLICE` bytes; return whether there is more."""
+        """Take what is new, at most about `SLICE` bytes; return whether there is more, which is then taken in turn."""
+        if not self._take(SLICE, SLICE_STEPS):
+            return False
+        self._turns.queue(self._bite)
+        return True
+
+    def rung(self) -> None:
+        """Take what is new when it is this record's turn: what the doorbell calls."""
+        self._turns.ask(self._bite)
+
+    def _bite(self) -> bool:
+        return self._take(BITE, BITE_STEPS)
+
+    def _take(self, room: int, steps: int) -> bool:
+        """Take about so many bytes and at most so many steps; return whether there is more."""
         if self.closed:
             return False
         self.fold.look()
-        taken, more = 0, False
+        more = False
         events: list[Event] = []
         moved = False
         while (step := self.fold.step()) is not None:
@@ -175,10 +192,10 @@ class LiveRecord:
                 if outcome is not None:
                     self._answered.append((wait, outcome))
                     self._waits.remove(wait)
-            taken += len(step.data)
-            if taken >= SLICE:
+            room -= len(step.data)
+            steps -= 1
+            if room <= 0 or not steps:
                 more = True
-                self._loop.call_soon(self.pump)
                 break
         if not self._write(events) or not (more or self._settle()):
             return False
@@ -192,7 +209,7 @@ class LiveRecord:
 
     def _write(self, events: list[Event]) -> bool:
         """Write what follows from events; False while there is no space, and then nobody may hear of them yet."""
-        if self._journal is None or not (events or self._journal.pending or self._unforced):
+        if self._journal is None or not (events or self._journal.pending or self._unforced or self._saving.failed):
             return True
         try:
             self._journal.append(events)
@@ -224,9 +241,11 @@ class LiveRecord:
         told = self._durability == "always" or (
             self._durability == "block" and any(event.type in _BORDERS for event in events)
         )
-        if not (told or self._unforced or (self._durability != "process" and self._sink.unforced >= FORCE_BYTES)):
+        if not (told or self._unforced or self._saving.failed):
+            if self._saving.forces and self._sink.unforced >= FORCE_BYTES:
+                self._saving.force(self._sink)
             return
-        self._unforced = True
+        self._unforced, self._saving.failed = True, False
         try:
             if self._durability in ("block", "always"):
                 self.fold.force()
@@ -263,8 +282,8 @@ class LiveRecord:
         for watcher in watchers:
             if not watcher.done():
                 watcher.set_result(None)
-        if self._checkpoint_timer is None and self.owner and not self.closed:
-            self._checkpoint_timer = self._loop.call_later(CHECKPOINT_SECONDS, self._save_beside)
+        if self._sink is not None and not self.closed:
+            self._saving.soon(self._sink)
 
     def watch(self) -> asyncio.Future[None]:
         """Return what is done when something new has been read from this moment on: ask for it, look, then wait."""
@@ -297,9 +316,9 @@ class LiveRecord:
         return self.state.begins and not lost
 
     async def drain(self) -> None:
-        """Read everything that is there; gives other tasks a turn in between."""
-        while self.pump():  # noqa: ASYNC110 - not polling: pump has said that there is more to read now
-            await asyncio.sleep(0)
+        """Read everything that is there, in turn with all others."""
+        while self._bite():
+            await self._turns.turn()
 
     def submitted(self, request: str) -> tuple[int, int]:
         """Return number and time of the block that a recorded submission became."""
@@ -314,7 +333,7 @@ class LiveRecord:
     def _recheck(self) -> None:
         if not self.closed:
             before = self.fold.position
-            self.pump()
+            self.rung()
             # Thousands of idle conversations must not keep the loop busy with looking.
             idle = self.fold.position == before and self.problem is None
             self._pause = min(self._pause * 2, LONGEST_RECHECK_SECONDS) if idle else RECHECK_SECONDS
@@ -369,7 +388,8 @@ class LiveRecord:
         fold = Fold(self.layout, self.stream, start.state, start.timeline)
         try:
             waiter.attach(fold.machine.state)
-            taken = 0
+            # More than what the live reader takes in its turn, or it would never be reached.
+            room = 2 * BITE
             while True:
                 fold.look()
                 until = self.fold.position
@@ -380,10 +400,10 @@ class LiveRecord:
                         outcome = await self._patiently(waiter)
                     if outcome is not None:
                         return outcome
-                    taken += len(step.data)
-                    if taken >= SLICE:
-                        taken = 0
-                        await asyncio.sleep(0)
+                    room -= len(step.data)
+                    if room <= 0:
+                        room = 2 * BITE
+                        await self._turns.turn()
                 if fold.position == self.fold.position:
                     return None
         finally:
@@ -406,50 +426,11 @@ class LiveRecord:
 
     def save(self, *, last: bool = False) -> None:
         """Write a checkpoint, so that a next engine needs little re-reading; `last`: nothing comes after it."""
-        record = self._checkpoint(last=last)
-        if record is None or self._sink is None:
-            return
-        forces = self._durability != "process"
-        with contextlib.suppress(OSError, SpoolError), self._saving:
-            # What is still being written beside the loop is older.
-            self._saved += 1
-            if forces:
-                self._sink.force()
-            checkpoint.replace(self.layout.checkpoint, record, force=forces)
+        if self._sink is not None:
+            self._saving.now(self._sink, last=last)
 
-    def _save_beside(self) -> None:
-        """As `save`, without stopping the loop for the medium, which takes milliseconds for each file."""
-        if self._durability == "process" or self._sink is None:
-            self.save()
-            return
-        record = self._checkpoint(last=False)
-        if record is not None:
-            sink, count = self._sink, self._sink.unforced
-            self._saved += 1
-            work = self._loop.run_in_executor(None, self._force_and_save, sink.unforced_files(), record, self._saved)
-
-            def done(outcome: asyncio.Future[None]) -> None:
-                if outcome.cancelled() or outcome.exception() is not None:
-                    sink.unforced += count
-
-            work.add_done_callback(done)
-
-    def _force_and_save(self, files: list[int], record: dict[str, Any], number: int) -> None:
-        try:
-            for descriptor in files:
-                os.fdatasync(descriptor)
-        finally:
-            for descriptor in files:
-                os.close(descriptor)
-        with self._saving:
-            if number == self._saved:
-                checkpoint.replace(self.layout.checkpoint, record, force=True)
-
-    def _checkpoint(self, *, last: bool) -> dict[str, Any] | None:
+    def _checkpoint(self, last: bool) -> dict[str, Any] | None:
         """Return what a checkpoint holds; None while there is nothing that can be vouched for."""
-        if self._checkpoint_timer is not None:
-            self._checkpoint_timer.cancel()
-            self._checkpoint_timer = None
         if self._journal is None or self._sink is None or self._journal.pending or not self._settled or self.closed:
             return None
         points: Iterable[ResumePoint] = [*self.points.sparse, ResumePoint(self.state, self.fold.position.timeline)]

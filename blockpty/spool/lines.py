@@ -12,6 +12,8 @@ import orjson
 from blockpty.spool.opening import open_file, opened_again
 
 _PIECE: Final = 1024 * 1024
+# What is read for somebody who wants only some: 1,000 lines or so, 2 ms.
+_SOME: Final = 128 * 1024
 
 
 class LineReader:
@@ -19,6 +21,7 @@ class LineReader:
 
     Attributes:
         position: byte after the last line that was returned.
+        ended: whether the last read came to the end of the file, or to where it was to stop.
         damaged: byte ranges of lines that are no JSON object, and of NUL bytes before a line; they are passed over,
             the lines after them are read.
     """
@@ -29,13 +32,15 @@ class LineReader:
         self._sound = sound
         self._descriptor = -1
         self.position = position
+        self.ended = False
         self.damaged: list[tuple[int, int]] = []
 
     def read_new(self, until: int | None = None, *, some: bool = False) -> list[tuple[dict[str, Any], int]]:
         """Return the whole lines that have come since, each with the byte position after it; none behind `until`.
 
-        With `some` only about a mebibyte of them, and none only when there is none.
+        With `some` only about 128 KiB of them, and none only when there is none.
         """
+        self.ended = True
         if self._descriptor < 0:
             try:
                 self._descriptor = open_file(self._path)
@@ -46,7 +51,10 @@ class LineReader:
             self._descriptor = fresh
         lines: list[tuple[dict[str, Any], int]] = []
         data = b""
-        while piece := os.pread(self._descriptor, self._room(len(data), until), self.position + len(data)):
+        while room := self._room(len(data), until, some):
+            piece = os.pread(self._descriptor, room, self.position + len(data))
+            # Of a plain file less comes only at its end.
+            self.ended = len(piece) < room
             data += piece
             end = data.rfind(b"\n") + 1
             for line in data[:end].split(b"\n")[:-1]:
@@ -59,13 +67,17 @@ class LineReader:
                     self.damaged.append((begin, begin + len(line) - len(line.lstrip(b"\x00"))))
                 lines.append((parsed, self.position))
             data = data[end:]
-            if some and lines:
+            if self.ended or (some and lines):
                 break
+        else:
+            self.ended = True
         # What follows the last line feed is not kept: the writer takes half a line back when it cannot write the rest.
         return lines
 
-    def _room(self, held: int, until: int | None) -> int:
-        return _PIECE if until is None else max(0, min(_PIECE, until - self.position - held))
+    def _room(self, held: int, until: int | None, some: bool) -> int:
+        # A line that is longer than a piece is read in ever larger ones.
+        room = max(_SOME, held) if some else _PIECE
+        return room if until is None else max(0, min(room, until - self.position - held))
 
     def force(self) -> None:
         """Have the file's content on the medium."""

@@ -35,7 +35,7 @@ class TimelineReader:
     def read_new(self, until: int | None = None, *, some: bool = False) -> list[tuple[Entry, int]]:
         """Return the entries that have come since, each with the byte position after its line; none behind `until`.
 
-        With `some` only about a mebibyte of lines; an empty list then may mean that none of them was an entry.
+        With `some` only about 128 KiB of lines; an empty list then may mean that none of them was an entry.
         """
         begin, damaged = self._lines.position, self._lines.damaged
         seen = len(damaged)
@@ -78,6 +78,11 @@ class TimelineReader:
     def position(self) -> int:
         """Byte position after the last line that was read."""
         return self._lines.position
+
+    @property
+    def ended(self) -> bool:
+        """Whether the last read came to the end of the file, or to where it was to stop."""
+        return self._lines.ended
 
     def force(self) -> None:
         """Have the file's content on the medium."""

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 import blockpty
-from blockpty.runtime import live
+from blockpty.runtime import saving
 from tests.asyncio_support import async_test
 
 STREAM = f"{0:020d}"
@@ -22,7 +22,7 @@ DERIVED = {"events.jsonl", "blocks.jsonl"}
 def forced(monkeypatch: pytest.MonkeyPatch, fdatasyncs: Counter[str]) -> Counter[str]:
     """How often this process forced each file; the recorder is another one."""
     # A checkpoint comes when a test asks for it, or at the end.
-    monkeypatch.setattr(live, "CHECKPOINT_SECONDS", 3600.0)
+    monkeypatch.setattr(saving, "CHECKPOINT_SECONDS", 3600.0)
     return fdatasyncs
 
 

@@ -41,7 +41,7 @@ RUNS: dict[str, Run] = {
     "files": lambda given: files.damage(given.kib * 1024 if not given.short else 128, _tries(given, 1000, 40)),
     "disk": lambda given: storage.fill_and_free(_tries(given, 20, 2)),
     "memory": lambda given: sizes.one_block(_tries(given, 1024, 8)),
-    "idle": lambda given: many.idle(_tries(given, 2000, 20), *((2, 1.0) if given.short else ())),
+    "idle": lambda given: many.idle(_tries(given, 2000, 20), *((2, 1.0, 2.0) if given.short else ())),
     "short": lambda given: many.short(_tries(given, 10_000, 30)),
     "forks": lambda given: many.forks(_tries(given, 10, 1)),
 }

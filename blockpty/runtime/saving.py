@@ -1,0 +1,116 @@
+"""Putting a record's derived files on the medium and its checkpoint beside them, as far as possible beside the loop.
+
+Rules of this file: a checkpoint never speaks of what is not on the medium (unless nothing is ever forced), one is
+written at a time, and never an older one after a newer. Forcing takes milliseconds for each file, so it happens in a
+thread; what fails there is tried again on the loop, where the failure is told.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import threading
+from collections.abc import Callable
+from typing import Any, Final
+
+from blockpty.errors import SpoolError
+from blockpty.spool import checkpoint
+from blockpty.spool.layout import Layout
+from blockpty.spool.sink import FileSink
+
+# How long after something new a checkpoint is written.
+CHECKPOINT_SECONDS: Final = 1.0
+
+
+class Saving:
+    """Saves one record; `vouch` returns what a checkpoint holds now, None while there is nothing to vouch for.
+
+    Attributes:
+        forces: whether anything is forced at all.
+        failed: whether something that was to be forced in a thread was not.
+    """
+
+    def __init__(
+        self, loop: asyncio.AbstractEventLoop, layout: Layout, forces: bool,
+        vouch: Callable[[bool], dict[str, Any] | None],
+    ) -> None:  # fmt: skip
+        self.forces = forces
+        self.failed = False
+        self._loop = loop
+        self._layout = layout
+        self._vouch = vouch
+        self._lock = threading.Lock()
+        self._saved = 0
+        self._timer: asyncio.TimerHandle | None = None
+        self._under_way: asyncio.Future[None] | None = None
+
+    def soon(self, sink: FileSink) -> None:
+        """Have a checkpoint written within a second or so."""
+        if self._timer is None:
+            self._timer = self._loop.call_later(CHECKPOINT_SECONDS, self._due, sink)
+
+    def stop(self) -> None:
+        """Forget the one that is due."""
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+
+    def now(self, sink: FileSink, *, last: bool) -> None:
+        """Write a checkpoint; `last`: nothing comes after it. Where that fails the older one stays."""
+        self.stop()
+        record = self._vouch(last)
+        if record is None:
+            return
+        with contextlib.suppress(OSError, SpoolError), self._lock:
+            # What is still being written beside the loop is older.
+            self._saved += 1
+            if self._under_way is not None:
+                # What it took over may not be on the medium yet.
+                sink.unforced += 1
+            if self.forces:
+                sink.force()
+            checkpoint.replace(self._layout.checkpoint, record, force=self.forces)
+
+    def force(self, sink: FileSink) -> None:
+        """Have what was written on the medium soon; when that fails, `failed` is set."""
+        if self._under_way is None:
+            self._beside(sink, None)
+
+    def _due(self, sink: FileSink) -> None:
+        self._timer = None
+        if not self.forces:
+            self.now(sink, last=False)
+        elif self._under_way is not None:
+            # What it forces is not on the medium yet.
+            self.soon(sink)
+        else:
+            record = self._vouch(False)
+            if record is not None:
+                self._beside(sink, record)
+
+    def _beside(self, sink: FileSink, record: dict[str, Any] | None) -> None:
+        self._saved += record is not None
+        count, files = sink.unforced, sink.unforced_files()
+        work = self._loop.run_in_executor(None, self._work, files, record, self._saved)
+        self._under_way = work
+
+        def done(outcome: asyncio.Future[None]) -> None:
+            self._under_way = None
+            if outcome.cancelled() or outcome.exception() is not None:
+                sink.unforced += count
+                self.failed = True
+
+        work.add_done_callback(done)
+
+    def _work(self, files: list[int], record: dict[str, Any] | None, number: int) -> None:
+        try:
+            for descriptor in files:
+                os.fdatasync(descriptor)
+        finally:
+            for descriptor in files:
+                os.close(descriptor)
+        if record is not None:
+            with self._lock:
+                if number == self._saved:
+                    checkpoint.replace(self._layout.checkpoint, record, force=True)

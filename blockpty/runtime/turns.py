@@ -1,0 +1,103 @@
+"""Whose turn it is to read: one budget of time in each turn of the event loop, for all records that it follows.
+
+Rules of this file: a reader takes a bite, which is short whatever there is to read, and stands at the end of the queue
+again. When the budget of a turn is spent, the loop goes round first: requests, timers and other readers come between,
+however many conversations print. This file does not know what is read.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import Callable
+from time import perf_counter
+from typing import Final
+from weakref import WeakValueDictionary
+
+# What all records together may take of one turn of the loop; the last bite may go beyond.
+BUDGET_SECONDS: Final = 0.002
+
+# Takes a bite; whether there is more.
+Reader = Callable[[], bool]
+
+
+class Turns:
+    """Shares one event loop among readers, in turn."""
+
+    def __init__(self, loop: asyncio.AbstractEventLoop, clock: Callable[[], float] = perf_counter) -> None:
+        self._call_soon = loop.call_soon
+        self._future = loop.create_future
+        self._clock = clock
+        self._queue: deque[Reader] = deque()
+        self._queued: set[Reader] = set()
+        self._left = BUDGET_SECONDS
+        self._goes_on = False
+
+    def ask(self, reader: Reader) -> None:
+        """Have a reader called until it says that there is no more: now, if this turn has time, else in later turns.
+
+        Asking for one that stands in the queue changes nothing.
+        """
+        if self._queue or self._left <= 0 or self._bite(reader):
+            self.queue(reader)
+
+    def queue(self, reader: Reader) -> None:
+        """As `ask`, but not before the next turn."""
+        if reader not in self._queued:
+            self._queued.add(reader)
+            self._queue.append(reader)
+        self._go_on()
+
+    async def turn(self) -> None:
+        """Return when the caller may take a bite, in the same queue as all readers. May be cancelled."""
+        future = self._future()
+
+        def come() -> bool:
+            if not future.done():
+                future.set_result(None)
+                # How long its bite takes is not seen here: one of those in a turn.
+                self._left = 0.0
+            return False
+
+        self.queue(come)
+        await future
+
+    def _bite(self, reader: Reader) -> bool:
+        begin = self._clock()
+        try:
+            return reader()
+        finally:
+            self._left -= self._clock() - begin
+            self._go_on()
+
+    def _go_on(self) -> None:
+        if not self._goes_on:
+            self._goes_on = True
+            self._call_soon(self._next)
+
+    def _next(self) -> None:
+        """A turn of the loop begins."""
+        self._goes_on = False
+        self._left = BUDGET_SECONDS
+        try:
+            while self._queue and self._left > 0:
+                reader = self._queue.popleft()
+                self._queued.discard(reader)
+                if self._bite(reader):
+                    self.queue(reader)
+        finally:
+            # Also when a reader has failed: the others are not to blame.
+            if self._queue:
+                self._go_on()
+
+
+# It lives as long as a record that uses it.
+_TURNS: WeakValueDictionary[asyncio.AbstractEventLoop, Turns] = WeakValueDictionary()
+
+
+def turns_of(loop: asyncio.AbstractEventLoop) -> Turns:
+    """Return the one that shares this loop: there may be several engines in it."""
+    turns = _TURNS.get(loop)
+    if turns is None:
+        turns = _TURNS[loop] = Turns(loop)
+    return turns
