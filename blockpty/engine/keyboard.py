@@ -18,9 +18,13 @@ from blockpty.engine.typed import ANCHOR, column_after, entered
 # zsh reports at most 64 pieces of 300 characters; a line that took more than this to draw has no text.
 MAX_CMD_PIECES: Final = 64
 MAX_DRAWN: Final = 16 * 1024
+# How much of what comes back for what was typed is kept.
+ECHO_WINDOW: Final = 4096
 # How much of what comes before a prompt is kept, to know in which column the prompt ends.
 PROMPT_KEPT: Final = 4096
 CUT: Final = "…"
+# How much of the end of a submitted line must be seen in its echo.
+SHOWN_END: Final = 4
 
 _DECODER: Final = codecs.getincrementaldecoder("utf-8")
 
@@ -77,6 +81,11 @@ class Keyboard:
             # The cut may have gone through a character.
             state.told = _DECODER("replace").decode(text, not cut) + (CUT if cut else "")
 
+    def begins(self, mark: Mark | None) -> None:
+        """Take what the shell says of a line that begins: fish tells that it is another than a submitted one."""
+        if mark is not None and mark.fields.get("o") == "1" and self.state.told is None:
+            self.state.told = ""
+
     def entered(self) -> str:
         """Return the command that begins now, with the nonce covered; empty when it is not known."""
         state = self.state
@@ -85,6 +94,26 @@ class Keyboard:
             text = "\n".join([*state.entered, self._line()]) if state.shell_name == "bash" else ""
         self.forget()
         return text.replace(state.nonce, "*" * len(state.nonce)) if state.nonce else text
+
+    def is_other(self) -> bool:
+        """Whether the line that begins now is not the one that was submitted: the shell has named it.
+
+        A person may press Enter, or a program put input into its own terminal (TIOCSTI), just before ours.
+        """
+        return self.state.submission is not None and self.state.told is not None
+
+    def is_unlike(self) -> bool:
+        """Whether bash has drawn a line that does not hold the end of what was submitted; it names no command.
+
+        Not sure enough to wait for another BEGIN: with echo off, what the background prints is all that is drawn.
+        """
+        state = self.state
+        end = str((state.submission or {}).get("line", "")).rstrip("\r\n")[-SHOWN_END:]
+        if state.shell_name != "bash" or not end or len(state.echoed) >= ECHO_WINDOW:
+            return False
+        drawn = state.drawn + state.echoed
+        line = entered(drawn, state.column, state.size[0]) if b"\n" in drawn else ""
+        return bool(line) and end not in line
 
     def forget(self) -> None:
         state = self.state

@@ -43,10 +43,10 @@ class Ledger:
         self.events, self.signals = [], []
         return events, signals
 
-    def open(self, offset: int, typed: str = "") -> None:
-        """Open the block of the pending submission, or, when there is none, of what a person typed."""
+    def open(self, offset: int, typed: str = "", degraded: str | None = None, *, other: bool = False) -> None:
+        """Open the block of the pending submission; when there is none, or this is another line, of what was typed."""
         state = self.state
-        submission = state.submission or {}
+        submission = {} if other else state.submission or {}
         seq = state.next_block
         state.next_block += 1
         kind = str(submission.get("kind", "user"))
@@ -61,8 +61,9 @@ class Ledger:
             author=str(submission.get("author", "user")),
             session_id=f"s{seq}" if kind == "session" else None,
             request=submission.get("request"),
+            degraded=degraded,
         )
-        state.block, state.submission, state.out_end = block, None, None
+        state.block, state.submission, state.out_end = block, state.submission if other else None, None
         state.hints, state.nested = 0, None
         state.last_opened = (block.request, seq, block.ts_begin)
         self._emit_begin(block, offset)
@@ -194,8 +195,9 @@ class Ledger:
     def close(self, offset: int, *, status: int | None = None, state: str | None = None) -> None:
         """Close the open block, if there is one; END has told its end and status, or `offset` and `status` do."""
         block = self.state.block
-        # One that came while this block ran belongs to nothing any more.
-        self.state.submission = None
+        if block is None or block.request is not None:
+            # One that came while a submitted block ran belongs to nothing any more; behind a typed line it comes next.
+            self.state.submission = None
         if block is None:
             return
         if block.ended_at is None:

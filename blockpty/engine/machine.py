@@ -17,7 +17,7 @@ from typing import Any, Final
 from blockpty.engine.hints import MAX_HINTS
 from blockpty.engine.imported import imported
 from blockpty.engine.judge import judge, level_of
-from blockpty.engine.keyboard import Keyboard
+from blockpty.engine.keyboard import ECHO_WINDOW, Keyboard
 from blockpty.engine.ledger import Ledger, prompt_only
 from blockpty.engine.marks import Mark, joined
 from blockpty.engine.records import exit_number, input_bytes, is_answer, nonce_of, number, word
@@ -33,7 +33,6 @@ from blockpty.model.events import Event, Signal
 DELTA_BYTES: Final = 64 * 1024
 DELTA_MS: Final = 100
 # How far after an input its echo is looked for, and how much of a submitted line's echo is kept.
-ECHO_WINDOW: Final = 4096
 # A path of 4,096 bytes, all of them escaped, in pieces of 300.
 MAX_CWD_PIECES: Final = 42
 
@@ -258,6 +257,9 @@ class Machine:
         elif left:
             state.dirty = True
             self._step(Stimulus.TYPED, entry.offset, entry.offset, None)
+        if state.shell is ShellState.IDLE:
+            # Typed behind another line: that line's program has read it.
+            state.submission = None
         password = fields.get("icanon") is True and fields.get("echo") is False
         at = {"ms": number(fields, "ms", 0), "password": password, "incomplete": state.incomplete}
         self._ledger.signals.append(Signal("silence", entry.offset, at))
@@ -423,7 +425,9 @@ class Machine:
             self.state.submitted_at, self.state.echoed = self.state.classified, b""
             self.state.wait_cursor = begin
         elif action in (Action.OPEN, Action.OPEN_FOREIGN):
-            self._ledger.open(end, self._keyboard.entered())
+            self._keyboard.begins(mark)
+            other, doubt = self._keyboard.is_other(), self._keyboard.is_unlike()
+            self._ledger.open(end, self._keyboard.entered(), "other_input" if doubt else None, other=other)
         elif action is Action.OPEN_ECHOED:
             self._ledger.open_unseen("prompt_only", end)
         elif action in (Action.ADD_PART, Action.REOPEN):

@@ -330,6 +330,11 @@ class LiveRecord:
             return seq, ts
         return self.state.next_block, int((self.state.submission or {}).get("ts", self.state.ts))
 
+    def is_under_way(self, request: str) -> bool:
+        """Whether a recorded submission runs, or still waits behind somebody else's line."""
+        block, submission = self.state.block, self.state.submission or {}
+        return submission.get("request") == request or (block is not None and block.request == request)
+
     def _recheck(self) -> None:
         if not self.closed:
             before = self.fold.position

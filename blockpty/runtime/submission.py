@@ -11,7 +11,7 @@ import asyncio
 import contextlib
 import os
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from blockpty.engine.snapshot import MachineState
 from blockpty.engine.states import ShellState
@@ -43,6 +43,15 @@ SUBMIT_DEADLINE_MS: Final = 5000
 MAX_COMMAND: Final = 16 * 1024 * 1024
 
 
+class Submitted(NamedTuple):
+    """A command that was typed: where, when, and the number of its block unless another line comes before it."""
+
+    seq: int
+    ts: int
+    cursor: int
+    request: str
+
+
 class Submission:
     """Types commands into one conversation, in turn."""
 
@@ -50,8 +59,8 @@ class Submission:
         self._conversation = conversation
         self._turn = asyncio.Lock()
 
-    async def submit(self, kind: str, command: str, cwd: str | None, *, queue: bool) -> tuple[int, int, int]:
-        """Type one staged command; return block number, time and the cursor at which it was typed."""
+    async def submit(self, kind: str, command: str, cwd: str | None, *, queue: bool) -> Submitted:
+        """Type one staged command."""
         _check_command(command)
         conversation = self._conversation
         async with self._turn:
@@ -69,7 +78,7 @@ class Submission:
                 epoch=conversation.epoch,
             )
             seq, ts = conversation.live.submitted(request)
-            return seq, ts, reply.offset
+            return Submitted(seq, ts, reply.offset, request)
 
     async def enter_shell(self, shell: str | None, seconds: float) -> DoneResult:
         """Give the hooks to the shell that is at a prompt now; in turn with commands."""
@@ -128,6 +137,10 @@ class Submission:
                 )
             if state.shell is ShellState.IDLE and state.fed and loop.time() < settled_by:
                 # A program that was typed to may have left some of it unread; the silence after the prompt tells.
+                await conversation.live.changed(settled_by - loop.time())
+                continue
+            if state.shell is ShellState.IDLE and state.submission is not None and loop.time() < settled_by:
+                # One that was typed behind somebody else's line is about to begin, unless that line's program read it.
                 await conversation.live.changed(settled_by - loop.time())
                 continue
             if state.shell is ShellState.IDLE:

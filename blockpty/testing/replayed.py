@@ -29,6 +29,7 @@ from blockpty.model.seal import sealed
 from blockpty.runtime.conversation import Conversation
 from blockpty.runtime.importing import import_recording
 from blockpty.runtime.modes import mode_of
+from blockpty.runtime.submission import Submitted
 from blockpty.runtime.waiting import Waiting
 from blockpty.runtime.waits import WaitRequest
 from blockpty.spool.layout import Layout, conversations_directory, make_private
@@ -376,7 +377,7 @@ class ReplayedConversation(Conversation):
     async def _tty(self) -> Mapping[str, Any] | None:
         return self.live.state.tty
 
-    async def _submit(self, kind: str, command: str, cwd: str | None, queue: bool) -> tuple[int, int, int]:
+    async def _submit(self, kind: str, command: str, cwd: str | None, queue: bool) -> Submitted:
         # The directory was one of the machine that recorded.
         return await super()._submit(kind, command, None, queue)
 

@@ -102,7 +102,13 @@ end
 function __bp_begin --on-event fish_preexec
     # fish raises this event for blanks and comments as well; they are no commands.
     if not builtin string match -qr '^( __bp_begun; .*|\s*(#[^\n]*)?)$' -- $argv[1]
-        __bp_open
+        switch $argv[1]
+            case ' eval *' ' \\\\builtin cd *'
+                # Submitted, where our files are not seen.
+                __bp_open
+            case '*'
+                __bp_open ';o=1'
+        end
     end
 end
 
@@ -118,7 +124,7 @@ function __bp_begun
     return $x
 end
 
-# The output begins.
+# The output begins; the argument says that the line is another than a submitted one.
 function __bp_open
     switch "$__bp_x"
         case ''
@@ -131,8 +137,8 @@ function __bp_open
                 case 51
                     __bp_carry s
             end
-            builtin printf '%s\e]7717;__BEGIN__;n=%s;i=%s;s=%s;c=%s;p=%s\a' "$__bp_133c" $__bp_n $fish_pid \
-                $__bp_high_s$__bp_even[$__bp_k] $__bp_high_c$__bp_pairs[$__bp_k] $__bp_high_p$__bp_pairs[$__bp_low_p]
+            builtin printf '%s\e]7717;__BEGIN__;n=%s;i=%s;s=%s;c=%s;p=%s%s\a' "$__bp_133c" $__bp_n $fish_pid \
+                $__bp_high_s$__bp_even[$__bp_k] $__bp_high_c$__bp_pairs[$__bp_k] $__bp_high_p$__bp_pairs[$__bp_low_p] "$argv"
     end
 end
 
