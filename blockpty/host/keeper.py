@@ -23,6 +23,7 @@ from blockpty.host.house import SLOTS, Holding, House, Restarts
 from blockpty.host.protocol import Channel, Refused
 
 BACKLOG = 512
+PR_SET_CHILD_SUBREAPER = 36
 
 
 class Keeper:
@@ -35,6 +36,7 @@ class Keeper:
         self._statuses: dict[int, int] = {}
         self._poller = select.poll()
         self._wake = watch_children()
+        adopt_orphans()
         self._poller.register(self._wake, select.POLLIN)
         self._strangers: dict[int, Holding] = {}
         self._leaving = False
@@ -274,6 +276,19 @@ def watch_children() -> int:
     signal.signal(signal.SIGCHLD, lambda *_: None)
     signal.set_wakeup_fd(write_end, warn_on_full_buffer=False)
     return read_end
+
+
+def adopt_orphans() -> None:
+    """Collect what a shell leaves behind when it ends: in a container the first process often collects nobody.
+
+    Only this process is asked for; what a killed keeper had goes to the first process again.
+    """
+    if sys.platform != "linux":
+        return
+    with contextlib.suppress(ImportError, OSError, AttributeError):
+        import ctypes
+
+        ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
 
 
 def unwatch_children(read_end: int) -> None:

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
+import signal
 from pathlib import Path
 
 import pytest
 
 from blockpty.host import cgroup, spawn
 from tests.asyncio_support import async_test
-from tests.host.driver import BASH, running_host
+from tests.host.driver import BASH, BOUND_SECONDS, running_host
 
 LIMIT = 40
 # Each copy waits for its own children, so that the tree stands as long as it can.
@@ -108,3 +110,27 @@ def test_what_killed_keepers_left_is_swept(tmp_path: Path) -> None:
     os.utime(other, (0, 0))
     cgroup.Cgroups(str(tmp_path)).sweep()
     assert (old.exists(), young.exists(), other.exists()) == (False, True, True)
+
+
+@pytest.mark.linux
+@async_test
+async def test_what_a_shell_leaves_behind_is_collected(home: Path) -> None:
+    """Whatever the first process of the machine does: in a container it is often one that collects nobody."""
+    async with running_host(home) as host:
+        one = await host.spoken()
+        await one.sh("(sleep 1000 & echo left $!.; exit 3); read answer")
+        await one.printed(b".\r\n")
+        left = int(one.stream().split()[1].rstrip(b"."))
+        keeper = (await host.client.hello()).keeper
+        assert parent_of(left) == keeper
+        os.kill(left, signal.SIGKILL)
+        async with asyncio.timeout(BOUND_SECONDS):
+            # Polled, because nothing tells: a process that nobody has collected would still be there.
+            while Path(f"/proc/{left}").exists():  # noqa: ASYNC110
+                await asyncio.sleep(0.01)
+        await one.type(b"done\r")
+        assert await one.ended() == (0, None)
+
+
+def parent_of(pid: int) -> int:
+    return int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1])
