@@ -28,6 +28,11 @@ EXPECTED = {
         "indexing ", "size of the index", "newest 100, substring, warm", "newest 100, substring, cold",
         "newest 100, two words", "ripgrep", "DuckDB", "overview of 100 conversations", "live lag",
     ],
+    "leaving": [
+        f"{what}, {kind} log"
+        for what in ("redaction", "import", "replay", "export cast", "export jsonl", "export text", "export html")
+        for kind in ("plain", "coloured")
+    ],
     "feed": ["plain log", "coloured log", "blocks of one line each", "memory over"],
     "screen": [
         *("catch-up, numbered", "catch-up, a plain log", "catch-up, a coloured log", "every byte drawn, a plain log"),

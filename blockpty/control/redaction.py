@@ -8,29 +8,30 @@ in the middle of a token hides nothing. What stands in the string of a control s
 text of its own. Our marks and those of other integrations end a text: what a program printed is not one word with the
 prompt behind it.
 
-Speed matters, since everything that leaves goes through here. Two passes that the interpreter makes at memory speed
-find where a secret can be: runs of token characters, and a few words. Regular expressions run only there.
+Speed matters, since everything that leaves goes through here. `suspects` tells at memory speed where a secret can be.
+Regular expressions run only there, and only there control sequences are taken out.
 """
 
 from __future__ import annotations
 
 import bisect
+import itertools
 import re
 from collections.abc import Sequence
 from typing import Final, NamedTuple
 
+from blockpty.control import suspects
 from blockpty.control.secrets import (
     NAMED,
     PRIVATE_KEY,
     PRIVATE_KEY_PIECE,
-    PRIVATE_KEY_WORD,
     RUN_CHARS,
     RUN_LEAST,
     TOKEN,
     TOKEN_OPEN,
     TOKEN_REST,
-    Named,
 )
+from blockpty.control.suspects import SILENT_BYTES
 
 LONGEST: Final = 32 * 1024
 """How long a secret may be, in bytes, to be covered wherever a text is cut: a text begins so far before what leaves."""
@@ -41,10 +42,21 @@ _RUNS: Final = bytes(97 if one in RUN_CHARS else 32 for one in range(256))
 _BEFORE_RUN: Final = 24
 _AFTER_RUN: Final = 128
 _OPEN_BYTES: Final = 4096
+# So little is cleaned sooner than looked at first.
+_FEW_BYTES: Final = 512
 
-_WORDS: Final[dict[bytes, tuple[Named, ...]]] = {
-    word: tuple(shape for shape in NAMED if shape.word == word) for word in dict.fromkeys(one.word for one in NAMED)
-}
+# Of each word its shapes: the match at a place, the groups that may be its value, how long that is, what judges it.
+_SHAPES: Final = {
+    word: tuple(
+        (
+            shape.pattern.match, ("value",) if "value" in shape.pattern.groupindex else ("quoted", "bare"),
+            shape.least, shape.judge,
+        )
+        for shape in NAMED
+        if shape.word == word
+    )
+    for word in dict.fromkeys(one.word for one in NAMED)
+}  # fmt: skip
 _PARAMETER: Final = re.compile(rb"[?&][A-Za-z0-9_.-]{0,32}\Z")
 
 # What shows nothing, in the order in which it is taken out: sequences, single bytes, and how a line editor goes on in
@@ -54,10 +66,12 @@ _SEQUENCE: Final = re.compile(
     rb"|[\]PX^_]([^\x07\x18\x1a\x1b]*)(?:\x07|\x18|\x1a|\x1b\\|(?=\x1b)|\Z)"
     rb"|[ -/]*(?:[0-~]|\Z))"
 )
-_SILENT_BYTES: Final = bytes([*range(9), *range(14, 27), *range(28, 32), 127])
-_SILENT: Final = re.compile(b"[%s]+" % re.escape(_SILENT_BYTES))
+# Those that `suspects` has made sure that there are no others, in half the time.
+_SIMPLE_SEQUENCE: Final = re.compile(rb"\x1b\[[0-9;?]*[A-Za-z]")
+_SILENT: Final = re.compile(b"[%s]+" % re.escape(SILENT_BYTES))
 _WRAPPED: Final = re.compile(rb" \r(?=[^\n])")
-_STRING: Final = re.compile(rb"\x1b[\]PX^_]")
+# What is in one: an ESC ends it, whatever comes then.
+_STRING: Final = re.compile(rb"\x1b[\]PX^_]([^\x07\x18\x1a\x1b]*)")
 _BORDER: Final = re.compile(rb"\x1b\](?:7717|133|633|3008);[^\x07\x18\x1a\x1b]*(?:\x07|\x18|\x1a|\x1b\\|(?=\x1b)|\Z)")
 
 _CHARACTER: Final = re.compile(
@@ -85,7 +99,7 @@ def find(text: bytes, *, more: bool = False) -> Found:
     """
     spans: list[tuple[int, int]] = []
     settled = min(_tokens(text, spans, more), _named(text, spans, more))
-    if PRIVATE_KEY_WORD in text:
+    if suspects.has_private_key(text):
         for found in PRIVATE_KEY.finditer(text):
             pieces = PRIVATE_KEY_PIECE.finditer(text, *found.span("value"))
             spans += [piece.span(1) for piece in pieces if piece[1] is not None]
@@ -118,34 +132,27 @@ def _tokens(text: bytes, spans: list[tuple[int, int]], more: bool) -> int:
 
 def _named(text: bytes, spans: list[tuple[int, int]], more: bool) -> int:
     settled = len(text)
-    small = text.lower()
-    for word, shapes in _WORDS.items():
-        at = small.find(word)
-        while at >= 0:
-            for shape in shapes:
-                found = shape.pattern.match(text, at)
-                if found is None:
-                    continue
-                begin, end = _value(found)
-                if end == len(text) and more:
-                    settled = min(settled, begin)
-                    spans.append((begin, end))
-                    continue
-                value = text[begin:end]
-                if b"&" in value and _PARAMETER.search(text, max(0, at - 33), at):
-                    value = value.partition(b"&")[0]
-                value = value.rstrip(b",;)]}")
-                if value and shape.judge(text, found, value):
-                    spans.append((begin, begin + len(value)))
-            at = small.find(word, at + len(word))
+    for at, word in suspects.words(text):
+        for match, groups, least, judge in _SHAPES.get(word, ()):
+            found = match(text, at)
+            if found is None:
+                continue
+            begin, end = found.span(groups[0])
+            if begin < 0:
+                begin, end = found.span(groups[-1])
+            if end == len(text) and more:
+                settled = min(settled, begin)
+                spans.append((begin, end))
+                continue
+            if end - begin < least:
+                continue
+            value = text[begin:end]
+            if b"&" in value and _PARAMETER.search(text, max(0, at - 33), at):
+                value = value.partition(b"&")[0]
+            value = value.rstrip(b",;)]}")
+            if value and judge(text, found, value):
+                spans.append((begin, begin + len(value)))
     return settled
-
-
-def _value(found: re.Match[bytes]) -> tuple[int, int]:
-    groups = found.re.groupindex
-    if "value" in groups:
-        return found.span("value")
-    return found.span("quoted") if found["quoted"] is not None else found.span("bare")
 
 
 def _joined(spans: list[tuple[int, int]]) -> list[tuple[int, int]]:
@@ -163,7 +170,7 @@ def find_shown(data: bytes, *, more: bool = False) -> Found:
 
     Where a secret is part of a control sequence's own string, the span lies inside that.
     """
-    borders = list(_BORDER.finditer(data)) if b"\x1b]" in data else []
+    borders = list(_BORDER.finditer(data)) if suspects.has_string(data) else []
     spans: list[tuple[int, int]] = []
     settled, at = len(data), 0
     for border in borders:
@@ -176,18 +183,56 @@ def find_shown(data: bytes, *, more: bool = False) -> Found:
 def _find_between(data: bytes, begin: int, end: int, more: bool, spans: list[tuple[int, int]]) -> int:
     """Find the secrets of a text between two marks; return up to where they are settled."""
     part = data[begin:end] if begin or end < len(data) else data
+    found = _find_in_lines(part, more) if b"\x1b" in part else None
+    if found is None:
+        found = _find_exactly(part, more)
+    spans += [(first + begin, last + begin) for first, last in found.spans]
+    return begin + found.settled
+
+
+def _find_in_lines(part: bytes, more: bool) -> Found | None:
+    """Find the secrets by looking at few lines; None where all must be looked at."""
+    head = part.rfind(b"\n") + 1
+    ranges = suspects.lines(part[:head]) if head > _FEW_BYTES else None
+    if ranges is None:
+        return None
+    *ranges, (first, last) = ranges
+    begins = _line_begins(part[:head], [*itertools.chain(*ranges), first]) if ranges or first < last else [head]
+    pieces, rest = list(zip(begins[:-1:2], begins[1::2], strict=True)), begins[-1]
+    together = _cleaned(_SIMPLE_SEQUENCE.sub(b"", b"".join([part[begin:end] for begin, end in pieces])))[0]
+    if suspects.has_private_key(together) or suspects.has_private_key(_cleaned(part[rest:])[0]):
+        return None  # a key has more than one line
+    spans: list[tuple[int, int]] = []
+    # A span has no line end in it, so the number of its line says in which piece it is.
+    after = list(itertools.accumulate(last - first for first, last in ranges))
+    numbers = [together.count(b"\n", 0, begin) for begin, _ in find(together).spans]
+    for index in sorted({bisect.bisect_right(after, number) for number in numbers}):
+        begin, end = pieces[index]
+        spans += [(begin + at, begin + to) for at, to in _find_exactly(part[begin:end], False).spans]
+    found = _find_exactly(part[rest:], more)
+    spans += [(rest + at, rest + to) for at, to in found.spans]
+    return Found(spans, rest + found.settled)
+
+
+def _line_begins(text: bytes, numbers: list[int]) -> list[int]:
+    """Return where lines begin that have these numbers."""
+    ends = [0, *itertools.accumulate(map(len, text.split(b"\n")))]
+    return [ends[number] + number for number in numbers]
+
+
+def _find_exactly(part: bytes, more: bool) -> Found:
+    """Find the secrets by taking out every control sequence."""
     clean, taken = _cleaned(part)
     found = find(clean, more=more)
-    settled = len(part)
-    if found.spans or found.settled < len(clean):
-        shown, settled = found
+    spans, settled = found.spans, len(part)
+    if spans or found.settled < len(clean):
+        settled = found.settled
         for places in [_Places(before, pattern) for before, pattern in reversed(taken)]:
-            shown = [piece for first, last in shown for piece in places.shown(first, last)]
+            spans = [piece for first, last in spans for piece in places.shown(first, last)]
             settled = places.place(settled)
-        spans += [(first + begin, last + begin) for first, last in shown]
-    if _STRING.search(part) is not None:
-        settled = min(settled, _find_in_strings(part, begin, more, spans))
-    return begin + settled
+    if suspects.has_string(part):
+        settled = min(settled, _find_in_strings(part, more, spans))
+    return Found(spans, settled)
 
 
 def _cleaned(data: bytes) -> tuple[bytes, list[tuple[bytes, re.Pattern[bytes]]]]:
@@ -196,25 +241,25 @@ def _cleaned(data: bytes) -> tuple[bytes, list[tuple[bytes, re.Pattern[bytes]]]]
     if b"\x1b" in data:
         taken.append((data, _SEQUENCE))
         data = _SEQUENCE.sub(b"", data)
-    heard = data.translate(None, _SILENT_BYTES)
+    heard = data.translate(None, SILENT_BYTES)
     if len(heard) != len(data):
         taken.append((data, _SILENT))
         data = heard
-    if b" \r" in data:
+    if suspects.may_be_wrapped(data):
         taken.append((data, _WRAPPED))
         data = _WRAPPED.sub(b"", data)
     return data, taken
 
 
-def _find_in_strings(part: bytes, begin: int, more: bool, spans: list[tuple[int, int]]) -> int:
+def _find_in_strings(part: bytes, more: bool, spans: list[tuple[int, int]]) -> int:
     """Find what the strings of control sequences hold; return up to where in the part it is settled."""
     settled = len(part)
-    for control in _SEQUENCE.finditer(part):
+    for control in _STRING.finditer(part):
         string = control[1]
-        if string is not None and len(string) > RUN_LEAST // 2:
+        if len(string) > RUN_LEAST // 2:
             unfinished = control.end(1) == len(part)
             found, at = find(string, more=more and unfinished), control.start(1)
-            spans += [(first + at + begin, last + at + begin) for first, last in found.spans]
+            spans += [(first + at, last + at) for first, last in found.spans]
             if unfinished:
                 settled = min(settled, at + found.settled)
     return settled
@@ -270,7 +315,7 @@ def secrets(data: bytes) -> list[bytes]:
     """Return the secrets in what a terminal was sent, each without control sequences, longest first."""
     found: set[bytes] = set()
     at = 0
-    for border in [*(_BORDER.finditer(data) if b"\x1b]" in data else ()), None]:
+    for border in [*(_BORDER.finditer(data) if suspects.has_string(data) else ()), None]:
         clean = _cleaned(data[at : border.start() if border is not None else len(data)])[0]
         found.update(clean[begin:end] for begin, end in find(clean, more=border is None).spans)
         at = border.end() if border is not None else at

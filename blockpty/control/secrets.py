@@ -110,8 +110,8 @@ TOKENS: Final = (
 RUN_CHARS: Final = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_.-"
 RUN_LEAST: Final = 20
 
-# A token is not the middle of a longer word.
-_BEFORE: Final = "(?<![A-Za-z0-9])"
+# A token is not the middle of a longer word. It begins with a letter or digit, which spares the others a look at each.
+_BEFORE: Final = "(?<![A-Za-z0-9])(?=[A-Za-z0-9])"
 
 
 def _any(ending: Callable[[Token], str]) -> tuple[re.Pattern[bytes], tuple[Token, ...]]:
@@ -148,11 +148,13 @@ class Named(NamedTuple):
         word: what is looked for, in lower case.
         pattern: matches from the word on; one of its groups is the value.
         judge: whether the value of a match in a text is a secret; asked only where the text goes on behind it.
+        least: bytes of the shortest value that the judge takes for one.
     """
 
     word: bytes
     pattern: re.Pattern[bytes]
     judge: Callable[[bytes, re.Match[bytes], bytes], bool]
+    least: int = 1
 
 
 _IGNORED: Final = re.compile(
@@ -259,34 +261,35 @@ _SPACED: Final = rb"(?P<rest>[A-Za-z-]{0,16})[ \t]{1,4}(?P<quote>[\"']?)(?P<valu
 _Judge = Callable[[bytes, re.Match[bytes], bytes], bool]
 
 
-def _assigned(name: bytes, judge: _Judge, word: bytes = b"") -> Named:
-    return Named(word or name, re.compile(b"(?i)" + name + _ASSIGNED), judge)
+def _assigned(name: bytes, judge: _Judge, least: int, word: bytes = b"") -> Named:
+    # In any case only the word: with the flag each character of the rest would be looked up twice.
+    return Named(word or name, re.compile(b"(?i:" + name + b")" + _ASSIGNED), judge, least)
 
 
 def _spaced(name: bytes, judge: _Judge, word: bytes = b"") -> Named:
-    return Named(word or name, re.compile(b"(?i)" + name + _SPACED), judge)
+    return Named(word or name, re.compile(b"(?i:" + name + b")" + _SPACED), judge)
 
 
 NAMED: Final = (
-    _assigned(b"pass(?:w|phrase|code|[_0-9-]|(?![a-z]))", _password, word=b"pass"),
+    _assigned(b"pass(?:w|phrase|code|[_0-9-]|(?![a-z]))", _password, 5, word=b"pass"),
     _spaced(b"pass(?:w|phrase|code|(?![a-z]))", _flag, word=b"pass"),
-    _assigned(b"pwd", _password),
-    _assigned(b"secret", _secret),
+    _assigned(b"pwd", _password, 5),
+    _assigned(b"secret", _secret, 8),
     _spaced(b"secret", _flag),
-    _assigned(b"token", _token),
+    _assigned(b"token", _token, 16),
     _spaced(b"token", _flag),
-    _assigned(b"key", _key),
+    _assigned(b"key", _key, 16),
     _spaced(b"key(?![a-z])", lambda text, found, value: _flag(text, found, value) and _random(value), word=b"key"),
-    _assigned(b"auth", _auth),
+    _assigned(b"auth", _auth, 12),
     Named(
         b"auth",
         re.compile(
-            rb"(?i)authorization(?:\\?[\"'])?[ \t]{0,4}[:=][ \t]{0,4}(?:\\?[\"'])?(?:basic|bearer|token|apikey|key|"
-            rb"oauth|negotiate|ntlm|digest|aws4-hmac-sha256)[ \t]{1,4}(?P<value>[^\s\"'\\]{1,8192})"
+            rb"(?i:authorization(?:\\?[\"'])?[ \t]{0,4}[:=][ \t]{0,4}(?:\\?[\"'])?(?:basic|bearer|token|apikey|key|"
+            rb"oauth|negotiate|ntlm|digest|aws4-hmac-sha256))[ \t]{1,4}(?P<value>[^\s\"'\\]{1,8192})"
         ),
         lambda text, found, value: len(value) >= 5 and _given(text, found, value),
     ),
-    Named(b"bearer", re.compile(rb"(?i)bearer[ \t]{1,4}(?P<value>[A-Za-z0-9._~+/=-]{1,8192})"), _bearer),
+    Named(b"bearer", re.compile(rb"(?i:bearer)[ \t]{1,4}(?P<value>[A-Za-z0-9._~+/=-]{1,8192})"), _bearer),
     Named(b"://", re.compile(rb"://[^\s/:@\"'<>]{0,128}:(?P<value>[^\s/@\"'<>]{1,256})"), _credentials),
     Named(
         b"://",
@@ -306,6 +309,12 @@ NAMED: Final = (
     ),
 )
 """Secrets that a word names, the words in lower case."""
+
+FRAGMENTS: Final = {
+    b"pass": b"pass", b"pwd": b"pwd", b"secret": b"ecret", b"token": b"oken", b"key": b"key", b"auth": b"auth",
+    b"bearer": b"bearer", b"://": b"://",
+}  # fmt: skip
+"""What of each word is looked for: fragments of which none can overlap another, as `passecret` has two of the words."""
 
 _BETWEEN: Final = r"(?:\\[nr]|[\s>|+#\"',])*+"
 _LINE: Final = r"(?:[A-Za-z0-9+/=]{16,}+|(?:Proc-Type|DEK-Info|Version|Comment|Hash|Charset):[^\r\n]{0,120})"

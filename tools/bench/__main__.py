@@ -31,6 +31,7 @@ BENCHES = {
     "ingest": "bench.ingest",
     "surfaces": "bench.surfaces",
     "search": "bench.search",
+    "leaving": "bench.leaving",
     "feed": "bench.feed",
     "screen": "bench.screen",
 }

@@ -1,0 +1,162 @@
+"""Where a secret can be: passes at memory speed over what is shown, which find too many places and never too few.
+
+Rules of this file: pure. What it finds is looked at by redaction's expressions, and what it does not find by nobody, so
+each pass here says why nothing can escape it.
+
+A secret is a run of token characters, or stands behind a word that names it. Both lie within one line, but for private
+keys, whose first line has such a word, and netrc's `login`. The words are looked for all at once.
+
+Output full of colours would have to be freed of them first, which costs more than all the rest. It is not: digits and
+separators are thrown out of the whole text, so that every colour becomes the same three bytes, and those go in one
+replacement. No word has a digit in it, so what is left has every word that a reader sees. Runs may stay longer than
+they are, by the digits of the colours in them. The lines that are found are cleaned exactly, the others not at all.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Final
+
+from ahocorasick_rs import BytesAhoCorasick, MatchKind
+
+from blockpty.control.secrets import FRAGMENTS, PRIVATE_KEY_WORD, RUN_CHARS, RUN_LEAST
+
+SILENT_BYTES: Final = bytes([*range(9), *range(14, 27), *range(28, 32), 127])
+"""Single bytes that show nothing."""
+
+# Bytes of a text that are searched at a time: the finds in a text of nothing else must not fill the memory.
+_STEP: Final = 64 * 1024
+_LOGIN: Final = b"login"
+# A netrc's password may stand so many bytes behind it; each line between has one byte at least.
+_LOGIN_LINES: Final = 120
+# So many ranges at most, and lines that have so many bytes on average.
+_MOST: Final = 16 * 1024
+_SHORT_LINE: Final = 16
+
+_FRAGMENTS: Final = {**FRAGMENTS, _LOGIN: _LOGIN}
+_WORDS: Final = tuple((word, word.find(fragment)) for word, fragment in _FRAGMENTS.items())
+# Only the leftmost of finds that overlap, which is several times as fast: no fragment can overlap another.
+_SEARCH: Final = BytesAhoCorasick(_FRAGMENTS.values(), matchkind=MatchKind.LeftmostFirst)
+_OVERLAP: Final = len(PRIVATE_KEY_WORD)  # longer than all that is looked for
+
+_LOWER: Final = bytes(range(256)).lower()
+_PARAMETERS: Final = b"0123456789;?"
+# No word has an `m`. All other letters but `k` of sequences, in lower case; a separate search for that.
+_COLOUR: Final = SILENT_BYTES + b"\x1b[m"
+_MOVE: Final = re.compile(rb"\x1b\[[a-ln-z]")
+_ERASE: Final = BytesAhoCorasick([b"\x1b[K"])
+_STRINGS: Final = BytesAhoCorasick([b"\x1b]", b"\x1bP", b"\x1bX", b"\x1b^", b"\x1b_"])
+_PRIVATE_KEY: Final = BytesAhoCorasick([PRIVATE_KEY_WORD])
+_WRAP: Final = BytesAhoCorasick([b" \r"])
+
+_RUN: Final = b"a" * RUN_LEAST
+_RUNS: Final = bytes(97 if one in RUN_CHARS else one if one in b" \r\n" else 33 for one in range(256))
+# What of a simple sequence is no token character; the rest of it stays in the runs.
+_BESIDE_RUNS: Final = SILENT_BYTES + b"\x1b[;?"
+
+
+def words(text: bytes) -> Iterator[tuple[int, bytes]]:
+    """Yield where the words that name secrets stand, and `login`, in order and in any case; each in lower case."""
+    for begin in range(0, len(text), _STEP):
+        small = (text[begin : begin + _STEP + _OVERLAP] if len(text) > _STEP else text).lower()
+        for number, at, _ in _SEARCH.find_matches_as_indexes(small):
+            word, before = _WORDS[number]
+            place = begin + at - before
+            if at < _STEP and (not before or text[place : begin + at].lower() == word[:before]):
+                yield place, word
+
+
+def lines(data: bytes) -> list[tuple[int, int]] | None:
+    """Return which lines of data can hold a secret, as ranges (first, after the last), in order and apart.
+
+    The data ends with a line end, and so does the last range: empty, or what must be known for the line that
+    follows the data. None when there are other control sequences than colours and the like (ESC, bracket, digits and
+    separators, letter), or a row of the screen that is one word with the next.
+    """
+    if _found(_ERASE, data):
+        # Its letter is one of words. Not with nothing: what stands on both sides must not become another sequence.
+        data = data.replace(b"\x1b[K", b"\0")
+    flat = data.translate(_LOWER, _PARAMETERS)
+    escapes = flat.count(b"\x1b")
+    if flat.count(b"\x1b[m") != escapes:
+        # Each ESC must have had its bracket before the digits were taken out, too.
+        if data.count(b"\x1b[") != escapes:
+            return None
+        flat = _MOVE.sub(b"\0", flat)
+        if flat.count(b"\x1b[m") != flat.count(b"\x1b"):
+            return None
+    shown = flat.translate(None, _COLOUR)
+    if may_be_wrapped(shown) and _is_wrapped(data, shown):
+        return None
+    ranges = [*_lines_of_runs(data.translate(_RUNS, _BESIDE_RUNS)), *_lines_of_words(shown)]
+    # Of the shortest lines, lists would fill the memory.
+    few = len(ranges) < _MOST and ranges[-1][1] * _SHORT_LINE <= len(data) + _STEP
+    return _joined(ranges) if few else None
+
+
+def has_private_key(text: bytes) -> bool:
+    """Whether there is the word for a private key in text form."""
+    return _found(_PRIVATE_KEY, text)
+
+
+def has_string(data: bytes) -> bool:
+    """Whether a control sequence begins that has a string in it."""
+    return _found(_STRINGS, data)
+
+
+def may_be_wrapped(data: bytes) -> bool:
+    """Whether a row may go on in the next one of the screen, as a line editor does it: a blank and a CR are there."""
+    return _found(_WRAP, data)
+
+
+def _found(search: BytesAhoCorasick, data: bytes) -> bool:
+    """Whether something is there; several times as fast as `in`."""
+    return any(search.find_matches_as_indexes(data[at : at + _STEP + _OVERLAP]) for at in range(0, len(data), _STEP))
+
+
+def _is_wrapped(data: bytes, shown: bytes) -> bool:
+    """Whether a blank and a CR stand anywhere but before a line end."""
+    between = shown.count(b"\r\n") != data.count(b"\r\n")  # something that was taken out
+    return between or may_be_wrapped(shown.replace(b" \r\n", b""))
+
+
+def _lines_of_words(shown: bytes) -> list[tuple[int, int]]:
+    ranges: list[tuple[int, int]] = []
+    number, counted, end, login = 0, 0, 0, -_LOGIN_LINES - 1
+    for at, word in words(shown):
+        if len(ranges) == _MOST:
+            break
+        if at >= end:
+            number += shown.count(b"\n", counted, at)
+            counted, end = at, shown.find(b"\n", at)
+            if word != _LOGIN:
+                ranges.append((login if number - login <= _LOGIN_LINES else number, number + 1))
+            else:
+                end = at
+        if word == _LOGIN:
+            login = number
+    number += shown.count(b"\n", counted)
+    ranges.append((login if number - login <= _LOGIN_LINES else number, number))
+    return ranges
+
+
+def _lines_of_runs(mapped: bytes) -> list[tuple[int, int]]:
+    ranges: list[tuple[int, int]] = []
+    number, counted, at = 0, 0, mapped.find(_RUN)
+    while at >= 0 and len(ranges) < _MOST:
+        number += mapped.count(b"\n", counted, at)
+        ranges.append((number, number + 1))
+        counted = mapped.find(b"\n", at)
+        at = mapped.find(_RUN, counted)
+    return ranges
+
+
+def _joined(ranges: list[tuple[int, int]]) -> list[tuple[int, int]]:
+    joined: list[tuple[int, int]] = []
+    for begin, end in sorted(ranges):
+        if joined and begin <= joined[-1][1]:
+            joined[-1] = (joined[-1][0], max(end, joined[-1][1]))
+        else:
+            joined.append((begin, end))
+    return joined
