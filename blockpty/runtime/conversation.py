@@ -144,6 +144,7 @@ class Conversation(Transcript):
         try:
             await self._notes.written()
             await self.host.unsubscribe(self.id)
+            await self.live.save_ahead()
         except InternalError:
             # There is no host to tell.
             self.live.pump()

@@ -213,7 +213,7 @@ class Engine:
                 raise SessionLimit(
                     f"{count} conversations are open in {self.home}", hint="close one, or raise the limit"
                 )
-            layout = self._create(name, settings)
+            layout = await asyncio.to_thread(self._create, name, settings)
             self._settings[name] = settings
             conversation = (
                 await self._rouse(resting) if (resting := self._resting.get(name)) else await self._attach(name, layout)

@@ -448,6 +448,12 @@ class LiveRecord:
             "in_order": {"boot": boot_id(), "forced": self._durability != "process"} if last else None,
         }
 
+    async def save_ahead(self) -> None:
+        """Do beside the loop most of what `close` would do on it."""
+        self.pump()
+        if self._sink is not None and not self.closed:
+            await self._saving.ahead(self._sink)
+
     def close(self) -> None:
         """Write a checkpoint and close the files; waits end as cancelled."""
         if self.closed:

@@ -44,6 +44,8 @@ class Saving:
         self._saved = 0
         self._timer: asyncio.TimerHandle | None = None
         self._under_way: asyncio.Future[None] | None = None
+        # What the checkpoint holds, as far as it was written in a thread.
+        self._last: dict[str, Any] | None = None
 
     def soon(self, sink: FileSink) -> None:
         """Have a checkpoint written within a second or so."""
@@ -60,7 +62,7 @@ class Saving:
         """Write a checkpoint; `last`: nothing comes after it. Where that fails the older one stays."""
         self.stop()
         record = self._vouch(last)
-        if record is None:
+        if record is None or (last and record == self._last and self._under_way is None):
             return
         with contextlib.suppress(OSError, SpoolError), self._lock:
             # What is still being written beside the loop is older.
@@ -71,6 +73,17 @@ class Saving:
             if self.forces:
                 sink.force()
             checkpoint.replace(self._layout.checkpoint, record, force=self.forces)
+
+    async def ahead(self, sink: FileSink) -> None:
+        """Do in a thread what `now` with `last` would do; `now` has nothing left to do unless something comes between.
+
+        Cancelling leaves it to `now`.
+        """
+        self.stop()
+        while (work := self._under_way) is not None:
+            await asyncio.wait((work,))
+        if self.forces and (record := self._vouch(True)) is not None:
+            await asyncio.wait((self._beside(sink, record),))
 
     def force(self, sink: FileSink) -> None:
         """Have what was written on the medium soon; when that fails, `failed` is set."""
@@ -89,7 +102,7 @@ class Saving:
             if record is not None:
                 self._beside(sink, record)
 
-    def _beside(self, sink: FileSink, record: dict[str, Any] | None) -> None:
+    def _beside(self, sink: FileSink, record: dict[str, Any] | None) -> asyncio.Future[None]:
         self._saved += record is not None
         count, files = sink.unforced, sink.unforced_files()
         work = self._loop.run_in_executor(None, self._work, files, record, self._saved)
@@ -100,8 +113,11 @@ class Saving:
             if outcome.cancelled() or outcome.exception() is not None:
                 sink.unforced += count
                 self.failed = True
+            elif record is not None:
+                self._last = record
 
         work.add_done_callback(done)
+        return work
 
     def _work(self, files: list[int], record: dict[str, Any] | None, number: int) -> None:
         try:

@@ -37,17 +37,27 @@ def make_private(directory: Path) -> None:
     """Create a directory 0700, or check that what is there is ours and a real directory; raises
     SpoolCorrupt, StorageFull."""
     try:
-        with full_is_an_error(directory):
-            directory.parent.mkdir(parents=True, exist_ok=True)
-            os.mkdir(directory, 0o700)
-    except FileExistsError:
+        # Mostly it is there: asking costs a hundredth of trying to make it.
         found = os.lstat(directory)
-        if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.geteuid():
-            raise SpoolCorrupt(
-                f"{directory} is not a directory of this user", hint="choose another BLOCKPTY_HOME"
-            ) from None
-        if stat.S_IMODE(found.st_mode) & 0o077:
-            os.chmod(directory, 0o700)
+    except FileNotFoundError:
+        try:
+            with full_is_an_error(directory):
+                _make(directory)
+            return
+        except FileExistsError:
+            found = os.lstat(directory)
+    if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.geteuid():
+        raise SpoolCorrupt(f"{directory} is not a directory of this user", hint="choose another BLOCKPTY_HOME")
+    if stat.S_IMODE(found.st_mode) & 0o077:
+        os.chmod(directory, 0o700)
+
+
+def _make(directory: Path) -> None:
+    try:
+        os.mkdir(directory, 0o700)
+    except FileNotFoundError:
+        directory.parent.mkdir(parents=True, exist_ok=True)
+        os.mkdir(directory, 0o700)
 
 
 @dataclass(frozen=True, slots=True)
