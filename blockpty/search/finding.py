@@ -9,13 +9,15 @@ from __future__ import annotations
 import heapq
 import re
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Final, NamedTuple
 
 from blockpty.control.redaction import cover
 from blockpty.model.block import Block
 from blockpty.model.results import SearchHit, SearchResult
+from blockpty.search.glance import Glance
 from blockpty.search.index import Candidate, ChunkKey, Index, IndexUnavailable, Positions
 from blockpty.search.matching import Matcher, OutOfTime
 from blockpty.search.plan import plan
@@ -23,7 +25,7 @@ from blockpty.search.query import COMMAND, Key, Query
 from blockpty.search.records import Records, Tail
 from blockpty.search.text import CommandWindow, Window
 
-_FIRST_PAGE: Final = 128
+_FIRST_PAGE: Final = 16
 _LARGEST_PAGE: Final = 2048
 _SNIPPET: Final = 160
 # Characters around a match that are looked at to know a secret, where a line is long or is one of a key's.
@@ -36,11 +38,17 @@ _TOP: Final = Key(1 << 42, "", 0, 0, _ALL_OF_IT)
 
 
 class Chunk(NamedTuple):
-    """A chunk whose turn it is."""
+    """A chunk whose turn it is.
+
+    Attributes:
+        windows: makes what of it may match: all of it, or the pieces that may, in order.
+        whole: makes all of it again, where that may be more.
+    """
 
     key: ChunkKey
     block: Block
-    window: Callable[[], Window | None]
+    windows: Callable[[], Sequence[Window]]
+    whole: Callable[[], Window | None] | None
     host: str | None
 
 
@@ -86,6 +94,8 @@ class Finding:
         self._deadline = clock() + query.timeout_ms / 1000
         self._matcher = Matcher(query)
         self._plan = plan(query)
+        self._glance = Glance(self._plan)
+        self._there: dict[str, bool] = {}
         self._missing: dict[str, None] = {}
         self._matches: list[Match] = []
         self._last_block: tuple[str, int] | None = None
@@ -146,23 +156,29 @@ class Finding:
 
     def _look(self, chunk: Chunk) -> bool:
         """Take the matches of a chunk, last first; return whether the page is full and there is another."""
-        window = chunk.window()
-        if window is None:
-            return False
-        for begin, end in reversed(self._matcher.find(window, self._remaining)):
-            offsets = window.span(begin, end)
-            key = Key(*chunk.key, offsets[0])
-            if self._passed is not None and key >= self._passed:
-                continue
-            if len(self._matches) == self._query.limit:
-                return True
-            snippet, span = snippet_of(window.text, begin, end, self._redact)
-            self._matches.append(Match(key, offsets[1], chunk.block, snippet, span, chunk.host))
-            self._last_block = (key.conversation_id, key.seq)
-            self._passed = key
-            if self._query.per_block:
-                break
+        for window in reversed(chunk.windows()):
+            for begin, end in reversed(self._matcher.find(window, self._remaining)):
+                offsets = window.span(begin, end)
+                key = Key(*chunk.key, offsets[0])
+                if self._passed is not None and key >= self._passed:
+                    continue
+                if len(self._matches) == self._query.limit:
+                    return True
+                snippet, span = self._snippet(chunk, window, begin, end)
+                self._matches.append(Match(key, offsets[1], chunk.block, snippet, span, chunk.host))
+                self._last_block = (key.conversation_id, key.seq)
+                self._passed = key
+                if self._query.per_block:
+                    return False
         return False
+
+    def _snippet(self, chunk: Chunk, window: Window, begin: int, end: int) -> tuple[str, tuple[int, int]]:
+        if self._redact and chunk.whole is not None and of_a_key(window.text, begin, end):
+            whole = chunk.whole()  # the lines around may tell that it is one
+            for first, last in self._matcher.find(whole, self._remaining) if whole is not None else ():
+                if whole is not None and whole.span(first, last) == window.span(begin, end):
+                    return snippet_of(whole.text, first, last)
+        return snippet_of(window.text, begin, end, self._redact)
 
     def _wanted(self, chunk: Chunk) -> bool:
         filters = self._query.filters
@@ -216,7 +232,8 @@ class Finding:
             record = self._records.record(name)
             self._remaining()
             for window in reversed(list(record.chunks(block, tails[name].cursor, begin))):
-                yield Chunk(ChunkKey(ts, name, seq, window.number), block, lambda window=window: window, None)  # type: ignore[misc]
+                key = ChunkKey(ts, name, seq, window.number)
+                yield Chunk(key, block, lambda window=window: (window,), None, None)  # type: ignore[misc]
 
     # What is indexed
 
@@ -238,33 +255,63 @@ class Finding:
             for candidate in page.candidates:
                 key = candidate.key
                 block = fresh.get((key.conversation_id, key.seq), candidate.block)
-                yield Chunk(key, block, lambda candidate=candidate: self._window(candidate), candidate.host)  # type: ignore[misc]
+                whole = partial(self._window, candidate)
+                yield Chunk(key, block, partial(self._windows, candidate), whole, candidate.host)
                 below = key
-            limit, more = min(2 * limit, _LARGEST_PAGE), page.more
+            limit, more = min(4 * limit, _LARGEST_PAGE), page.more
 
     def _window(self, candidate: Candidate) -> Window | None:
         key = candidate.key
         if key.number == COMMAND:
             # What the index remembers of a conversation that was deleted is not told any more.
             here = candidate.host is None and candidate.raw is None
-            gone = here and not self._records.exists(key.conversation_id)
-            return None if gone else CommandWindow(candidate.block.cmd)
+            return CommandWindow(candidate.block.cmd) if not here or self._exists(key.conversation_id) else None
         if candidate.raw is not None:
             return Window(key.number, candidate.begin, candidate.raw, candidate.end - candidate.begin)
         return self._records.window(key.conversation_id, candidate.block, key.number, candidate.begin, candidate.end)
+
+    def _windows(self, candidate: Candidate) -> Sequence[Window]:
+        if candidate.pieces is None or candidate.raw is not None:
+            whole = self._window(candidate)
+            return (whole,) if whole is not None else ()
+        record = self._records.record(candidate.key.conversation_id)
+        try:
+            found = [
+                Window(candidate.key.number, begin, record.read(begin, end - begin), end - begin)
+                for begin, end in candidate.pieces
+                # Most that does not match is told by its bytes.
+                if not candidate.plain or self._glance.may_match(record.bare(begin, end - begin))
+            ]
+        except OSError:
+            return ()  # it has gone meanwhile
+        return [window for window in found if len(window.raw) == window.end - window.begin and self._may_match(window)]
+
+    def _may_match(self, window: Window) -> bool:
+        return self._glance.may_match(window.shown)
+
+    def _exists(self, name: str) -> bool:
+        if name not in self._there:
+            self._there[name] = self._records.exists(name)
+        return self._there[name]
 
 
 def shown_line(text: str, begin: int, end: int, redact: bool = True) -> tuple[str, int]:
     """Return the line around a match with its secrets covered, and where it begins: what of a text leaves."""
     first, last = text.rfind("\n", 0, begin) + 1, text.find("\n", end)
     last = last if last >= 0 else len(text)
-    # Of a very long line only what is near, and of a key whose lines tell nothing by themselves also those around.
+    # Of a very long line only what is near.
     near, after = max(first, begin - _NEAR), min(last, end + _NEAR)
     if not redact:
         return text[near:after], near
-    wide = _KEY.search(text, near, after) is not None
+    wide = of_a_key(text, begin, end)
     from_there, to_there = (max(0, begin - _NEAR), end + _NEAR) if wide else (near, after)
     return cover(text[from_there:to_there])[near - from_there : after - from_there], near
+
+
+def of_a_key(text: str, begin: int, end: int) -> bool:
+    """Whether the line around a match may be one of a key, which tells nothing by itself: those around do."""
+    first, last = text.rfind("\n", 0, begin) + 1, text.find("\n", end)
+    return _KEY.search(text, max(first, begin - _NEAR), min(last if last >= 0 else len(text), end + _NEAR)) is not None
 
 
 def snippet_of(text: str, begin: int, end: int, redact: bool = True) -> tuple[str, tuple[int, int]]:
@@ -283,11 +330,11 @@ def find(records: Records, index: Index, query: Query, *, redact: bool = True) -
 
     With `redact`, secrets in what is shown of a line are covered.
     """
-    matches, following, partial, missing = Finding(records, index, query, redact=redact).run()
+    matches, following, unfinished, missing = Finding(records, index, query, redact=redact).run()
     return SearchResult(
         [_hit(match, redact) for match in matches],
         following.to_text() if following is not None else None,
-        partial or bool(missing),
+        unfinished or bool(missing),
         list(missing),
     )
 

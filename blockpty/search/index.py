@@ -70,6 +70,8 @@ class Candidate:
         raw: the bytes of the chunk with what it sees ahead, where the index keeps them; None: they are read from the
             conversation's stream, which must be in this home then.
         host: address of the host that has the conversation when that is another one, else None.
+        pieces: spans of the chunk's bytes, whole lines, in which lies all of it that matches, in order; None: anywhere.
+        plain: whether the chunk is known to be `Window.plain`.
     """
 
     key: ChunkKey
@@ -78,6 +80,8 @@ class Candidate:
     block: Block
     raw: bytes | None = None
     host: str | None = None
+    pieces: Sequence[tuple[int, int]] | None = None
+    plain: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,10 +130,10 @@ class Index(Protocol):
     def candidates(self, plan: Plan, below: ChunkKey | None, limit: int, timeout_seconds: float) -> Page:
         """Return chunks that may match, the greatest keys first, all below the given one.
 
-        At least all chunks whose folded text holds what the plan says, of blocks that the query's filters admit; a
-        block that was added while it ran has to pass `exit_status`, `failed` and `min_duration_ms`, since it may have
-        ended. A page may be longer than `limit`, and it may be empty with `more` set. A part of the index that does
-        not answer within `timeout_seconds` is named in `missing`.
+        At least all chunks of which a line, folded, holds what the plan says, of blocks that the query's filters
+        admit; a block that was added while it ran has to pass `exit_status`, `failed` and `min_duration_ms`, since it
+        may have ended. A page may be longer than `limit`, and it may be empty with `more` set. A part of the index that
+        does not answer within `timeout_seconds` is named in `missing`.
         """
 
     def forget(self, conversation_id: str) -> None:

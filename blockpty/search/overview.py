@@ -9,13 +9,15 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any, Final, Protocol, runtime_checkable
+from typing import Final, Protocol, runtime_checkable
 
 import orjson
 
 from blockpty.model.block import Block
 from blockpty.search.records import Records
 
+BLOCK_FIELDS: Final = tuple(Block.__dataclass_fields__)
+"""The order of a block's values in the catalogue; another one makes another version of it."""
 # In place of an exit status that nobody knows.
 _UNKNOWN: Final = -1
 
@@ -117,8 +119,8 @@ def overview(catalogue: sqlite3.Connection, asked: Asked) -> Overview:
     )
     total = catalogue.execute(f"SELECT count(*) FROM activity WHERE blocks > 0 AND {of_one}").fetchone()
     return Overview(
-        [(name, blocks, failed, ts, _block(record)) for name, blocks, failed, ts, record in recent],
-        [(name, _block(record)) for name, record in newest],
+        [(name, blocks, failed, ts, unpacked(record)) for name, blocks, failed, ts, record in recent],
+        [(name, unpacked(record)) for name, record in newest],
         {None if status == _UNKNOWN else status: count for status, count in counts},
         total[0],
         sum(count for _, count in counts),
@@ -164,5 +166,13 @@ def _times(blocks: Iterable[Block]) -> Iterable[int]:
     return (block.ts_begin for block in blocks)
 
 
-def _block(record: Any) -> Block:
-    return Block.from_dict(orjson.loads(record))
+def packed(block: Block) -> bytes:
+    """Return a block as it stands in the catalogue: its values without their names, which are half of a record."""
+    return orjson.dumps([getattr(block, name) for name in BLOCK_FIELDS])
+
+
+def unpacked(record: bytes) -> Block:
+    """Return the block of `packed`."""
+    values = dict(zip(BLOCK_FIELDS, orjson.loads(record), strict=True))
+    values["span"] = tuple(values["span"])
+    return Block(**values)

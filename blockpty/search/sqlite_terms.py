@@ -5,43 +5,64 @@ Rules of this file: pure. What is said lets too much through where it must, neve
 
 from __future__ import annotations
 
+import re
+import string
 from collections.abc import Sequence
 from typing import Any, Final
 
 from blockpty.search.plan import Plan
 from blockpty.search.query import COMMAND, Filters
 
-# A chunk's place is its block's time in units of 64 ms, or the next one that is free. Close numbers keep the lists of
-# the full-text tables short (a byte or two from one to the next); what is displaced is put in order when it is read.
-_SHIFT: Final = 6
 _GRAM: Final = 3
 _MOST_GRAMS: Final = 24
+# Signs that no word has and nobody looks for by themselves, among them the NUL that a tokenizer ends at.
+_SIGN: Final = "\1"
+_SIGNS: Final = re.compile(r"[^\w\x20-\x7e\t\n]")
+_CONTROLS: Final = dict.fromkeys((*range(9), *range(11, 32), 127), _SIGN)
+# All that a word of ASCII can be followed by in an indexed text, but for letters and digits.
+_BORDERS: Final = string.punctuation + " \t\n" + _SIGN
 
 
-def natural_place(ts: int) -> int:
-    """Return the place of a chunk whose block began at a time, when nobody has it."""
-    return ts >> _SHIFT
+def indexed(folded: str) -> str:
+    """Return a folded text as it is indexed: between line ends, so that each of its words has something around it."""
+    return f"\n{_without_signs(folded)}\n"
 
 
-def match_of(plan: Plan) -> tuple[str, str]:
-    """Return the table to ask and what to ask it; nothing when all chunks have to be looked at."""
-    if plan.words:
-        return "words", " AND ".join(f'"{word}"' for word in plan.words)
-    ways = [" AND ".join(_grams(texts)) for texts in plan.literals]
-    if not ways or not all(ways):
-        return "", ""
-    return "grams", " OR ".join(f"({way})" for way in ways)
+def _without_signs(text: str) -> str:
+    # The first way is the faster one, where it will do.
+    return text.translate(_CONTROLS) if text.isascii() else _SIGNS.sub(_SIGN, text)
+
+
+def match_of(plan: Plan) -> str:
+    """Return what to ask the full-text table; nothing when all chunks have to be looked at."""
+    ways = [_grams(texts) for texts in plan.literals] or [[]]
+    short = [condition for word in plan.words if len(word) == _GRAM - 1 for condition in _between(word)]
+    ways = [way + short for way in ways]
+    if not all(ways):
+        return ""
+    return " OR ".join(f"({' AND '.join(way)})" for way in ways)
 
 
 def _grams(texts: Sequence[str]) -> list[str]:
-    grams = dict.fromkeys(
-        text[at : at + _GRAM] for text in texts for at in range(len(text) - _GRAM + 1) if "\0" not in text
-    )
-    some = list(grams)[:: 1 + len(grams) // _MOST_GRAMS]
-    return ['"' + gram.replace('"', '""') + '"' for gram in some]
+    known = [_without_signs(text) for text in texts]
+    grams = dict.fromkeys(text[at : at + _GRAM] for text in known for at in range(len(text) - _GRAM + 1))
+    return [_quoted(gram) for gram in list(grams)[:: 1 + len(grams) // _MOST_GRAMS]]
+
+
+def _between(word: str) -> list[str]:
+    """Return what holds where a word stands alone that is too short to be looked for itself."""
+    return [
+        f"({' OR '.join(_quoted(border + word) for border in _BORDERS)})",
+        f"({' OR '.join(_quoted(word + border) for border in _BORDERS)})",
+    ]
+
+
+def _quoted(gram: str) -> str:
+    return '"' + gram.replace('"', '""') + '"'
 
 
 def conditions(filters: Filters) -> tuple[list[str], list[Any]]:
+    """Return what the rows of a chunk `k`, its block `b` and its conversation `c` must fulfil, and the values."""
     where: list[str] = []
     values: list[Any] = []
     for condition, value in (
@@ -63,7 +84,4 @@ def conditions(filters: Filters) -> tuple[list[str], list[Any]]:
         values += [directory, directory + "/", directory + "0"]
     if filters.part != "any":
         where.append(f"k.number {'=' if filters.part == 'command' else '!='} {COMMAND}")
-    if filters.since is not None:
-        where.append("k.id >= ?")
-        values.append(natural_place(filters.since))
     return where, values

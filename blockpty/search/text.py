@@ -14,23 +14,26 @@ import re
 from bisect import bisect_left
 from collections.abc import Callable, Iterator
 from functools import cached_property
+from itertools import accumulate
 from typing import Final
 
 from blockpty.engine.views import Piece, View, raw_offset, transform
 
 CHUNK: Final = 16 * 1024
 AHEAD: Final = 4096
+PIECE: Final = 6 * 1024
+"""What an index may look at by itself: about so many raw bytes of a chunk, whole lines."""
 # How far before the end of a chunk a blank is looked for in a line that has no better place.
 _BLANK: Final = 1024
 
 _SURROGATES: Final = re.compile("[\udc80-\udcff]")
-_LINE_END: Final = re.compile(rb"\n")
 _WORD: Final = re.compile(r"[^\W_]+")
 # Characters that casefold makes several of, and the two that regex takes for an i.
 _GROWING: Final = re.compile(
     "([İı" + "".join(chr(code) for code in range(0x80, 0x20000) if len(chr(code).casefold()) > 1) + "])"
 )
-_NO_WORD: Final = re.compile(r"[^\w\x00-\x7f]")
+# What stands for itself in a stream, and in its text: printable ASCII, blanks, tabs and line ends.
+_PLAIN: Final = bytes((*b"\t\n\r", *range(0x20, 0x7F)))
 
 
 class Window:
@@ -49,14 +52,45 @@ class Window:
         self.begin = begin
         self.end = begin + own
         self.raw = raw
-        self._data = transform("text", raw)
-        self._decoded = self._data.decode("utf-8", "surrogateescape")
+
+    @cached_property
+    def shown(self) -> bytes:
+        """What `text` is made of."""
+        return transform("text", self.raw)
+
+    @cached_property
+    def _decoded(self) -> str:
+        return self.shown.decode("utf-8", "surrogateescape")
+
+    @cached_property
+    def text(self) -> str:
         text = self._decoded if self._decoded.isascii() else _SURROGATES.sub("\ufffd", self._decoded)
-        self.text = text.replace("\r", "\n")
-        if own == len(raw):
-            self.own = len(self.text)
-        else:
-            self.own = len(transform("text", raw[:own]).decode("utf-8", "surrogateescape"))
+        return text.replace("\r", "\n")
+
+    @cached_property
+    def own(self) -> int:
+        own = self.end - self.begin
+        if own == len(self.raw):
+            return len(self.text)
+        return len(transform("text", self.raw[:own]).decode("utf-8", "surrogateescape"))
+
+    @property
+    def plain(self) -> bool:
+        """Whether a text without line ends is in `text` exactly where its ASCII bytes are in `raw`."""
+        return not self.raw.translate(None, _PLAIN)
+
+    def pieces(self) -> list[Window]:
+        """Return the chunk in pieces of about `PIECE` bytes, cut at line ends; what matches lies in one of them."""
+        if len(self.raw) < 2 * PIECE or self.end - self.begin != len(self.raw):
+            return [self]
+        found, at = [], 0
+        while at < len(self.raw):
+            end = len(self.raw)
+            if end - at >= 2 * PIECE:
+                end = self.raw.rfind(b"\n", at, at + PIECE) + 1 or self.raw.find(b"\n", at + PIECE) + 1 or end
+            found.append(Window(self.number, self.begin + at, self.raw[at:end], end - at))
+            at = end
+        return found
 
     @cached_property
     def folded(self) -> str:
@@ -73,7 +107,7 @@ class Window:
         return len(self._decoded[:position].encode("utf-8", "surrogateescape"))
 
     def _offset(self, position: int, *, after: bool = False) -> int:
-        if len(self._data) == len(self.raw):
+        if len(self.shown) == len(self.raw):
             return self.begin + position + after
         # No LF is ever taken out or added, so the lines are the same ones; only one of them has to be gone through.
         index = bisect_left(self._ends, position)
@@ -85,11 +119,11 @@ class Window:
 
     @cached_property
     def _ends(self) -> list[int]:
-        return [found.start() for found in _LINE_END.finditer(self._data)]
+        return _line_ends(self.shown)
 
     @cached_property
     def _raw_ends(self) -> list[int]:
-        return [found.start() for found in _LINE_END.finditer(self.raw)]
+        return _line_ends(self.raw)
 
 
 class CommandWindow(Window):
@@ -99,13 +133,22 @@ class CommandWindow(Window):
         self.number = 0
         self.begin = 0
         self._decoded = command
-        self._data = self.raw = command.encode("utf-8", "replace")
+        self.shown = self.raw = command.encode("utf-8", "replace")
         self.end = len(self.raw)
         self.text = command.replace("\r", "\n")
         self.own = len(self.text)
 
+    def pieces(self) -> list[Window]:
+        """Return the command: whoever looks for it has all of it."""
+        return [self]
+
     def _byte(self, position: int) -> int:
         return len(self._decoded[:position].encode("utf-8", "replace"))
+
+
+def _line_ends(data: bytes) -> list[int]:
+    # With the lengths of the lines before it, and an LF after each of them.
+    return [at - 1 for at in accumulate([len(line) + 1 for line in data.split(b"\n")[:-1]])]
 
 
 def windows(read: Callable[[int, int], bytes], begin: int, end: int, number: int = 1) -> Iterator[Window]:
@@ -180,11 +223,3 @@ def _fold_one(character: str) -> str:
 def words_of(folded: str) -> list[str]:
     """Return the words of a folded text, in order: runs of letters and digits."""
     return _WORD.findall(folded)
-
-
-def without_symbols(folded: str) -> str:
-    """Return a folded text whose non-ASCII characters are letters and digits; others become blanks.
-
-    A tokenizer may take signs for letters that Python does not (those of private use, for one), never the reverse.
-    """
-    return folded if folded.isascii() else _NO_WORD.sub(" ", folded)

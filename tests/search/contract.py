@@ -165,7 +165,10 @@ class IndexContract:
     ) -> None:
         fill(index, records)
         generation = index.positions().generation
-        for text, mode in (("error", "substring"), ("connection refused", "words"), ("er", "phrase"), ("Gr.", "regex")):
+        for text, mode in (
+            ("error", "substring"), ("connection refused", "words"), ("er", "phrase"), ("Gr.", "regex"),
+            ("ls", "words"),
+        ):  # fmt: skip
             asked = plan(Query(text, mode))
             named: list[ChunkKey] = []
             below, more = None, True
@@ -268,8 +271,9 @@ class _DropsAfter(Scan):
 def _must_be_named(records: Records, asked: Plan) -> Iterator[ChunkKey]:
     for name, block, windows in everything(records):
         for window in windows if block.span[1] is not None else ():
-            folded = window.folded
-            if set(asked.words) <= set(words_of(folded)) and (
-                not asked.literals or any(all(text in folded for text in way) for way in asked.literals)
+            if any(
+                set(asked.words) <= set(words_of(line))
+                and (not asked.literals or any(all(text in line for text in way) for way in asked.literals))
+                for line in window.folded.split("\n")
             ):
                 yield ChunkKey(block.ts_begin, name, block.seq, window.number)

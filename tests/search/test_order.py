@@ -5,7 +5,10 @@ from __future__ import annotations
 import random
 from pathlib import Path
 
+import pytest
+
 from blockpty.model.block import Block
+from blockpty.search import sqlite_segment
 from blockpty.search.index import ChunkKey, Entry, Position
 from blockpty.search.plan import plan
 from blockpty.search.query import Filters, Query
@@ -13,7 +16,11 @@ from blockpty.search.sqlite import SqliteIndex
 from blockpty.search.text import Window
 
 
-def test_chunks_come_newest_first_however_they_were_added(tmp_path: Path) -> None:
+@pytest.mark.parametrize("most_runs", [2, 64])
+def test_chunks_come_newest_first_however_they_were_added(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, most_runs: int
+) -> None:
+    monkeypatch.setattr(sqlite_segment, "_MOST_RUNS", most_runs)
     chance, keys = random.Random(3), []
     index = SqliteIndex(tmp_path / "index", segment_bytes=20_000)
     try:
@@ -30,9 +37,11 @@ def test_chunks_come_newest_first_however_they_were_added(tmp_path: Path) -> Non
                 keys += [ChunkKey(ts, name, seq, chunk.number) for chunk in chunks]
             index.add(entries, {"c0": Position()})
         index.positions()
-        for since in (None, 1001):
-            asked = plan(Query("needle", filters=Filters(since=since)))
-            expected = sorted((key for key in keys if since is None or key.ts >= since), reverse=True)
+        for since, until in ((None, None), (1001, None), (None, 1500), (1001, 50_000)):
+            asked = plan(Query("needle", filters=Filters(since=since, until=until)))
+            expected = sorted(
+                (key for key in keys if (since or 0) <= key.ts < (until or 1_000_000)), reverse=True
+            )  # fmt: skip
             named: list[ChunkKey] = []
             more = True
             while more:

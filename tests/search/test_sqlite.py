@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import shutil
+import sqlite3
 import stat
 from collections.abc import Iterator
 from pathlib import Path
@@ -11,6 +13,7 @@ import pytest
 
 from blockpty.search.finding import Finding
 from blockpty.search.index import Index
+from blockpty.search.plan import plan
 from blockpty.search.query import Query
 from blockpty.search.records import Records
 from blockpty.search.sqlite import SqliteIndex
@@ -44,6 +47,34 @@ def test_a_second_reader_sees_what_the_writer_adds(tmp_path: Path, records: Reco
     finally:
         writer.close()
         reader.close()
+
+
+def test_a_word_too_short_for_the_index_is_narrowed_down_by_what_is_around_it(tmp_path: Path, records: Records) -> None:
+    index = SqliteIndex(tmp_path / "index")
+    try:
+        fill(index, records)
+        for text in ("ls", "ls error"):
+            query = Query(text, "words", limit=1000, timeout_ms=60_000)
+            assert keys_of(Finding(records, index, query).run()[0]) == every_match(records, query)[:1000]
+        named = index.candidates(plan(Query("ls", "words")), None, 100_000, 30.0).candidates
+        every = index.candidates(plan(Query("l")), None, 100_000, 30.0).candidates
+        assert 0 < len(named) < len(every) / 2
+    finally:
+        index.close()
+
+
+def test_an_index_of_another_version_is_made_anew(tmp_path: Path, records: Records) -> None:
+    index = SqliteIndex(tmp_path / "index")
+    try:
+        fill(index, records)
+        index.close()
+        with contextlib.closing(sqlite3.connect(tmp_path / "index" / "catalogue.sqlite")) as database, database:
+            database.execute("UPDATE about SET version = 2")
+        assert index.positions().of == {} and not list((tmp_path / "index").glob("0*.sqlite"))
+        fill(index, records)
+        assert keys_of(Finding(records, index, QUERY).run()[0]) == every_match(records, QUERY)[:1000]
+    finally:
+        index.close()
 
 
 def test_removed_and_damaged_files_cost_nothing_but_time(tmp_path: Path, records: Records) -> None:

@@ -1,0 +1,67 @@
+"""What is found in the pieces of a chunk is what is found in it, and no glance at a piece hides that."""
+
+from __future__ import annotations
+
+import random
+
+from blockpty.search.glance import Glance
+from blockpty.search.matching import Matcher
+from blockpty.search.plan import plan
+from blockpty.search.query import Query
+from blockpty.search.records import Records
+from blockpty.search.text import PIECE, Window
+from tests.search.contract import everything, home, random_query, records
+
+__all__ = ["home", "records"]
+
+
+def test_pieces_are_whole_lines_and_together_the_chunk(records: Records) -> None:
+    cut = 0
+    for _, _, windows in everything(records):
+        for window in windows:
+            pieces = window.pieces()
+            assert b"".join(piece.raw for piece in pieces) == window.raw
+            assert "".join(piece.text for piece in pieces) == window.text
+            assert [piece.end for piece in pieces[:-1]] == [piece.begin for piece in pieces[1:]]
+            assert all(piece.raw.endswith(b"\n") for piece in pieces[:-1])
+            cut += len(pieces) > 1
+    assert cut
+
+
+def test_pieces_hold_every_match_and_no_glance_hides_one(records: Records) -> None:
+    windows = [window for _, _, several in everything(records) for window in several if len(window.raw) >= 2 * PIECE]
+    chance, names, found, hidden = random.Random(4), sorted(records.names()), 0, 0
+    queries = [random_query(random.Random(number), names) for number in range(6)]
+    for _ in range(60):
+        line = chance.choice([line for line in chance.choice(windows).text.split("\n") if line])
+        begin = chance.randrange(len(line))
+        text = line[begin : begin + chance.randrange(3, 12)]
+        mode, ignore_case = chance.choice(("substring", "substring", "phrase")), chance.choice((None, None, True))
+        queries.append(Query(text if text.strip() else "x", mode, ignore_case))
+    for query in queries:
+        matcher, glance = Matcher(query), Glance(plan(query))
+        for window in chance.sample(windows, 5):
+            there = []
+            for piece in window.pieces():
+                matches = matcher.find(piece, lambda: 60.0)
+                there += [piece.span(*match) for match in matches]
+                seen = glance.may_match(piece.shown) and (not piece.plain or glance.may_match(piece.raw))
+                assert seen or not matches, query
+                hidden += not seen
+            assert there == [window.span(*match) for match in matcher.find(window, lambda: 60.0)], query
+            found += bool(there)
+    assert found > 20 and hidden > 20
+
+
+def test_a_plain_chunk_shows_its_bytes() -> None:
+    for raw, plain in (
+        (b"a b\tc\r\n", True), (b"a\rb\n", True), (b"\x1b[1ma\n", False), (b"a\x08b\n", False), ("ä\n".encode(), False),
+        (b"a\x7fb\n", False),
+    ):  # fmt: skip
+        assert Window(1, 0, raw, len(raw)).plain is plain
+
+
+def test_what_is_covered_or_stands_for_bytes_is_not_looked_for_in_them() -> None:
+    for text in ("a*", "\ufffd"):
+        assert Glance(plan(Query(text))).may_match(b"another")
+    assert not Glance(plan(Query("ab"))).may_match(b"another")
