@@ -156,7 +156,12 @@ class Finding:
 
     def _look(self, chunk: Chunk) -> bool:
         """Take the matches of a chunk, last first; return whether the page is full and there is another."""
-        for window in reversed(chunk.windows()):
+        try:
+            windows = chunk.windows()
+        except IndexUnavailable as problem:
+            self._unavailable(problem)
+            raise _Redo from None
+        for window in reversed(windows):
             for begin, end in reversed(self._matcher.find(window, self._remaining)):
                 offsets = window.span(begin, end)
                 key = Key(*chunk.key, offsets[0])
@@ -199,9 +204,12 @@ class Finding:
         try:
             return self._index.positions()
         except IndexUnavailable as problem:
-            self._scanned_only = True
-            self._missing |= dict.fromkeys(problem.missing)
+            self._unavailable(problem)
             return Positions("", {})
+
+    def _unavailable(self, problem: IndexUnavailable) -> None:
+        self._scanned_only = True
+        self._missing |= dict.fromkeys(problem.missing)
 
     def _tails(self, positions: Positions) -> dict[str, Tail]:
         only = self._query.filters.conversation_id
@@ -246,8 +254,7 @@ class Finding:
             try:
                 page = self._index.candidates(self._plan, below, limit, self._remaining())
             except IndexUnavailable as problem:
-                self._scanned_only = True
-                self._missing |= dict.fromkeys(problem.missing)
+                self._unavailable(problem)
                 raise _Redo from None
             if page.generation != positions.generation:
                 raise _Redo
@@ -264,14 +271,15 @@ class Finding:
         key = candidate.key
         if key.number == COMMAND:
             # What the index remembers of a conversation that was deleted is not told any more.
-            here = candidate.host is None and candidate.raw is None
+            here = candidate.host is None and candidate.stored is None
             return CommandWindow(candidate.block.cmd) if not here or self._exists(key.conversation_id) else None
-        if candidate.raw is not None:
-            return Window(key.number, candidate.begin, candidate.raw, candidate.end - candidate.begin)
+        if candidate.stored is not None:
+            raw = candidate.stored()
+            return None if raw is None else Window(key.number, candidate.begin, raw, candidate.end - candidate.begin)
         return self._records.window(key.conversation_id, candidate.block, key.number, candidate.begin, candidate.end)
 
     def _windows(self, candidate: Candidate) -> Sequence[Window]:
-        if candidate.pieces is None or candidate.raw is not None:
+        if candidate.pieces is None or candidate.stored is not None:
             whole = self._window(candidate)
             return (whole,) if whole is not None else ()
         record = self._records.record(candidate.key.conversation_id)

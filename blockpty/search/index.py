@@ -8,7 +8,7 @@ Methods block and may be called from any thread, one call at a time per index ob
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
@@ -67,8 +67,9 @@ class Candidate:
         key: its place.
         begin, end: its own bytes in the stream; of a command 0 and its length in UTF-8.
         block: the block's record, as it was added.
-        raw: the bytes of the chunk with what it sees ahead, where the index keeps them; None: they are read from the
-            conversation's stream, which must be in this home then.
+        stored: gives the bytes of the chunk with what it sees ahead, where the index keeps them (None when they have
+            gone; raises IndexUnavailable); None: they are read from the conversation's stream, which must be in this
+            home then.
         host: address of the host that has the conversation when that is another one, else None.
         pieces: spans of the chunk's bytes, whole lines, in which lies all of it that matches, in order; None: anywhere.
         plain: whether the chunk is known to be `Window.plain`.
@@ -78,7 +79,7 @@ class Candidate:
     begin: int
     end: int
     block: Block
-    raw: bytes | None = None
+    stored: Callable[[], bytes | None] | None = None
     host: str | None = None
     pieces: Sequence[tuple[int, int]] | None = None
     plain: bool = False

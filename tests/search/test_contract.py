@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
 from collections.abc import Mapping, Sequence
 
@@ -32,8 +33,8 @@ class MemoryIndex:
             block = entry.block
             for chunk in entry.chunks:
                 key = ChunkKey(block.ts_begin, entry.conversation_id, block.seq, chunk.number)
-                raw = chunk.raw if chunk.number else None
-                self._chunks[key] = Candidate(key, chunk.begin, chunk.end, block, raw), chunk.folded
+                stored = functools.partial(bytes, chunk.raw) if chunk.number else None
+                self._chunks[key] = Candidate(key, chunk.begin, chunk.end, block, stored), chunk.folded
         self._positions |= positions
 
     def positions(self) -> Positions:

@@ -9,6 +9,7 @@ import psycopg
 import pytest
 
 from blockpty.errors import BadRequest, SpoolVersion
+from blockpty.search.postgres import schema
 from blockpty.search.postgres.database import Database
 from blockpty.search.postgres.schema import VERSION, migrate
 from tests.postgres_servers import Databases, Servers
@@ -55,6 +56,37 @@ def test_other_shards_and_newer_tables_are_refused(databases: Databases) -> None
         connection.execute("INSERT INTO migration VALUES (%s, now())", (VERSION + 1,))
     with pytest.raises(SpoolVersion):
         migrate(database, shards)
+    for one in (database, *shards):
+        one.close()
+
+
+def test_tables_of_the_first_version_are_changed(databases: Databases, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What was in them is indexed again, and who knows the old generation is told."""
+    database, shards = Database(databases.url), [Database(url) for url in databases.shards]
+    with monkeypatch.context() as before:
+        before.setattr(schema, "STEPS", schema.STEPS[:1])
+        before.setattr(schema, "VERSION", 1)
+        migrate(database, shards)
+    for number, one in enumerate(shards or [database]):
+        with one.connection() as connection:
+            part = f"chunk_{number}" if shards else "chunk"
+            connection.execute("CREATE EXTENSION IF NOT EXISTS pg_trgm WITH SCHEMA public")
+            connection.execute(f"CREATE INDEX ON {part} USING gin (folded gin_trgm_ops)".encode())
+    with database.connection() as connection:
+        connection.execute("INSERT INTO home VALUES ('h', '', 'old')")
+        connection.execute("INSERT INTO conversation VALUES ('c', 'h', 10, 1, -1, 0, 0, 0)")
+        connection.execute(
+            "INSERT INTO chunk (conversation, seq, ts, number, begins, own, folded, words, raw)"
+            " VALUES ('c', 1, 1, 1, 0, 1, 'x', '', 'x')"
+        )
+    if shards:
+        with pytest.raises(BadRequest, match="have to be changed"):
+            migrate(database)
+    migrate(database, shards)
+    with database.connection() as connection:
+        assert connection.execute("SELECT lines FROM conversation").fetchall() == [(None,)]
+        assert connection.execute("SELECT generation FROM home WHERE generation <> 'old'").fetchall()
+        assert connection.execute("SELECT conversation, terms FROM chunk").fetchall() == []
     for one in (database, *shards):
         one.close()
 

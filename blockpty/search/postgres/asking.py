@@ -8,19 +8,21 @@ what the plan and the filters admit.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any, Final
 
 from blockpty.search.index import ChunkKey
 from blockpty.search.plan import Plan
+from blockpty.search.postgres.terms import conversation_term, time_terms, wanted_terms
 from blockpty.search.query import COMMAND, Filters
 
-# Letters of a word that the index sees: its longest entry is 2,046 bytes.
-WORD_CHARACTERS: Final = 500
+# Of more numbers than these, some are asked for: they are enough to be rare, and each is looked up.
+_MOST_TERMS: Final = 24
 
 _COLUMNS: Final = "c.ts, c.conversation, c.seq, c.number, c.begins, c.own, b.record, b.home"
 # Two numbers as one, because postgres_fdw hands on no comparison of rows.
 _NUMBERS: Final = 1 << 24
-_ORDER: Final = "c.ts DESC, c.conversation DESC, c.seq DESC, c.number DESC"
+_ORDER: Final = "c.conversation DESC, c.seq DESC, c.number DESC"
 
 
 def storable(text: str) -> str:
@@ -30,50 +32,112 @@ def storable(text: str) -> str:
     return text if text.isascii() else text.encode("utf-8", "replace").decode("utf-8")
 
 
-def statement(plan: Plan, below: ChunkKey | None, limit: int, part: str) -> tuple[str, dict[str, Any]]:
-    """Return the statement for a part of the tables (`""` for all of them, `_0` for the first shard's)."""
-    words: dict[str, Any] = {"limit": limit}
-    wanted = [*_below(below, words), *_filters(plan.query.filters, words), *_text(plan, words)]
+@dataclass(frozen=True, slots=True)
+class Span:
+    """Times from `first` to `last`, in ms, both of them in it; None: from the beginning, and on without an end."""
+
+    first: int | None = None
+    last: int | None = None
+
+
+def ways(plan: Plan) -> list[list[int]]:
+    """Return the ways to match, each as the numbers that a chunk must have; none when each chunk may match."""
+    wanted = [wanted_terms(way, plan.words) for way in plan.literals or ((),)]
+    if not all(wanted):
+        return []
+    of_one = plan.query.filters.conversation_id
+    more = [] if of_one is None else [conversation_term(of_one)]
+    return [sorted(way)[:: 1 + len(way) // _MOST_TERMS] + more for way in wanted]
+
+
+def walk(plan: Plan, below: ChunkKey | None, limit: int, part: str) -> tuple[str, dict[str, Any]]:
+    """Return the statement that goes through all chunks of a part of the tables, the newest first.
+
+    Parts are `""` for all of them and `_0` for the first shard's.
+    """
+    return _statement(plan, below, limit, part, {}, [], "c.ts")
+
+
+def look_up(
+    plan: Plan, wanted: Sequence[Sequence[int]], below: ChunkKey | None, span: Span, limit: int, part: str
+) -> tuple[str, dict[str, Any]]:
+    """Return the statement for chunks of a time that have what is wanted in one of the ways."""
+    words: dict[str, Any] = {}
+    within = ""
+    if span.first is not None and span.last is not None:
+        # Again in each of the ways: the index then goes from one list to the other, and reads of the long ones only
+        # what lies within this time.
+        words["near"] = time_terms(span.first, span.last)
+        within = " AND c.terms && %(near)s::int[]"
+    arms = []
+    for number, way in enumerate(wanted):
+        words[f"way_{number}"] = list(way)
+        arms.append(f"(c.terms @> %(way_{number})s::int[]{within})")
+    conditions = ["(" + " OR ".join(arms) + ")"]
+    # Not a bare column: the index of times must not be taken, since then each chunk's numbers would have to be read.
+    for operator, name, value in ((">=", "first", span.first), ("<=", "last", span.last)):
+        if value is not None:
+            words[name] = value
+            conditions.append(f"c.ts + 0 {operator} %({name})s")
+    return _statement(plan, below, limit, part, words, conditions, "(c.ts + 0)")
+
+
+def times(last: int | None, limit: int, part: str) -> tuple[str, dict[str, Any]]:
+    """Return the statement for the newest of all chunks' times, up to the given one."""
+    until = "" if last is None else " WHERE c.ts <= %(last)s"
+    return f"SELECT c.ts FROM chunk{part} c{until} ORDER BY c.ts DESC LIMIT %(limit)s", {"last": last, "limit": limit}
+
+
+def _statement(
+    plan: Plan, below: ChunkKey | None, limit: int, part: str, words: dict[str, Any], conditions: list[str], ts: str
+) -> tuple[str, dict[str, Any]]:
+    words["limit"] = limit
+    wanted = [*conditions, *_below(below, words, ts), *_filters(plan.query.filters, words, ts)]
     return (
         f"SELECT {_COLUMNS} FROM chunk{part} c JOIN block{part} b USING (conversation, seq)"
-        f" WHERE {' AND '.join(wanted) or 'true'} ORDER BY {_ORDER} LIMIT %(limit)s",
+        f" WHERE {' AND '.join(wanted) or 'true'} ORDER BY {ts} DESC, {_ORDER} LIMIT %(limit)s",
         words,
     )
 
 
 def bytes_of(keys: Sequence[ChunkKey], part: str) -> tuple[str, dict[str, Any]]:
-    """Return the statement for the bytes of chunks; it may name some that were not asked for."""
-    return (
-        f"SELECT c.conversation, c.seq, c.number, c.raw FROM chunk{part} c WHERE c.conversation = ANY(%(names)s)"
-        f" AND c.seq = ANY(%(seqs)s) AND c.seq::bigint * {_NUMBERS} + c.number = ANY(%(codes)s::bigint[])",
-        {
-            "names": sorted({key.conversation_id for key in keys}),
-            "seqs": sorted({key.seq for key in keys}),
-            "codes": sorted({key.seq * _NUMBERS + key.number for key in keys}),
-        },
-    )
+    """Return the statement for the bytes of chunks."""
+    words: dict[str, Any] = {}
+    by_name: dict[str, list[ChunkKey]] = {}
+    for key in keys:
+        by_name.setdefault(key.conversation_id, []).append(key)
+    arms = []
+    for number, (name, some) in enumerate(by_name.items()):
+        words[f"name_{number}"] = name
+        words[f"seqs_{number}"] = sorted({key.seq for key in some})
+        words[f"codes_{number}"] = sorted({key.seq * _NUMBERS + key.number for key in some})
+        arms.append(
+            f"(c.conversation = %(name_{number})s AND c.seq = ANY(%(seqs_{number})s)"
+            f" AND c.seq::bigint * {_NUMBERS} + c.number = ANY(%(codes_{number})s::bigint[]))"
+        )
+    return f"SELECT c.conversation, c.seq, c.number, c.raw FROM chunk{part} c WHERE {' OR '.join(arms)}", words
 
 
-def _below(below: ChunkKey | None, words: dict[str, Any]) -> list[str]:
+def _below(below: ChunkKey | None, words: dict[str, Any], ts: str) -> list[str]:
     if below is None:
         return []
     words |= {"ts": below.ts, "name": below.conversation_id, "seq": below.seq, "number": below.number}
     return [
-        "c.ts <= %(ts)s",
-        "(c.ts < %(ts)s OR c.conversation < %(name)s OR (c.conversation = %(name)s AND"
+        f"{ts} <= %(ts)s",
+        f"({ts} < %(ts)s OR c.conversation < %(name)s OR (c.conversation = %(name)s AND"
         " (c.seq < %(seq)s OR (c.seq = %(seq)s AND c.number < %(number)s))))",
     ]
 
 
-def _filters(filters: Filters, words: dict[str, Any]) -> list[str]:
+def _filters(filters: Filters, words: dict[str, Any], ts: str) -> list[str]:
     wanted = []
     # A block that was added while it ran may have ended since.
     for condition, name, value in (
         ("c.conversation = %(conversation)s", "conversation", filters.conversation_id),
         ("(b.exit_status = %(exit_status)s OR b.exit_status IS NULL)", "exit_status", filters.exit_status),
         ("((b.exit_status <> 0) = %(failed)s OR b.exit_status IS NULL)", "failed", filters.failed),
-        ("c.ts >= %(since)s", "since", filters.since),
-        ("c.ts < %(until)s", "until", filters.until),
+        (f"{ts} >= %(since)s", "since", filters.since),
+        (f"{ts} < %(until)s", "until", filters.until),
         ("(b.duration_ms >= %(duration)s OR b.duration_ms IS NULL)", "duration", filters.min_duration_ms),
         ("b.author = %(author)s", "author", filters.author),
         ("b.kind = %(kind)s", "kind", filters.kind),
@@ -86,25 +150,6 @@ def _filters(filters: Filters, words: dict[str, Any]) -> list[str]:
         words["cwd"] = _escaped(storable(filters.cwd.rstrip("/"))) + "%"
     if filters.part != "any":
         wanted.append(f"c.number {'=' if filters.part == 'command' else '>'} {COMMAND}")
-    return wanted
-
-
-def _text(plan: Plan, words: dict[str, Any]) -> list[str]:
-    wanted = []
-    if plan.words:
-        # Letters and digits only, so nothing in them has to be escaped.
-        words["words"] = " & ".join(f"'{word[:WORD_CHARACTERS]}'" for word in plan.words)
-        wanted.append("c.words @@ %(words)s::tsquery")
-    ways = []
-    for number, way in enumerate(plan.literals):
-        texts = []
-        for index, text in enumerate(way):
-            name = f"text_{number}_{index}"
-            words[name] = f"%{_escaped(storable(text))}%"
-            texts.append(f"c.folded LIKE %({name})s")
-        ways.append(" AND ".join(texts))
-    if ways:
-        wanted.append("(" + " OR ".join(f"({way})" for way in ways) + ")")
     return wanted
 
 

@@ -16,8 +16,10 @@ SCHEMA: Final = "blockpty"
 CONNECT_SECONDS: Final = 3
 STATEMENT_SECONDS: Final = 30
 MAX_IDLE: Final = 8
-# What is known to be costly and to gain nothing for statements of a few milliseconds, and what the planner has to
-# know to ask all shards at the same time.
+# What is known to be costly and to gain nothing for statements of a few milliseconds.
+SHARD_OPTIONS: Final = "-c jit=off -c enable_seqscan=off"
+"""What the coordinator tells a shard: of few rows the planner would read all, with what they hold, rather than their
+index."""
 _OPTIONS: Final = {
     "search_path": f"{SCHEMA},public",
     "jit": "off",

@@ -7,9 +7,8 @@ in time is named, and the others' candidates are returned; nothing here knows wh
 from __future__ import annotations
 
 import contextlib
-import os
+import functools
 import secrets
-import socket
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -26,9 +25,10 @@ from blockpty.search.postgres import asking
 from blockpty.search.postgres.database import Connection, Database
 from blockpty.search.postgres.hosts import Hosts
 from blockpty.search.postgres.leases import HELD
+from blockpty.search.postgres.parts import Call, Newest, Row, Stored, fetched, key_of
 from blockpty.search.postgres.schema import migrate, server_name
+from blockpty.search.postgres.terms import terms_of, terms_of_block
 from blockpty.search.query import COMMAND
-from blockpty.search.text import words_of
 
 # How long a shard may take, as a share of the time that is left; what the others have is worth more.
 _SHARE: Final = 0.5
@@ -50,13 +50,12 @@ JOIN held ON held.conversation = new.conversation
 """
 _ADD_CHUNKS: Final = f"""
 WITH {HELD}
-INSERT INTO chunk (conversation, seq, ts, number, begins, own, folded, words, raw)
-SELECT new.conversation, new.seq, new.ts, new.number, new.begins, new.own, new.folded,
-    array_to_tsvector(string_to_array(new.words, ' ')), new.raw
+INSERT INTO chunk (conversation, seq, ts, number, begins, own, terms, raw)
+SELECT new.conversation, new.seq, new.ts, new.number, new.begins, new.own, new.terms::int[], new.raw
 FROM unnest(
     %(conversation)s::text[], %(seq)s::int[], %(ts)s::bigint[], %(number)s::int[], %(begins)s::bigint[], %(own)s::int[],
-    %(folded)s::text[], %(words)s::text[], %(raw)b::bytea[]
-) AS new (conversation, seq, ts, number, begins, own, folded, words, raw)
+    %(terms)s::text[], %(raw)b::bytea[]
+) AS new (conversation, seq, ts, number, begins, own, terms, raw)
 JOIN held ON held.conversation = new.conversation
 ON CONFLICT DO NOTHING
 """
@@ -81,9 +80,9 @@ class PostgresIndex:
         self.database = database
         self._shards = shards
         self.hosts = hosts
-        # The planner thinks that few rows are found, and would sort them here: then the limit stays here as well, and
-        # a shard sends all that it has.
-        self._reading = Database(database.url, {"enable_sort": "off"})
+        # Of few rows the planner would read all, with what they hold, rather than their index; and it would put in
+        # order here what a shard finds, so that the shard had to find everything.
+        self._reading = Database(database.url, {"enable_sort": "off", "enable_seqscan": "off"})
         self._parts: list[str] | None = None
         self._took = False
         self._pool: ThreadPoolExecutor | None = None
@@ -237,19 +236,20 @@ class PostgresIndex:
         if self._known is not None and generation != self._known[1].generation:
             self._forget_positions()
         # What a part has below its last row is not known, so no part's rows from there on can be put in order.
-        full = [_key(part[-1]) for part in rows.values() if len(part) >= limit]
+        full = [key_of(part[-1]) for part in rows.values() if len(part) >= limit]
         floor = max(full, default=None)
-        kept = {part: [row for row in found if floor is None or _key(row) >= floor] for part, found in rows.items()}
-        raw: dict[tuple[Any, ...], bytes] = {}
-        for part, found in kept.items():
-            others = [_key(row) for row in found if row[-1] != self.hosts.home and row[3] != COMMAND]
-            if others:
-                call = _Call(self._reader(part), *asking.bytes_of(others, part))
-                with self._available():
-                    raw |= {row[:3]: row[3] for row in call.run()}
-        merged = sorted((row for found in kept.values() for row in found), key=_key, reverse=True)
-        candidates = [self._candidate(row, raw.get(row[1:4])) for row in merged]
+        candidates = []
+        for part, found in rows.items():
+            kept = [row for row in found if floor is None or key_of(row) >= floor]
+            others = [key_of(row) for row in kept if row[-1] != self.hosts.home and row[3] != COMMAND]
+            stored = Stored(functools.partial(self._fetched, part), others)
+            candidates += [self._candidate(row, stored) for row in kept]
+        candidates.sort(key=lambda candidate: candidate.key, reverse=True)
         return Page(candidates, bool(full), generation, tuple(missing))
+
+    def _fetched(self, part: str, keys: Sequence[ChunkKey]) -> dict[ChunkKey, bytes]:
+        with self._available():
+            return Call(self._reading, lambda connection: fetched(connection, keys, part)).run()
 
     def _read_generation(self, connection: Connection) -> str:
         row = connection.execute("SELECT generation FROM home WHERE home = %s", (self.hosts.home,)).fetchone()
@@ -274,21 +274,20 @@ class PostgresIndex:
 
     def _ask_all(
         self, plan: Plan, below: ChunkKey | None, limit: int, parts: Sequence[str], timeout_seconds: float
-    ) -> tuple[dict[str, list[Any]], list[str]]:
+    ) -> tuple[dict[str, list[Row]], list[str]]:
         allowed = timeout_seconds if parts == [""] else timeout_seconds * _SHARE
         now = time.monotonic()
         missing = [_shard(part) for part in parts if self._paused.get(part, (0.0, 0.0))[0] > now]
         calls = {
-            part: _Call(self._reader(part), *asking.statement(plan, below, limit, part))
+            part: Call(self._reading, Newest(plan, below, limit, part))
             for part in parts if _shard(part) not in missing
         }  # fmt: skip
-        if len(calls) == 1:
-            (call,) = calls.values()
-            futures = {"": _done(call.run)} if parts == [""] else {next(iter(calls)): self._threads().submit(call.run)}
+        if parts == [""]:
+            futures = {part: _done(call.run) for part, call in calls.items()}
         else:
             futures = {part: self._threads().submit(call.run) for part, call in calls.items()}
         wait(futures.values(), timeout=allowed)
-        rows: dict[str, list[Any]] = {}
+        rows: dict[str, list[Row]] = {}
         for part, future in futures.items():
             if not future.done():
                 calls[part].abandon()
@@ -305,20 +304,18 @@ class PostgresIndex:
                 missing.append(_shard(part))
         return {part: found for part, found in rows.items() if found}, missing
 
-    def _reader(self, part: str) -> Database:
-        return self._reading if part else self.database
-
     def _threads(self) -> ThreadPoolExecutor:
         with self._lock:
             if self._pool is None:
                 self._pool = ThreadPoolExecutor(4 * len(self._parts or [""]), "blockpty-shard")
             return self._pool
 
-    def _candidate(self, row: Any, raw: bytes | None) -> Candidate:
-        ts, conversation, seq, number, begins, own, record, home = row
-        block = Block.from_dict(orjson.loads(record))
-        host = None if home == self.hosts.home else self._address(home)
-        return Candidate(ChunkKey(ts, conversation, seq, number), begins, begins + own, block, raw, host)
+    def _candidate(self, row: Row, stored: Stored) -> Candidate:
+        *_, begins, own, record, home = row
+        key, block = key_of(row), Block.from_dict(orjson.loads(record))
+        if home == self.hosts.home:
+            return Candidate(key, begins, begins + own, block)
+        return Candidate(key, begins, begins + own, block, functools.partial(stored.of, key), self._address(home))
 
     def _address(self, home: str) -> str:
         with self._lock:
@@ -372,62 +369,14 @@ class PostgresIndex:
             shard.close()
 
 
-class _Call:
-    """One statement in a thread, which can be given up from another."""
-
-    def __init__(self, database: Database, statement: str, words: dict[str, Any]) -> None:
-        self._database = database
-        self._statement = statement.encode()
-        self._words = words
-        self._connection: Connection | None = None
-        self._abandoned = False
-        self._lock = threading.Lock()
-
-    def run(self) -> list[Any]:
-        """Return the rows; raises psycopg.Error."""
-        try:
-            return self._database.run(self._run)
-        except psycopg.OperationalError:
-            # The coordinator finds out that a shard was restarted when it uses a connection of before; it has a new
-            # one now.
-            if self._abandoned:
-                raise
-            return self._database.run(self._run)
-
-    def _run(self, connection: Connection) -> list[Any]:
-        with self._lock:
-            if self._abandoned:
-                raise psycopg.OperationalError("given up")
-            self._connection = connection
-        try:
-            return connection.execute(self._statement, self._words, binary=True).fetchall()
-        finally:
-            with self._lock:
-                self._connection = None
-
-    def abandon(self) -> None:
-        """Have `run` end now, without waiting for the server: its connection is cut."""
-        with self._lock:
-            self._abandoned = True
-            if self._connection is not None and not self._connection.closed:
-                cut = socket.socket(fileno=os.dup(self._connection.fileno()))
-                with contextlib.suppress(OSError):
-                    cut.shutdown(socket.SHUT_RDWR)
-                cut.close()
-
-
-def _done(work: Callable[[], list[Any]]) -> Future[list[Any]]:
+def _done(work: Callable[[], list[Row]]) -> Future[list[Row]]:
     """Return what is done at once, in this thread."""
-    future: Future[list[Any]] = Future()
+    future: Future[list[Row]] = Future()
     try:
         future.set_result(work())
     except psycopg.Error as problem:
         future.set_exception(problem)
     return future
-
-
-def _key(row: Any) -> ChunkKey:
-    return ChunkKey(*row[:4])
 
 
 def _shard(part: str) -> str:
@@ -436,6 +385,11 @@ def _shard(part: str) -> str:
 
 def _chunk_columns(entries: Sequence[Entry]) -> dict[str, list[Any]]:
     pairs = [(entry, chunk) for entry in entries for chunk in entry.chunks]
+    terms = []
+    for entry in entries:
+        of_block = terms_of_block(entry.conversation_id, entry.block.ts_begin)
+        # As PostgreSQL writes an array: those of many chunks have many lengths, and no array of arrays holds them.
+        terms += [f"{{{str(sorted(of_block | terms_of(chunk.folded)))[1:-1]}}}" for chunk in entry.chunks]
     return {
         "conversation": [entry.conversation_id for entry, _ in pairs],
         "seq": [entry.block.seq for entry, _ in pairs],
@@ -443,9 +397,6 @@ def _chunk_columns(entries: Sequence[Entry]) -> dict[str, list[Any]]:
         "number": [chunk.number for _, chunk in pairs],
         "begins": [chunk.begin for _, chunk in pairs],
         "own": [chunk.end - chunk.begin for _, chunk in pairs],
-        "folded": [asking.storable(chunk.folded) for _, chunk in pairs],
-        "words": [
-            " ".join({word[: asking.WORD_CHARACTERS] for word in words_of(chunk.folded)}) for _, chunk in pairs
-        ],
+        "terms": terms,
         "raw": [chunk.raw for _, chunk in pairs],
     }

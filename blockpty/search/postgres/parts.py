@@ -1,0 +1,163 @@
+"""Asking one part of the tables (a shard, or all of them) for its newest candidates, and for the bytes of some.
+
+Rules of this file: a part is asked on one connection, in a thread, and can be given up from another; what it costs
+depends on how many candidates are wanted, not on how much there is.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import socket
+import threading
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Final, Generic, TypeVar
+
+import psycopg
+
+from blockpty.search.index import ChunkKey
+from blockpty.search.plan import Plan
+from blockpty.search.postgres import asking
+from blockpty.search.postgres.database import Connection, Database
+
+T = TypeVar("T")
+
+# How many chunks are looked at first, for each candidate that is wanted.
+_FIRST: Final = 4
+# Next are as many as hold this many times what is still wanted, if they are like those before.
+_ENOUGH: Final = 3
+# Of a text that is so rare that more than this many times the first ones would be looked at, all candidates are named.
+_RARE: Final = 64
+# Candidates of other hosts whose bytes are fetched together; then twice as many, up to the second.
+_FETCHED_FIRST: Final = 8
+_FETCHED_TOGETHER: Final = 128
+
+Row = tuple[Any, ...]
+
+
+def key_of(row: Row) -> ChunkKey:
+    """Return the place of a candidate."""
+    return ChunkKey(*row[:4])
+
+
+class Call(Generic[T]):
+    """One piece of work with a database in a thread, which can be given up from another."""
+
+    def __init__(self, database: Database, work: Callable[[Connection], T]) -> None:
+        self._database = database
+        self._work = work
+        self._connection: Connection | None = None
+        self._abandoned = False
+        self._lock = threading.Lock()
+
+    def run(self) -> T:
+        """Return what the work returns; it is safe to do twice. Raises psycopg.Error."""
+        try:
+            return self._database.run(self._run)
+        except psycopg.OperationalError:
+            # The coordinator finds out that a shard was restarted when it uses a connection of before; it has a new
+            # one now.
+            if self._abandoned:
+                raise
+            return self._database.run(self._run)
+
+    def _run(self, connection: Connection) -> T:
+        with self._lock:
+            if self._abandoned:
+                raise psycopg.OperationalError("given up")
+            self._connection = connection
+        try:
+            return self._work(connection)
+        finally:
+            with self._lock:
+                self._connection = None
+
+    def abandon(self) -> None:
+        """Have `run` end now, without waiting for the server: its connection is cut."""
+        with self._lock:
+            self._abandoned = True
+            if self._connection is not None and not self._connection.closed:
+                cut = socket.socket(fileno=os.dup(self._connection.fileno()))
+                with contextlib.suppress(OSError):
+                    cut.shutdown(socket.SHUT_RDWR)
+                cut.close()
+
+
+@dataclass(frozen=True, slots=True)
+class Newest:
+    """Names the newest candidates of a part, below a key; a call of it asks.
+
+    The index of what chunks hold knows no order. So it is asked for the candidates of a time in which only some chunks
+    came, and of the time before that, until there are enough. How long such a time is, follows from how close
+    together the newest chunks are, and how many of those before were candidates; it need not be exact.
+    """
+
+    plan: Plan
+    below: ChunkKey | None
+    limit: int
+    part: str
+
+    def __call__(self, connection: Connection) -> list[Row]:
+        """Return candidates, the newest first: `limit` of them, or all when there are fewer."""
+        ways = asking.ways(self.plan)
+        if not ways:
+            return _rows(connection, *asking.walk(self.plan, self.below, self.limit, self.part))
+        found: list[Row] = []
+        last, looked_at, times_first = self._last(), 0.0, 1.0
+        while True:
+            span = self._span(connection, last, times_first)
+            statement = asking.look_up(self.plan, ways, self.below, span, self.limit - len(found), self.part)
+            found += _rows(connection, *statement)
+            if span.first is None or len(found) >= self.limit:
+                return found
+            last, looked_at = span.first - 1, looked_at + times_first
+            times_first = _ENOUGH * (self.limit - len(found)) * looked_at / (len(found) + 1)
+
+    def _span(self, connection: Connection, last: int | None, times_first: float) -> asking.Span:
+        """Return the time in which the newest chunks came, so many times as many as are looked at first."""
+        if times_first > _RARE:
+            return asking.Span(None, last)
+        count = _FIRST * self.limit
+        times = [row[0] for row in _rows(connection, *asking.times(last, count, self.part))]
+        if len(times) < count:
+            return asking.Span(None, last)
+        first = times[0] - int((times[0] - times[-1]) * max(1.0, times_first))
+        since = self.plan.query.filters.since
+        return asking.Span(None, last) if since is not None and since >= first else asking.Span(first, times[0])
+
+    def _last(self) -> int | None:
+        until, below = self.plan.query.filters.until, self.below
+        ends = [*([] if until is None else [until - 1]), *([] if below is None else [below.ts])]
+        return min(ends, default=None)
+
+
+class Stored:
+    """Bytes of candidates that other hosts have, fetched as they are asked for, in the order of the candidates."""
+
+    def __init__(self, fetch: Callable[[Sequence[ChunkKey]], dict[ChunkKey, bytes]], keys: Sequence[ChunkKey]) -> None:
+        self._fetch = fetch
+        self._keys = keys
+        self._at = 0
+        self._together = _FETCHED_FIRST
+        self._bytes: dict[ChunkKey, bytes] = {}
+
+    def of(self, key: ChunkKey) -> bytes | None:
+        """Return the bytes of a chunk, None when it has gone; raises IndexUnavailable."""
+        while key not in self._bytes and self._at < len(self._keys):
+            some = self._keys[self._at : self._at + self._together]
+            self._bytes = self._fetch(some)
+            self._at += len(some)
+            self._together = min(2 * self._together, _FETCHED_TOGETHER)
+        return self._bytes.get(key)
+
+
+def fetched(connection: Connection, keys: Sequence[ChunkKey], part: str) -> dict[ChunkKey, bytes]:
+    """Return the bytes of those of these chunks that are there."""
+    of = {key[1:]: key for key in keys}
+    rows = _rows(connection, *asking.bytes_of(keys, part))
+    return {of[row[:3]]: row[3] for row in rows if row[:3] in of}
+
+
+def _rows(connection: Connection, statement: str, words: dict[str, Any]) -> list[Row]:
+    return connection.execute(statement.encode(), words, binary=True).fetchall()
