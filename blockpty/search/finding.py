@@ -25,7 +25,6 @@ from blockpty.search.query import COMMAND, Key, Query
 from blockpty.search.records import Records, Tail
 from blockpty.search.text import CommandWindow, Window
 
-_FIRST_PAGE: Final = 16
 _LARGEST_PAGE: Final = 2048
 _SNIPPET: Final = 160
 # Characters around a match that are looked at to know a secret, where a line is long or is one of a key's.
@@ -249,7 +248,7 @@ class Finding:
         if self._scanned_only:
             return
         below = None if self._passed is None else ChunkKey(*self._passed[:3], self._passed.number + 1)
-        limit, more = _FIRST_PAGE, True
+        limit, more = self._index.page, True
         while more:
             try:
                 page = self._index.candidates(self._plan, below, limit, self._remaining())
@@ -281,7 +280,7 @@ class Finding:
     def _windows(self, candidate: Candidate) -> Sequence[Window]:
         if candidate.pieces is None or candidate.stored is not None:
             whole = self._window(candidate)
-            return (whole,) if whole is not None else ()
+            return (whole,) if whole is not None and (whole.number == COMMAND or self._may_match(whole)) else ()
         record = self._records.record(candidate.key.conversation_id)
         try:
             found = [

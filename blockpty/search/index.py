@@ -116,7 +116,13 @@ class Positions:
 
 
 class Index(Protocol):
-    """Where chunks are kept. Errors of the storage behind it are raised as `IndexUnavailable`."""
+    """Where chunks are kept. Errors of the storage behind it are raised as `IndexUnavailable`.
+
+    Attributes:
+        page: how many candidates it is worth to ask for at first.
+    """
+
+    page: int
 
     def add(self, entries: Sequence[Entry], positions: Mapping[str, Position]) -> None:
         """Take blocks and chunks, and with them, in one transaction, how far their conversations are indexed.

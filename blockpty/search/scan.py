@@ -11,6 +11,8 @@ from blockpty.search.plan import Plan
 class Scan:
     """The index that knows nothing, so that the whole record is scanned; also where no other can be had."""
 
+    page = 16
+
     def add(self, entries: Sequence[Entry], positions: Mapping[str, Position]) -> None:
         """Take nothing."""
 

@@ -67,6 +67,8 @@ def supported() -> bool:
 class SqliteIndex:
     """An index in a directory, which others may read, and one may write, at the same time."""
 
+    page = 16
+
     def __init__(self, directory: Path, *, segment_bytes: int = SEGMENT_BYTES) -> None:
         self._directory = directory
         self._segment_bytes = segment_bytes

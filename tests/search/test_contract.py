@@ -19,6 +19,8 @@ __all__ = ["home", "records"]
 class MemoryIndex:
     """Keeps folded texts, and goes through all of them."""
 
+    page = 16
+
     def __init__(self) -> None:
         self._numbers = itertools.count()
         self.drop()

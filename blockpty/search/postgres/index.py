@@ -76,6 +76,9 @@ class PostgresIndex:
         hosts: what this home is among the others.
     """
 
+    # To ask again costs more than some more of them do.
+    page = 64
+
     def __init__(self, database: Database, hosts: Hosts, shards: Sequence[Database] = ()) -> None:
         self.database = database
         self._shards = shards
