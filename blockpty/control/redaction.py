@@ -6,7 +6,7 @@ and columns mean the same before and after. Line ends, blanks and control sequen
 Secrets are looked for in what a reader sees: control sequences are taken out first and put back afterwards, so a colour
 in the middle of a token hides nothing. What stands in the string of a control sequence (a window's title, a link) is a
 text of its own. Our marks and those of other integrations end a text: what a program printed is not one word with the
-prompt behind it.
+prompt behind it. What a mark carries (a command, a directory) is a text of its own too, percent-encoded.
 
 Speed matters, since everything that leaves goes through here. `suspects` tells at memory speed where a secret can be.
 Regular expressions run only there, and only there control sequences are taken out.
@@ -69,10 +69,17 @@ _SEQUENCE: Final = re.compile(
 # Those that `suspects` has made sure that there are no others, in half the time.
 _SIMPLE_SEQUENCE: Final = re.compile(rb"\x1b\[[0-9;?]*[A-Za-z]")
 _SILENT: Final = re.compile(b"[%s]+" % re.escape(SILENT_BYTES))
+# A line editor that goes to its column from the left edge after each key.
+_JUMP: Final = re.compile(rb"\r(?=\x1b\[[0-9]+C|\x1b?\Z|\x1b\[[0-9]*\Z)")
 _WRAPPED: Final = re.compile(rb" \r(?=[^\n])")
 # What is in one: an ESC ends it, whatever comes then.
 _STRING: Final = re.compile(rb"\x1b[\]PX^_]([^\x07\x18\x1a\x1b]*)")
+_STRING_ENDS: Final = (b"\x07", b"\x18", b"\x1a", b"\\")
 _BORDER: Final = re.compile(rb"\x1b\](?:7717|133|633|3008);[^\x07\x18\x1a\x1b]*(?:\x07|\x18|\x1a|\x1b\\|(?=\x1b)|\Z)")
+
+# What a mark of ours carries, in one piece or as the piece with a number of so many.
+_CARRIED: Final = re.compile(rb";d=(?:(?P<number>[0-9]+)/[0-9]+:)?(?P<text>[^;\x07\x18\x1a\x1b]*)")
+_CODE: Final = re.compile(rb"%([0-9A-Fa-f]{2})")
 
 _CHARACTER: Final = re.compile(
     rb"[^\r\n\t \x80-\xff]|[\xc2-\xdf][\x80-\xbf]|[\xe0-\xef][\x80-\xbf]{2}|[\xf0-\xf4][\x80-\xbf]{3}|[\x80-\xff]"
@@ -177,7 +184,49 @@ def find_shown(data: bytes, *, more: bool = False) -> Found:
         _find_between(data, at, border.start(), False, spans)
         at = border.end()
     settled = _find_between(data, at, len(data), more, spans)
+    if borders:
+        unfinished = more and at == len(data) and data[-1:] not in _STRING_ENDS
+        _find_in_marks(data, borders, unfinished, spans)
+        settled = borders[-1].start() if unfinished else settled
     return Found(_joined(spans), settled)
+
+
+def _find_in_marks(
+    data: bytes, borders: Sequence[re.Match[bytes]], unfinished: bool, spans: list[tuple[int, int]]
+) -> None:
+    """Find what marks carry; a text may be in pieces, in marks one after the other."""
+    carried: list[tuple[int, int]] = []
+    for border in borders:
+        last = unfinished and border is borders[-1]
+        field = _CARRIED.search(data, border.start(), border.end()) if data[border.start() + 2] == 55 else None
+        if field is None:
+            begin = border.start()
+            found = find(data[begin + 2 : border.end()], more=last).spans
+            spans += [(begin + 2 + at, begin + 2 + to) for at, to in found]
+            continue
+        if field["number"] in (None, b"1"):
+            carried = []
+        carried.append(field.span("text"))
+        _find_in_pieces(data, carried, last, spans)
+
+
+def _find_in_pieces(data: bytes, pieces: list[tuple[int, int]], more: bool, spans: list[tuple[int, int]]) -> None:
+    """Find the secrets in a percent-encoded text that stands in pieces."""
+    encoded = b"".join([data[begin:end] for begin, end in pieces])
+    found = find(_CODE.sub(lambda code: bytes([int(code[1], 16)]), encoded), more=more).spans
+    if not found:
+        return
+    # Where in the text the bytes stand that have a code, which is two longer.
+    begins = [code.start() - 2 * number for number, code in enumerate(_CODE.finditer(encoded))]
+    for first, last in found:
+        at = first + 2 * bisect.bisect_left(begins, first)
+        to = last + 2 * bisect.bisect_left(begins, last)
+        taken = 0
+        for begin, end in pieces:
+            length = end - begin
+            if at < taken + length and to > taken:
+                spans.append((begin + max(at - taken, 0), begin + min(to - taken, length)))
+            taken += length
 
 
 def _find_between(data: bytes, begin: int, end: int, more: bool, spans: list[tuple[int, int]]) -> int:
@@ -238,6 +287,9 @@ def _find_exactly(part: bytes, more: bool) -> Found:
 def _cleaned(data: bytes) -> tuple[bytes, list[tuple[bytes, re.Pattern[bytes]]]]:
     """Return what is shown of data, and how it became that: each text before something was taken out, and what."""
     taken = []
+    if suspects.may_jump(data):
+        taken.append((data, _JUMP))
+        data = _JUMP.sub(b"", data)
     if b"\x1b" in data:
         taken.append((data, _SEQUENCE))
         data = _SEQUENCE.sub(b"", data)

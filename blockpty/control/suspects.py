@@ -48,6 +48,8 @@ _MOVE: Final = re.compile(rb"\x1b\[[a-ln-z]")
 _ERASE: Final = BytesAhoCorasick([b"\x1b[K"])
 _STRINGS: Final = BytesAhoCorasick([b"\x1b]", b"\x1bP", b"\x1bX", b"\x1b^", b"\x1b_"])
 _PRIVATE_KEY: Final = BytesAhoCorasick([PRIVATE_KEY_WORD])
+_JUMP: Final = BytesAhoCorasick([b"\r\x1b["])
+_JUMP_FLAT: Final = BytesAhoCorasick([b"\r\x1b[c"])
 _WRAP: Final = BytesAhoCorasick([b" \r"])
 
 _RUN: Final = b"a" * RUN_LEAST
@@ -72,12 +74,14 @@ def lines(data: bytes) -> list[tuple[int, int]] | None:
 
     The data ends with a line end, and so does the last range: empty, or what must be known for the line that
     follows the data. None when there are other control sequences than colours and the like (ESC, bracket, digits and
-    separators, letter), or a row of the screen that is one word with the next.
+    separators, letter), or what stands on both sides of a CR may be one word.
     """
     if _found(_ERASE, data):
         # Its letter is one of words. Not with nothing: what stands on both sides must not become another sequence.
         data = data.replace(b"\x1b[K", b"\0")
     flat = data.translate(_LOWER, _PARAMETERS)
+    if _found(_JUMP_FLAT, flat):
+        return None
     escapes = flat.count(b"\x1b")
     if flat.count(b"\x1b[m") != escapes:
         # Each ESC must have had its bracket before the digits were taken out, too.
@@ -103,6 +107,11 @@ def has_private_key(text: bytes) -> bool:
 def has_string(data: bytes) -> bool:
     """Whether a control sequence begins that has a string in it."""
     return _found(_STRINGS, data)
+
+
+def may_jump(data: bytes) -> bool:
+    """Whether the cursor may go to a column by way of the left edge."""
+    return _found(_JUMP, data) or data[-8:].rstrip(b"0123456789[\x1b").endswith(b"\r")
 
 
 def may_be_wrapped(data: bytes) -> bool:

@@ -265,6 +265,7 @@ async def export(engine: Engine, request: requests.ExportRequest) -> ExportResul
         to_cursor=request.to_cursor,
         block_id=request.block_id,
         max_bytes=request.max_bytes,
+        redact=request.redact,
     )
 
 

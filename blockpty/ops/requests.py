@@ -403,6 +403,11 @@ class ExportRequest(ConversationRequest):
     max_bytes: Annotated[
         int, Field(ge=1, le=MAX_BYTES, description="Return at most so many bytes as data, and write more to a file.")
     ] = 65_536
+    redact: bool | None = Field(
+        default=None,
+        description="Cover secrets; by default as in all that leaves. false needs an engine that allows it, and the "
+        "scope admin.",
+    )
 
 
 class VerifyRequest(ConversationRequest):

@@ -76,10 +76,11 @@ class Conversation(Transcript):
         respawn: Callable[[Conversation], Awaitable[OpenResult]],
         durability: str = "process",
         redact: bool = True,
+        allow_uncovered: bool = False,
     ) -> None:
         owner = ownership is not None
         live = LiveRecord(conversation_id, layout, owner=owner, durability=durability, redact=redact)
-        super().__init__(conversation_id, layout, live)
+        super().__init__(conversation_id, layout, live, allow_uncovered)
         self.opened: OpenResult | None = None
         self.answering = True
         self.host = host

@@ -64,7 +64,7 @@ class Engine:
         session_limit: how many shells may be open in this home at once.
         persist: whether `open` keeps shells for later engines when it is not told.
         durability: what a loss of power may cost: `process`, `interval`, `block` or `always`.
-        redact: cover secrets in all that conversations return; their files hold them either way.
+        redact, allow_uncovered: cover secrets in all that is returned (files hold them); `export` may be asked not to.
         process_limit: how many processes a conversation may have at once; 0: no bound.
         idle_timeout_seconds: a conversation is closed when nothing was printed, typed or waited for in it for so long,
             and no command runs; an interactive session is no such command. None: never.
@@ -80,6 +80,7 @@ class Engine:
         persist: bool = False,
         durability: str = "interval",
         redact: bool = True,
+        allow_uncovered: bool = False,
         process_limit: int = PROCESS_LIMIT,
         idle_timeout_seconds: float | None = None,
         keep_days: int | None = None,
@@ -96,7 +97,7 @@ class Engine:
         self._session_limit = session_limit
         self._persist = persist
         self._durability = durability
-        self._redact = redact
+        self._redact, self._allow_uncovered = redact, allow_uncovered
         self._process_limit = process_limit
         self._idle_timeout = idle_timeout_seconds
         self._keep = (keep_days, keep_total_mb)
@@ -422,7 +423,8 @@ class Engine:
 
     def _made(self, name: str, layout: Layout, host: HostClient, ownership: Ownership | None) -> Conversation:
         try:
-            return Conversation(name, layout, host, ownership, self._respawn, self._durability, self._redact)
+            redact = (self._redact, self._allow_uncovered)
+            return Conversation(name, layout, host, ownership, self._respawn, self._durability, *redact)
         except BaseException:
             if ownership is not None:
                 ownership.release()

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from blockpty.engine.records import open_record, pending_record
 from blockpty.engine.states import ShellState
-from blockpty.errors import BadCursor, BadRequest
+from blockpty.errors import BadCursor, BadRequest, Forbidden
 from blockpty.model.block import Block
 from blockpty.model.events import Event
 from blockpty.model.results import (
@@ -49,11 +49,14 @@ class Transcript:
         directory: where its files are.
     """
 
-    def __init__(self, conversation_id: str, layout: Layout, live: LiveRecord) -> None:
+    def __init__(
+        self, conversation_id: str, layout: Layout, live: LiveRecord, allow_uncovered: bool = False
+    ) -> None:
         self.id = conversation_id
         self.directory: Path = layout.directory
         self.layout = layout
         self.live = live
+        self._allow_uncovered = allow_uncovered
         self._scrollback = limits.SCROLLBACK
 
     @property
@@ -245,18 +248,27 @@ class Transcript:
         to_cursor: int | None = None,
         block_id: str | None = None,
         max_bytes: int = 65536,
+        redact: bool | None = None,
     ) -> ExportResult:
         """Export the conversation, a block or a span for other tools.
 
         `format`: cast and cast3 (asciicast v2 and v3), typescript (of script(1), exact bytes), text, html, markdown,
         jsonl. What is larger than `max_bytes`, 1 to 64 MiB, and every typescript, goes to a file (0600) in the home's
         `exports/`, which is the caller's to delete; after seven days a later export does. Memory does not grow with the
-        size. Cancelling leaves no file. Raises BadRequest, BadCursor, NotFound, StorageFull.
+        size. `redact`: whether secrets are covered, by default as in all that leaves. Cancelling leaves no file. Raises
+        BadRequest, BadCursor, Forbidden (uncovered, and the engine does not allow it), NotFound, StorageFull.
         """
         check_format(format)
         limits.check("max_bytes", max_bytes)
+        if redact is False and self.live.cover.redact and not self._allow_uncovered:
+            raise Forbidden(
+                "secrets leave this engine covered only",
+                hint="allow_uncovered (BLOCKPTY_ALLOW_UNCOVERED, serve --allow-uncovered) lets an export show them",
+            )
         self.live.pump()
         source = self._source(from_cursor, to_cursor, block_id)
+        if redact is not None:
+            source = replace(source, cover=Cover(source.cover.mask, redact))
         stopped = threading.Event()
         try:
             return await asyncio.to_thread(export, source, format, max_bytes, stopped)

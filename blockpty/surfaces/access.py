@@ -97,6 +97,11 @@ class Caller:
         from blockpty.ops.table import call, find
 
         self.principal.check(find(name), params.get("conversation_id"))
+        if params.get("redact") not in (None, True) and self.principal.scope < Scope.ADMIN:
+            raise Forbidden(
+                f"secrets are shown to the scope admin; the token {self.principal.name} has another",
+                hint="leave redact out",
+            )
         result = await call(self._engine, name, params)
         if isinstance(result, ListResult) and self.principal.conversations is not None:
             seen = [one for one in result.conversations if one.conversation_id in self.principal.conversations]

@@ -221,9 +221,13 @@ class RemoteConversation:
         to_cursor: int | None = None,
         block_id: str | None = None,
         max_bytes: int = 65536,
+        redact: bool | None = None,
     ) -> ExportResult:
         """Export the conversation, a block or a span; a file is one of the server's machine."""
-        params = {"from_cursor": from_cursor, "to_cursor": to_cursor, "block_id": block_id, "max_bytes": max_bytes}
+        params = {
+            "from_cursor": from_cursor, "to_cursor": to_cursor, "block_id": block_id, "max_bytes": max_bytes,
+            "redact": redact,
+        }  # fmt: skip
         return cast("ExportResult", await self._call("export", format=format, **params))
 
     async def delete(self) -> DeleteResult:

@@ -40,6 +40,7 @@ class Settings:
         keep_total_mb: delete the oldest conversations whose shell has ended while all take more MiB; 0: never.
         durability: what power loss may cost: process, interval, block or always.
         redact: cover secrets in all that leaves; the files hold them either way.
+        allow_uncovered: let an export be asked for with its secrets (`redact` false), by the scope admin.
         idle_exit_seconds: leave when no shell has been open and nobody has asked for anything for so long; 0: never.
     """
 
@@ -57,6 +58,7 @@ class Settings:
     keep_total_mb: int = 0
     durability: str = "interval"
     redact: bool = True
+    allow_uncovered: bool = False
     idle_exit_seconds: int = 0
 
 

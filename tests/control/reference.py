@@ -9,6 +9,7 @@ import bisect
 import re
 from typing import Final, NamedTuple
 
+from blockpty.control import redaction
 from blockpty.control.secrets import (
     NAMED,
     PRIVATE_KEY,
@@ -43,6 +44,7 @@ _SEQUENCE: Final = re.compile(
 )
 _SILENT_BYTES: Final = bytes([*range(9), *range(14, 27), *range(28, 32), 127])
 _SILENT: Final = re.compile(b"[%s]+" % re.escape(_SILENT_BYTES))
+_JUMP: Final = re.compile(rb"\r(?=\x1b\[[0-9]+C|\x1b?\Z|\x1b\[[0-9]*\Z)")
 _WRAPPED: Final = re.compile(rb" \r(?=[^\n])")
 _STRING: Final = re.compile(rb"\x1b[\]PX^_]")
 _BORDER: Final = re.compile(rb"\x1b\](?:7717|133|633|3008);[^\x07\x18\x1a\x1b]*(?:\x07|\x18|\x1a|\x1b\\|(?=\x1b)|\Z)")
@@ -151,6 +153,10 @@ def find_shown(data: bytes, *, more: bool = False) -> Reference:
         _find_between(data, at, border.start(), False, spans)
         at = border.end()
     settled = _find_between(data, at, len(data), more, spans)
+    if borders:
+        unfinished = more and at == len(data) and data[-1:] not in (b"\x07", b"\x18", b"\x1a", b"\\")
+        redaction._find_in_marks(data, borders, unfinished, spans)  # of both the same
+        settled = borders[-1].start() if unfinished else settled
     return Reference(_joined(spans), settled)
 
 
@@ -174,6 +180,9 @@ def _find_between(data: bytes, begin: int, end: int, more: bool, spans: list[tup
 def _cleaned(data: bytes) -> tuple[bytes, list[tuple[bytes, re.Pattern[bytes]]]]:
     """Return what is shown of data, and how it became that: each text before something was taken out, and what."""
     taken = []
+    if b"\r" in data:
+        taken.append((data, _JUMP))
+        data = _JUMP.sub(b"", data)
     if b"\x1b" in data:
         taken.append((data, _SEQUENCE))
         data = _SEQUENCE.sub(b"", data)

@@ -115,3 +115,44 @@ def test_many_secrets_in_one_long_line_of_nothing_else() -> None:
     assert len(shown) == len(text)
     for shape in shapes:
         assert shape.secret not in shown
+
+
+@pytest.mark.parametrize("shape", ONE_LINE, ids=lambda shape: shape.name.replace(" ", "_"))
+def test_a_secret_that_an_editor_draws_key_by_key_is_covered(shape: Shape) -> None:
+    data, drawn, at = shape.text.rstrip("\n").encode(), b"", []
+    secret = set(places(shape))
+    for number in range(len(data)):
+        at += [len(drawn)] if number in secret else []
+        drawn += data[number : number + 1] + b"\x1b[30m\x1b(B\x1b[m\r\x1b[%dC" % (number + 5)
+        if data[number] & 0x80 == 0:
+            # Also when the rest has not come yet, and wherever that begins.
+            for cut in (0, 3):
+                shown = cover_shown(drawn[: len(drawn) - cut], more=True)
+                assert_hidden(shown, drawn, at)
+    assert_hidden(cover_shown(drawn + b"\r\n"), drawn, at)
+
+
+def _encoded(text: bytes) -> bytes:
+    return b"".join(b"%c" % one if chr(one).isalnum() and one < 128 else b"%%%02X" % one for one in text)
+
+
+def test_a_secret_that_a_mark_carries_is_covered_and_the_mark_stays_one() -> None:
+    token = b"ghp_" + b"4fK9" * 9
+    command = b"export A=1 MY_TOKEN=" + token + b" B=2"
+    begin, end = b"\x1b]7717;__CMD__;n=abcdef;i=1;s=1;c=0;p=1;d=", b"\x07"
+    whole = begin + _encoded(command) + end
+    shown = cover_shown(b"$ " + whole + b"done")
+    assert len(shown) == len(whole) + 6 and shown.startswith(b"$ " + begin) and shown.endswith(b"%20B%3D2\x07done")
+    assert b"4fK9" not in shown and b"%5F" + b"*" * 36 in shown
+    encoded = _encoded(command)
+    for cut in range(1, len(encoded)):
+        pieces = (encoded[:cut], encoded[cut:])
+        data = b"".join(begin + b"%d/2:" % (number + 1) + piece + end for number, piece in enumerate(pieces))
+        left = cover_shown(data).replace(end + begin + b"2/2:", b"")
+        assert b"4fK9" not in left and left.count(b"*") == 36
+    foreign = b"\x1b]633;E;curl -H 'Authorization: Bearer " + token[4:] + b"'\x07"
+    assert b"4fK9" not in cover_shown(foreign)
+    # What has begun is held.
+    for cut in range(len(begin) + 4, len(whole)):
+        found = find_shown(b"$ " + whole[:cut], more=True)
+        assert found.settled == 2

@@ -27,7 +27,7 @@ ODD = (
     *(b"\x1b7", b"\x1b(B", b"\x1b[31", b"\x1b[", b"\x1b", b"\x1b[5 q", b"\x1b[38:5:1m", b"\x1bPabc", b"\x1b1[pass"),
     *(b"\x1b]0;title\x07", b"\x1b]8;;http://me:hunter2x@h/\x1b\\", b"\x1b]7717;__END__;n=abc\x07", b"\x1b[\x00m"),
     *(b"\x1b[\x1b[m", b"\x1b\x1b[m", b"\x1b[\x1b[mK", b"\x1b[3\x1b[Km", b"\x1b7[k", b"\x00", b"\x08", b"\x01", b"\r"),
-    *(b" \r", b" \r\n", b"\x1b[K\r", b" \x1b[K\r", b" 5\r", b" \r5\n", b"\r\x1b[m\n"),
+    *(b" \r", b" \r\n", b"\x1b[K\r", b" \x1b[K\r", b" 5\r", b" \r5\n", b"\r\x1b[m\n", b"\r\x1b[12C", b"\r\x1b[C"),
 )
 WORDS = (
     *(b"pass", b"password=", b"token: ", b"secretoken=", b"passecret=", b"login me\n", b"login", b"password hunter2x"),
@@ -105,7 +105,7 @@ def test_lines_are_named_that_can_hold_one_and_few_others() -> None:
     text = LINE * 3 + b"\x1b[1mto\x1b[Kken: x\n" + LINE * 2 + b"a" * 20 + b"\n" + LINE
     assert suspects.lines(text) == [(3, 4), (6, 7), (8, 8)]
     assert suspects.lines(LINE) == [(1, 1)]
-    for odd in (b"\x1b7", b"\x1b]0;x\x07", b"\x1b[5 q", b"\x1b\n", b"x \rx\x1b[m"):
+    for odd in (b"\x1b7", b"\x1b]0;x\x07", b"\x1b[5 q", b"\x1b\n", b"x \rx\x1b[m", b"x\r\x1b[1Cx"):
         assert suspects.lines(LINE + odd + b"\n") is None
     assert suspects.lines(LINE + b"a blank at the end \r\n") == [(2, 2)]
 

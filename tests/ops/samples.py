@@ -100,6 +100,7 @@ PARAMS: Final[dict[str, dict[str, Any]]] = {
     "overview": {"conversations": 1, "blocks": 2, "conversation_id": "c1", "failed": True, "before": 3},
     "export": {
         "conversation_id": "c1", "format": "cast3", "from_cursor": 3, "to_cursor": 20, "block_id": "b7", "max_bytes": 6,
+        "redact": True,
     },
     "import_recording": {"path": "/r/demo.cast", "conversation_id": "c1", "timing": "/r/demo.timing"},
     "verify": {"conversation_id": "c1"},

@@ -42,6 +42,7 @@ def command() -> click.Command:
                 ["--durability"], type=click.Choice(DURABILITIES), help="What power loss may cost. [default: interval]"
             ),
             click.Option(["--redact/--no-redact"], default=None, help="Cover secrets in what leaves. [default: yes]"),
+            click.Option(["--allow-uncovered"], help="Let an export be asked for with its secrets.", **flag),
             click.Option(["--session-limit"], type=click.INT, help="Shells that may be open at once. [default: 15]"),
             click.Option(
                 ["--process-limit"], type=click.INT, help="Processes a conversation may have; 0: any. [default: 4096]"

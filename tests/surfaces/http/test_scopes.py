@@ -161,6 +161,24 @@ async def test_s12_what_goes_on_for_long_ends_with_its_token(home: Path) -> None
         assert "after" not in (await a.read(0)).data
 
 
+@async_test
+async def test_secrets_are_shown_to_no_token_but_an_administrators(home: Path) -> None:
+    async with serving(home) as server:
+        conversation = await server.client().open("a", shell="bash")
+        await conversation.run("echo 'password: corr3ct-h0rse'")
+        path = "/v1/conversations/a/export"
+        for scope in SCOPES:
+            token = add_token(home, f"t{scope}", scope, None, 0)
+            for wanted in (False, "false", 0, "no"):
+                answer = await server.ask("POST", path, {"format": "text", "redact": wanted}, token=token)
+                # An administrator is told by the engine, which does not allow it unless it is told to.
+                no = (403, "forbidden") if wanted is False or scope != "admin" else (400, "bad_request")
+                assert (answer.status, answer.code) == no
+                assert (b"covered only" in answer.body) is (scope == "admin" and wanted is False)
+            answer = await server.ask("POST", path, {"format": "text"}, token=token)
+            assert answer.status == 200 and b"corr3ct" not in answer.body and b"password: ***" in answer.body
+
+
 async def rest(socket: ClientConnection) -> tuple[int | None, str]:
     """Return how a socket was closed, and what came before."""
     seen = ""
