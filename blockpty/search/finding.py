@@ -10,7 +10,7 @@ import heapq
 import re
 import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Final, NamedTuple
 
@@ -92,8 +92,9 @@ class Finding:
         self._clock = clock
         self._deadline = clock() + query.timeout_ms / 1000
         self._matcher = Matcher(query)
-        self._plan = plan(query)
-        self._glance = Glance(self._plan)
+        asked = plan(query)
+        self._plan = replace(asked, seems=self._seems)
+        self._glance = Glance(asked)
         self._there: dict[str, bool] = {}
         self._missing: dict[str, None] = {}
         self._matches: list[Match] = []
@@ -286,15 +287,16 @@ class Finding:
             found = [
                 Window(candidate.key.number, begin, record.read(begin, end - begin), end - begin)
                 for begin, end in candidate.pieces
-                # Most that does not match is told by its bytes.
-                if not candidate.plain or self._glance.may_match(record.bare(begin, end - begin))
             ]
         except OSError:
             return ()  # it has gone meanwhile
-        return [window for window in found if len(window.raw) == window.end - window.begin and self._may_match(window)]
+        return [window for window in found if len(window.raw) == window.end - window.begin]
 
-    def _may_match(self, window: Window) -> bool:
-        return self._glance.may_match(window.shown)
+    def _seems(self, name: str, begin: int, end: int, plain: bool) -> bool:
+        try:
+            return self._glance.may_match(self._records.record(name).bare(begin, end - begin), plain)
+        except OSError:
+            return False  # it has gone meanwhile
 
     def _exists(self, name: str) -> bool:
         if name not in self._there:
@@ -338,15 +340,17 @@ def find(records: Records, index: Index, query: Query, *, redact: bool = True) -
     With `redact`, secrets in what is shown of a line are covered.
     """
     matches, following, unfinished, missing = Finding(records, index, query, redact=redact).run()
+    # Many matches are of few blocks.
+    shown = {cmd: cover(cmd) if redact else cmd for cmd in {match.block.cmd for match in matches}}
     return SearchResult(
-        [_hit(match, redact) for match in matches],
+        [_hit(match, shown[match.block.cmd]) for match in matches],
         following.to_text() if following is not None else None,
         unfinished or bool(missing),
         list(missing),
     )
 
 
-def _hit(match: Match, redact: bool) -> SearchHit:
+def _hit(match: Match, cmd: str) -> SearchHit:
     block, key = match.block, match.key
     part = "command" if key.number == COMMAND else "output"
     return SearchHit(
@@ -358,7 +362,7 @@ def _hit(match: Match, redact: bool) -> SearchHit:
         cursor=block.span[0] if part == "command" else key.offset,
         snippet=match.snippet,
         snippet_span=match.snippet_span,
-        cmd=cover(block.cmd) if redact else block.cmd,
+        cmd=cmd,
         cwd=block.cwd,
         kind=block.kind,
         author=block.author,

@@ -1,34 +1,51 @@
 """A glance at a piece of a chunk, by which most of what an index names and what does not match can be told.
 
 Rules of this file: pure. It may let through what does not match, never the reverse.
+
+What is shown is made of the bytes by taking out what begins with ESC or is a control character. So a text that is shown
+stands in the bytes as it is, or its beginning is followed by one of these.
 """
 
 from __future__ import annotations
 
+import re
 from typing import Final
 
 from blockpty.search.plan import Plan
 
 # What a nonce is covered with, and what stands for bytes that are no character: they cannot be found in the bytes.
 _STANDING_FOR: Final = frozenset("*\ufffd")
+# So many bytes of a text are looked for.
+_LOOKED_FOR: Final = 24
 
 
 class Glance:
-    """Tells whether bytes may hold a match, without making of them what is matched."""
+    """Tells whether raw bytes may hold a match, without making of them what is matched. Nonces need not be covered."""
 
     def __init__(self, plan: Plan) -> None:
         query = plan.query
         self._exact = query.mode == "substring" and not query.folds
         ways = ((query.text,),) if self._exact else plan.literals
         self._blind = not ways or any(_STANDING_FOR & set(text) for way in ways for text in way)
-        self._ways = [[text.encode() for text in way] for way in ways]
+        self._ways = [[_sought(text.encode()[:_LOOKED_FOR]) for text in way] for way in ways]
 
-    def may_match(self, data: bytes) -> bool:
-        """Whether whole lines may hold a match: what is shown of a window, or its raw bytes where it is `plain`.
-
-        Nonces in them need not be covered.
-        """
-        if self._blind or not (self._exact or data.isascii()):
+    def may_match(self, raw: bytes, plain: bool) -> bool:
+        """Whether whole lines may hold a match; `plain`: they are known to be that, as `Window.plain`."""
+        if self._blind or not (self._exact or raw.isascii()):
             return True  # only what is ASCII is folded byte by byte
-        small = data if self._exact else data.lower()
-        return any(all(text in small for text in way) for way in self._ways)
+        small = raw if self._exact else raw.lower()
+        for way in self._ways:
+            for text, broken in way:
+                if text not in small and (plain or broken.search(small) is None):
+                    break
+            else:
+                return True
+        return False
+
+
+def _sought(text: bytes) -> tuple[bytes, re.Pattern[bytes]]:
+    """Return a text, and the pattern of a beginning of it that something follows which is not shown."""
+    pattern = b""
+    for at in range(len(text) - 1, -1, -1):
+        pattern = re.escape(text[at : at + 1]) + (b"(?:%s)?" % pattern if pattern else b"")
+    return text, re.compile(rb"%s[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]" % pattern)

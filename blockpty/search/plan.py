@@ -6,8 +6,8 @@ Rules of this file: a plan may let too much through, never too little. Everythin
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
 from typing import Any, Final
 
 from blockpty.search.query import Query
@@ -35,11 +35,14 @@ class Plan:
         literals: ways to match: the folded text of a chunk must hold all texts of at least one of them. Empty when
             every chunk may match. Texts are 1 character or more; an index of trigrams may leave out the short ones.
         words: folded words, all of which must stand in the chunk, with no letter or digit touching them.
+        seems: whether bytes of a conversation's stream may match: `(name, begin, end, plain)` of whole lines, see
+            `Candidate.pieces`. For an index that wants to leave out what does not; None: nobody can tell.
     """
 
     query: Query
     literals: tuple[tuple[str, ...], ...]
     words: tuple[str, ...]
+    seems: Callable[[str, int, int, bool], bool] | None = field(default=None, compare=False)
 
 
 def plan(query: Query) -> Plan:

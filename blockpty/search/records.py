@@ -163,6 +163,14 @@ def _size(path: str | Path) -> int:
         return 0
 
 
+def _looked(path: str) -> tuple[int, int]:
+    try:
+        found = os.stat(path)
+    except FileNotFoundError:
+        return 0, 0
+    return found.st_size, found.st_mtime_ns
+
+
 class Records:
     """All records of a home."""
 
@@ -207,13 +215,16 @@ class Records:
             return None
         return Window(number, begin, data[: seen(data, end - begin, last == begin + len(data))], end - begin)
 
-    def unsettled(self, positions: Mapping[str, Position], names: Collection[str] | None = None) -> Iterator[str]:
-        """Yield the conversations, all or those given, of which something may not be indexed."""
+    def unsettled(self, positions: Mapping[str, Position], names: Collection[str] | None = None) -> list[str]:
+        """Return the conversations, all or those given, of which something may not be indexed, last used last."""
         directory = str(self._directory)
+        found = []
         for name in self.names() if names is None else names:
             position = positions.get(name)
-            if position is None or position.settled != _size(f"{directory}/{name}/timeline.jsonl"):
-                yield name
+            size, changed = _looked(f"{directory}/{name}/timeline.jsonl")
+            if position is None or position.settled != size:
+                found.append((changed, name))
+        return [name for _, name in sorted(found)]
 
     def close(self) -> None:
         """Close all files."""

@@ -42,6 +42,8 @@ _RUN_SHIFT: Final = 32
 # Chunks that continue none of so many runs are taken in the order in which they come.
 _MOST_RUNS: Final = 64
 _LOOSE: Final = 0
+# Chunks that may be left out one after another, before whoever asks is given one and can see how much time is left.
+_LEFT_OUT: Final = 64
 
 
 def add_chunks(segment: sqlite3.Connection, entries: Sequence[Entry], numbers: Mapping[str, int]) -> None:
@@ -117,14 +119,17 @@ class Reading:
             below = min(below or _first_of(until), _first_of(until))
         self._below = below
         self._since = _first_of(since) if since is not None else None
+        self._seems = plan.seems
         self._last: tuple[bytes, Any] = (b"", None)
 
     def candidates(self) -> Iterator[Candidate]:
         """Yield them."""
-        waiting = sorted((last, run, count) for run, (count, last) in _runs(self._segment).items() if run != _LOOSE)
+        runs = _runs(self._segment)
         opened: list[tuple[Candidate, Iterator[Candidate]]] = []
-        loose = sorted(self._of_run(_LOOSE, None), key=lambda one: one.key, reverse=True)
-        _open(opened, iter([one for one in loose if self._below is None or one.key < self._below]))
+        if runs.pop(_LOOSE, None) is not None:
+            loose = sorted(self._of_run(_LOOSE, None), key=lambda one: one.key, reverse=True)
+            _open(opened, iter([one for one in loose if self._below is None or one.key < self._below]))
+        waiting = sorted((last, run, count) for run, (count, last) in runs.items())
         while True:
             # A run is opened when its last chunk may be the next one.
             while waiting and (not opened or waiting[-1][0] > max(one.key for one, _ in opened)):
@@ -160,6 +165,7 @@ class Reading:
             f" WHERE {' AND '.join(where)} ORDER BY {place}",
             [*values, lowest, highest, *self._values],
         )
+        left_out = 0
         try:
             row = rows.fetchone()
             while row is not None:
@@ -167,19 +173,28 @@ class Reading:
                 while following is not None and following[1] == row[1]:
                     pieces.append(following[0] - row[1])
                     following = rows.fetchone()
-                yield self._candidate(row, pieces if self._match else None)
+                spans = _spans(row, pieces if self._match else None)
+                seeming = self._seeming(row, spans)
+                if seeming is None or seeming or left_out >= _LEFT_OUT:
+                    left_out = 0
+                    yield self._candidate(row, seeming or spans)
+                else:
+                    left_out += 1
                 row = following
         finally:
             rows.close()
 
-    def _candidate(self, row: Sequence[Any], pieces: Sequence[int] | None) -> Candidate:
-        _, _, ts, name, seq, number, begin, size, plain, cuts, record = row
+    def _seeming(self, row: Sequence[Any], spans: list[tuple[int, int]] | None) -> list[tuple[int, int]] | None:
+        """Return the spans that may match, as far as can be told; None when it cannot."""
+        if spans is None or self._seems is None:
+            return spans
+        name, plain = row[3], bool(row[8])
+        return [span for span in spans if self._seems(name, *span, plain)]
+
+    def _candidate(self, row: Sequence[Any], spans: list[tuple[int, int]] | None) -> Candidate:
+        _, _, ts, name, seq, number, begin, size, plain, _, record = row
         if record != self._last[0]:
             self._last = (record, unpacked(record))
-        spans = None
-        if cuts is not None:
-            places = [0, *array("H", cuts), size] if pieces is not None else [0, size]
-            spans = [(begin + places[at], begin + places[at + 1]) for at in pieces or [0]]
         key = ChunkKey(ts, name, seq, number)
         return Candidate(key, begin, begin + size, self._last[1], pieces=spans, plain=bool(plain))
 
@@ -209,6 +224,17 @@ class Reading:
             else:
                 lowest = middle + 1
         return lowest
+
+
+def _spans(row: Sequence[Any], pieces: Sequence[int] | None) -> list[tuple[int, int]] | None:
+    """Return where some of a chunk's pieces lie in the stream, or all of them; None when that is not known."""
+    begin, size, cuts = row[6], row[7], row[9]
+    if cuts is None:
+        return None
+    if not cuts or pieces is None:
+        return [(begin, begin + size)]
+    places = [0, *array("H", cuts), size]
+    return [(begin + places[at], begin + places[at + 1]) for at in pieces]
 
 
 def _first_of(ts: int) -> ChunkKey:

@@ -11,7 +11,6 @@ next `AHEAD` bytes of the line, and matches that begin before the cut are its ow
 from __future__ import annotations
 
 import re
-from bisect import bisect_left
 from collections.abc import Callable, Iterator
 from functools import cached_property
 from itertools import accumulate
@@ -110,20 +109,24 @@ class Window:
         if len(self.shown) == len(self.raw):
             return self.begin + position + after
         # No LF is ever taken out or added, so the lines are the same ones; only one of them has to be gone through.
-        index = bisect_left(self._ends, position)
-        line = self._ends[index - 1] + 1 if index else 0
-        raw_line = self._raw_ends[index - 1] + 1 if index else 0
-        raw_end = self._raw_ends[index] + 1 if index < len(self._raw_ends) else len(self.raw)
+        line = self.shown.rfind(b"\n", 0, position) + 1
+        number = self.shown.count(b"\n", 0, line)
+        if self._crlf:
+            return self.begin + position + number + after
+        raw_line = self._raw_ends[number - 1] + 1 if number else 0
+        raw_end = self._raw_ends[number] + 1 if number < len(self._raw_ends) else len(self.raw)
         piece = Piece(b"", self.begin + raw_line, self.raw[raw_line:raw_end])
         return raw_offset("text", piece, position - line, after=after)
 
     @cached_property
-    def _ends(self) -> list[int]:
-        return _line_ends(self.shown)
+    def _crlf(self) -> bool:
+        """Whether nothing is left out but a CR before each LF."""
+        return self.plain and self.raw.count(b"\r\n") == self.raw.count(b"\n") == self.raw.count(b"\r")
 
     @cached_property
     def _raw_ends(self) -> list[int]:
-        return _line_ends(self.raw)
+        # With the lengths of the lines before it, and an LF after each of them.
+        return [at - 1 for at in accumulate([len(line) + 1 for line in self.raw.split(b"\n")[:-1]])]
 
 
 class CommandWindow(Window):
@@ -144,11 +147,6 @@ class CommandWindow(Window):
 
     def _byte(self, position: int) -> int:
         return len(self._decoded[:position].encode("utf-8", "replace"))
-
-
-def _line_ends(data: bytes) -> list[int]:
-    # With the lengths of the lines before it, and an LF after each of them.
-    return [at - 1 for at in accumulate([len(line) + 1 for line in data.split(b"\n")[:-1]])]
 
 
 def windows(read: Callable[[int, int], bytes], begin: int, end: int, number: int = 1) -> Iterator[Window]:

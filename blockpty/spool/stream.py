@@ -41,6 +41,11 @@ class StreamReader:
 
     def read(self, offset: int, length: int) -> bytes:
         """Return up to `length` bytes from `offset`; fewer only at the end of the stream."""
+        if self._segments and offset >= self._segments[-1][0]:
+            # Nearly always all of it is in the newest segment.
+            data = os.pread(self._segments[-1][1], length, offset - self._segments[-1][0])
+            if len(data) == length:
+                return data
         pieces: list[bytes] = []
         while length > 0:
             index = self._index(offset)

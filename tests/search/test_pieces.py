@@ -45,12 +45,25 @@ def test_pieces_hold_every_match_and_no_glance_hides_one(records: Records) -> No
             for piece in window.pieces():
                 matches = matcher.find(piece, lambda: 60.0)
                 there += [piece.span(*match) for match in matches]
-                seen = glance.may_match(piece.shown) and (not piece.plain or glance.may_match(piece.raw))
+                seen = glance.may_match(piece.raw, piece.plain)
                 assert seen or not matches, query
                 hidden += not seen
             assert there == [window.span(*match) for match in matcher.find(window, lambda: 60.0)], query
             found += bool(there)
     assert found > 20 and hidden > 20
+
+
+def test_a_text_that_is_broken_by_what_is_not_shown_is_seen() -> None:
+    glance = Glance(plan(Query("needle in hay")))
+    for raw, seen in (
+        (b"a needle in hay\n", True), (b"nee\x1b[1mdle in\x1b[m hay", True), (b"needl\x08e in hay", True),
+        (b"n\x1b]0;title\x07eedle in hay", True), (b"needle \x1b[1min\n", True), (b"needl\x1b[me\n", True),
+        (b"needle i\n", False), (b"\x1b[1mneedle of\x1b[m hay", False), (b"\x1b[1mn eedle in hay\x1b[m", False),
+    ):  # fmt: skip
+        assert glance.may_match(raw, False) is seen, raw
+    long = "x" * 1000
+    assert Glance(plan(Query(long))).may_match(b"x" * 40 + b"\x1b[m" + b"x" * 960, False)
+    assert not Glance(plan(Query(long))).may_match(b"x" * 10, False)
 
 
 def test_a_plain_chunk_shows_its_bytes() -> None:
@@ -63,5 +76,5 @@ def test_a_plain_chunk_shows_its_bytes() -> None:
 
 def test_what_is_covered_or_stands_for_bytes_is_not_looked_for_in_them() -> None:
     for text in ("a*", "\ufffd"):
-        assert Glance(plan(Query(text))).may_match(b"another")
-    assert not Glance(plan(Query("ab"))).may_match(b"another")
+        assert Glance(plan(Query(text))).may_match(b"another", False)
+    assert not Glance(plan(Query("ab"))).may_match(b"another", False)
