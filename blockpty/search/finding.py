@@ -281,7 +281,9 @@ class Finding:
     def _windows(self, candidate: Candidate) -> Sequence[Window]:
         if candidate.pieces is None or candidate.stored is not None:
             whole = self._window(candidate)
-            return (whole,) if whole is not None and (whole.number == COMMAND or self._may_match(whole)) else ()
+            if whole is None or (whole.number != COMMAND and not self._glance.may_match(whole.raw, False)):
+                return ()
+            return (whole,)
         record = self._records.record(candidate.key.conversation_id)
         try:
             found = [
