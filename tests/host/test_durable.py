@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import mmap
 import os
+import select
 import tty
 from collections import Counter
 from pathlib import Path
@@ -18,6 +19,7 @@ from blockpty.host.loop import Loop
 from blockpty.host.terminal import Terminal
 
 MIB = 1024 * 1024
+BOUND_SECONDS = 60.0
 
 
 class Desk:
@@ -59,10 +61,14 @@ class Bench:
         self.terminal.begin(fresh=True)
 
     def print(self, size: int) -> None:
-        """Have that many bytes come out of the terminal."""
+        """Have that many bytes come out of the terminal, and into the stream."""
         while size:
-            size -= os.write(self.slave, b"x" * min(size, 2048))
-            self.terminal.move(whole=True)
+            written = os.write(self.slave, b"x" * min(size, 2048))
+            size, until = size - written, self.terminal.stream.offset + written
+            while self.terminal.stream.offset < until:
+                # The kernel passes on what was written when it comes to it.
+                assert select.select([self.terminal.holding.master], [], [], BOUND_SECONDS)[0]
+                self.terminal.move(whole=True)
 
     def pass_interval(self) -> None:
         """Turn the loop until the interval is over."""

@@ -56,7 +56,7 @@ async def _long_line(stage: Stage, size: int) -> Any:
 
 async def long_line(stage: Stage) -> Any:
     # Which shell started the program makes no difference to its bytes: in one of them the line is very long every time.
-    very_long = 600_000_000 if LONG or stage.shell == "bash" else 100_000_000
+    very_long = 600_000_000 if LONG else 200_000_000 if stage.shell == "bash" else 20_000_000
     return await _long_line(stage, 5_000_000), await _long_line(stage, very_long)
 
 
