@@ -25,7 +25,7 @@ from blockpty.search.postgres import asking
 from blockpty.search.postgres.database import Connection, Database
 from blockpty.search.postgres.hosts import Hosts
 from blockpty.search.postgres.leases import HELD
-from blockpty.search.postgres.parts import Call, Newest, Row, Stored, fetched, key_of
+from blockpty.search.postgres.parts import Call, Learnt, Newest, Row, Stored, fetched, key_of
 from blockpty.search.postgres.schema import migrate, server_name
 from blockpty.search.postgres.terms import terms_of, terms_of_block
 from blockpty.search.query import COMMAND
@@ -92,6 +92,8 @@ class PostgresIndex:
         self._paused: dict[str, tuple[float, float]] = {}
         self._addresses: dict[str, str] = {}
         self._known: tuple[float, Positions] | None = None
+        # From one page of a search to the next.
+        self._learnt: tuple[Plan | None, dict[str, Learnt]] = (None, {})
         self._lock = threading.RLock()
 
     # Writing
@@ -281,8 +283,11 @@ class PostgresIndex:
         allowed = timeout_seconds if parts == [""] else timeout_seconds * _SHARE
         now = time.monotonic()
         missing = [_shard(part) for part in parts if self._paused.get(part, (0.0, 0.0))[0] > now]
+        if self._learnt[0] is not plan:
+            self._learnt = (plan, {})
+        learnt = self._learnt[1]
         calls = {
-            part: Call(self._reading, Newest(plan, below, limit, part))
+            part: Call(self._reading, Newest(plan, below, limit, part, learnt.setdefault(part, Learnt())))
             for part in parts if _shard(part) not in missing
         }  # fmt: skip
         if parts == [""]:

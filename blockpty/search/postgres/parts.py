@@ -25,8 +25,8 @@ T = TypeVar("T")
 
 # How many chunks are looked at first, for each candidate that is wanted.
 _FIRST: Final = 4
-# Next are as many as hold this many times what is still wanted, if they are like those before.
-_ENOUGH: Final = 3
+# After that as many as hold this many times what is still wanted, if they are like those before.
+_ENOUGH: Final = 2
 # Of a text that is so rare that more than this many times the first ones would be looked at, all candidates are named.
 _RARE: Final = 64
 # Candidates of other hosts whose bytes are fetched together; then twice as many, up to the second.
@@ -84,19 +84,33 @@ class Call(Generic[T]):
                 cut.close()
 
 
+@dataclass(slots=True)
+class Learnt:
+    """What the pages before have shown of a part; it need not be true any more.
+
+    Attributes:
+        spacing: milliseconds from one chunk to the next; 0: not known.
+        rate: candidates in a chunk.
+    """
+
+    spacing: float = 0.0
+    rate: float = 0.0
+
+
 @dataclass(frozen=True, slots=True)
 class Newest:
     """Names the newest candidates of a part, below a key; a call of it asks.
 
     The index of what chunks hold knows no order. So it is asked for the candidates of a time in which only some chunks
     came, and of the time before that, until there are enough. How long such a time is, follows from how close
-    together the newest chunks are, and how many of those before were candidates; it need not be exact.
+    together the chunks before it were, and how many of them were candidates; it need not be exact.
     """
 
     plan: Plan
     below: ChunkKey | None
     limit: int
     part: str
+    learnt: Learnt
 
     def __call__(self, connection: Connection) -> list[Row]:
         """Return candidates, the newest first: `limit` of them, or all when there are fewer."""
@@ -104,27 +118,34 @@ class Newest:
         if not ways:
             return _rows(connection, *asking.walk(self.plan, self.below, self.limit, self.part))
         found: list[Row] = []
-        last, looked_at, times_first = self._last(), 0.0, 1.0
+        last, learnt = self._last(), self.learnt
         while True:
-            span = self._span(connection, last, times_first)
-            statement = asking.look_up(self.plan, ways, self.below, span, self.limit - len(found), self.part)
-            found += _rows(connection, *statement)
-            if span.first is None or len(found) >= self.limit:
+            wanted = self.limit - len(found)
+            chunks = _FIRST * self.limit if not learnt.rate else _ENOUGH * wanted / learnt.rate
+            span = self._span(connection, last, chunks)
+            rows = _rows(connection, *asking.look_up(self.plan, ways, self.below, span, wanted, self.part))
+            found += rows
+            if span.first is None or len(rows) >= wanted:
                 return found
-            last, looked_at = span.first - 1, looked_at + times_first
-            times_first = _ENOUGH * (self.limit - len(found)) * looked_at / (len(found) + 1)
+            assert span.last is not None
+            chunks = (span.last - span.first) / learnt.spacing if learnt.spacing else chunks
+            learnt.rate = (len(rows) + 1) / max(1.0, chunks)
+            if not rows:
+                learnt.spacing = 0.0  # as in a time in which nobody did anything
+            last = span.first - 1
 
-    def _span(self, connection: Connection, last: int | None, times_first: float) -> asking.Span:
-        """Return the time in which the newest chunks came, so many times as many as are looked at first."""
-        if times_first > _RARE:
+    def _span(self, connection: Connection, last: int | None, chunks: float) -> asking.Span:
+        """Return the time in which about so many chunks came last."""
+        first, since = _FIRST * self.limit, self.plan.query.filters.since
+        if chunks > _RARE * first:
             return asking.Span(None, last)
-        count = _FIRST * self.limit
-        times = [row[0] for row in _rows(connection, *asking.times(last, count, self.part))]
-        if len(times) < count:
-            return asking.Span(None, last)
-        first = times[0] - int((times[0] - times[-1]) * max(1.0, times_first))
-        since = self.plan.query.filters.since
-        return asking.Span(None, last) if since is not None and since >= first else asking.Span(first, times[0])
+        if last is None or not self.learnt.spacing:
+            times = [row[0] for row in _rows(connection, *asking.times(last, first, self.part))]
+            if len(times) < first:
+                return asking.Span(None, last)
+            last, self.learnt.spacing = times[0], (times[0] - times[-1]) / first
+        begin = last - int(self.learnt.spacing * chunks)
+        return asking.Span(None, last) if since is not None and since >= begin else asking.Span(begin, last)
 
     def _last(self) -> int | None:
         until, below = self.plan.query.filters.until, self.below
