@@ -95,15 +95,26 @@ def _check_conversation(directory: Path) -> Iterator[str]:
             yield f"meta.json: {wrong}"
     else:
         complete = _with_samples
-    yield from _check_lines(directory / "timeline.jsonl", "timeline-v1", complete)
-    yield from _check_lines(directory / "events.jsonl", "event-v1", dict)
-    yield from _check_lines(directory / "blocks.jsonl", "block-v1", dict)
+    begins = _begins(directory / "begin.json")
+    yield from _check_lines(directory / "timeline.jsonl", "timeline-v1", complete, begins[0])
+    yield from _check_lines(directory / "events.jsonl", "event-v1", dict, begins[1])
+    yield from _check_lines(directory / "blocks.jsonl", "block-v1", dict, begins[2])
 
 
-def _check_lines(path: Path, name: str, complete: Callable[[dict[str, Any]], Mapping[str, Any]]) -> Iterator[str]:
+def _begins(path: Path) -> tuple[int, int, int]:
+    """Return where timeline and journals of a record begin whose first part is not kept."""
+    if not path.exists():
+        return 0, 0, 0
+    record = json.loads(path.read_bytes())
+    return record["timeline"], record["files"]["events"][0], record["files"]["blocks"][0]
+
+
+def _check_lines(
+    path: Path, name: str, complete: Callable[[dict[str, Any]], Mapping[str, Any]], begin: int
+) -> Iterator[str]:
     if not path.exists():
         return
-    for number, line in enumerate(path.read_bytes().split(b"\n")[:-1]):
+    for number, line in enumerate(path.read_bytes()[begin:].split(b"\n")[:-1]):
         try:
             record = json.loads(line)
             wrong = problem(name, complete(record) if isinstance(record, dict) else record)

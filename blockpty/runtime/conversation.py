@@ -77,17 +77,18 @@ class Conversation(Transcript):
         durability: str = "process",
         redact: bool = True,
         allow_uncovered: bool = False,
+        keep_bytes: int | None = None,
     ) -> None:
-        owner = ownership is not None
-        live = LiveRecord(conversation_id, layout, owner=owner, durability=durability, redact=redact)
+        live = LiveRecord(
+            conversation_id, layout, owner=ownership is not None, durability=durability, redact=redact, keep=keep_bytes
+        )
         super().__init__(conversation_id, layout, live, allow_uncovered)
         self.opened: OpenResult | None = None
         self.answering = True
         self.host = host
         self._ownership = ownership
         self._respawn = respawn
-        # How the engine deletes it.
-        self.erase: Callable[[str], Awaitable[DeleteResult]] | None = None
+        self.erase: Callable[[str], Awaitable[DeleteResult]] | None = None  # how the engine deletes it
         self._waiting = Waiting(self.live, self.note, self._watch_idle, lambda: sample(self), f"w{self.epoch}.")
         self._notes = Notes(host, conversation_id)
         self._requests = itertools.count(1)

@@ -120,7 +120,7 @@ class Cover:
         if not self.redact:
             return seen, above
         frame = seen.frame
-        begin = max(0, seen.offset - _ON_SCREEN)
+        begin = min(seen.offset, max(stream.begin, seen.offset - _ON_SCREEN))
         tail = self.mask.hide(stream.read(begin, seen.offset - begin))
         known = secrets(tail) if _KEY in tail else []
         rows = "".join([_whole(line) for line in frame.lines])

@@ -29,7 +29,7 @@ from blockpty.host.client import HostClient
 from blockpty.host.protocol import DURABILITIES, PROCESS_LIMIT
 from blockpty.host.shells import family_of, plan
 from blockpty.model.results import DeleteResult, ImportResult, ListResult, OpenResult, PruneResult
-from blockpty.runtime import limits, listing, retention
+from blockpty.runtime import keeping, limits, listing, retention
 from blockpty.runtime.conversation import Conversation
 from blockpty.runtime.ending import end_shell
 from blockpty.runtime.idle import close_idle
@@ -70,6 +70,7 @@ class Engine:
             and no command runs; an interactive session is no such command. None: never.
         keep_days: delete conversations whose shell has ended and that were not used for so long. None: never.
         keep_total_mb: delete the oldest conversations whose shell has ended while all take more MiB. None: never.
+        keep_conversation_mb: drop the oldest part of a record while its files take more MiB, 8 or more. None: never.
     """
 
     def __init__(
@@ -85,8 +86,9 @@ class Engine:
         idle_timeout_seconds: float | None = None,
         keep_days: int | None = None,
         keep_total_mb: int | None = None,
+        keep_conversation_mb: int | None = None,
     ) -> None:
-        retention.check_budget(keep_days, keep_total_mb)
+        retention.check_budget(keep_days, keep_total_mb, keep_conversation_mb)
         if process_limit < 0:
             raise BadRequest(f"process_limit cannot be {process_limit}", hint="0: no bound")
         if idle_timeout_seconds is not None and not idle_timeout_seconds > 0:
@@ -101,6 +103,7 @@ class Engine:
         self._process_limit = process_limit
         self._idle_timeout = idle_timeout_seconds
         self._keep = (keep_days, keep_total_mb)
+        self._keep_bytes = keep_conversation_mb * keeping.MIB if keep_conversation_mb is not None else None
         self._watches: list[asyncio.Task[None]] = []
         self._conversations: dict[str, Conversation] = {}
         self._settings: dict[str, dict[str, Any]] = {}
@@ -190,14 +193,9 @@ class Engine:
             limits.check(label, value)
         persist = self._persist if persist is None else persist
         settings = {
-            "shell": shell,
-            "cwd": cwd or os.getcwd(),
-            "env": dict(env or {}),
-            "cols": cols,
-            "rows": rows,
-            "login": login,
-        }
-        settings |= {"persist": persist, "answers": answers}
+            "shell": shell, "cwd": cwd or os.getcwd(), "env": dict(env or {}), "cols": cols, "rows": rows,
+            "login": login, "persist": persist, "answers": answers,
+        }  # fmt: skip
         if conversation_id is not None:
             await self._admit(name)
         async with self._opening:
@@ -423,8 +421,8 @@ class Engine:
 
     def _made(self, name: str, layout: Layout, host: HostClient, ownership: Ownership | None) -> Conversation:
         try:
-            redact = (self._redact, self._allow_uncovered)
-            return Conversation(name, layout, host, ownership, self._respawn, self._durability, *redact)
+            record = (self._durability, self._redact, self._allow_uncovered, self._keep_bytes)
+            return Conversation(name, layout, host, ownership, self._respawn, *record)
         except BaseException:
             if ownership is not None:
                 ownership.release()
@@ -452,6 +450,7 @@ class Engine:
             conversation.id, directory=str(conversation.directory), argv=made.argv, env=made.env, cwd=settings["cwd"],
             cols=settings["cols"], rows=settings["rows"], persist=bool(settings.get("persist")), entry=entry,
             durability=self._durability, process_limit=self._process_limit,
+            segment_bytes=keeping.segment_bytes(self._keep_bytes),
         )  # fmt: skip
         conversation.live.pump()
         return reply.offset

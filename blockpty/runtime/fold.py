@@ -12,8 +12,10 @@ from typing import Any, Final, NamedTuple
 
 from blockpty.engine.machine import Machine
 from blockpty.engine.snapshot import MachineState
+from blockpty.errors import BadCursor
 from blockpty.model.entries import Entry
 from blockpty.model.events import Event, Signal
+from blockpty.spool.beginning import load_beginning
 from blockpty.spool.layout import Layout
 from blockpty.spool.lines import is_line_end
 from blockpty.spool.sink import hold
@@ -37,6 +39,11 @@ def resume_points(
         return []
     try:
         points = [(MachineState.from_dict(point["state"]), int(point["timeline"])) for point in saved["points"]]
+        if (beginning := load_beginning(layout.directory)) is not None:
+            points = [
+                point for point in points
+                if point[0].classified >= beginning.offset and point[1] >= beginning.timeline
+            ]  # fmt: skip
         reached = all(
             state.classified <= stream.size() and is_line_end(layout.timeline, timeline) for state, timeline in points
         )
@@ -79,11 +86,13 @@ class Step(NamedTuple):
 
 
 class Fold:
-    """A machine going through one conversation's record."""
+    """A machine going through one conversation's record, by default from where that begins."""
 
     def __init__(
         self, layout: Layout, stream: StreamReader, state: MachineState | None = None, timeline: int = 0
     ) -> None:
+        if state is None and (beginning := load_beginning(layout.directory)) is not None:
+            state, timeline = MachineState.from_dict(beginning.state), beginning.timeline
         self.machine = Machine(state)
         self._stream = stream
         self._timeline = TimelineReader(layout.timeline, timeline)
@@ -129,6 +138,8 @@ class Fold:
             return None
         data = self._stream.read(offset, end - offset)
         if not data:
+            if offset < self._stream.begin:
+                raise BadCursor(f"what was at {offset} is not kept any more", hint=f"begin at {self._stream.begin}")
             return None
         events, signals = self.machine.feed(data)
         self.position = Position(offset + len(data), timeline)

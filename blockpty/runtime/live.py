@@ -14,11 +14,10 @@ import shutil
 from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
-from blockpty.engine.matchers import PatternTimeout
 from blockpty.engine.records import new_nonce
 from blockpty.engine.snapshot import MachineState
 from blockpty.engine.states import ShellState
-from blockpty.engine.waiter import Outcome, Waiter
+from blockpty.engine.waiter import Outcome
 from blockpty.errors import SpoolError, StorageFull
 from blockpty.host.mending import boot_id
 from blockpty.model.block import Block
@@ -26,12 +25,14 @@ from blockpty.model.events import Event
 from blockpty.runtime.answers import Answers
 from blockpty.runtime.covered import Cover
 from blockpty.runtime.fold import Fold, Position, Step, resume_points
-from blockpty.runtime.pending import LiveWait, runaway
+from blockpty.runtime.keeping import Keeping
+from blockpty.runtime.pending import LiveWait, read_existing
 from blockpty.runtime.saving import Saving
 from blockpty.runtime.screens import Screens
 from blockpty.runtime.turns import turns_of
-from blockpty.runtime.waits import INLINE_BUDGET, PATIENCE, ResumePoint, ResumePoints, WaitRequest, advance
+from blockpty.runtime.waits import ResumePoint, ResumePoints, WaitRequest, first_point
 from blockpty.spool import checkpoint
+from blockpty.spool.beginning import Beginning, load_beginning
 from blockpty.spool.journal import Journal
 from blockpty.spool.layout import Layout
 from blockpty.spool.masking import Mask
@@ -66,14 +67,16 @@ def _left_in_order(saved: Mapping[str, Any] | None) -> bool:
 
 
 class LiveRecord:
-    """Follows a record; with `owner` it also writes the derived files."""
+    """Follows a record; with `owner` it also writes the derived files, and keeps all to about `keep` bytes."""
 
     def __init__(
-        self, conversation_id: str, layout: Layout, *, owner: bool, durability: str = "process", redact: bool = True
-    ) -> None:
+        self, conversation_id: str, layout: Layout, *, owner: bool, durability: str = "process", redact: bool = True,
+        keep: int | None = None,
+    ) -> None:  # fmt: skip
         self._durability = durability
         self._redact = redact
         self._unforced = False
+        self._keeping = Keeping(self, keep) if keep is not None else None
         self.layout = layout
         self.stream = StreamReader(layout.stream)
         self.screens = Screens(layout, self.stream, lambda: self.mask)
@@ -105,24 +108,28 @@ class LiveRecord:
 
     def _resume(self, owner: bool) -> None:
         saved = checkpoint.load_checkpoint(self.layout.checkpoint)
-        self.points = ResumePoints(ResumePoint(MachineState(), 0))
-        state, timeline, journal = MachineState(), 0, None
+        beginning = load_beginning(self.layout.directory)
+        self.points = ResumePoints(first_point(beginning))
+        (state, timeline), journal, marks = self.points.first, None, None
+        if beginning is not None:
+            journal, marks = beginning.journal, beginning.marks()
         points = resume_points(saved, self.layout, self.stream, whole=owner and not _left_in_order(saved))
         if saved is not None and points:
-            state, timeline, journal = *points[-1], saved["journal"]
+            state, timeline, journal, marks = *points[-1], saved["journal"], saved["files"]
             for point in points:
                 self.points.add(point[0], Position(point[0].classified, point[1]))
         self.fold = Fold(self.layout, self.stream, state, timeline)
         if journal is not None:
             self.mask = Mask(journal["nonces"])
         if owner:
-            marks = saved["files"] if saved is not None and points else None
             self._sink = FileSink(self.layout, forces=self._durability != "process", marks=marks)
             self._settled = False
             self._journal = Journal(self._conversation_id, self.stream, self._sink, self.mask)
             if journal is not None:
                 self._journal.restore(journal)
                 self.mask = self._journal.mask
+            if self._keeping is not None:
+                self._keeping.resume()
 
     @property
     def state(self) -> MachineState:
@@ -205,7 +212,29 @@ class LiveRecord:
                 wait.future.set_result(outcome)
         if moved:
             self._tell()
+            if self._keeping is not None:
+                self._keeping.passed()
         return more
+
+    def derived(self) -> dict[str, Any] | None:
+        """Return how far the derivation has come, for a beginning; None where this engine does not derive, or waits."""
+        if self._journal is None or self._sink is None or self._journal.pending:
+            return None
+        marks = self._sink.marks()
+        files = {name: [marks[name][0], marks[name][2]] for name in ("events", "blocks")}
+        return {"journal": self._journal.snapshot(), "files": files}
+
+    def begins(self, beginning: Beginning) -> bool:
+        """Let go of what lies before a beginning; whether it may be removed."""
+        if self.closed or self._sink is None:
+            return False
+        self.points.begin_at(first_point(beginning))
+        first = beginning.first_block()
+        self.recent = {name: block for name, block in self.recent.items() if block.seq >= first}
+        self._sink.rebase(first)
+        self.save()
+        self.stream.forget(beginning.needed)
+        return True
 
     def _write(self, events: list[Event]) -> bool:
         """Write what follows from events; False while there is no space, and then nobody may hear of them yet."""
@@ -361,7 +390,8 @@ class LiveRecord:
         if ahead:
             waiter.attach(self.state)
         else:
-            outcome = await self._read_existing(waiter, start)
+            fold = Fold(self.layout, self.stream, start.state, start.timeline)
+            outcome = await read_existing(waiter, fold, lambda: self.fold.position, self._turns.turn, 2 * BITE)
             if outcome is not None:
                 self._answer(wait, outcome)
                 return wait, self.fold.position
@@ -387,41 +417,6 @@ class LiveRecord:
 
     def _nothing_held(self) -> bool:
         return self.state.classified == self.fold.position.offset
-
-    async def _read_existing(self, waiter: Waiter, start: ResumePoint) -> Outcome | None:
-        """Bring a waiter to exactly where the live machine is."""
-        fold = Fold(self.layout, self.stream, start.state, start.timeline)
-        try:
-            waiter.attach(fold.machine.state)
-            # More than what the live reader takes in its turn, or it would never be reached.
-            room = 2 * BITE
-            while True:
-                fold.look()
-                until = self.fold.position
-                while (step := fold.step(until)) is not None:
-                    try:
-                        outcome = advance(waiter, step)
-                    except PatternTimeout:
-                        outcome = await self._patiently(waiter)
-                    if outcome is not None:
-                        return outcome
-                    room -= len(step.data)
-                    if room <= 0:
-                        room = 2 * BITE
-                        await self._turns.turn()
-                if fold.position == self.fold.position:
-                    return None
-        finally:
-            fold.close()
-
-    async def _patiently(self, waiter: Waiter) -> Outcome | None:
-        waiter.budget = PATIENCE
-        try:
-            return await asyncio.to_thread(waiter.resume)
-        except PatternTimeout:
-            raise runaway() from None
-        finally:
-            waiter.budget = INLINE_BUDGET
 
     # Checkpoints
 
@@ -463,6 +458,8 @@ class LiveRecord:
             self.pump()
             self.save(last=True)
         self.closed = True
+        if self._keeping is not None:
+            self._keeping.stop()
         if self.answers is not None:
             self.answers.close()
         if self._timer is not None:

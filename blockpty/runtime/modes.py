@@ -49,6 +49,7 @@ def mode_of(state: MachineState) -> str:
 def private_modes(stream: StreamReader, begin: int, end: int) -> frozenset[int]:
     """Return the private modes (DECSET) that are on at `end`, from what the program has printed since `begin`."""
     on: set[int] = set()
+    begin = min(end, max(begin, stream.begin))
     tail = stream.read(max(begin, end - MODES_WINDOW), min(MODES_WINDOW, end - begin))
     for found in _PRIVATE_MODE.finditer(tail):
         for number in (int(part) for part in found.group(1).split(b";") if part):

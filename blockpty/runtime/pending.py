@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 
 from blockpty.engine.matchers import PatternTimeout
 from blockpty.engine.snapshot import MachineState
 from blockpty.engine.waiter import Outcome, Waiter
 from blockpty.errors import BadCondition
-from blockpty.runtime.fold import Step
+from blockpty.runtime.fold import Fold, Position, Step
 from blockpty.runtime.screens import RecordEye
 from blockpty.runtime.waits import INLINE_BUDGET, PATIENCE, advance
 
@@ -73,3 +73,43 @@ def runaway() -> BadCondition:
         f"the regular expression took over {PATIENCE:g} s on one piece of text",
         hint="avoid nested repetition such as (a+)+, or wait for a plain text",
     )
+
+
+async def read_existing(
+    waiter: Waiter, fold: Fold, here: Callable[[], Position], turn: Callable[[], Awaitable[None]], room: int
+) -> Outcome | None:
+    """Bring a waiter, with a fold that reads for it and is closed, to exactly where the live machine is by then.
+
+    `room` bytes are taken in a turn: more than the live reader takes, or it would never be reached.
+    """
+    try:
+        waiter.attach(fold.machine.state)
+        left = room
+        while True:
+            fold.look()
+            until = here()
+            while (step := fold.step(until)) is not None:
+                try:
+                    outcome = advance(waiter, step)
+                except PatternTimeout:
+                    outcome = await _patiently(waiter)
+                if outcome is not None:
+                    return outcome
+                left -= len(step.data)
+                if left <= 0:
+                    left = room
+                    await turn()
+            if fold.position == here():
+                return None
+    finally:
+        fold.close()
+
+
+async def _patiently(waiter: Waiter) -> Outcome | None:
+    waiter.budget = PATIENCE
+    try:
+        return await asyncio.to_thread(waiter.resume)
+    except PatternTimeout:
+        raise runaway() from None
+    finally:
+        waiter.budget = INLINE_BUDGET

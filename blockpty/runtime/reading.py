@@ -113,6 +113,7 @@ def bounded_text(
     long output is that of its `.out` file, where that is known.
     """
     begin, end = span
+    begin = min(end, max(begin, stream.begin))
     if end - begin <= 8 * max_bytes + 65536:
         data, _ = read_span(stream, cover, "text", begin, end, end - begin + 1)
         if len(data) <= max_bytes:
@@ -207,6 +208,9 @@ async def follow_stream(
             live.pump()
             # Half a mark is held back until it is known to be one: a secret must not leave in two halves.
             end = live.state.classified
+            if (first := live.stream.begin) > cursor:
+                cursor, skipped = first, first - cursor
+                yield StreamPiece(cursor, b"", skipped)
             while cursor < end:
                 if limit_bytes is not None and end - cursor > limit_bytes:
                     skipped = end - limit_bytes // 4 - cursor
@@ -239,7 +243,7 @@ def _with_data(live: LiveRecord, event: Event) -> Event:
 
 async def follow_events(live: LiveRecord, from_seq: int, follow: bool) -> AsyncIterator[Event]:
     """Yield events from the file, and with `follow` those that come, until the record is closed."""
-    reader = LineReader(live.layout.events)
+    reader = LineReader(live.layout.events, holes=True)
     try:
         while True:
             # Ask to be told before looking, or an event between the two would be missed.

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Final
 
 from blockpty.errors import BadRequest, BlockptyError, Busy, NotFound
 from blockpty.model.results import DeleteResult, PruneResult
+from blockpty.runtime.keeping import SMALLEST_MB
 from blockpty.spool.full import full_is_an_error
 from blockpty.spool.layout import Layout, check_conversation_id, conversations_directory
 from blockpty.spool.ownership import Ownership
@@ -33,8 +34,10 @@ PAUSE_SECONDS: Final = 600.0
 _GOING: Final = ".deleted-"
 
 
-def check_budget(keep_days: int | None, keep_total_mb: int | None) -> None:
+def check_budget(keep_days: int | None, keep_total_mb: int | None, keep_conversation_mb: int | None = None) -> None:
     """Raise BadRequest for what is no budget."""
+    if keep_conversation_mb is not None and keep_conversation_mb < SMALLEST_MB:
+        raise BadRequest(f"keep_conversation_mb cannot be {keep_conversation_mb}", hint=f"{SMALLEST_MB} or more MiB")
     if keep_days is not None and not keep_days >= 0:
         raise BadRequest(f"keep_days cannot be {keep_days}", hint="0 or more days")
     if keep_total_mb is not None and keep_total_mb < 0:

@@ -19,6 +19,7 @@ from blockpty.runtime.covered import masked
 from blockpty.runtime.fold import Position
 from blockpty.screen import scrollback, snapshot
 from blockpty.screen.lazy import LazyScreen, Snapshot
+from blockpty.spool.beginning import load_beginning
 from blockpty.spool.layout import Layout
 from blockpty.spool.masking import Mask
 from blockpty.spool.stream import StreamReader
@@ -41,17 +42,27 @@ class Point(NamedTuple):
     dumped: Mapping[str, Any]
 
 
+def _first(layout: Layout) -> Point | None:
+    """Return what was shown where a record begins whose first part is not kept."""
+    beginning = load_beginning(layout.directory)
+    if beginning is None or beginning.screen is None:
+        return None
+    return Point(Position(beginning.offset, beginning.timeline), beginning.screen)
+
+
 class ScreenReader:
-    """Draws one record, forwards."""
+    """Draws one record, forwards, by default from where that begins."""
 
     def __init__(
         self, layout: Layout, read: Callable[[int, int], bytes], start: Point | None = None
     ) -> None:
         self._pending: deque[tuple[Entry, int]] = deque()
         self.position = Position(0, 0)
-        self._sized = start is not None
+        self._sized = False
         self.screen = LazyScreen(read)
+        start = start or _first(layout)
         if start is not None:
+            self._sized = True
             self.position = start.position
             self.screen = LazyScreen.restore(read, dict(start.dumped))
         self._timeline = TimelineReader(layout.timeline, self.position.timeline)
@@ -155,7 +166,7 @@ class Screens:
         points = [] if self._newest is None else list(self._newest.points)
         starts = [point for point in points if point.position.offset <= position.offset - NEAR]
         try:
-            for start in [*reversed(starts), None]:
+            for start in [*reversed(starts), _first(self._layout)]:
                 page = scrollback.page(
                     self._reading(stream),
                     0 if start is None else start.position.offset, position.offset, size=size, resizes=resizes,
@@ -177,6 +188,8 @@ class Screens:
             ]
         finally:
             timeline.close()
+        if (first := _first(self._layout)) is not None:
+            return found, (first.dumped["screen"]["cols"], first.dumped["screen"]["rows"])
         return found[1:], (found[0].cols, found[0].rows) if found else (80, 24)
 
     def close(self) -> None:

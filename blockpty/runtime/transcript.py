@@ -203,8 +203,9 @@ class Transcript:
 
     async def _look_back(self, at: int, since: int | None) -> Snapshot:
         self.live.pump()
-        if not 0 <= at <= self.cursor:
-            raise BadCursor(f"the cursor {at} does not lie between 0 and {self.cursor}", hint="use a result's")
+        first = self.live.stream.begin
+        if not first <= at <= self.cursor:
+            raise BadCursor(f"the cursor {at} does not lie between {first} and {self.cursor}", hint="use a result's")
         place = self.live.fold.position._replace(offset=at)
         reader = self.live.screens.past(place)
         try:
@@ -313,6 +314,7 @@ class Transcript:
             )
         unfinished = tuple([open_record(one) for one in (state.block, state.background) if one is not None])
         cover = Cover(Mask(self.live.mask.nonces), self.live.cover.redact)
+        begin = min(end, max(begin, self.live.stream.begin))
         return Source(
             self.id, self.layout, cover, begin, min(end, state.classified), position.timeline,
             block, unfinished,

@@ -8,14 +8,14 @@ from typing import Any
 
 from blockpty.engine.matchers import PatternTimeout
 from blockpty.engine.records import new_nonce
-from blockpty.engine.snapshot import MachineState
 from blockpty.engine.waiter import Outcome
 from blockpty.errors import BlockptyError
 from blockpty.model.entries import DAMAGED, Entry
 from blockpty.model.results import VerifyResult
 from blockpty.runtime.fold import Fold, Position
 from blockpty.runtime.screens import Screens
-from blockpty.runtime.waits import ResumePoint, ResumePoints, WaitRequest, evaluate, outcome_to_note
+from blockpty.runtime.waits import ResumePoints, WaitRequest, evaluate, first_point, outcome_to_note
+from blockpty.spool.beginning import load_beginning
 from blockpty.spool.compare import CompareSink
 from blockpty.spool.journal import Journal
 from blockpty.spool.layout import Layout
@@ -45,12 +45,18 @@ class _Verification:
         self._sink = CompareSink(layout, growing=sizes is None)
         self._mask = Mask()
         self._journal = Journal(conversation_id, self._stream, self._sink, self._mask)
-        self._points = ResumePoints(ResumePoint(MachineState(), 0))
+        self._beginning = load_beginning(layout.directory)
+        self._points = ResumePoints(first_point(self._beginning))
         self._requests: dict[str, tuple[WaitRequest, Position]] = {}
         self._waits = 0
         self._next_event = 0
         self._span_end = 0
         self._epoch = 0
+        if self._beginning is not None:
+            self._journal.restore(self._beginning.journal)
+            self._mask = self._journal.mask
+            self._sink.begin({name: place[0] for name, place in self._beginning.files.items()})
+            self._next_event = int(self._beginning.state["next_event"])
 
     def run(self) -> VerifyResult:
         fold = Fold(self._layout, self._stream)
@@ -110,6 +116,8 @@ class _Verification:
     def _wait(self, note: Mapping[str, Any]) -> None:
         wait_id = str(note["wait_id"])
         found = self._requests.pop(wait_id, None)
+        if self._beginning is not None and (found is None or found[0].cursor < self._beginning.offset):
+            return  # what it was answered from is not kept
         if found is None:
             self._sink.differ("I8", wait_id, "ended without a beginning")
             return

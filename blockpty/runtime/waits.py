@@ -12,6 +12,7 @@ from blockpty.engine.waiter import Outcome, Waiter
 from blockpty.model.conditions import Changed, Condition, Screen, condition_to_wire, parse_conditions
 from blockpty.runtime.fold import Fold, Position, Step
 from blockpty.runtime.screens import RecordEye, Screens
+from blockpty.spool.beginning import Beginning
 from blockpty.spool.layout import Layout
 from blockpty.spool.stream import StreamReader
 
@@ -99,6 +100,13 @@ class ResumePoint:
         return Position(self.state.classified, self.timeline)
 
 
+def first_point(beginning: Beginning | None) -> ResumePoint:
+    """Return the place at which a record begins."""
+    if beginning is None:
+        return ResumePoint(MachineState(), 0)
+    return ResumePoint(MachineState.from_dict(beginning.state), beginning.timeline)
+
+
 class ResumePoints:
     """Places to resume from: all recent ones and sparse older ones, so that a wait on old text re-reads little."""
 
@@ -118,6 +126,18 @@ class ResumePoints:
         self._recent.append(point)
         if state.classified - self._sparse[-1].state.classified >= self.SPACING:
             self._sparse.append(point)
+
+    def begin_at(self, first: ResumePoint) -> None:
+        """Forget the places before one, which is the first from now on."""
+        place = first.position
+        kept = [one for one in self._recent if one.position >= place]
+        self._recent = deque(kept, maxlen=self.RECENT)
+        self._sparse = [first, *(one for one in self._sparse if one.position > place)]
+
+    @property
+    def first(self) -> tuple[MachineState, int]:
+        """The very first: a state and its place in the timeline."""
+        return self._sparse[0].state, self._sparse[0].timeline
 
     @property
     def sparse(self) -> list[ResumePoint]:

@@ -107,7 +107,7 @@ class Record:
         with self._lock:
             later, cursor, timeline, quiet = self._beyond_the_checkpoint()
             # After the fold: a block that ends meanwhile is in one of the two, never in neither.
-            lines = LineReader(self._layout.blocks, position.lines)
+            lines = LineReader(self._layout.blocks, position.lines, holes=True)
             try:
                 finished = [
                     (Block.from_dict(line), after) for line, after in lines.read_new() if line["seq"] > position.seq
@@ -144,7 +144,7 @@ class Record:
         """
         number, at = begin
         if not number:
-            number, at = 1, block.span[0]
+            number, at = 1, max(block.span[0], self._stream.begin)
             if block.cmd:
                 yield CommandWindow(block.cmd)
         end = block.span[1]

@@ -16,6 +16,8 @@ from blockpty.spool.opening import open_file, read_file
 
 # 2: every line of the timeline has a seal.
 FORMAT_VERSION: Final = 2
+# 3: as 2, and the record begins where `begin.json` says; only such conversations have it.
+NEWEST_VERSION: Final = 3
 
 
 def replace(path: Path, record: Mapping[str, Any], *, force: bool = False) -> None:
@@ -54,11 +56,11 @@ def load_meta(path: Path) -> dict[str, Any]:
     version = record.get("format") if isinstance(record, dict) else None
     if not isinstance(record, dict) or isinstance(version, bool) or not isinstance(version, int) or version < 1:
         raise SpoolCorrupt(f"{path} is damaged", hint="restore meta.json; stream and timeline are not touched")
-    if version <= FORMAT_VERSION and is_sound(content.rstrip(b"\n")) is False:
+    if version <= NEWEST_VERSION and is_sound(content.rstrip(b"\n")) is False:
         raise SpoolCorrupt(f"{path} is damaged", hint="restore meta.json; stream and timeline are not touched")
-    if version > FORMAT_VERSION:
+    if version > NEWEST_VERSION:
         raise SpoolVersion(
-            f"{path.parent.name} was written by format {version}, this version knows up to {FORMAT_VERSION}",
+            f"{path.parent.name} was written by format {version}, this version knows up to {NEWEST_VERSION}",
             hint="use a newer blockpty",
         )
     record.pop("crc", None)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from typing import Any, Final
 
 from blockpty.spool.layout import Layout
@@ -28,6 +29,10 @@ class CompareSink:
         self.differences: list[dict[str, Any]] = []
         self.events = 0
         self.blocks = 0
+
+    def begin(self, places: Mapping[str, int]) -> None:
+        """Compare the journals from these places on."""
+        self._places.update(places)
 
     def differ(self, invariant: str, where: str, message: str) -> None:
         """Note one difference."""

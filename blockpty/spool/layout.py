@@ -107,6 +107,11 @@ class Layout:
         return self.directory / "checkpoint.json"
 
     @property
+    def points(self) -> Path:
+        """Derived: directory of places at which the record may be made to begin."""
+        return self.directory / "points"
+
+    @property
     def lock(self) -> Path:
         """Held by the engine that writes the derived files; holds its epoch."""
         return self.directory / "owner.lock"

@@ -9,6 +9,7 @@ from typing import Any, Final
 
 import orjson
 
+from blockpty.spool.holes import first_data
 from blockpty.spool.opening import open_file, opened_again
 
 _PIECE: Final = 1024 * 1024
@@ -26,8 +27,12 @@ class LineReader:
             the lines after them are read.
     """
 
-    def __init__(self, path: Path, position: int = 0, *, sound: Callable[[bytes], bool] | None = None) -> None:
+    def __init__(
+        self, path: Path, position: int = 0, *, sound: Callable[[bytes], bool] | None = None, holes: bool = False
+    ) -> None:
         self._path = path
+        # Whether what was at the beginning may have been given back.
+        self._holes = holes and position == 0
         # What else a line must be.
         self._sound = sound
         self._descriptor = -1
@@ -46,6 +51,8 @@ class LineReader:
                 self._descriptor = open_file(self._path)
             except FileNotFoundError:
                 return []
+            if self._holes and not self.position:
+                self.position = first_data(self._descriptor)
         elif (fresh := opened_again(self._descriptor, self._path, self.position)) is not None:
             os.close(self._descriptor)
             self._descriptor = fresh
@@ -67,6 +74,9 @@ class LineReader:
                     self.damaged.append((begin, begin + len(line) - len(line.lstrip(b"\x00"))))
                 lines.append((parsed, self.position))
             data = data[end:]
+            if self._holes and data and not data.strip(b"\0"):
+                # A copy of a file with a hole may have zeros in its place.
+                self.position, data = self.position + len(data), b""
             if self.ended or (some and lines):
                 break
         else:
@@ -115,7 +125,7 @@ def is_line_end(path: Path, position: int) -> bool:
 
 def iterate_lines(path: Path) -> Iterator[dict[str, Any]]:
     """Yield the objects of a file's whole lines, from the beginning to where it ends now."""
-    reader = LineReader(path)
+    reader = LineReader(path, holes=True)
     try:
         while lines := reader.read_new(some=True):
             for line, _ in lines:

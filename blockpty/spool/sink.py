@@ -28,17 +28,21 @@ _PIECE: Final = 1024 * 1024
 
 
 class Mark(NamedTuple):
-    """A place in a file: its first `size` bytes have this CRC-32; `last` is the number of the last line (journals)."""
+    """A place in a file: its first `size` bytes, those before `base` left out, have this CRC-32.
+
+    `last` is the number of the last line (journals).
+    """
 
     size: int = 0
     crc: int = 0
     last: int = -1
+    base: int = 0
 
     @classmethod
     def of(cls, record: Sequence[Any]) -> Self:
         """Read what a checkpoint says; raises TypeError or ValueError."""
-        size, crc, last = record
-        return cls(int(size), int(crc), int(last))
+        size, crc, last, *base = record
+        return cls(int(size), int(crc), int(last), *(int(value) for value in base))
 
     def holds(self, path: Path, *, whole: bool, finished: bool = False) -> bool:
         """Whether a file reaches that far, `finished`: and no farther, and with `whole` has these bytes.
@@ -53,7 +57,7 @@ class Mark(NamedTuple):
             size = os.fstat(descriptor).st_size
             if size < self.size or (finished and size > self.size):
                 return False
-            crc, at = 0, 0
+            crc, at = 0, self.base
             while whole and at < self.size:
                 piece = os.pread(descriptor, min(_PIECE, self.size - at), at)
                 crc, at = crc32(piece, crc), at + len(piece)
@@ -92,7 +96,7 @@ class Lines:
         if found != fresh:
             self._put(fresh, found)
         self._end = max(self._end, place + len(fresh))
-        self.mark = Mark(place + len(fresh), crc32(fresh, self.mark.crc), lines[-1][0])
+        self.mark = Mark(place + len(fresh), crc32(fresh, self.mark.crc), lines[-1][0], self.mark.base)
         return 0 if found == fresh else len(fresh)
 
     def _put(self, fresh: bytes, found: bytes) -> None:
@@ -169,7 +173,8 @@ class FileSink:
             write_all(self._open_descriptor, data, position, name)
             self.unforced += len(data)
             if position == self._open_mark.size:
-                self._open_mark = Mark(position + len(data), crc32(data, self._open_mark.crc))
+                crc = crc32(data, self._open_mark.crc)
+                self._open_mark = self._open_mark._replace(size=position + len(data), crc=crc)
 
     def out_end(self, name: str, size: int) -> None:
         """Cut what a torn earlier attempt may have left behind the end."""
@@ -246,6 +251,15 @@ class FileSink:
             "open": [self._open_name, *self._open_mark] if self._open_name else None,
             "outs": [[name, *mark] for name, mark in self._outs.items()],
         }
+
+    def rebase(self, first_block: int) -> None:
+        """Vouch for nothing that is written by now, since its beginning will be given back, nor for older blocks."""
+        for lines in (self.events, self.blocks):
+            lines.mark = lines.mark._replace(crc=0, base=lines.mark.size)
+        self._open_mark = self._open_mark._replace(crc=0, base=self._open_mark.size)
+        for name in list(self._outs):
+            if int(name.rpartition("/")[2].partition("_")[0]) < first_block:
+                del self._outs[name]
 
     def sizes(self) -> tuple[int, int]:
         """Return how far events.jsonl and blocks.jsonl have been written."""

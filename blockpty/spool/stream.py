@@ -6,10 +6,12 @@ import os
 from pathlib import Path
 from typing import Final
 
+from blockpty.spool.beginning import load_beginning
 from blockpty.spool.opening import open_file, opened_again
 
 NAME_DIGITS: Final = 20
 SEGMENT_BYTES: Final = 256 * 1024 * 1024
+_MIB: Final = 1024 * 1024
 
 
 def segment_name(offset: int) -> str:
@@ -24,12 +26,21 @@ class StreamReader:
         self._directory = str(directory)
         self._segment_bytes = segment_bytes
         self._segments: list[tuple[int, int]] = []
+        self._before = -1
 
     @property
     def begin(self) -> int:
-        """First offset that can still be read."""
+        """First offset that can still be read: of what is kept, and shown."""
         self._discover()
-        return self._segments[0][0] if self._segments else 0
+        first = self._segments[0][0] if self._segments else 0
+        beginning = load_beginning(Path(self._directory).parent)
+        return first if beginning is None else max(first, beginning.readable)
+
+    def forget(self, before: int) -> None:
+        """Close the segments that lie before an offset: they have been removed, and take space as long as they are
+        open."""
+        while len(self._segments) > 1 and self._segments[1][0] <= before:
+            os.close(self._segments.pop(0)[1])
 
     def size(self) -> int:
         """Return the offset after the last byte that is in the files now."""
@@ -117,7 +128,10 @@ class StreamReader:
             full = min(
                 self._segment_bytes, base - self._segments[-2][0] if len(self._segments) > 1 else self._segment_bytes
             )
-            if size < full or not self._open(base + size):
+            # A writer's segments may be shorter: whole mebibytes, or what they had when their length was changed.
+            rests, self._before = size == self._before, size
+            asks = size >= full or rests or not size % _MIB
+            if not size or not asks or not self._open(base + size):
                 return found
             found = True
 

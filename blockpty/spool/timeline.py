@@ -12,6 +12,7 @@ from typing import Final
 from blockpty.errors import SpoolError
 from blockpty.model.entries import DAMAGED, Entry
 from blockpty.model.seal import is_sound
+from blockpty.spool.beginning import load_beginning
 from blockpty.spool.checkpoint import load_meta
 from blockpty.spool.lines import LineReader
 
@@ -19,10 +20,12 @@ _SEALED_SINCE: Final = 2
 
 
 class TimelineReader:
-    """Follows a conversation's timeline from a byte position."""
+    """Follows a conversation's timeline from a byte position, by default from where the record begins."""
 
     def __init__(self, path: Path, position: int = 0) -> None:
         self._path = path
+        if not position and (beginning := load_beginning(path.parent)) is not None:
+            position = beginning.timeline
         self._sealed: bool | None = None
         self._lines = LineReader(path, position, sound=self._sound)
         self._untold: list[tuple[int, int]] = []

@@ -38,6 +38,7 @@ class Settings:
             no command runs; 0: never.
         keep_days: delete conversations whose shell has ended and that were not used for so many days; 0: never.
         keep_total_mb: delete the oldest conversations whose shell has ended while all take more MiB; 0: never.
+        keep_conversation_mb: drop the oldest part of a record while its files take more MiB, 8 or more; 0: never.
         durability: what power loss may cost: process, interval, block or always.
         redact: cover secrets in all that leaves; the files hold them either way.
         allow_uncovered: let an export be asked for with its secrets (`redact` false), by the scope admin.
@@ -56,6 +57,7 @@ class Settings:
     idle_timeout_seconds: int = 0
     keep_days: int = 0
     keep_total_mb: int = 0
+    keep_conversation_mb: int = 0
     durability: str = "interval"
     redact: bool = True
     allow_uncovered: bool = False

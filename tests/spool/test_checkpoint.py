@@ -12,7 +12,7 @@ import pytest
 
 import blockpty
 from blockpty.errors import SpoolCorrupt, SpoolVersion
-from blockpty.spool.checkpoint import FORMAT_VERSION, load_checkpoint, load_meta, replace
+from blockpty.spool.checkpoint import FORMAT_VERSION, NEWEST_VERSION, load_checkpoint, load_meta, replace
 from tests.asyncio_support import async_test
 
 META = {"format": FORMAT_VERSION, "conversation_id": "c1", "created_ts": 1, "shell": "", "open": {}}
@@ -96,7 +96,7 @@ def test_there_is_none(tmp_path: Path) -> None:
         load_meta(tmp_path / "meta.json")
 
 
-@pytest.mark.parametrize("version", [FORMAT_VERSION + 1, 2**40])
+@pytest.mark.parametrize("version", [NEWEST_VERSION + 1, 2**40])
 def test_a_later_version_is_refused_by_name(tmp_path: Path, version: int) -> None:
     path = tmp_path / "c1" / "meta.json"
     path.parent.mkdir()
@@ -104,7 +104,7 @@ def test_a_later_version_is_refused_by_name(tmp_path: Path, version: int) -> Non
     with pytest.raises(SpoolVersion) as raised:
         load_meta(path)
     assert raised.value.code == "spool_version"
-    assert str(version) in str(raised.value) and str(FORMAT_VERSION) in str(raised.value) and "c1" in str(raised.value)
+    assert str(version) in str(raised.value) and str(NEWEST_VERSION) in str(raised.value) and "c1" in str(raised.value)
     assert raised.value.hint
     replace(tmp_path / "checkpoint.json", {"format": version})
     assert load_checkpoint(tmp_path / "checkpoint.json") is None
@@ -122,7 +122,7 @@ def test_what_was_never_a_version_is_damage(tmp_path: Path, version: object) -> 
 async def test_an_engine_leaves_a_later_version_alone(home: Path) -> None:
     directory = home / "conversations" / "c1"
     directory.mkdir(parents=True, mode=0o700)
-    replace(directory / "meta.json", {**META, "format": FORMAT_VERSION + 1})
+    replace(directory / "meta.json", {**META, "format": NEWEST_VERSION + 1})
     before = sorted((path.name, path.read_bytes()) for path in directory.iterdir())
     async with blockpty.Engine(home) as engine:
         for attempt in (engine.open, engine.conversation):

@@ -153,7 +153,7 @@ def test_fields_stand_in_the_order_of_the_schema(name: str, record: dict[str, An
         ("block-v1", None, {"session_id": "s1"}),
         ("block-v1", None, {"out_path": "../../etc/passwd"}),
         ("block-v1", None, {"span": [0, None]}),
-        ("meta-v1", None, {"format": 3}),
+        ("meta-v1", None, {"format": 4}),
         ("meta-v1", None, {"crc": 7}),
         ("timeline-v1", "tick", {"crc": "00"}),
         ("meta-v1", None, {"open": {**META["open"], "env": {"TOKEN": "secret"}}}),

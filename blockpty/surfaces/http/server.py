@@ -87,6 +87,7 @@ async def _serve(
             redact=settings.redact, allow_uncovered=settings.allow_uncovered,
             process_limit=settings.process_limit, idle_timeout_seconds=settings.idle_timeout_seconds or None,
             keep_days=settings.keep_days or None, keep_total_mb=settings.keep_total_mb or None,
+            keep_conversation_mb=settings.keep_conversation_mb or None,
         ) as engine:  # fmt: skip
             engine.home_search.start()
             mcp = MountedMcp(engine, hosts=hosts | {UNIX_HOST}, origins=origins)
