@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import json
+import time
 from pathlib import Path
 
 import pytest
@@ -105,3 +106,15 @@ def test_the_writer_mends_what_was_torn_at_any_byte(tmp_path: Path) -> None:
         assert before + [entry for entry, _ in follower.read_new()] == entries, "a follower sees the same"
         assert follower.damaged == []
         follower.close()
+
+
+def test_a_clock_that_jumps_turns_no_time_back(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    day, now = 86_400_000, 1_700_000_000_000
+    clock = [now, now + day, now + 1, now - day, now + day + 1]
+    monkeypatch.setattr(time, "time_ns", lambda: clock.pop(0) * 1_000_000)
+    timeline = Timeline(str(tmp_path))
+    for offset in range(5):
+        timeline.write(offset, "silence", {"ms": 25})
+    timeline.close()
+    found = [(entry.offset, entry.ts) for entry in read(tmp_path / "timeline.jsonl")]
+    assert found == [(0, now), (1, now + day), (2, now + day), (3, now + day), (4, now + day + 1)]
