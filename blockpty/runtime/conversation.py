@@ -17,9 +17,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 from blockpty.engine.keys import KeyModes, bracket, encode_keys
 from blockpty.engine.states import ShellState
-from blockpty.errors import BadRequest, Busy, Exited, InternalError, NoPrompt, NotFound
-from blockpty.model.block import Block
-from blockpty.model.conditions import Match, Prompt
+from blockpty.errors import BadRequest, Busy, Exited, InternalError
+from blockpty.model.conditions import Match
 from blockpty.model.results import (
     CloseResult,
     DeleteResult,
@@ -33,12 +32,13 @@ from blockpty.model.results import (
     VerifyResult,
     WaitResult,
 )
-from blockpty.runtime import ending, limits, reading
+from blockpty.runtime import ending, limits
 from blockpty.runtime.answers import Answers
 from blockpty.runtime.listing import lost_because
 from blockpty.runtime.live import LiveRecord
 from blockpty.runtime.modes import mode_of, nested_of, private_modes, status_of, tty_of
 from blockpty.runtime.notes import Notes
+from blockpty.runtime.running import own_block, run_result, until_done
 from blockpty.runtime.sessions import alive, clear_line, known_session, may_type, running_program, sample
 from blockpty.runtime.submission import Submission, Submitted, encoded
 from blockpty.runtime.transcript import Transcript
@@ -251,40 +251,10 @@ class Conversation(Transcript):
         limits.check("timeout_ms", timeout_ms)
         limits.check("max_bytes", max_bytes)
         typed = await self._submit("command", command, cwd, False)
-        ends_by = asyncio.get_running_loop().time() + timeout_ms / 1000
-        result = await self._waiting.wait(self._waiting.request([Prompt()], cursor=typed.cursor), timeout_ms)
-        while result.matched and self.live.is_under_way(typed.request):
-            # The prompt of a line that came before ours.
-            left_ms = max(0, int((ends_by - asyncio.get_running_loop().time()) * 1000))
-            result = await self._waiting.wait(self._waiting.request([Prompt()], cursor=result.cursor), left_ms)
+        result = await until_done(self.live, self._waiting, typed, timeout_ms)
         self._cursor = result.cursor
-        block = self.live.cover.block(self._own_block(typed, command))
-        text, whole, truncated = self._output(block, max_bytes)
-        end = block.span[1] if block.span[1] is not None else self.live.state.classified
-        return RunResult(
-            block, text, whole, truncated, not result.matched and result.reason == "timeout", result.reason,
-            result.cursor if block.span[1] is not None else end,
-        )  # fmt: skip
-
-    def _own_block(self, typed: Submitted, command: str) -> Block:
-        """Return the block of a command that was typed; raises NoPrompt when other lines were read instead."""
-        request, seq, _ = self.live.state.last_opened
-        with contextlib.suppress(NotFound):
-            block = self._block(f"b{seq if request == typed.request else typed.seq}")
-            if block.author == "agent" and block.cmd == command:
-                return block
-        raise NoPrompt(
-            f"{self.id}: the command was typed and has not begun: other input came before it",
-            hint="blocks tells what ran; was somebody typing, or a program into its own terminal?",
-        )
-
-    def _output(self, block: Block, max_bytes: int) -> tuple[str, int, bool]:
-        end = block.span[1]
-        if end is None:
-            # A CR at the end may become a line end with the LF that comes next.
-            end = self.live.state.classified
-            end -= end > block.span[0] and self.live.stream.read(end - 1, 1) == b"\r"
-        return reading.bounded_text(self.live.stream, self.live.cover, (block.span[0], end), max_bytes, block.out_bytes)
+        block = self.live.cover.block(own_block(self.id, self.live, typed, self._block))
+        return run_result(self.live, block, result, max_bytes)
 
     async def _submit(self, kind: str, command: str, cwd: str | None, queue: bool) -> Submitted:
         typed = await self._submission.submit(kind, command, cwd, queue=queue)
