@@ -33,7 +33,10 @@ EXPECTED = {
         for what in ("redaction", "import", "replay", "export cast", "export jsonl", "export text", "export html")
         for kind in ("plain", "coloured")
     ],
-    "catalogue": ["indexing ", "SELECT 1", "newest 100, substring, of this host", "newest 100, substring, of another"],
+    "catalogue": [
+        "indexing ", "SELECT 1", "newest 100, substring, of this host", "newest 100, substring, of another",
+        "overview of 100 conversations",
+    ],
     "feed": ["plain log", "coloured log", "blocks of one line each", "memory over"],
     "screen": [
         *("catch-up, numbered", "catch-up, a plain log", "catch-up, a coloured log", "every byte drawn, a plain log"),

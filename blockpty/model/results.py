@@ -391,6 +391,8 @@ class Activity(Result):
         blocks, failed: how many blocks have ended, and how many of them with an exit status other than 0.
         last_ts: when the last one of them began, in ms.
         last_block: the record of that one.
+        elsewhere: address of the host that has the conversation; None when it is in this home. What is live there is
+            not known here.
     """
 
     conversation_id: str
@@ -399,26 +401,28 @@ class Activity(Result):
     failed: int
     last_ts: int
     last_block: Block
+    elsewhere: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class FoundBlock(Result):
-    """A block, and the conversation it belongs to."""
+    """A block, the conversation it belongs to, and the address of the host that has it when that is another one."""
 
     conversation_id: str
     block: Block
+    elsewhere: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class OverviewResult(Result):
-    """What a home has done, as far as it is indexed: blocks count when they have ended, within a second.
+    """What a home has done, or all that share its catalogue, as far as it is indexed: blocks count within a second.
 
     Attributes:
         conversations: those that did something last, the newest first.
         blocks: the newest blocks, the newest first.
         statuses: how many blocks ended with each exit status; `unknown` for those of which nobody knows.
         total_conversations, total_blocks: how many there are with at least one block, and of them.
-        partial: the index is still being made, and not everything is in it.
+        partial: not everything is in it: the index is still being made, or parts of a shared one did not answer.
     """
 
     conversations: list[Activity]

@@ -90,8 +90,9 @@ class Engine(Conversations):
         failed: bool | None = None,
         before: int | None = None,
     ) -> OverviewResult:
-        """Return what this home has done: the conversations and blocks that came last, and counts by exit status.
+        """Return what was done here: the conversations and blocks that came last, and counts by exit status.
 
+        Of this home, or of all hosts that share its catalogue.
         `conversations`, `blocks`: at most so many, 0 to 1000. `conversation_id`: of this one only. `failed`: only
         blocks that failed, or only others. `before`: only blocks that began before this time, in ms since 1970; pages
         go on with it. It does not go through all blocks, however many there are.
@@ -99,8 +100,11 @@ class Engine(Conversations):
         seen, partial = await self.home_search.overview(Asked(conversations, blocks, conversation_id, failed, before))
         live = await self.live()
         return OverviewResult(
-            [Activity(name, name in live, count, bad, ts, last) for name, count, bad, ts, last in seen.conversations],
-            [FoundBlock(name, block) for name, block in seen.blocks],
+            [
+                Activity(name, name in live and name not in seen.hosts, count, bad, ts, last, seen.hosts.get(name))
+                for name, count, bad, ts, last in seen.conversations
+            ],
+            [FoundBlock(name, block, seen.hosts.get(name)) for name, block in seen.blocks],
             {"unknown" if status is None else str(status): count for status, count in seen.statuses.items()},
             seen.total_conversations,
             seen.total_blocks,

@@ -93,7 +93,7 @@ class HomeSearch:
             return find(records, index, query, redact=self._redact)
 
     async def overview(self, asked: Asked) -> tuple[Overview, bool]:
-        """Return what there is to see, and whether the index is still being made."""
+        """Return what there is to see, and whether not all of the index is there."""
         self.start()
         return await asyncio.to_thread(self._overview, asked)
 
@@ -104,7 +104,8 @@ class HomeSearch:
         with self._reader() as (records, index):
             if isinstance(index, Catalogue):
                 with contextlib.suppress(IndexUnavailable):
-                    return self._covered(index.overview(asked)), not whole
+                    seen = index.overview(asked)
+                    return self._covered(seen), seen.partial or not whole
             return self._covered(scanned(records, asked)), False
 
     def _covered(self, seen: Overview) -> Overview:

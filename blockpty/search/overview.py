@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final, Protocol, runtime_checkable
 
 import orjson
@@ -69,6 +69,8 @@ class Overview:
         blocks: conversation and record of finished blocks, newest first.
         statuses: how many ended with each exit status; None for an unknown one.
         total_conversations, total_blocks: with a finished block, and of those.
+        hosts: addresses of the hosts that have conversations of these, by conversation, but for those of this home.
+        partial: parts of the catalogue did not answer, and blocks are missing.
     """
 
     conversations: list[tuple[str, int, int, int, Block]]
@@ -76,6 +78,8 @@ class Overview:
     statuses: Mapping[int | None, int]
     total_conversations: int
     total_blocks: int
+    hosts: Mapping[str, str] = field(default_factory=dict)
+    partial: bool = False
 
 
 @runtime_checkable

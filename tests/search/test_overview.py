@@ -12,6 +12,9 @@ from blockpty.ops.engine import Engine
 from blockpty.search.filling import batches
 from blockpty.search.index import Entry
 from blockpty.search.overview import Asked, Overview, scanned
+from blockpty.search.postgres.database import Database
+from blockpty.search.postgres.hosts import Hosts
+from blockpty.search.postgres.index import PostgresIndex
 from blockpty.search.records import Records
 from blockpty.search.sqlite import SqliteIndex
 from tests.asyncio_support import async_test
@@ -20,11 +23,19 @@ from tests.search.contract import everything, fill, home, records
 __all__ = ["home", "records"]
 
 
-@pytest.fixture
-def index(tmp_path: Path) -> Iterator[SqliteIndex]:
-    index = SqliteIndex(tmp_path / "index")
-    yield index
-    index.close()
+@pytest.fixture(params=["sqlite", "postgres"])
+def index(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[SqliteIndex | PostgresIndex]:
+    if request.param == "sqlite":
+        index = SqliteIndex(tmp_path / "index")
+        yield index
+        index.close()
+        return
+    with request.getfixturevalue("postgres_servers").databases() as databases:
+        shared = PostgresIndex(
+            Database(databases.url), Hosts("home", "host"), [Database(url) for url in databases.shards]
+        )
+        yield shared
+        shared.close()
 
 
 def alike(one: Overview, other: Overview) -> bool:
@@ -38,7 +49,7 @@ def alike(one: Overview, other: Overview) -> bool:
     )
 
 
-def test_the_counts_are_those_of_the_records(index: SqliteIndex, records: Records) -> None:
+def test_the_counts_are_those_of_the_records(index: SqliteIndex | PostgresIndex, records: Records) -> None:
     fill(index, records)
     middle = sorted(block.ts_begin for _, block, _ in everything(records))[20]
     for asked in (
@@ -57,7 +68,7 @@ def test_the_counts_are_those_of_the_records(index: SqliteIndex, records: Record
 
 
 def test_a_block_that_comes_again_counts_once_and_one_that_is_forgotten_not_at_all(
-    index: SqliteIndex, records: Records
+    index: SqliteIndex | PostgresIndex, records: Records
 ) -> None:
     for batch in batches(records, {}):
         running = [
@@ -74,6 +85,9 @@ def test_a_block_that_comes_again_counts_once_and_one_that_is_forgotten_not_at_a
     index.forget("c3")
     assert index.overview(asked).total_blocks == before - of_one > 0
     assert "c3" not in {name for name, *_ in index.overview(asked).conversations}
+    index.drop()
+    empty = index.overview(asked)
+    assert (empty.conversations, empty.blocks, dict(empty.statuses), empty.total_blocks) == ([], [], {}, 0)
 
 
 @async_test

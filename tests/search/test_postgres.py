@@ -163,6 +163,25 @@ def test_without_the_coordinator_this_home_is_scanned(small: Path, databases: Da
     assert not result.partial and places(result) == places(whole)
 
 
+def test_without_any_shard_this_home_is_scanned(small: Path, databases: Databases, keep: Keep) -> None:
+    records, index = keep(Records(small)), keep(index_of(databases))
+    fill(index, records)
+    whole = found_in(records, index)
+    shards = databases.servers.shards
+    try:
+        for shard in shards:
+            shard.pause()
+        # Who has little time left goes on from where it ended; and has not said anything about the shards.
+        short = find(records, index, replace(EVERYTHING, timeout_ms=40))
+        assert short.partial and (short.missing or short.next is not None) and not index._paused
+        result = find(records, index, replace(EVERYTHING, timeout_ms=8_000))
+        assert result.partial and result.missing == ["blockpty_shard_0", "blockpty_shard_1"]
+        assert places(result) == places(whole)
+    finally:
+        for shard in shards:
+            shard.resume()
+
+
 def test_a_hit_of_another_host_has_its_address_and_the_same_place(
     tmp_path: Path, databases: Databases, keep: Keep
 ) -> None:
@@ -247,6 +266,12 @@ async def test_two_hosts_share_a_catalogue(
                 pass
             hit = found[0]
             assert (hit.conversation_id, hit.elsewhere) == ("builds", "http://one:7717")
+            while not (seen := await two.overview()).blocks:
+                pass
+            (activity,), (block,) = seen.conversations, seen.blocks
+            assert (activity.conversation_id, activity.elsewhere, activity.live) == ("builds", "http://one:7717", False)
+            assert (block.block.cmd, block.elsewhere) == ("echo the needle of one", "http://one:7717")
+            assert (await one.overview()).conversations[0].elsewhere is None
             read = await conversation.read(hit.cursor, max_bytes=len("needle of one"))
             assert read.data == "needle of one"
             with pytest.raises(NotFound, match="http://one:7717") as wrong:

@@ -3,23 +3,28 @@
 from __future__ import annotations
 
 import os
+import random
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 
 from bench.report import Row, Run, median, percentile, skipped
-from bench.search import make_home
+from bench.search import make_home, many
 from blockpty.search.filling import batches
 from blockpty.search.finding import find
+from blockpty.search.overview import Asked
 from blockpty.search.query import Query
 from blockpty.search.records import Records
+from blockpty.testing import ManualClock
 
 BENCH = "catalogue"
 NOTE = (
     "catalogue: three servers of one machine, their clients beside them; the same corpus and texts as search, from the"
     " call to the result with its lines verified in the record, or, of another host, in the bytes that the shards keep"
 )
+NOTE_OVERVIEW = "catalogue, overview: of all hosts, on the coordinator and both shards"
 NOTE_PROCESSOR = "catalogue, processor time: of the client's thread and all server processes, for a query on average"
 NOTE_INDEXING = "catalogue, indexing: cut, numbered, sent through the coordinator and committed, 4 MiB at a time"
 
@@ -52,6 +57,7 @@ def measure(run: Run) -> list[Row]:
             rows += _round_trips(run, index)
             for what, seen, asked in (("of this host", records, index), ("of another host", nothing, other)):
                 rows += _asking(f"newest 100, substring, {what}", seen, asked, texts[:wanted], _Processor(servers))
+            rows += _overview(run, other)
         finally:
             for one in (records, index, nothing, other):
                 one.close()
@@ -94,6 +100,27 @@ def _asking(  # type: ignore[no-untyped-def]
             against="the client's part", against_value=taken.client / len(texts) * 1000,
             ratio=taken.client / max(0.001, taken.client + taken.servers), ratio_of="part / all", note=NOTE_PROCESSOR),
     ]  # fmt: skip
+
+
+def _overview(run: Run, index) -> list[Row]:  # type: ignore[no-untyped-def]
+    """Add conversations of ten blocks each, and look at them."""
+    count = run.count(10_000, 100)
+    for entries, positions in many(count, random.Random(7), ManualClock()):
+        named = [replace(entry, conversation_id=f"many-{entry.conversation_id}") for entry in entries]
+        index.add(named, {f"many-{name}": position for name, position in positions.items()})
+    rows = []
+    for what, asked in (
+        ("newest conversations, blocks and counts", Asked()),
+        ("newest failed blocks", Asked(0, 50, failed=True)),
+        ("blocks of one conversation", Asked(0, 50, conversation_id="many-c7")),
+    ):
+        index.overview(asked)
+        took = _times(index.overview, [asked] * run.count(100, 5))
+        rows.append(
+            Row(BENCH, f"overview of {count} conversations: {what}, p95", percentile(took, 95), "ms", aim="< 5 ms",
+                met=percentile(took, 95) < 5, low=min(took), high=max(took), note=NOTE_OVERVIEW)
+        )  # fmt: skip
+    return rows
 
 
 def _times(action: Callable[..., object], arguments: Sequence[object] | range) -> list[float]:

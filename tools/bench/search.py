@@ -262,7 +262,7 @@ def _overview(run: Run) -> list[Row]:
     count, chance, clock = run.count(10_000, 100), random.Random(7), ManualClock()
     index = SqliteIndex(run.place / "many")
     try:
-        for entries, positions in _many(count, chance, clock):
+        for entries, positions in many(count, chance, clock):
             index.add(entries, positions)
         index.overview(Asked())
         rows = []
@@ -285,7 +285,7 @@ def _overview(run: Run) -> list[Row]:
     return rows
 
 
-def _many(
+def many(
     count: int, chance: random.Random, clock: ManualClock
 ) -> Iterator[tuple[list[Entry], dict[str, Position]]]:
     entries: list[Entry] = []

@@ -12,7 +12,7 @@ import secrets
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor, wait
+from concurrent.futures import ThreadPoolExecutor, wait
 from typing import Any, Final
 
 import orjson
@@ -20,8 +20,9 @@ import psycopg
 
 from blockpty.model.block import Block
 from blockpty.search.index import Candidate, ChunkKey, Entry, IndexUnavailable, Page, Position, Positions
+from blockpty.search.overview import Asked, Overview
 from blockpty.search.plan import Plan
-from blockpty.search.postgres import asking
+from blockpty.search.postgres import activity, asking
 from blockpty.search.postgres.database import Connection, Database
 from blockpty.search.postgres.hosts import Hosts
 from blockpty.search.postgres.leases import HELD
@@ -32,6 +33,10 @@ from blockpty.search.query import COMMAND
 
 # How long a shard may take, as a share of the time that is left; what the others have is worth more.
 _SHARE: Final = 0.5
+# Who had less time than this to answer may do so next time.
+_FAIR_SECONDS: Final = 0.5
+# How long an overview waits for the shards, twice.
+_OVERVIEW_SECONDS: Final = 4.0
 # A shard that did not answer is left out for so long, and twice as long each further time. (One that refuses is not.)
 _PAUSE_SECONDS: Final = 2.0
 _MAX_PAUSE_SECONDS: Final = 30.0
@@ -41,11 +46,12 @@ _POSITIONS_SECONDS: Final = 1.0
 _POSITION_COLUMNS: Final = "lines, seq, settled, open_seq, open_number, open_cursor"
 _ADD_BLOCKS: Final = f"""
 WITH {HELD}
-INSERT INTO block (conversation, seq, ts, home, cwd, exit_status, duration_ms, author, kind, record)
+INSERT INTO block (conversation, seq, ts, home, running, cwd, exit_status, duration_ms, author, kind, record)
 SELECT new.* FROM unnest(
-    %(conversation)s::text[], %(seq)s::int[], %(ts)s::bigint[], %(home)s::text[], %(cwd)s::text[],
-    %(exit_status)s::int[], %(duration_ms)s::bigint[], %(author)s::text[], %(kind)s::text[], %(record)b::bytea[]
-) AS new (conversation, seq, ts, home, cwd, exit_status, duration_ms, author, kind, record)
+    %(conversation)s::text[], %(seq)s::int[], %(ts)s::bigint[], %(home)s::text[], %(running)s::bool[],
+    %(cwd)s::text[], %(exit_status)s::int[], %(duration_ms)s::bigint[], %(author)s::text[], %(kind)s::text[],
+    %(record)b::bytea[]
+) AS new (conversation, seq, ts, home, running, cwd, exit_status, duration_ms, author, kind, record)
 JOIN held ON held.conversation = new.conversation
 """
 _ADD_CHUNKS: Final = f"""
@@ -116,6 +122,7 @@ class PostgresIndex:
                 fence = self.hosts.leases.named([lease for lease in leases if lease.conversation in ours])
                 written = [entry for entry in entries if entry.conversation_id in ours]
                 self._add_entries(connection, fence, written, known)
+                activity.count(connection, self.hosts.home, written)
                 for name, position in positions.items():
                     if name in ours:
                         one = self.hosts.leases.named([lease for lease in leases if lease.conversation == name])
@@ -157,6 +164,7 @@ class PostgresIndex:
             "seq": [seq for _, seq in blocks],
             "ts": [block.ts_begin for block in blocks.values()],
             "home": [self.hosts.home] * len(blocks),
+            "running": [block.span[1] is None for block in blocks.values()],
             "cwd": [None if block.cwd is None else asking.storable(block.cwd) for block in blocks.values()],
             "exit_status": [block.exit_status for block in blocks.values()],
             "duration_ms": [block.duration_ms for block in blocks.values()],
@@ -169,10 +177,12 @@ class PostgresIndex:
         """Drop a conversation of this home."""
 
         def work(connection: Connection) -> None:
-            connection.execute(
-                "UPDATE conversation SET lines = NULL WHERE conversation = %s AND home = %s",
-                (conversation_id, self.hosts.home),
-            )
+            with connection.transaction():
+                connection.execute(
+                    "UPDATE conversation SET lines = NULL WHERE conversation = %s AND home = %s",
+                    (conversation_id, self.hosts.home),
+                )
+                activity.forget(connection, self.hosts.home, conversation_id)
             for table in ("chunk", "block"):
                 connection.execute(
                     f"DELETE FROM {table} WHERE conversation = %s".encode(), (conversation_id,)
@@ -196,6 +206,7 @@ class PostgresIndex:
                         "UPDATE home SET generation = %s WHERE home = %s", (secrets.token_hex(8), home)
                     )
                     connection.execute("UPDATE conversation SET lines = NULL WHERE home = %s", (home,))
+                    activity.drop(connection, home)
                 names = connection.execute("SELECT conversation FROM conversation WHERE home = %s", (home,)).fetchall()
                 for (name,) in names:
                     for table in ("chunk", "block"):
@@ -280,37 +291,72 @@ class PostgresIndex:
     def _ask_all(
         self, plan: Plan, below: ChunkKey | None, limit: int, parts: Sequence[str], timeout_seconds: float
     ) -> tuple[dict[str, list[Row]], list[str]]:
-        allowed = timeout_seconds if parts == [""] else timeout_seconds * _SHARE
-        now = time.monotonic()
-        missing = [_shard(part) for part in parts if self._paused.get(part, (0.0, 0.0))[0] > now]
         if self._learnt[0] is not plan:
             self._learnt = (plan, {})
         learnt = self._learnt[1]
-        calls = {
-            part: Call(self._reading, Newest(plan, below, limit, part, learnt.setdefault(part, Learnt())))
-            for part in parts if _shard(part) not in missing
-        }  # fmt: skip
-        if parts == [""]:
-            futures = {part: _done(call.run) for part, call in calls.items()}
-        else:
-            futures = {part: self._threads().submit(call.run) for part, call in calls.items()}
+        return self._ask_parts(
+            parts, lambda part: Newest(plan, below, limit, part, learnt.setdefault(part, Learnt())), timeout_seconds
+        )
+
+    def _ask_parts(
+        self, parts: Sequence[str], work: Callable[[str], Callable[[Connection], list[Row]]], timeout_seconds: float
+    ) -> tuple[dict[str, list[Row]], list[str]]:
+        """Return what parts say, and the names of those that do not answer; IndexUnavailable when none does."""
+        allowed = timeout_seconds if parts == [""] else timeout_seconds * _SHARE
+        now = time.monotonic()
+        missing = [self._name(part) for part in parts if self._paused.get(part, (0.0, 0.0))[0] > now]
+        calls = {part: Call(self._reading, work(part)) for part in parts if self._name(part) not in missing}
+        futures = {part: self._threads().submit(call.run) for part, call in calls.items()}
         wait(futures.values(), timeout=allowed)
         rows: dict[str, list[Row]] = {}
         for part, future in futures.items():
             if not future.done():
                 calls[part].abandon()
-                pause = min(max(_PAUSE_SECONDS, 2 * self._paused.get(part, (0.0, 0.0))[1]), _MAX_PAUSE_SECONDS)
-                self._paused[part] = (time.monotonic() + pause, pause)
-                missing.append(_shard(part))
+                if allowed >= _FAIR_SECONDS:
+                    pause = min(max(_PAUSE_SECONDS, 2 * self._paused.get(part, (0.0, 0.0))[1]), _MAX_PAUSE_SECONDS)
+                    self._paused[part] = (time.monotonic() + pause, pause)
+                missing.append(self._name(part))
                 continue
             try:
                 rows[part] = future.result()
                 self._paused.pop(part, None)
             except psycopg.Error:
-                if parts == [""]:
-                    raise
-                missing.append(_shard(part))
-        return {part: found for part, found in rows.items() if found}, missing
+                missing.append(self._name(part))
+        if not rows:
+            # Where the coordinator is the one that does not answer, this says so.
+            self.database.run(self._read_generation)
+            self._forget_positions()
+            raise IndexUnavailable("nothing of the catalogue answers", missing)
+        return rows, missing
+
+    def _name(self, part: str) -> str:
+        return server_name(int(part[1:])) if part else self.database.name
+
+    def overview(self, asked: Asked) -> Overview:
+        """Return what all hosts have done, as far as it is indexed."""
+        with self._available():
+            seen = self.database.run(lambda connection: activity.seen(connection, asked))
+            rows, missing = self._ask_parts(
+                self._asked(asked.conversation_id),
+                lambda part: lambda connection: activity.newest_blocks(connection, asked, part),
+                _OVERVIEW_SECONDS,
+            )
+            newest = sorted((row for found in rows.values() for row in found), key=lambda row: row[:3], reverse=True)
+            newest = newest[: asked.blocks]
+            homes = {name: home for name, home, _ in seen.conversations} | {row[1]: row[3] for row in newest}
+            hosts = {name: self._address(home) for name, home in homes.items() if home != self.hosts.home}
+        return Overview(
+            [
+                (name, one.blocks, one.failed, one.last_ts, Block.from_dict(orjson.loads(one.record)))
+                for name, _, one in seen.conversations
+            ],
+            [(row[1], Block.from_dict(orjson.loads(row[4]))) for row in newest],
+            seen.statuses,
+            seen.total,
+            sum(seen.statuses.values()),
+            hosts,
+            bool(missing),
+        )
 
     def _threads(self) -> ThreadPoolExecutor:
         with self._lock:
@@ -375,20 +421,6 @@ class PostgresIndex:
         self._reading.close()
         for shard in self._shards:
             shard.close()
-
-
-def _done(work: Callable[[], list[Row]]) -> Future[list[Row]]:
-    """Return what is done at once, in this thread."""
-    future: Future[list[Row]] = Future()
-    try:
-        future.set_result(work())
-    except psycopg.Error as problem:
-        future.set_exception(problem)
-    return future
-
-
-def _shard(part: str) -> str:
-    return server_name(int(part[1:])) if part else ""
 
 
 def _chunk_columns(entries: Sequence[Entry]) -> dict[str, list[Any]]:

@@ -3,6 +3,8 @@
     lease          who owns a conversation                                    coordinator
     home           the homes that write here, and where their servers answer  coordinator
     conversation   what exists, in which home, and how far it is indexed      coordinator
+    activity       what each conversation has done, counted                   coordinator
+    status         how many blocks of each home ended with which exit status  coordinator
     block, chunk   blocks and their text, hash-partitioned by conversation    shards, or the coordinator itself
 
 Rules of this file: a step, once released, is never changed, except that it may leave out what a later one drops. A step
@@ -125,7 +127,7 @@ def _index(connection: Connection, name: str, table: sql.Identifier) -> None:
 
 
 def _terms(place: _Place) -> None:
-    """Put the numbers of `terms` in the place of folded texts and words; what was indexed is indexed again."""
+    """Put the numbers of `terms` in the place of folded texts and words, and count; all is indexed again."""
     run = place.connection.execute
     coordinator, holds = place.number is None, place.number is not None or not place.shards
     names = {name: sql.Identifier(name if coordinator else f"{name}_{place.number}") for name in ("block", "chunk")}
@@ -136,6 +138,12 @@ def _terms(place: _Place) -> None:
         " ADD COLUMN IF NOT EXISTS terms integer[] NOT NULL"
     ).format(**names))  # fmt: skip
     parts = [f"chunk_{place.number}"] if not coordinator else [f"chunk_{number}" for number in range(LOCAL_PARTITIONS)]
+    run(sql.SQL("ALTER TABLE {block} ADD COLUMN IF NOT EXISTS running boolean NOT NULL DEFAULT false").format(**names))
+    if holds:
+        run(sql.SQL(
+            "CREATE INDEX IF NOT EXISTS {index} ON {block} (ts DESC, conversation DESC, seq DESC)"
+            " WHERE exit_status <> 0"
+        ).format(index=sql.Identifier(f"{names['block'].as_string().strip(chr(34))}_failed"), **names))  # fmt: skip
     for part in parts if holds else ():
         # Nobody looks at the numbers but their index. Without statistics the planner expects few, and takes it.
         run(sql.SQL(
@@ -151,6 +159,14 @@ def _terms(place: _Place) -> None:
             run(sql.SQL("ALTER SERVER {} OPTIONS (ADD options {})").format(
                 sql.Identifier(server_name(number)), sql.Literal(SHARD_OPTIONS)
             ))  # fmt: skip
+        run("""CREATE TABLE activity (
+            conversation text COLLATE "C" PRIMARY KEY, home text NOT NULL, blocks integer NOT NULL,
+            failed integer NOT NULL, last_ts bigint NOT NULL, last_seq integer NOT NULL, statuses jsonb NOT NULL,
+            record bytea NOT NULL)""")
+        run("CREATE INDEX activity_last_ts ON activity (last_ts DESC)")
+        run("CREATE INDEX activity_home ON activity (home)")
+        run("""CREATE TABLE status (
+            home text NOT NULL, status integer NOT NULL, blocks bigint NOT NULL, PRIMARY KEY (home, status))""")
         run("UPDATE conversation SET lines = NULL")
         run("UPDATE home SET generation = md5(random()::text || home)")
 

@@ -234,8 +234,8 @@ class Screen:
     def _overview(self, result: OverviewResult) -> None:
         rows = [
             (
-                one.conversation_id, "live" if one.live else "", one.blocks, one.failed, moment(one.last_ts),
-                one.last_block.cmd,
+                one.conversation_id, "live" if one.live else one.elsewhere or "", one.blocks, one.failed,
+                moment(one.last_ts), one.last_block.cmd,
             )
             for one in result.conversations
         ]  # fmt: skip
@@ -249,7 +249,7 @@ class Screen:
         counts = " ".join(f"{status}:{count}" for status, count in result.statuses.items())
         self._line(f"{result.total_blocks} blocks in {result.total_conversations} conversations; statuses {counts}")
         if result.partial:
-            self.note("blockpty: the index is still being made; there is more", style="33")
+            self.note("blockpty: not all of the index is there; there is more", style="33")
 
     def _search(self, result: SearchResult, params: Mapping[str, Any]) -> None:
         from blockpty.surfaces.cli.found import found_lines

@@ -184,8 +184,7 @@ def _search(result: Mapping[str, Any], params: Mapping[str, Any]) -> str:
     if result["next"] is not None:
         lines.append(f"more: {call_text('pty_search', **{**params, 'page': result['next']})}")
     for hit in result["hits"]:
-        where = f" (of {one_line(hit['elsewhere'])})" if hit["elsewhere"] else ""
-        place = f"{hit['conversation_id']} {hit['block_id']} @{hit['cursor']}{where}"
+        place = f"{hit['conversation_id']} {hit['block_id']} @{hit['cursor']}{_of_host(hit)}"
         lines.append(f"{place} {hit['part']}: {one_line(hit['snippet'])}")
     return "\n".join(lines)
 
@@ -194,14 +193,19 @@ def _overview(result: Mapping[str, Any], _params: Mapping[str, Any]) -> str:
     counts = ", ".join(f"{status}: {count}" for status, count in result["statuses"].items())
     lines = [
         f"{result['total_blocks']} blocks in {result['total_conversations']} conversations; exit statuses {counts}",
-        *(["the index is still being made; there is more"] if result["partial"] else []),
+        *(["not all of the index is there; there is more"] if result["partial"] else []),
     ]
     lines += [
-        f"{one['conversation_id']}{' (live)' if one['live'] else ''}: {one['blocks']} blocks, {one['failed']} failed; "
-        f"last {_block_line(one['last_block'])}"
+        f"{one['conversation_id']}{' (live)' if one['live'] else _of_host(one)}: {one['blocks']} blocks, "
+        f"{one['failed']} failed; last {_block_line(one['last_block'])}"
         for one in result["conversations"]
     ]
-    return "\n".join([*lines, *(f"{one['conversation_id']} {_block_line(one['block'])}" for one in result["blocks"])])
+    lines += [f"{one['conversation_id']}{_of_host(one)} {_block_line(one['block'])}" for one in result["blocks"]]
+    return "\n".join(lines)
+
+
+def _of_host(one: Mapping[str, Any]) -> str:
+    return f" (of {one_line(one['elsewhere'])})" if one["elsewhere"] else ""
 
 
 def _diff(result: Mapping[str, Any], _params: Mapping[str, Any]) -> str:
