@@ -27,8 +27,9 @@ from blockpty.spool.masking import Mask
 from blockpty.spool.stream import StreamReader
 from blockpty.spool.timeline import TimelineReader
 
-# Conversations whose streams are kept open for the next search.
-_KEPT: Final = 64
+# Conversations whose streams are kept open for the next search, and those whose nonces are remembered.
+_KEPT: Final = 128
+_REMEMBERED: Final = 4096
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +65,7 @@ class Record:
         self._stream = StreamReader(self._layout.stream)
         self._mask = Mask()
         self._masked_up_to = 0
+        self._begin, self._known = b"", False
         self._lock = threading.Lock()
 
     def timeline_size(self) -> int:
@@ -83,14 +85,22 @@ class Record:
 
     def _learn(self) -> None:
         """Learn nonces that have come since, so that none is shown."""
-        if _size(self._layout.timeline) <= self._masked_up_to:
+        size = _size(self._layout.timeline)
+        if not self._known:
+            begin = _beginning(self._layout.timeline)
+            if begin != self._begin:
+                # Another conversation has taken the name while this one was not looked at, or it begins later now.
+                self._masked_up_to = 0
+            self._begin, self._known = begin, True
+        if size <= self._masked_up_to:
             return
         if not self._masked_up_to:
             saved = checkpoint.load_checkpoint(self._layout.checkpoint)
             points = resume_points(saved, self._layout, self._stream)
             if saved is not None and points:
-                self._mask, self._masked_up_to = Mask(saved["journal"]["nonces"]), points[-1][1]
-        timeline = TimelineReader(self._layout.timeline, self._masked_up_to)
+                known = [*self._mask.nonces, *saved["journal"]["nonces"]]
+                self._mask, self._masked_up_to = Mask(dict.fromkeys(known)), points[-1][1]
+        timeline = TimelineReader(self._layout.timeline, self._masked_up_to, holding=b'"nonce"')
         try:
             for entry, _ in timeline.read_new():
                 if nonce := new_nonce(entry):
@@ -154,6 +164,7 @@ class Record:
         """Close the files; the record can be used again."""
         with self._lock:
             self._stream.close()
+            self._known = False
 
 
 def _size(path: str | Path) -> int:
@@ -161,6 +172,15 @@ def _size(path: str | Path) -> int:
         return os.stat(path).st_size
     except FileNotFoundError:
         return 0
+
+
+def _beginning(path: Path) -> bytes:
+    """Return what tells one timeline from another: its first line has the time, the process and the nonce."""
+    try:
+        with path.open("rb") as file:
+            return file.read(512)
+    except FileNotFoundError:
+        return b""
 
 
 def _looked(path: str) -> tuple[int, int]:
@@ -177,6 +197,7 @@ class Records:
     def __init__(self, home: Path) -> None:
         self._directory = conversations_directory(home)
         self._kept: OrderedDict[str, Record] = OrderedDict()
+        self._remembered: OrderedDict[str, Record] = OrderedDict()
 
     def names(self) -> list[str]:
         """Return the names of the conversations, in no order."""
@@ -191,10 +212,16 @@ class Records:
 
     def record(self, conversation_id: str) -> Record:
         """Return a record; those used last are kept open until `close`."""
-        record = self._kept.pop(conversation_id, None) or Record(self._directory / conversation_id)
-        self._kept[conversation_id] = record
+        record = self._kept.get(conversation_id)
+        if record is not None:
+            self._kept.move_to_end(conversation_id)
+            return record
+        record = self._remembered.pop(conversation_id, None) or Record(self._directory / conversation_id)
+        self._remembered[conversation_id] = self._kept[conversation_id] = record
         while len(self._kept) > _KEPT:
             self._kept.popitem(last=False)[1].close()
+        while len(self._remembered) > _REMEMBERED:
+            self._remembered.popitem(last=False)
         return record
 
     def tail(self, conversation_id: str, position: Position | None) -> Tail | None:

@@ -28,11 +28,19 @@ class LineReader:
     """
 
     def __init__(
-        self, path: Path, position: int = 0, *, sound: Callable[[bytes], bool] | None = None, holes: bool = False
+        self,
+        path: Path,
+        position: int = 0,
+        *,
+        sound: Callable[[bytes], bool] | None = None,
+        holes: bool = False,
+        holding: bytes = b"",
     ) -> None:
         self._path = path
         # Whether what was at the beginning may have been given back.
         self._holes = holes and position == 0
+        # Lines without it are passed over, for who looks for something that few have.
+        self._holding = holding
         # What else a line must be.
         self._sound = sound
         self._descriptor = -1
@@ -66,6 +74,8 @@ class LineReader:
             end = data.rfind(b"\n") + 1
             for line in data[:end].split(b"\n")[:-1]:
                 begin, self.position = self.position, self.position + len(line) + 1
+                if self._holding not in line:
+                    continue
                 parsed = parse_line(line)
                 if parsed is None or not (self._sound is None or self._sound(line.lstrip(b"\x00"))):
                     self.damaged.append((begin, self.position))

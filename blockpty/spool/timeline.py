@@ -20,14 +20,17 @@ _SEALED_SINCE: Final = 2
 
 
 class TimelineReader:
-    """Follows a conversation's timeline from a byte position, by default from where the record begins."""
+    """Follows a conversation's timeline from a byte position, by default from where the record begins.
 
-    def __init__(self, path: Path, position: int = 0) -> None:
+    With `holding`, only lines that hold these bytes are read.
+    """
+
+    def __init__(self, path: Path, position: int = 0, *, holding: bytes = b"") -> None:
         self._path = path
         if not position and (beginning := load_beginning(path.parent)) is not None:
             position = beginning.timeline
         self._sealed: bool | None = None
-        self._lines = LineReader(path, position, sound=self._sound)
+        self._lines = LineReader(path, position, sound=self._sound, holding=holding)
         self._untold: list[tuple[int, int]] = []
 
     @property

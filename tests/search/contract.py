@@ -35,8 +35,9 @@ QUERIES = int(os.environ.get("BLOCKPTY_SEARCH_QUERIES", "16"))
 _PATIENCE_MS = 60_000
 
 
+@functools.lru_cache(maxsize=64)
 def every_match(records: Records, query: Query) -> list[tuple[Key, int]]:
-    """Return all matches of a query, newest first, each with its end."""
+    """Return all matches of a query, newest first, each with its end; the records are only read, so it is kept."""
     matcher, found = Matcher(query), []
     for name, block, windows in everything(records):
         if not query.filters.admits(name, block):

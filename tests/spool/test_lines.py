@@ -130,6 +130,15 @@ def test_a_reader_can_be_closed_and_goes_on(tmp_path: Path) -> None:
     reader.close()
 
 
+def test_lines_that_do_not_hold_what_is_looked_for_are_passed_over(tmp_path: Path) -> None:
+    path = tmp_path / "lines"
+    path.write_bytes(b'{"a":1}\n{"b":2}\nno object\n{"b":3}\n')
+    reader = LineReader(path, holding=b'"b"')
+    assert reader.read_new() == [({"b": 2}, 16), ({"b": 3}, 34)]
+    assert reader.position == 34 and not reader.damaged
+    reader.close()
+
+
 def test_a_link_is_not_followed(tmp_path: Path) -> None:
     (tmp_path / "secret").write_bytes(LINES[0])
     (tmp_path / "x.jsonl").symlink_to(tmp_path / "secret")
