@@ -13,8 +13,8 @@ from tools.torture import files, report
 
 TOP = Path(__file__).resolve().parents[1]
 RUNS = (
-    "engine", "recorder", "takeover", "keeper", "all", "power", "calls", "recovery", "many", "files", "memory", "idle",
-    "short", "forks",
+    "engine", "recorder", "takeover", "keeper", "all", "power", "calls", "spawns", "recovery", "many", "files",
+    "memory", "idle", "short", "forks",
 )  # fmt: skip
 
 

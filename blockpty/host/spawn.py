@@ -108,11 +108,17 @@ def _pipe() -> tuple[int, int]:
 
 
 def prepare(slave: int, cols: int, rows: int) -> None:
-    """Set size and modes before the shell looks: UTF-8 aware erase, and no Ctrl-S that could freeze a conversation."""
+    """Set size and modes before the shell looks: UTF-8 aware erase, and no Ctrl-S that could freeze a conversation.
+
+    Raises OSError.
+    """
     set_size(slave, cols, rows)
-    modes = termios.tcgetattr(slave)
-    modes[0] = (modes[0] | IUTF8) & ~termios.IXON
-    termios.tcsetattr(slave, termios.TCSANOW, modes)
+    try:
+        modes = termios.tcgetattr(slave)
+        modes[0] = (modes[0] | IUTF8) & ~termios.IXON
+        termios.tcsetattr(slave, termios.TCSANOW, modes)
+    except termios.error as error:  # is no OSError
+        raise OSError(*error.args) from None
 
 
 def set_size(fd: int, cols: int, rows: int) -> None:

@@ -18,7 +18,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
-from tools.torture import engines, files, hosts, many, power, report, sizes, starts, storage
+from tools.torture import engines, files, hosts, many, power, report, sizes, spawns, starts, storage
 from tools.torture.report import Row
 
 Run = Callable[[argparse.Namespace], Iterator[Row]]
@@ -36,6 +36,7 @@ RUNS: dict[str, Run] = {
     "all": lambda given: hosts.kill_all(_tries(given, 50, 2)),
     "power": lambda given: power.lose_power(_tries(given, 2000, 30)),
     "calls": lambda given: power.fail_calls(1 if not given.short else 9),
+    "spawns": lambda given: spawns.fail_spawns(),
     "recovery": lambda given: starts.kill_recoveries(_tries(given, 203, 12)),
     "many": lambda given: starts.start_many(1000 if not given.short else 40),
     "files": lambda given: files.damage(given.kib * 1024 if not given.short else 128, _tries(given, 1000, 40)),
