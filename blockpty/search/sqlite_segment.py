@@ -19,7 +19,7 @@ from blockpty.search.index import Candidate, ChunkKey, Entry
 from blockpty.search.overview import unpacked
 from blockpty.search.plan import Plan
 from blockpty.search.sqlite_terms import conditions, indexed, match_of
-from blockpty.search.text import Window
+from blockpty.search.text import CHUNK, Window
 
 # Terms are gathered up to so many bytes before they are written: all those of a batch, else they are merged at once.
 _GATHERED: Final = 32 * 1024 * 1024
@@ -119,6 +119,7 @@ class Reading:
             below = min(below or _first_of(until), _first_of(until))
         self._below = below
         self._since = _first_of(since) if since is not None else None
+        self._only = plan.query.filters.conversation_id
         self._seems = plan.seems
         self._last: tuple[bytes, Any] = (b"", None)
 
@@ -151,6 +152,16 @@ class Reading:
                 lowest = self._behind(self._below, lowest, highest) or self._first_below(self._below, lowest, highest)
             if self._since is not None:
                 highest = self._first_below(self._since, lowest, highest) - 1
+        if self._only is not None:
+            found = self._segment.execute(
+                "SELECT min(id), max(id) FROM chunks WHERE id BETWEEN ? AND ?"
+                " AND conversation = (SELECT number FROM catalogue.conversations WHERE name = ?)",
+                (lowest, highest, self._only),
+            ).fetchone()
+            if found[0] is None:
+                return
+            # Its last place is also one of its last chunk's later pieces.
+            lowest, highest = found[0], min(highest, found[1] + CHUNK)
         if self._match:
             source = "grams AS f CROSS JOIN chunks AS k ON k.id = (SELECT max(id) FROM chunks WHERE id <= f.rowid)"
             where, values, place = ["grams MATCH ?"], [self._match], "f.rowid"

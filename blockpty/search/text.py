@@ -16,7 +16,7 @@ from functools import cached_property
 from itertools import accumulate
 from typing import Final
 
-from blockpty.engine.views import Piece, View, raw_offset, transform
+from blockpty.engine.views import Piece, Places, View, transform
 
 CHUNK: Final = 16 * 1024
 AHEAD: Final = 4096
@@ -45,6 +45,10 @@ class Window:
         text: what is matched: the view `text` with every line end an LF and what is no UTF-8 replaced.
         own: characters of `text` that are the chunk's own.
     """
+
+    # The line whose places are known.
+    _line = -1
+    _places: Places
 
     def __init__(self, number: int, begin: int, raw: bytes, own: int) -> None:
         self.number = number
@@ -113,10 +117,12 @@ class Window:
         number = self.shown.count(b"\n", 0, line)
         if self._crlf:
             return self.begin + position + number + after
-        raw_line = self._raw_ends[number - 1] + 1 if number else 0
-        raw_end = self._raw_ends[number] + 1 if number < len(self._raw_ends) else len(self.raw)
-        piece = Piece(b"", self.begin + raw_line, self.raw[raw_line:raw_end])
-        return raw_offset("text", piece, position - line, after=after)
+        if number != self._line:
+            raw_line = self._raw_ends[number - 1] + 1 if number else 0
+            raw_end = self._raw_ends[number] + 1 if number < len(self._raw_ends) else len(self.raw)
+            piece = Piece(b"", self.begin + raw_line, self.raw[raw_line:raw_end])
+            self._line, self._places = number, Places("text", piece)
+        return self._places.raw_offset(position - line, after=after)
 
     @cached_property
     def _crlf(self) -> bool:

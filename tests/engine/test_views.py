@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from blockpty.engine.views import HELD_LIMIT, STRING_LIMIT, View, raw_offset
+from blockpty.engine.views import HELD_LIMIT, STRING_LIMIT, Places, View, raw_offset
 from blockpty.testing import every_split
 from tests.engine.support import slow_view
 
@@ -28,10 +28,17 @@ def viewed(name: str, raw: bytes, cuts: object = ()) -> list[tuple[int, int, int
         piece = view.finish() if place is None else view.feed(raw[at:place])
         at = at if place is None else place
         assert len(view._held) <= HELD_LIMIT
-        shown += [
+        new = [
             (code, raw_offset(name, piece, where), raw_offset(name, piece, where, after=True))
             for where, code in enumerate(piece.text)
         ]
+        if name != "raw":
+            places = Places(name, piece)
+            assert new == [
+                (code, places.raw_offset(where), places.raw_offset(where, after=True))
+                for where, code in enumerate(piece.text)
+            ]
+        shown += new
     return shown
 
 

@@ -12,6 +12,7 @@ from __future__ import annotations
 import functools
 import os
 import random
+import tempfile
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -127,16 +128,22 @@ def keys_of(matches: Sequence[Match]) -> list[tuple[Key, int]]:
     return [(match.key, match.end) for match in matches]
 
 
+# Only read, so all modules of a process have the same ones, and what is right is worked out once.
+_home = functools.cache(lambda base: corpus.home_of(Path(tempfile.mkdtemp(prefix="home", dir=base))))
+_records = functools.cache(Records)
+
+
 @pytest.fixture(scope="module")
 def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A home that is only read; import this fixture beside the contract."""
-    return corpus.home_of(tmp_path_factory.mktemp("home"))
+    made: Path = _home(tmp_path_factory.getbasetemp())
+    return made
 
 
 @pytest.fixture(scope="module")
 def records(home: Path) -> Iterator[Records]:
     """Its records; import this fixture as well."""
-    records = Records(home)
+    records = _records(home)
     yield records
     records.close()
 

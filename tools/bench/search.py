@@ -230,7 +230,7 @@ def _ripgrep(run: Run, home: Path, texts: Sequence[str]) -> list[Row]:
     program = shutil.which("rg")
     if program is None:
         return [skipped("search", "ripgrep", "is not installed")]
-    command = [program, "--no-config", "-c", "-a", "-F", "--no-ignore", "-g", "*/stream/*", "-e"]
+    command = [program, "--no-config", "-c", "-a", "-F", "--no-ignore", "-g", "**/stream/*", "-e"]
 
     def ask(text: str) -> None:
         subprocess.run([*command, text, str(home)], stdout=subprocess.DEVNULL, check=False)
