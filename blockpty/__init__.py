@@ -25,6 +25,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from blockpty.errors import (
+        ArchiveUnreachable,
         BadCondition,
         BadCursor,
         BadRequest,
@@ -56,6 +57,7 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 __all__ = [
+    "ArchiveUnreachable",
     "BadCondition",
     "BadCursor",
     "BadRequest",

@@ -23,6 +23,7 @@ ended shell that somebody asked about are results, not errors; they never come f
     |   +-- PtyLimit                 pty_limit
     +-- SpoolError                   the files
     |   +-- StorageFull              storage_full
+    |   +-- ArchiveUnreachable       archive_unreachable
     |   +-- SpoolCorrupt             spool_corrupt
     |   +-- SpoolVersion             spool_version
     +-- InternalError                internal: a defect of blockpty itself, never of the caller
@@ -175,6 +176,12 @@ class StorageFull(SpoolError):
     code = "storage_full"
 
 
+class ArchiveUnreachable(SpoolError):
+    """The object store that holds a stream cannot be reached, or does not have it."""
+
+    code = "archive_unreachable"
+
+
 class SpoolCorrupt(SpoolError):
     """A file of the spool is damaged in a place that cannot be repaired."""
 
@@ -203,6 +210,7 @@ _BY_CODE: dict[str, type[BlockptyError]] = {
     for cls in (
         BadRequest, BadCondition, BadCursor, NotFound, Busy, InteractiveSessionActive, NoSession, LineTooLong,
         SessionLimit, Unauthorized, Forbidden,
-        Exited, SpawnFailed, NoPrompt, PtyLimit, StorageFull, SpoolCorrupt, SpoolVersion, InternalError,
+        Exited, SpawnFailed, NoPrompt, PtyLimit,
+        StorageFull, ArchiveUnreachable, SpoolCorrupt, SpoolVersion, InternalError,
     )
 }  # fmt: skip

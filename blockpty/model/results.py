@@ -276,13 +276,20 @@ class PruneResult(Result):
     """Conversations that were deleted, the oldest first.
 
     Attributes:
-        deleted: their names.
-        freed_bytes: what they took; kept_bytes: what the remaining ones take.
+        deleted: their names; freed_bytes: what they took; kept_bytes: what the remaining ones take.
     """
 
     deleted: list[str]
     freed_bytes: int
     kept_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class ArchiveResult(Result):
+    """Conversations whose streams were shipped (`archived`), and how many bytes that freed here."""
+
+    archived: list[str]
+    freed_bytes: int
 
 
 @dataclass(frozen=True, slots=True)

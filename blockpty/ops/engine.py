@@ -8,7 +8,8 @@ from __future__ import annotations
 from functools import cached_property
 
 from blockpty.errors import Busy, NotFound
-from blockpty.model.results import Activity, FoundBlock, OverviewResult, SearchResult
+from blockpty.model.results import Activity, ArchiveResult, FoundBlock, OverviewResult, SearchResult
+from blockpty.runtime import archiving
 from blockpty.runtime.engine import Engine as Conversations
 from blockpty.search.home import HomeSearch
 from blockpty.search.overview import Asked
@@ -21,7 +22,7 @@ class Engine(Conversations):
     @cached_property
     def home_search(self) -> HomeSearch:
         """What searches this home; made when it is first used."""
-        return HomeSearch(self.home, lambda: tuple(self._conversations), redact=self._redact)
+        return HomeSearch(self.home, lambda: tuple(self._conversations), redact=self._redaction[0])
 
     async def close(self) -> None:
         """Close what was opened without `persist`, and let go of the rest."""
@@ -80,6 +81,15 @@ class Engine(Conversations):
         before = Key.from_text(page) if page is not None else None
         asked = Query(query, mode, ignore_case, filters, page_size, before, per_block, timeout_ms)
         return await self.home_search.find(asked)
+
+    async def archive(self, conversation_id: str | None = None, *, keep_days: int = 0) -> ArchiveResult:
+        """Ship the stream of a conversation, or of all that have ended, to the object store, and remove it here.
+
+        Where that is says BLOCKPTY_ARCHIVE_URL. What is read later comes back by itself. `keep_days`: of all, those
+        that were used in so many days stay. Cancelling waits for the one that is on its way; neither that nor a crash
+        loses anything. Raises ArchiveUnreachable, BadRequest; Busy and NotFound for one that is named.
+        """
+        return await archiving.archive(self, conversation_id, keep_days)
 
     async def overview(
         self,

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, cast
 from blockpty.errors import InternalError
 from blockpty.model.events import Event
 from blockpty.model.results import (
+    ArchiveResult,
     BlockResult,
     BlocksResult,
     CaptureResult,
@@ -220,6 +221,10 @@ async def close(engine: Engine, request: requests.CloseRequest) -> CloseResult:
 
 async def delete(engine: Engine, request: requests.DeleteRequest) -> DeleteResult:
     return await (await _of(engine, request)).delete()
+
+
+async def archive(engine: Engine, request: record_requests.ArchiveRequest) -> ArchiveResult:
+    return await engine.archive(request.conversation_id, keep_days=request.keep_days)
 
 
 async def prune(engine: Engine, request: requests.PruneRequest) -> PruneResult:

@@ -87,6 +87,21 @@ class DiffRequest(ConversationRequest):
     max_bytes: int = Field(default=65_536, ge=1, le=MAX_BYTES, description="Bytes of the diff to return at most.")
 
 
+class ArchiveRequest(Request):
+    """Ship the streams of conversations whose shell has ended to an object store, and free their space here.
+
+    Where that is says BLOCKPTY_ARCHIVE_URL of the engine. They are listed as before, and what is read of one comes back
+    by itself.
+    """
+
+    conversation_id: str | None = Field(
+        default=None,
+        pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$",
+        description="Only this one; by default all that have ended.",
+    )
+    keep_days: int = Field(default=0, ge=0, le=36_500, description="Of all, keep here what was used in so many days.")
+
+
 class ImportRecordingRequest(Request):
     """Make a conversation of a recording: asciicast 1, 2 or 3, or the pair of files that script(1) writes.
 

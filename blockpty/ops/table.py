@@ -87,6 +87,10 @@ OPERATIONS: Final[Mapping[str, Operation]] = {
         _line(handlers.delete, requests.DeleteRequest, results.DeleteResult, _LIFE),
         _line(handlers.prune, requests.PruneRequest, results.PruneResult, _LIFE, path="/v1/prune"),
         _line(
+            handlers.archive, record_requests.ArchiveRequest, results.ArchiveResult, _LIFE, "conversation_id",
+            path="/v1/archive",
+        ),
+        _line(
             handlers.search, record_requests.SearchRequest, results.SearchResult, _READ, "query",
             method="GET", path="/v1/search",
         ),

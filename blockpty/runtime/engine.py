@@ -36,7 +36,7 @@ from blockpty.runtime.idle import close_idle
 from blockpty.runtime.importing import import_recording, refuse_imported
 from blockpty.runtime.modes import mode_of
 from blockpty.runtime.rcfiles import write_private
-from blockpty.spool import checkpoint
+from blockpty.spool import archived, checkpoint
 from blockpty.spool.checkpoint import FORMAT_VERSION
 from blockpty.spool.full import full_is_an_error
 from blockpty.spool.layout import Layout, check_conversation_id, conversations_directory, default_home, make_private
@@ -99,7 +99,7 @@ class Engine:
         self._session_limit = session_limit
         self._persist = persist
         self._durability = durability
-        self._redact, self._allow_uncovered = redact, allow_uncovered
+        self._redaction = (redact, allow_uncovered)
         self._process_limit = process_limit
         self._idle_timeout = idle_timeout_seconds
         self._keep = (keep_days, keep_total_mb)
@@ -371,6 +371,7 @@ class Engine:
             host = await self._connected()
             for directory in (layout.stream, layout.outputs, layout.commands):
                 make_private(directory)
+            await asyncio.to_thread(archived.fetch, layout.stream)
             try:
                 await host.mend(name)
                 conversation = self._made(name, layout, host, Ownership.take(layout.lock))
@@ -421,7 +422,7 @@ class Engine:
 
     def _made(self, name: str, layout: Layout, host: HostClient, ownership: Ownership | None) -> Conversation:
         try:
-            record = (self._durability, self._redact, self._allow_uncovered, self._keep_bytes)
+            record = (self._durability, *self._redaction, self._keep_bytes)
             return Conversation(name, layout, host, ownership, self._respawn, *record)
         except BaseException:
             if ownership is not None:

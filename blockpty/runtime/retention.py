@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Final
 from blockpty.errors import BadRequest, BlockptyError, Busy, NotFound
 from blockpty.model.results import DeleteResult, PruneResult
 from blockpty.runtime.keeping import SMALLEST_MB
+from blockpty.spool import archived
 from blockpty.spool.full import full_is_an_error
 from blockpty.spool.layout import Layout, check_conversation_id, conversations_directory
 from blockpty.spool.ownership import Ownership
@@ -65,7 +66,9 @@ def last_used(layout: Layout) -> float:
 
 
 def erase(layout: Layout) -> int:
-    """Remove a conversation's files; return how many bytes they took. Raises NotFound, StorageFull."""
+    """Remove a conversation's files; return how many bytes they took. Raises ArchiveUnreachable, NotFound,
+    StorageFull."""
+    archived.forget(layout)
     freed = size_of(layout.directory)
     going = layout.directory.with_name(f"{_GOING}{secrets.token_hex(8)}")
     try:

@@ -6,6 +6,7 @@ import os
 from pathlib import Path
 from typing import Final
 
+from blockpty.spool import archived
 from blockpty.spool.beginning import load_beginning
 from blockpty.spool.opening import open_file, opened_again
 
@@ -43,7 +44,9 @@ class StreamReader:
             os.close(self._segments.pop(0)[1])
 
     def size(self) -> int:
-        """Return the offset after the last byte that is in the files now."""
+        """Return the offset after the last byte that is in the files now, or in the archive."""
+        if not self._segments and (end := archived.end_of(self._directory)) is not None:
+            return end
         self._discover()
         if not self._segments:
             return 0
@@ -109,6 +112,8 @@ class StreamReader:
                 )
             except FileNotFoundError:
                 return False
+            if archived.fetch(self._directory):
+                return self._discover()
             for name in names:
                 found = self._open(int(name)) or found
             return found

@@ -22,6 +22,7 @@ from urllib.parse import quote, urlencode
 from blockpty.errors import BadRequest, BlockptyError, InternalError, NotFound, error_from_code
 from blockpty.model.events import Event
 from blockpty.model.results import (
+    ArchiveResult,
     ImportResult,
     ListResult,
     OpenResult,
@@ -122,6 +123,11 @@ class Client:
     async def list(self, filter: str | None = None) -> ListResult:
         """Return the conversations of the server's home that this token may see, newest first."""
         return cast("ListResult", await self.call("list", {"filter": filter}))
+
+    async def archive(self, conversation_id: str | None = None, *, keep_days: int = 0) -> ArchiveResult:
+        """Ship the streams of ended conversations, as `Engine.archive` does."""
+        params = {"conversation_id": conversation_id, "keep_days": keep_days}
+        return cast("ArchiveResult", await self.call("archive", params))
 
     async def prune(self, *, keep_days: int | None = None, keep_total_mb: int | None = None) -> PruneResult:
         """Delete ended conversations, as `Engine.prune` does."""

@@ -25,6 +25,7 @@ STATUS: Final[Mapping[str, int]] = {
     "spool_corrupt": 500,
     "spool_version": 500,
     "pty_limit": 503,
+    "archive_unreachable": 502,
     "no_prompt": 504,
     "storage_full": 507,
 }

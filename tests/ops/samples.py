@@ -15,6 +15,7 @@ from blockpty.model.block import Block
 from blockpty.model.events import Event
 from blockpty.model.results import (
     Activity,
+    ArchiveResult,
     BlockResult,
     BlocksResult,
     CaptureResult,
@@ -91,6 +92,7 @@ PARAMS: Final[dict[str, dict[str, Any]]] = {
     "kill": {"conversation_id": "c1", "signal": "HUP"},
     "close": {"conversation_id": "c1"},
     "delete": {"conversation_id": "c1"},
+    "archive": {"conversation_id": "c1", "keep_days": 30},
     "prune": {"keep_days": 30, "keep_total_mb": 100},
     "search": {
         "query": "x", "mode": "words", "ignore_case": True, "conversation_id": "c1", "cwd": "/", "exit_status": 1,
@@ -140,6 +142,7 @@ RESULTS: Final[dict[str, Result]] = {
     "close": CloseResult(20, {"status": 0, "signal": None}),
     **dict.fromkeys(("start_capture", "stop_capture"), CaptureResult(20, "/h/exports/c1.cast", 9, 1.5)),
     "delete": DeleteResult(20, 4096),
+    "archive": ArchiveResult(["c1"], 4096),
     "prune": PruneResult(["c1"], 4096, 8192),
     "search": SearchResult([HIT], "eA", True, ["shard2"]),
     "diff": DiffResult(BLOCK, BLOCK, False, "--- b3\n+++ b7\n@@ -1 +1 @@\n-a\n+b\n", True, True, 20),

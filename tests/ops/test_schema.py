@@ -32,7 +32,10 @@ NOT_YET = {
     "approval_denied": "control",
     "user_in_control": "control",
 }
-ADDED = {"forbidden": "a token is known but does not allow this; told apart from a token that is not known"}
+ADDED = {
+    "forbidden": "a token is known but does not allow this; told apart from a token that is not known",
+    "archive_unreachable": "a store beside the home is down; what is here is whole",
+}
 
 
 def validator(definition: str) -> jsonschema.Draft202012Validator:

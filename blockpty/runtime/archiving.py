@@ -1,0 +1,75 @@
+"""Archiving: the streams of conversations that have ended go to an object store, and come back when they are read.
+
+All else stays here: `list`, `blocks`, events and the index need no stream. What is here, and where the store is, the
+spool knows (`spool/archived.py`); this file chooses which conversations go, and holds them meanwhile.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import time
+from typing import TYPE_CHECKING, Final
+
+from blockpty.errors import BadRequest, Busy, NotFound, SpoolError
+from blockpty.model.results import ArchiveResult
+from blockpty.runtime import listing, retention
+from blockpty.spool import archived, checkpoint
+from blockpty.spool.layout import Layout, check_conversation_id, conversations_directory
+from blockpty.spool.ownership import Ownership
+
+if TYPE_CHECKING:
+    from blockpty.runtime.engine import Engine
+
+URL_VARIABLE: Final = "BLOCKPTY_ARCHIVE_URL"
+
+
+async def archive(engine: Engine, conversation_id: str | None, keep_days: int) -> ArchiveResult:
+    """Ship one conversation, or all that have ended and were not used for so long; those that cannot go stay."""
+    if keep_days < 0:
+        raise BadRequest(f"keep_days cannot be {keep_days}", hint="0 or more days")
+    url = os.environ.get(URL_VARIABLE, "")
+    if not url:
+        raise BadRequest("there is no archive", hint=f"set {URL_VARIABLE}, such as s3://bucket/prefix")
+    if conversation_id is not None:
+        return ArchiveResult([conversation_id], await _ship(engine, check_conversation_id(conversation_id), url))
+    done, freed = [], 0
+    async for name in listing.names(engine.home):
+        layout = Layout(conversations_directory(engine.home) / name)
+        if name.startswith("."):  # on its way out
+            continue
+        if time.time() - retention.last_used(layout) < keep_days * retention.DAY_SECONDS:
+            continue
+        with contextlib.suppress(Busy, NotFound, FileNotFoundError):
+            size = await _ship(engine, name, url)
+            if size:
+                done.append(name)
+                freed += size
+    return ArchiveResult(done, freed)
+
+
+async def _ship(engine: Engine, name: str, url: str) -> int:
+    layout = Layout(conversations_directory(engine.home) / name)
+    try:
+        checkpoint.load_meta(layout.meta)
+    except FileNotFoundError:
+        raise NotFound(f"no conversation is called {name}", hint="list names those that exist") from None
+    except SpoolError:
+        raise Busy(f"{name} cannot be read", hint="verify tells why") from None
+    if name in await engine.live():
+        raise Busy(f"the shell of {name} runs", hint="close it first")
+    await engine.let_go(name)
+    ownership = Ownership.take(layout.lock)
+    if ownership is None:
+        raise Busy(f"another engine owns {name}", hint="close that engine first")
+    try:
+        if listing.unfinished(listing.look(layout)[0]):
+            raise Busy(f"the record of {name} does not tell of the end of its shell", hint="status enters it")
+        work = asyncio.ensure_future(asyncio.to_thread(archived.ship, layout, url))
+        try:
+            return await asyncio.shield(work)
+        finally:
+            await asyncio.wait([work])  # nobody else may have it before, cancelled or not
+    finally:
+        ownership.release()
