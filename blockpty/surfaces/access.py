@@ -8,11 +8,12 @@ reads a token has no use for it.
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Mapping
+from contextlib import aclosing
 from dataclasses import dataclass, replace
 from enum import IntEnum
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, Protocol, cast
 
-from blockpty.errors import Forbidden
+from blockpty.errors import Forbidden, NotFound
 from blockpty.model.events import Event
 from blockpty.model.results import ListResult, Result
 from blockpty.ops.kinds import Effect
@@ -77,17 +78,29 @@ class Principal:
 OWNER: Final = Principal("owner", Scope.ADMIN)
 
 
+class Elsewhere(Protocol):
+    """Whoever can ask for a conversation where it is; `found` is the error that says where (`details.address`)."""
+
+    async def call(self, found: NotFound, name: str, params: Mapping[str, Any]) -> Result:
+        """Run an operation of shape CALL there; raises BlockptyError."""
+
+    def stream(self, found: NotFound, name: str, params: Mapping[str, Any]) -> AsyncIterator[Event]:
+        """Run an operation of shape STREAM there; raises BlockptyError."""
+
+
 class Caller:
     """The operations as one principal may call them.
 
     Args:
         engine: an Engine, or a Client, which has the same methods.
         principal: who calls.
+        elsewhere: asked for conversations of other hosts; None: the caller is told their address.
     """
 
-    def __init__(self, engine: Any, principal: Principal = OWNER) -> None:
+    def __init__(self, engine: Any, principal: Principal = OWNER, elsewhere: Elsewhere | None = None) -> None:
         self.principal = principal
         self._engine = engine
+        self._elsewhere = elsewhere
 
     async def call(self, name: str, params: Mapping[str, Any]) -> Result:
         """Run an operation of shape CALL; raises BlockptyError, Forbidden among them.
@@ -102,7 +115,12 @@ class Caller:
                 f"secrets are shown to the scope admin; the token {self.principal.name} has another",
                 hint="leave redact out",
             )
-        result = await call(self._engine, name, params)
+        try:
+            result = await call(self._engine, name, params)
+        except NotFound as found:
+            if self._elsewhere is None or "address" not in found.details:
+                raise
+            return await self._elsewhere.call(found, name, params)
         if isinstance(result, ListResult) and self.principal.conversations is not None:
             seen = [one for one in result.conversations if one.conversation_id in self.principal.conversations]
             return replace(result, conversations=seen)
@@ -113,4 +131,21 @@ class Caller:
         from blockpty.ops.table import find, stream
 
         self.principal.check(find(name), params.get("conversation_id"))
-        return stream(self._engine, name, params)
+        events = stream(self._engine, name, params)
+        return events if self._elsewhere is None else self._here_or(self._elsewhere, events, name, params)
+
+    async def _here_or(
+        self, elsewhere: Elsewhere, events: AsyncIterator[Event], name: str, params: Mapping[str, Any]
+    ) -> AsyncIterator[Event]:
+        try:
+            async with aclosing(cast("Any", events)):
+                async for event in events:
+                    yield event
+                return
+        except NotFound as problem:
+            if "address" not in problem.details:
+                raise
+            found = problem
+        async with aclosing(cast("Any", elsewhere.stream(found, name, params))) as events:
+            async for event in events:
+                yield event

@@ -16,7 +16,7 @@ from collections.abc import AsyncIterator, Callable, Mapping
 from functools import partial
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Final, Self, cast
+from typing import TYPE_CHECKING, Any, ClassVar, Final, Self, cast
 from urllib.parse import quote, urlencode
 
 from blockpty.errors import BadRequest, BlockptyError, InternalError, NotFound, error_from_code
@@ -59,6 +59,10 @@ class Client:
     Raises NotFound when no server answers, and whatever the operations raise. Cancelling a call lets the server drop
     it; the program in the terminal is never touched by that.
     """
+
+    # Of requests to a server elsewhere, and after how many seconds without a word from it it counts as gone.
+    _headers: ClassVar[Mapping[str, str]] = {}
+    _silence_seconds: ClassVar[float | None] = None
 
     def __init__(
         self,
@@ -322,9 +326,9 @@ class Client:
             # A wait takes as long as it takes; the server keeps the connection alive and ends the wait.
             self._http = httpx2.AsyncClient(
                 base_url=self._url or "http://localhost",
-                headers={"Authorization": f"Bearer {self._shown()}"},
+                headers={**self._headers, "Authorization": f"Bearer {self._shown()}"},
                 transport=httpx2.AsyncHTTPTransport(trust_env=False, limits=limits, **where),
-                timeout=httpx2.Timeout(None, connect=CONNECT_SECONDS),
+                timeout=httpx2.Timeout(None, connect=CONNECT_SECONDS, read=self._silence_seconds),
                 trust_env=False,
             )
         return self._http
@@ -344,7 +348,9 @@ class Client:
 
     def _lost(self, problem: Unanswered) -> BlockptyError:
         where = self._url or str(self.home)
-        return NotFound(f"no server answers at {where}: {problem}", hint="blockpty serve starts one")
+        return NotFound(
+            f"no server answers at {where}: {problem}", hint="blockpty serve starts one", details={"server": where}
+        )
 
 
 def _request(operation: Outline, params: Mapping[str, Any]) -> tuple[str, str, Mapping[str, Any] | None]:

@@ -47,6 +47,7 @@ def application(
     hosts: Iterable[str],
     origins: Iterable[str],
     mcp: App | None = None,
+    elsewhere: access.Elsewhere | None = None,
     stop: Callable[[], None] | None = None,
 ) -> App:
     """Return the application with the gate in front of it.
@@ -56,6 +57,7 @@ def application(
         tokens, metrics: who may call, and what is counted.
         hosts, origins: the values of these headers that are ours.
         mcp: what answers at /mcp.
+        elsewhere: asked for conversations of other hosts.
         stop: ends the server; without it `/admin/stop` is not there.
     """
     beside = _Beside(engine, tokens, metrics, stop)
@@ -63,7 +65,7 @@ def application(
     for operation in OPERATIONS.values():
         method, path = operation.route
         endpoint = EventsEndpoint if operation.shape is Shape.STREAM else CallEndpoint
-        paths.setdefault(path, {})[method] = endpoint(operation, engine, metrics)
+        paths.setdefault(path, {})[method] = endpoint(operation, engine, metrics, elsewhere)
     routes: list[BaseRoute] = [Route(path, _ByMethod(ways), methods=[*ways]) for path, ways in paths.items()]
     routes += [
         WebSocketRoute("/v1/conversations/{conversation_id}/ws", SocketEndpoint(engine, metrics)),

@@ -18,10 +18,11 @@ from urllib.parse import parse_qsl
 
 from blockpty.errors import BadRequest, BlockptyError, InternalError
 from blockpty.ops.operation import Effect, Operation
-from blockpty.surfaces.access import Caller
+from blockpty.surfaces.access import Caller, Elsewhere
 from blockpty.surfaces.faults import status_of
 from blockpty.surfaces.http.guard import Receive, Scope, Send, refuse
 from blockpty.surfaces.http.metrics import Metrics
+from blockpty.surfaces.peers import FORWARDED
 
 KEEP_ALIVE_SECONDS: Final = 10.0
 _JSON: Final = (b"content-type", b"application/json")
@@ -34,10 +35,13 @@ class ClientGone(Exception):
 class CallEndpoint:
     """What a route of the table leads to."""
 
-    def __init__(self, operation: Operation, engine: Any, metrics: Metrics) -> None:
+    def __init__(
+        self, operation: Operation, engine: Any, metrics: Metrics, elsewhere: Elsewhere | None = None
+    ) -> None:
         self._operation = operation
         self._engine = engine
         self._metrics = metrics
+        self._elsewhere = elsewhere
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         operation = self._operation
@@ -49,7 +53,7 @@ class CallEndpoint:
             return
         except ClientGone:
             return
-        caller = Caller(self._engine, scope["state"]["principal"])
+        caller = Caller(self._engine, scope["state"]["principal"], not_forwarded(scope, self._elsewhere))
         task = asyncio.ensure_future(self._call(caller, params))
         gone = asyncio.ensure_future(disconnected(receive))
         try:
@@ -89,6 +93,12 @@ class CallEndpoint:
             headers = [_JSON, (b"content-length", str(len(body)).encode())]
             await send({"type": "http.response.start", "status": status, "headers": headers})
         await send({"type": "http.response.body", "body": body})
+
+
+def not_forwarded(scope: Scope, elsewhere: Elsewhere | None) -> Elsewhere | None:
+    """Return who hands a request on; nobody, when that has been done."""
+    name = FORWARDED.lower().encode()
+    return None if any(key == name for key, _ in scope["headers"]) else elsewhere
 
 
 def defect(problem: Exception) -> InternalError:

@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Collection
 from typing import Any
 
-from blockpty.surfaces.access import Caller
+from blockpty.surfaces.access import Caller, Elsewhere
 from blockpty.surfaces.http.guard import App, Receive, Scope, Send
 
 
@@ -16,10 +16,14 @@ class MountedMcp:
     Args:
         engine: the engine of the home.
         hosts, origins: what the gate lets through; the SDK, which has a gate of its own, is told the same.
+        elsewhere: asked for conversations of other hosts.
     """
 
-    def __init__(self, engine: Any, *, hosts: Collection[str], origins: Collection[str]) -> None:
+    def __init__(
+        self, engine: Any, *, hosts: Collection[str], origins: Collection[str], elsewhere: Elsewhere | None = None
+    ) -> None:
         self._engine = engine
+        self._elsewhere = elsewhere
         self._hosts = list(hosts)
         self._origins = list(origins)
         self._app: App | None = None
@@ -50,7 +54,7 @@ class MountedMcp:
             from blockpty.surfaces.mcp.http import StreamableHttp
 
             mounted = StreamableHttp(
-                lambda principal: Caller(self._engine, principal),
+                lambda principal: Caller(self._engine, principal, self._elsewhere),
                 allowed_hosts=self._hosts,
                 allowed_origins=self._origins,
             )

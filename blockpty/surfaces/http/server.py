@@ -32,6 +32,7 @@ from blockpty.surfaces.http.guard import UNIX_HOST, App
 from blockpty.surfaces.http.mcp import MountedMcp
 from blockpty.surfaces.http.metrics import Metrics
 from blockpty.surfaces.launching import LOCK_NAME, SOCKET_NAME, STATE_NAME
+from blockpty.surfaces.peers import Peers
 from blockpty.surfaces.settings import DEFAULT_PORT, Settings
 from blockpty.surfaces.tokens import TokenBook, open_private, server_directory, write_private
 
@@ -90,10 +91,12 @@ async def _serve(
             keep_conversation_mb=settings.keep_conversation_mb or None,
         ) as engine:  # fmt: skip
             engine.home_search.start()
-            mcp = MountedMcp(engine, hosts=hosts | {UNIX_HOST}, origins=origins)
+            peers = Peers(home)
+            mcp = MountedMcp(engine, hosts=hosts | {UNIX_HOST}, origins=origins, elsewhere=peers)
             app = application(
-                engine, TokenBook(home), metrics, hosts=hosts, origins=origins, mcp=mcp, stop=lambda: plain.leave()
-            )
+                engine, TokenBook(home), metrics, hosts=hosts, origins=origins, mcp=mcp, elsewhere=peers,
+                stop=lambda: plain.leave(),
+            )  # fmt: skip
             plain = _Listener(app, settings, tls=False)
             listeners = [(plain, unix), (_Listener(app, settings, tls=bool(settings.tls_certificate)), tcp)]
             for listener, _ in listeners:
@@ -111,6 +114,7 @@ async def _serve(
             finally:
                 idle.cancel()
                 await mcp.close()
+                await peers.close()
 
 
 class _Listener(uvicorn.Server):

@@ -15,8 +15,8 @@ from typing import Any, Final, cast
 from blockpty.errors import BadRequest, BlockptyError, Unauthorized
 from blockpty.model.events import Event
 from blockpty.ops.operation import Operation
-from blockpty.surfaces.access import Caller
-from blockpty.surfaces.http.calls import ClientGone, defect, disconnected, parameters
+from blockpty.surfaces.access import Caller, Elsewhere
+from blockpty.surfaces.http.calls import ClientGone, defect, disconnected, not_forwarded, parameters
 from blockpty.surfaces.http.guard import Receive, Scope, Send, refuse
 from blockpty.surfaces.http.metrics import Metrics
 
@@ -28,10 +28,13 @@ _HEADERS: Final = [(b"content-type", b"text/event-stream; charset=utf-8"), (b"x-
 class EventsEndpoint:
     """What the route of a STREAM operation leads to."""
 
-    def __init__(self, operation: Operation, engine: Any, metrics: Metrics) -> None:
+    def __init__(
+        self, operation: Operation, engine: Any, metrics: Metrics, elsewhere: Elsewhere | None = None
+    ) -> None:
         self._operation = operation
         self._engine = engine
         self._metrics = metrics
+        self._elsewhere = elsewhere
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         try:
@@ -39,7 +42,9 @@ class EventsEndpoint:
             after = last_event_id(scope)
             if after is not None:
                 params["from_seq"] = after + 1
-            events = Caller(self._engine, scope["state"]["principal"]).stream(self._operation.name, params)
+            elsewhere = not_forwarded(scope, self._elsewhere)
+            caller = Caller(self._engine, scope["state"]["principal"], elsewhere)
+            events = caller.stream(self._operation.name, params)
         except BlockptyError as error:
             self._metrics.calls.labels(self._operation.name, error.code).inc()
             await refuse(scope, receive, send, error)
