@@ -233,7 +233,6 @@ class LiveRecord:
         self.recent = {name: block for name, block in self.recent.items() if block.seq >= first}
         self._sink.rebase(first)
         self.save()
-        self.stream.forget(beginning.needed)
         return True
 
     def _write(self, events: list[Event]) -> bool:

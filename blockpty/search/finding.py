@@ -15,6 +15,7 @@ from functools import partial
 from typing import Final, NamedTuple
 
 from blockpty.control.redaction import cover
+from blockpty.errors import SpoolError
 from blockpty.model.block import Block
 from blockpty.model.results import SearchHit, SearchResult
 from blockpty.search.glance import Glance
@@ -272,7 +273,9 @@ class Finding:
         if key.number == COMMAND:
             # What the index remembers of a conversation that was deleted is not told any more.
             here = candidate.host is None and candidate.stored is None
-            return CommandWindow(candidate.block.cmd) if not here or self._exists(key.conversation_id) else None
+            if here and not (self._exists(key.conversation_id) and self._is_kept(candidate)):
+                return None
+            return CommandWindow(candidate.block.cmd)
         if candidate.stored is not None:
             raw = candidate.stored()
             return None if raw is None else Window(key.number, candidate.begin, raw, candidate.end - candidate.begin)
@@ -286,9 +289,11 @@ class Finding:
             return (whole,)
         record = self._records.record(candidate.key.conversation_id)
         try:
+            first = record.begin
             found = [
                 Window(candidate.key.number, begin, record.read(begin, end - begin), end - begin)
-                for begin, end in candidate.pieces
+                for begin, end in ((max(begin, first), end) for begin, end in candidate.pieces)
+                if begin < end
             ]
         except OSError:
             return ()  # it has gone meanwhile
@@ -299,6 +304,12 @@ class Finding:
             return self._glance.may_match(self._records.record(name).bare(begin, end - begin), plain)
         except OSError:
             return False  # it has gone meanwhile
+
+    def _is_kept(self, candidate: Candidate) -> bool:
+        try:
+            return candidate.block.seq >= self._records.record(candidate.key.conversation_id).first_block()
+        except (OSError, SpoolError):
+            return False
 
     def _exists(self, name: str) -> bool:
         if name not in self._there:

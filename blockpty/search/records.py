@@ -21,6 +21,7 @@ from blockpty.runtime.fold import Fold, resume_points
 from blockpty.search.index import Position
 from blockpty.search.text import AHEAD, CommandWindow, Window, seen, windows
 from blockpty.spool import checkpoint
+from blockpty.spool.beginning import load_beginning
 from blockpty.spool.layout import Layout, conversations_directory
 from blockpty.spool.lines import LineReader
 from blockpty.spool.masking import Mask
@@ -76,12 +77,26 @@ class Record:
         """Return bytes of the stream, nonces covered."""
         with self._lock:
             self._learn()
+            if begin < self._stream.begin:
+                return b""  # not kept, or not shown
             return masked(self._stream, self._mask, begin, length)
+
+    def first_block(self) -> int:
+        """Return the number of the first block that is kept; raises SpoolCorrupt."""
+        beginning = load_beginning(self._layout.directory)
+        return beginning.first_block() if beginning is not None else 0
+
+    @property
+    def begin(self) -> int:
+        """First offset of the stream that is shown."""
+        with self._lock:
+            return self._stream.begin
 
     def bare(self, begin: int, length: int) -> bytes:
         """Return bytes of the stream with nothing covered: to look for something in them, never to show them."""
         with self._lock:
-            return self._stream.read(begin, length)
+            first = max(begin, self._stream.begin)
+            return self._stream.read(first, begin + length - first)
 
     def _learn(self) -> None:
         """Learn nonces that have come since, so that none is shown."""
@@ -100,6 +115,9 @@ class Record:
             if saved is not None and points:
                 known = [*self._mask.nonces, *saved["journal"]["nonces"]]
                 self._mask, self._masked_up_to = Mask(dict.fromkeys(known)), points[-1][1]
+            elif (beginning := load_beginning(self._layout.directory)) is not None:
+                # The entries that told of these are not kept.
+                self._mask = Mask(dict.fromkeys([*self._mask.nonces, *beginning.journal["nonces"]]))
         timeline = TimelineReader(self._layout.timeline, self._masked_up_to, holding=b'"nonce"')
         try:
             for entry, _ in timeline.read_new():
@@ -235,7 +253,11 @@ class Records:
         """Return one chunk of a block's output; None when conversation or bytes have gone."""
         last = block.span[1]
         try:
-            data = self.record(conversation_id).read(begin, min(end + AHEAD, last if last is not None else end) - begin)
+            record = self.record(conversation_id)
+            begin = max(begin, record.begin)
+            if begin >= end:
+                return None
+            data = record.read(begin, min(end + AHEAD, last if last is not None else end) - begin)
         except OSError:
             return None
         if len(data) < end - begin:

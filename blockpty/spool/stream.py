@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 from pathlib import Path
 from typing import Final
@@ -36,12 +37,6 @@ class StreamReader:
         first = self._segments[0][0] if self._segments else 0
         beginning = load_beginning(Path(self._directory).parent)
         return first if beginning is None else max(first, beginning.readable)
-
-    def forget(self, before: int) -> None:
-        """Close the segments that lie before an offset: they have been removed, and take space as long as they are
-        open."""
-        while len(self._segments) > 1 and self._segments[1][0] <= before:
-            os.close(self._segments.pop(0)[1])
 
     def size(self) -> int:
         """Return the offset after the last byte that is in the files now, or in the archive."""
@@ -107,16 +102,16 @@ class StreamReader:
         found = False
         if not self._segments:
             try:
-                names = sorted(
-                    name for name in os.listdir(self._directory) if name.isdigit() and len(name) == NAME_DIGITS
-                )
+                bases = self._bases()
             except FileNotFoundError:
                 return False
             if archived.fetch(self._directory):
                 return self._discover()
-            for name in names:
-                found = self._open(int(name)) or found
+            for base in bases:
+                found = self._open(base) or found
             return found
+        while len(self._segments) > 1 and self._is_dropped(self._segments[0][1], self._segments[1][0]):
+            os.close(self._segments.pop(0)[1])
         while True:
             base, descriptor = self._segments[-1]
             found_now = os.fstat(descriptor)
@@ -125,7 +120,10 @@ class StreamReader:
                 # It was removed. Whoever writes it makes it again, with all that was in it.
                 fresh = opened_again(descriptor, f"{self._directory}/{segment_name(base)}", size)
                 if fresh is None:
-                    return found
+                    if not self._is_dropped(descriptor, base + size) or not self._later(base):
+                        return found
+                    found = True
+                    continue
                 os.close(descriptor)
                 self._segments[-1], found = (base, fresh), True
                 continue
@@ -139,6 +137,28 @@ class StreamReader:
             if not size or not asks or not self._open(base + size):
                 return found
             found = True
+
+    def _bases(self) -> list[int]:
+        return sorted(int(name) for name in os.listdir(self._directory) if name.isdigit() and len(name) == NAME_DIGITS)
+
+    def _is_dropped(self, descriptor: int, end: int) -> bool:
+        """Whether a segment is not kept any more; it takes space as long as somebody has it open."""
+        if os.fstat(descriptor).st_nlink:
+            return False
+        beginning = load_beginning(Path(self._directory).parent)
+        return beginning is not None and end <= beginning.needed
+
+    def _later(self, base: int) -> bool:
+        """Go on behind the newest segment that was known."""
+        with contextlib.suppress(FileNotFoundError):
+            known = len(self._segments)
+            for later in self._bases():
+                if later > base:
+                    self._open(later)
+            if len(self._segments) > known:
+                os.close(self._segments.pop(known - 1)[1])
+                return True
+        return False
 
     def _open(self, base: int) -> bool:
         try:

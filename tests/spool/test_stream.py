@@ -10,6 +10,8 @@ import pytest
 
 from blockpty.errors import SpoolCorrupt
 from blockpty.host.record import Stream
+from blockpty.spool.beginning import Beginning
+from blockpty.spool.checkpoint import replace
 from blockpty.spool.stream import NAME_DIGITS, SEGMENT_BYTES, StreamReader, segment_name
 
 DATA = bytes(range(256)) * 3
@@ -130,3 +132,34 @@ def test_a_closed_reader_can_be_used_again(tmp_path: Path) -> None:
         assert reader.read(90, 20) == DATA[90:110]
         reader.close()
         reader.close()
+
+
+def beginning_at(directory: Path, needed: int) -> None:
+    """Let the record whose stream this is begin there."""
+    state = {"next_block": 1, "block": None, "background": None}
+    made = Beginning(needed, 0, needed, needed, state, {"output": None, "nonces": []}, {})
+    replace(directory.parent / "begin.json", made.to_dict())
+
+
+@pytest.mark.parametrize("known", [1, 2, 3])
+def test_a_reader_lets_go_of_what_is_dropped_and_goes_on_behind_it(tmp_path: Path, known: int) -> None:
+    pieces = cut(DATA, 100, 300, 600)
+    directory = write(tmp_path / "stream", *pieces[:known])
+    reader = StreamReader(directory, segment_bytes=10**6)
+    assert reader.read(0, 10**9) == DATA[: sum(len(data) for _, data in pieces[:known])]
+    write(directory, *pieces)
+    beginning_at(directory, 600)
+    for base in (0, 100, 300):
+        (directory / segment_name(base)).unlink()
+    assert (reader.begin, reader.size()) == (600, len(DATA))
+    assert reader.read(600, 10**9) == DATA[600:]
+    assert reader.read(0, 10) == b""
+
+
+def test_what_somebody_else_has_removed_can_be_read_as_long_as_it_is_open(tmp_path: Path) -> None:
+    directory = write(tmp_path / "stream", *cut(DATA, 100, 300))
+    reader = StreamReader(directory)
+    assert reader.size() == len(DATA)
+    for path in directory.iterdir():
+        path.unlink()
+    assert (reader.begin, reader.read(0, 10**9)) == (0, DATA)
