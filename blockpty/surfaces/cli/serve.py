@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import json
 import os
 import sys
@@ -94,8 +95,21 @@ def _serve(
 
     from blockpty.surfaces.http.server import serve
 
-    asyncio.run(serve(home, found, lambda state: _say(invocation, state)))
+    def ready(state: dict[str, Any]) -> None:
+        _say(invocation, state)
+        _spare_what_stays()
+
+    asyncio.run(serve(home, found, ready))
     return 0
+
+
+def _spare_what_stays() -> None:
+    """Have the garbage collector pass over what was made by now: modules, which stay as long as the server does.
+
+    With thousands of conversations a full collection keeps the loop for a tenth of a second and more.
+    """
+    gc.collect()
+    gc.freeze()
 
 
 def _plain(flags: dict[str, Any]) -> list[tuple[str, Any]]:
@@ -161,6 +175,7 @@ def _detached(home: Path, settings: Any, ready_fd: int) -> int:
     def ready(state: dict[str, Any]) -> None:
         told.append(True)
         tell({"ok": True, **state})
+        _spare_what_stays()
 
     try:
         asyncio.run(serve(home, settings, ready))
