@@ -295,8 +295,8 @@ class Finding:
                 for begin, end in ((max(begin, first), end) for begin, end in candidate.pieces)
                 if begin < end
             ]
-        except OSError:
-            return ()  # it has gone meanwhile
+        except (OSError, SpoolError):
+            return ()  # it has gone meanwhile, or says nothing of where it begins
         return [window for window in found if len(window.raw) == window.end - window.begin]
 
     def _seems(self, name: str, begin: int, end: int, plain: bool) -> bool:

@@ -63,6 +63,8 @@ class Record:
 
     def __init__(self, directory: Path) -> None:
         self._layout = Layout(directory)
+        # Looked at for every read.
+        self._timeline = str(self._layout.timeline)
         self._stream = StreamReader(self._layout.stream)
         self._mask = Mask()
         self._masked_up_to = 0
@@ -100,7 +102,7 @@ class Record:
 
     def _learn(self) -> None:
         """Learn nonces that have come since, so that none is shown."""
-        size = _size(self._layout.timeline)
+        size = _size(self._timeline)
         if not self._known:
             begin = _beginning(self._layout.timeline)
             if begin != self._begin:
@@ -258,7 +260,7 @@ class Records:
             if begin >= end:
                 return None
             data = record.read(begin, min(end + AHEAD, last if last is not None else end) - begin)
-        except OSError:
+        except (OSError, SpoolError):
             return None
         if len(data) < end - begin:
             return None
