@@ -251,7 +251,7 @@ class IndexContract:
 
     def test_a_pattern_that_takes_for_ever_ends_in_a_flagged_answer(self, index: Index, records: Records) -> None:
         fill(index, records)
-        result = find(records, index, Query(r"^(\w+\s?)+[^\w\s]{7}$", "regex", timeout_ms=200))
+        result = find(records, index, Query(r"^(?:\w|\w\w|\s)+[^\w\s]{7}$", "regex", timeout_ms=200))
         assert result.partial and result.next is not None
         with pytest.raises(BadRequest, match="regular expression"):
             find(records, index, Query("(", "regex"))
