@@ -260,6 +260,8 @@ class Finding:
             if page.generation != positions.generation:
                 raise _Redo
             self._missing |= dict.fromkeys(page.missing)
+            if page.missing:
+                self._remaining()  # it may be gone, and then the rest is for whoever goes on
             for candidate in page.candidates:
                 key = candidate.key
                 block = fresh.get((key.conversation_id, key.seq), candidate.block)

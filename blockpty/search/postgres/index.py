@@ -33,7 +33,7 @@ from blockpty.search.query import COMMAND
 
 # How long a shard may take, as a share of the time that is left; what the others have is worth more.
 _SHARE: Final = 0.5
-# Who had less time than this to answer may do so next time.
+# So long a shard may take in any case, if there is as much time. Who had less may well answer the next time.
 _FAIR_SECONDS: Final = 0.5
 # How long an overview waits for the shards, twice.
 _OVERVIEW_SECONDS: Final = 4.0
@@ -302,7 +302,8 @@ class PostgresIndex:
         self, parts: Sequence[str], work: Callable[[str], Callable[[Connection], list[Row]]], timeout_seconds: float
     ) -> tuple[dict[str, list[Row]], list[str]]:
         """Return what parts say, and the names of those that do not answer; IndexUnavailable when none does."""
-        allowed = timeout_seconds if parts == [""] else timeout_seconds * _SHARE
+        share = timeout_seconds if parts == [""] else max(timeout_seconds * _SHARE, _FAIR_SECONDS)
+        allowed = min(timeout_seconds, share)
         now = time.monotonic()
         missing = [self._name(part) for part in parts if self._paused.get(part, (0.0, 0.0))[0] > now]
         calls = {part: Call(self._reading, work(part)) for part in parts if self._name(part) not in missing}
