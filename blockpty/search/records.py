@@ -97,6 +97,10 @@ class Record:
     def bare(self, begin: int, length: int) -> bytes:
         """Return bytes of the stream with nothing covered: to look for something in them, never to show them."""
         with self._lock:
+            data = self._stream.read(begin, length)
+            if len(data) == length:
+                return data
+            # Where the record begins is asked only when something is missing: that takes longer than to read.
             first = max(begin, self._stream.begin)
             return self._stream.read(first, begin + length - first)
 
