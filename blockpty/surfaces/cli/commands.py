@@ -124,7 +124,8 @@ def _option(operation: Outline, name: str, schema: Mapping[str, Any]) -> click.O
     dashed = _dashed(name)
     if kind is click.BOOL:
         shown = f"--{dashed}" if default else f"--no-{dashed}"
-        help_text = f"{explained} [default: {shown}]"
+        # One that may be left open has no default of its own.
+        help_text = f"{explained} [default: {shown}]" if default is not None else explained
         return click.Option([f"--{dashed}/--no-{dashed}", name], default=None, help=help_text)
     if default is not None:
         explained = f"{explained} [default: {default}]"
