@@ -177,7 +177,7 @@ class StorageFull(SpoolError):
 
 
 class ArchiveUnreachable(SpoolError):
-    """The object store that holds a stream cannot be reached, or does not have it."""
+    """The object store that holds a stream cannot be reached or does not have it, or none is set."""
 
     code = "archive_unreachable"
 

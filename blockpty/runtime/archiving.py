@@ -12,7 +12,7 @@ import os
 import time
 from typing import TYPE_CHECKING, Final
 
-from blockpty.errors import BadRequest, Busy, NotFound, SpoolError
+from blockpty.errors import ArchiveUnreachable, BadRequest, Busy, NotFound, SpoolError
 from blockpty.model.results import ArchiveResult
 from blockpty.runtime import listing, retention
 from blockpty.spool import archived, checkpoint
@@ -31,7 +31,7 @@ async def archive(engine: Engine, conversation_id: str | None, keep_days: int) -
         raise BadRequest(f"keep_days cannot be {keep_days}", hint="0 or more days")
     url = os.environ.get(URL_VARIABLE, "")
     if not url:
-        raise BadRequest("there is no archive", hint=f"set {URL_VARIABLE}, such as s3://bucket/prefix")
+        raise ArchiveUnreachable("there is no archive", hint=f"set {URL_VARIABLE}, such as s3://bucket/prefix")
     if conversation_id is not None:
         return ArchiveResult([conversation_id], await _ship(engine, check_conversation_id(conversation_id), url))
     done, freed = [], 0

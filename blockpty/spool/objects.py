@@ -12,12 +12,12 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from blockpty.errors import ArchiveUnreachable, BadRequest
+from blockpty.errors import ArchiveUnreachable
 
 
 @functools.cache
 def opened(url: str) -> ObjectStore:
-    """Return the store of a URL (`s3://`, `gs://`, `az://`, `file://`, `memory://`); raises BadRequest."""
+    """Return the store of a URL (`s3://`, `gs://`, `az://`, `file://`, `memory://`); raises ArchiveUnreachable."""
     return ObjectStore(url)
 
 
@@ -38,14 +38,16 @@ class ObjectStore:
             import obstore
             from obstore.store import from_url
         except ImportError:
-            raise BadRequest("an archive needs obstore", hint="pip install 'blockpty[objects]'") from None
+            raise ArchiveUnreachable("an archive needs obstore", hint="pip install 'blockpty[objects]'") from None
         self._library: Any = obstore
         self._where = url.split("?")[0]
         options: dict[str, Any] = {"mkdir": True} if url.startswith("file:") else {}
         try:
             self._store = from_url(url, **options)
         except (ValueError, OSError, obstore.exceptions.BaseError) as problem:
-            raise BadRequest(f"no archive can be opened: {_first(problem)}", hint="set BLOCKPTY_ARCHIVE_URL") from None
+            raise ArchiveUnreachable(
+                f"no archive can be opened: {_first(problem)}", hint="set BLOCKPTY_ARCHIVE_URL"
+            ) from None
 
     def put(self, key: str, path: Path) -> None:
         """Store a file; raises ArchiveUnreachable."""

@@ -99,10 +99,10 @@ async def test_what_is_in_use_or_has_no_place_to_go_stays(home: Path, store: Pat
                 await engine.archive("ended")
             assert (await engine.archive()).archived == []
         monkeypatch.setenv("BLOCKPTY_ARCHIVE_URL", "gopher://x")
-        with pytest.raises(BadRequest, match="no archive"):
+        with pytest.raises(ArchiveUnreachable, match="no archive"):
             await engine.archive("ended")
         monkeypatch.delenv("BLOCKPTY_ARCHIVE_URL")
-        with pytest.raises(BadRequest, match="there is no archive"):
+        with pytest.raises(ArchiveUnreachable, match="there is no archive"):
             await engine.archive()
     assert segments(layout) and segments(running) and not store.exists()
 

@@ -75,7 +75,10 @@ class Served:
 def served(tmp_path_factory: pytest.TempPathFactory, homes: dict[Path, str]) -> Iterator[Served]:
     top = tmp_path_factory.mktemp("h")
     homes[top] = __name__
-    one = Served(top / "home")
+    with pytest.MonkeyPatch.context() as patched:
+        # The server's alone: it is in its environment when it starts.
+        patched.setenv("BLOCKPTY_ARCHIVE_URL", (top / "store").as_uri())
+        one = Served(top / "home")
     yield one
     one.close(one.live())
     one.ask("POST", "/admin/stop")
