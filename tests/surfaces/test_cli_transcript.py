@@ -354,6 +354,10 @@ async def _two_conversations(home: Path) -> None:
             conversation = await engine.open(name, shell="bash")
             await conversation.run(": '\x1b]0;x\x07' a:b,c\n\ttrue")
             await conversation.run("make test")
+    # An engine that ends lets go of both at the same time.
+    for number, name in enumerate(("deploy", "develop")):
+        for path in (home / "conversations" / name).rglob("*"):
+            os.utime(path, (1_700_000_000 + number, 1_700_000_000 + number))
     (home / "conversations" / "de\x1b]0;x\x07$(touch owned)").mkdir()
 
 
