@@ -19,6 +19,8 @@ from blockpty.model.results import ListResult, Result
 from blockpty.ops.kinds import Effect
 
 if TYPE_CHECKING:
+    from websockets.asyncio.client import ClientConnection
+
     from blockpty.ops.operation import Operation
 
 
@@ -87,6 +89,15 @@ class Elsewhere(Protocol):
     def stream(self, found: NotFound, name: str, params: Mapping[str, Any]) -> AsyncIterator[Event]:
         """Run an operation of shape STREAM there; raises BlockptyError."""
 
+    async def socket(self, found: NotFound, target: str) -> ClientConnection:
+        """Connect to a WebSocket there, by its path and query; raises BlockptyError."""
+
+
+def address_of(found: NotFound) -> str | None:
+    """Return where a conversation is that is not here; None when nobody knows of it."""
+    address = found.details.get("address")
+    return None if address is None else str(address)
+
 
 class Caller:
     """The operations as one principal may call them.
@@ -118,7 +129,7 @@ class Caller:
         try:
             result = await call(self._engine, name, params)
         except NotFound as found:
-            if self._elsewhere is None or "address" not in found.details:
+            if self._elsewhere is None or address_of(found) is None:
                 raise
             return await self._elsewhere.call(found, name, params)
         if isinstance(result, ListResult) and self.principal.conversations is not None:
@@ -143,7 +154,7 @@ class Caller:
                     yield event
                 return
         except NotFound as problem:
-            if "address" not in problem.details:
+            if address_of(problem) is None:
                 raise
             found = problem
         async with aclosing(cast("Any", elsewhere.stream(found, name, params))) as events:

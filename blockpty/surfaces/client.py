@@ -295,7 +295,7 @@ class Client:
         from websockets.asyncio.client import connect, unix_connect
         from websockets.exceptions import InvalidStatus, WebSocketException
 
-        headers = {"Authorization": f"Bearer {self._shown()}"}
+        headers = {**self._headers, "Authorization": f"Bearer {self._shown()}"}
         options: dict[str, Any] = {"additional_headers": headers, "max_size": None, "compression": None}
         try:
             if self._url is None:

@@ -1,6 +1,7 @@
 """Servers of other hosts: what is asked of a conversation that one of them has is handed on to it.
 
-    <home>/server/peers         a line for each: its address, a blank, a token of that server; a file of mode 0600
+    <home>/server/peers         a line for each: its address, a blank, a token of that server; a file of mode 0600,
+                                which `blockpty peers` writes
 
 Rules of this file: a token is shown to the address that stands before it and to no other, whatever a catalogue says,
 and beyond this machine only over TLS. What has been handed on is not handed on again. Who may ask what was decided
@@ -9,22 +10,28 @@ before, as for a conversation of this home.
 
 from __future__ import annotations
 
+import re
 from collections.abc import AsyncIterator, Mapping
 from contextlib import aclosing
 from pathlib import Path
-from typing import Any, ClassVar, Final, cast
+from typing import TYPE_CHECKING, Any, ClassVar, Final, cast
 from urllib.parse import urlsplit
 
-from blockpty.errors import BlockptyError, Forbidden, InternalError, NotFound, Unauthorized
+from blockpty.errors import BadRequest, BlockptyError, Forbidden, InternalError, NotFound, Unauthorized
 from blockpty.model.events import Event
 from blockpty.model.results import Result
 from blockpty.surfaces.client import Client
 from blockpty.surfaces.settings import LOOPBACK
-from blockpty.surfaces.tokens import read_private, server_directory
+from blockpty.surfaces.tokens import locked, read_private, server_directory, write_private
+
+if TYPE_CHECKING:
+    from websockets.asyncio.client import ClientConnection
 
 PEERS_NAME: Final = "peers"
 FORWARDED: Final = "Blockpty-Forwarded"
 """Header of what was handed on."""
+_ADDRESS: Final = re.compile(r"https?://[A-Za-z0-9._\[\]:-]{1,256}(?:/[A-Za-z0-9._~/-]{0,256})?")
+_TOKEN: Final = re.compile(r"[A-Za-z0-9._~+/=-]{16,1024}")
 # A server that is asked says something every 10 seconds, also where the answer takes longer.
 SILENCE_SECONDS: Final = 45.0
 
@@ -65,13 +72,19 @@ class Peers:
         except BlockptyError as problem:
             raise _told(found, problem) from None
 
+    async def socket(self, found: NotFound, target: str) -> ClientConnection:
+        """Connect to a WebSocket there, by its path and query; raises as `call`."""
+        try:
+            return await self._client(found).websocket(target)
+        except BlockptyError as problem:
+            raise _told(found, problem) from None
+
     def _client(self, found: NotFound) -> Client:
         address = str(found.details.get("address", ""))
         token = self._tokens(found).get(address)
         if token is None:
             raise found
-        parts = urlsplit(address)
-        if parts.scheme != "https" and not (parts.scheme == "http" and parts.hostname in LOOPBACK):
+        if not _may_be_asked(address):
             raise _unasked(found, "its address is not one of https")
         if (address, token) not in self._clients:
             self._clients[address, token] = PeerClient(self._home, url=address, token=token)
@@ -79,18 +92,73 @@ class Peers:
 
     def _tokens(self, found: NotFound) -> dict[str, str]:
         try:
-            lines = read_private(server_directory(self._home) / PEERS_NAME).decode("ascii").splitlines()
-        except FileNotFoundError:
-            return {}
-        except (BlockptyError, ValueError):
+            return _pairs(_lines(server_directory(self._home)))
+        except BlockptyError:
             raise _unasked(found, "the file of peers here is not private, or not readable") from None
-        pairs = [line.split() for line in lines]
-        return {pair[0]: pair[1] for pair in pairs if len(pair) == 2}
 
     async def close(self) -> None:
         """Close all connections."""
         while self._clients:
             await self._clients.popitem()[1].close()
+
+
+def add_peer(home: Path, address: str, token: str) -> None:
+    """Let the server of a home ask the one at an address with this token, in place of any before; raises BadRequest."""
+    if not _ADDRESS.fullmatch(address) or not _may_be_asked(address):
+        raise BadRequest(
+            f"not an address that a token may be shown to: {address[:200]!r}",
+            hint="https://host:port, as the other host has it in BLOCKPTY_ADDRESS; http only on this machine",
+        )
+    if not _TOKEN.fullmatch(token):
+        raise BadRequest("that is no token", hint="`blockpty token add` on the other host shows one, once")
+    _change(home, address, f"{address} {token}")
+
+
+def remove_peer(home: Path, address: str) -> None:
+    """Have the server of a home ask the one at an address no more; raises NotFound."""
+    if not _change(home, address, None):
+        raise NotFound(f"no peer has the address {address[:200]}", hint="peers list names them")
+
+
+def list_peers(home: Path) -> list[str]:
+    """Return the addresses that the server of a home may ask; raises SpoolCorrupt for a file that is not private."""
+    return sorted(_pairs(_lines(server_directory(home))))
+
+
+def _change(home: Path, address: str, line: str | None) -> bool:
+    """Put a line in the place of those of an address; return whether there were any. Comments stay."""
+    directory = server_directory(home)
+    with locked(directory):
+        lines = _lines(directory)
+        kept = [one for one in lines if one.split()[:1] != [address]]
+        found = len(kept) < len(lines)
+        if line is not None:
+            kept.append(line)
+        elif not found:
+            return False
+        write_private(directory / PEERS_NAME, "".join([f"{one}\n" for one in kept]).encode())
+        return found
+
+
+def _lines(directory: Path) -> list[str]:
+    try:
+        return read_private(directory / PEERS_NAME).decode("utf-8", "replace").splitlines()
+    except FileNotFoundError:
+        return []
+
+
+def _pairs(lines: list[str]) -> dict[str, str]:
+    pairs = [line.split() for line in lines]
+    return {pair[0]: pair[1] for pair in pairs if len(pair) == 2 and not pair[0].startswith("#")}
+
+
+def _may_be_asked(address: str) -> bool:
+    """Whether a token may go there: over TLS, or within this machine."""
+    try:
+        parts = urlsplit(address)
+        return parts.scheme == "https" or (parts.scheme == "http" and parts.hostname in LOOPBACK)
+    except ValueError:
+        return False
 
 
 def _told(found: NotFound, problem: BlockptyError) -> BlockptyError:

@@ -86,7 +86,7 @@ def owner_token(home: Path) -> str:
     try:
         return read_private(path).decode("ascii", "replace").strip()
     except FileNotFoundError:
-        with _locked(directory):
+        with locked(directory):
             if not path.exists():
                 write_private(path, secrets.token_urlsafe(_TOKEN_BYTES).encode() + b"\n")
         return read_private(path).decode("ascii", "replace").strip()
@@ -111,7 +111,7 @@ def add_token(home: Path, name: str, scope: str, conversations: tuple[str, ...] 
     if scope.upper() not in Scope.__members__:
         raise BadRequest(f"no scope is called {scope[:40]!r}", hint="read, write or admin")
     directory = server_directory(home)
-    with _locked(directory):
+    with locked(directory):
         records = _load(directory)
         if name in records:
             raise BadRequest(f"there is a token called {name} already", hint="remove it first, or choose another name")
@@ -129,7 +129,7 @@ def add_token(home: Path, name: str, scope: str, conversations: tuple[str, ...] 
 def remove_token(home: Path, name: str) -> None:
     """Forget a token: from now on it is unknown. Raises NotFound."""
     directory = server_directory(home)
-    with _locked(directory):
+    with locked(directory):
         records = _load(directory)
         if records.pop(name, None) is None:
             raise NotFound(f"no token is called {name[:40]}", hint="token list names them")
@@ -139,7 +139,7 @@ def remove_token(home: Path, name: str) -> None:
 def renew_owner_token(home: Path) -> None:
     """Replace the owner's token; who had the old one must read the file again."""
     directory = server_directory(home)
-    with _locked(directory):
+    with locked(directory):
         write_private(directory / TOKEN_NAME, secrets.token_urlsafe(_TOKEN_BYTES).encode() + b"\n")
 
 
@@ -277,7 +277,8 @@ def _store(directory: Path, records: dict[str, dict[str, Any]]) -> None:
 
 
 @contextmanager
-def _locked(directory: Path) -> Iterator[None]:
+def locked(directory: Path) -> Iterator[None]:
+    """Let nobody else change the files of the server's directory meanwhile."""
     descriptor = open_private(directory / "tokens.lock", os.O_RDWR)
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX)

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from blockpty.ops.outline import Outline
 
 # Each is a module of this package with a function `command`; what it needs to run, it imports when it runs.
-HAND_WRITTEN: Final = ("serve", "mcp", "token", "tail", "log", "doctor", "completion", "import")
+HAND_WRITTEN: Final = ("serve", "mcp", "token", "peers", "tail", "log", "doctor", "completion", "import")
 
 # The one difference to the table: the engine of a command lives only as long as the command.
 _CLI_DEFAULTS: Final[Mapping[str, Mapping[str, Any]]] = {"open": {"persist": True}}

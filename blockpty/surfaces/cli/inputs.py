@@ -73,19 +73,26 @@ def take(operation: str, values: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _ask(conversation_id: str) -> str:
+    from blockpty.surfaces.sanitize import sanitize
+
+    return ask_hidden(
+        f"for {sanitize(conversation_id, colour=False)}, not shown: ",
+        "--hidden needs a terminal; --stdin takes the data from elsewhere",
+    )
+
+
+def ask_hidden(prompt: str, otherwise: str) -> str:
+    """Ask for a text on the terminal without showing it; raises UsageError, with what to do, where there is none."""
     import getpass
     import warnings
 
-    from blockpty.surfaces.sanitize import sanitize
-
-    prompt = f"for {sanitize(conversation_id, colour=False)}, not shown: "
     with warnings.catch_warnings():
         # Rather not at all than with echo.
         warnings.simplefilter("error", getpass.GetPassWarning)
         try:
             return getpass.getpass(prompt)
         except (getpass.GetPassWarning, OSError):
-            raise click.UsageError("--hidden needs a terminal; --stdin takes the data from elsewhere") from None
+            raise click.UsageError(otherwise) from None
         except EOFError:
             raise click.Abort from None
 

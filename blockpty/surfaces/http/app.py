@@ -68,8 +68,8 @@ def application(
         paths.setdefault(path, {})[method] = endpoint(operation, engine, metrics, elsewhere)
     routes: list[BaseRoute] = [Route(path, _ByMethod(ways), methods=[*ways]) for path, ways in paths.items()]
     routes += [
-        WebSocketRoute("/v1/conversations/{conversation_id}/ws", SocketEndpoint(engine, metrics)),
-        WebSocketRoute("/v1/conversations/{conversation_id}/replay", ReplayEndpoint(engine, metrics)),
+        WebSocketRoute("/v1/conversations/{conversation_id}/ws", SocketEndpoint(engine, metrics, elsewhere)),
+        WebSocketRoute("/v1/conversations/{conversation_id}/replay", ReplayEndpoint(engine, metrics, elsewhere)),
         Route("/openapi.json", beside.openapi),
         Route("/metrics", beside.metrics),
         Route("/healthz", beside.health),

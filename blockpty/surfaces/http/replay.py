@@ -24,10 +24,11 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from blockpty.errors import BadRequest, BlockptyError, Unauthorized
 from blockpty.ops.requests import ConversationId
 from blockpty.ops.table import find
-from blockpty.surfaces.access import Caller
+from blockpty.surfaces.access import Elsewhere
 from blockpty.surfaces.http.calls import defect, query
 from blockpty.surfaces.http.guard import PROTOCOL, Receive, Scope, Send, refuse
 from blockpty.surfaces.http.metrics import Metrics
+from blockpty.surfaces.http.relay import query_of, refuse_or_relay
 
 STALLED_SECONDS: Final = 60.0
 
@@ -48,18 +49,26 @@ class _Query(BaseModel):
 class ReplayEndpoint:
     """The WebSocket of a replay."""
 
-    def __init__(self, engine: Any, metrics: Metrics) -> None:
+    def __init__(self, engine: Any, metrics: Metrics, elsewhere: Elsewhere | None = None) -> None:
         self._engine = engine
         self._metrics = metrics
+        self._elsewhere = elsewhere
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        principal = scope["state"]["principal"]
         try:
             asked = _asked(scope)
-            Caller(self._engine, scope["state"]["principal"]).principal.check(find("read"), asked.conversation_id)
+            principal.check(find("read"), asked.conversation_id)
+        except BlockptyError as error:
+            await refuse(scope, receive, send, error)
+            return
+        try:
             conversation = await self._engine.conversation(asked.conversation_id)
             replay = conversation.replay(**asked.model_dump(exclude={"conversation_id"}))
         except BlockptyError as error:
-            await refuse(scope, receive, send, error)
+            target = f"/v1/conversations/{asked.conversation_id}/replay?{query_of(asked)}"
+            # Whatever is sent there only looks.
+            await refuse_or_relay(error, self._elsewhere, target, lambda _: None, self._metrics, scope, receive, send)
             return
         async with replay:
             if (await receive())["type"] != "websocket.connect":

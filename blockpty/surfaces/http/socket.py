@@ -26,10 +26,11 @@ from blockpty.errors import BadRequest, BlockptyError, Unauthorized
 from blockpty.model.events import Event
 from blockpty.ops.requests import ConversationId
 from blockpty.ops.table import find
-from blockpty.surfaces.access import Caller
+from blockpty.surfaces.access import Caller, Elsewhere
 from blockpty.surfaces.http.calls import defect, query
 from blockpty.surfaces.http.guard import PROTOCOL, Receive, Scope, Send, refuse
 from blockpty.surfaces.http.metrics import Metrics
+from blockpty.surfaces.http.relay import query_of, refuse_or_relay
 
 LIMIT_BYTES: Final = 8 * 1024 * 1024
 STALLED_SECONDS: Final = 60.0
@@ -47,19 +48,30 @@ class _Query(BaseModel):
 class SocketEndpoint:
     """The WebSocket of a conversation."""
 
-    def __init__(self, engine: Any, metrics: Metrics) -> None:
+    def __init__(self, engine: Any, metrics: Metrics, elsewhere: Elsewhere | None = None) -> None:
         self._engine = engine
         self._metrics = metrics
+        self._elsewhere = elsewhere
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         caller = Caller(self._engine, scope["state"]["principal"])
         try:
             asked = _asked(scope)
             caller.principal.check(find("events"), asked.conversation_id)
+        except BlockptyError as error:
+            await refuse(scope, receive, send, error)
+            return
+
+        def check(frame: Mapping[str, Any] | None) -> None:
+            resizes = frame is not None and frame.get("type") == "resize"
+            caller.principal.check(find("resize" if resizes else "send"), asked.conversation_id)
+
+        try:
             conversation = await self._engine.conversation(asked.conversation_id)
             hello = await self._hello(caller, conversation, asked)
         except BlockptyError as error:
-            await refuse(scope, receive, send, error)
+            target = f"/v1/conversations/{asked.conversation_id}/ws?{query_of(asked)}"
+            await refuse_or_relay(error, self._elsewhere, target, check, self._metrics, scope, receive, send)
             return
         if (await receive())["type"] != "websocket.connect":
             return

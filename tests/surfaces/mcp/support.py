@@ -86,10 +86,10 @@ async def serving(engine: blockpty.Engine, tokens: Mapping[str, Principal] | Non
             finally:
                 server.should_exit = True
                 await task
-                await _end_watcher()
+                await end_watcher()
 
 
-async def _end_watcher() -> None:
+async def end_watcher() -> None:
     """End the task by which sse_starlette looks out for the end of a server; it would outlive the server otherwise."""
     for task in asyncio.all_tasks():
         if getattr(task.get_coro(), "__name__", "") == "_shutdown_watcher":
