@@ -39,7 +39,9 @@ RUNS: dict[str, Run] = {
     "spawns": lambda given: spawns.fail_spawns(),
     "recovery": lambda given: starts.kill_recoveries(_tries(given, 203, 12)),
     "many": lambda given: starts.start_many(1000 if not given.short else 40),
-    "files": lambda given: files.damage(given.kib * 1024 if not given.short else 128, _tries(given, 1000, 40)),
+    "files": lambda given: files.damage(
+        128 if given.short else given.kib * 1024, _tries(given, 1000, 140), 1 if given.short else os.cpu_count() or 1
+    ),
     "disk": lambda given: storage.fill_and_free(_tries(given, 20, 2)),
     "memory": lambda given: sizes.one_block(_tries(given, 1024, 8)),
     "idle": lambda given: many.idle(_tries(given, 2000, 20), *((2, 1.0, 2.0) if given.short else ())),

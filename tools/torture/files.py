@@ -2,16 +2,19 @@
 
 What the files must hold afterwards is computed here from the undamaged lines alone. Nothing may raise; no whole line of
 the timeline before or behind the damage may be lost, and the bytes that are reported as damaged must be those that are;
-what is derived comes back whole at the next start.
+of a stream that was cut all before the cut is read as before; what is derived comes back whole at the next start.
 """
 
 from __future__ import annotations
 
 import asyncio
+import os
 import random
 import tempfile
 import traceback
 from collections.abc import Iterator
+from concurrent.futures import ProcessPoolExecutor
+from multiprocessing import get_context
 from pathlib import Path
 
 import orjson
@@ -26,21 +29,32 @@ from tools.torture.report import Row
 
 SECTOR = 512
 TRUTH = "timeline.jsonl"
+STREAM = "stream/00000000000000000000"
 DERIVED = ("events.jsonl", "blocks.jsonl", "checkpoint.json")
 # Of the `.out` files, the last ones: one that is open, and one that a loss of power may have reached.
 OUTPUTS = 2
 
 
+# Lengths of the commands, in turn: short lines, and such that many bytes are few lines. What a case costs grows with
+# the lines, what it says does not.
+COMMANDS = (60, 20_000)
+
+
 def conversation(kib: int) -> Recording:
-    """Return a record whose smaller files are about that large, ending with an open block."""
+    """Return a record whose files are about that large, ending with an open block."""
     pty = FakePty()
     pty.spawn()
     pty.prompt()
-    number = 0
-    while len(pty.recording.entries) * 90 < kib * 1024:
+    number = written = 0
+    while written < kib * 1024:
         number += 1
-        pty.run(f"show {number}", b"line %d\r\n" % number * (1 + number % 7))
+        command = f"show {number}" + " -v" * (min(COMMANDS[number % len(COMMANDS)], kib * 320) // 3)
+        written += len(command)
+        pty.run(command, b"line %d\r\n" % number * (1 + number % 7))
         pty.silence()
+    line = b"one of many\r\n\x1b[32mok\x1b[0m caf\xc3\xa9\r\n"
+    pty.run("show all", line * (2 * kib * 1024 // len(line)))
+    pty.silence()
     pty.submit("sleep 9")
     pty.begin()
     pty.output(b"half a line")
@@ -57,10 +71,11 @@ class Damage:
         replace(self.layout.meta, {"format": FORMAT_VERSION})
         self.clean = disk.clean(self.recording)
         # An engine that was killed: after one that has closed its files nobody asks again whether they are whole.
-        if asyncio.run(disk.recover(self.layout, killed=True)) != self.clean:
+        if self.recover(killed=True) != self.clean:
             raise SystemExit("the undamaged conversation is not derived as it should be")
         outputs = sorted(self.clean.outputs, key=lambda name: int(name.split("/")[1].split("_")[0]))
-        self.names = (TRUTH, *DERIVED, *outputs[-OUTPUTS:])
+        self._derived_last: tuple[list[Entry], Derived] = ([], self.clean)
+        self.names = (TRUTH, STREAM, *DERIVED, *outputs[-OUTPUTS:])
         self.whole = {name: self._path(name).read_bytes() for name in self.names}
 
     def _path(self, name: str) -> Path:
@@ -68,15 +83,24 @@ class Damage:
 
     def put(self, name: str, content: bytes) -> None:
         """Have everything as it was, but this file."""
-        for other in self.layout.outputs.iterdir():
-            if other.name not in {Path(out).name for out in self.clean.outputs}:
-                other.unlink()
-        for other_name, whole in self.whole.items():
-            self._path(other_name).write_bytes(content if other_name == name else whole)
+        for other in os.listdir(self.layout.outputs):
+            if f"blocks/{other}" not in self.clean.outputs:
+                (self.layout.outputs / other).unlink()
+        for other, whole in self.whole.items():
+            path, wanted = self._path(other), content if other == name else whole
+            if not path.exists() or path.read_bytes() != wanted:
+                path.write_bytes(wanted)
 
-    def recover(self) -> Derived:
-        """Be the next engine."""
-        return asyncio.run(disk.recover(self.layout))
+    def recover(self, *, killed: bool = False) -> Derived:
+        """Be the next engine; `killed`: it does not get to its own end."""
+        found: list[Derived] = []
+
+        async def recover() -> None:
+            # Not returned: asyncio.run would make a text of it.
+            found.append(await disk.recover(self.layout, killed=killed))
+
+        asyncio.run(recover())
+        return found[0]
 
     def left(self, content: bytes) -> tuple[list[bytes], list[Entry]]:
         """Return the lines of the damaged timeline that are whole, and the record that they are, damage included."""
@@ -96,10 +120,18 @@ class Damage:
             at += len(line)
         return lines, entries
 
+    def _derive(self, entries: list[Entry]) -> Derived:
+        """Return what follows from these entries: the same as for the case before, where only the torn end differs."""
+        if entries != self._derived_last[0]:
+            self._derived_last = (entries, disk.clean(Recording(self.recording.stream, entries)))
+        return self._derived_last[1]
+
     def look(self, name: str, content: bytes) -> str | None:
         """Damage the file, look at everything, and return what is wrong."""
         self.put(name, content)
         try:
+            if name == STREAM:
+                return self._stream(content)
             return self._timeline(content) if name == TRUTH else self._derived(name)
         except Exception:  # noqa: BLE001 - nothing may raise, whatever it is
             return traceback.format_exc(limit=-3).replace("\n", " ")
@@ -111,7 +143,7 @@ class Damage:
         reader.close()
         if read != entries:
             return f"{len(read)} entries are read, {len(entries)} are there, damage included"
-        expected, found = disk.clean(Recording(self.recording.stream, entries)), self.recover()
+        expected, found = self._derive(entries), self.recover()
         if (found.events, found.blocks) not in (
             (expected.events, expected.blocks), (self.clean.events, self.clean.blocks),
         ):  # fmt: skip
@@ -131,51 +163,80 @@ class Damage:
             return "an undamaged entry is gone after the recorder went on"
         return None if len(after) == len(lines) + 1 else "entries have come that nobody wrote"
 
+    def _stream(self, content: bytes) -> str | None:
+        entries = [entry for entry in self.recording.entries if entry.offset <= len(content)]
+        expected, found = disk.clean(Recording(content, entries)), self.recover()
+        if len(content) == len(self.recording.stream):
+            # Nothing tells that a byte is another one: what had been derived may stay until it is derived again.
+            self.layout.checkpoint.unlink()
+            found = self.recover()
+        if (found.events, found.blocks) != (expected.events, expected.blocks):
+            return "what is derived is not what the stream says as far as it goes"
+        return None
+
     def _derived(self, name: str) -> str | None:
         return None if self.recover() == self.clean else f"{name} or what belongs to it was not derived again"
 
 
-def _try(damage: Damage, row: Row, name: str, place: str, content: bytes) -> None:
-    row.tries += 1
-    problem = damage.look(name, content)
-    if problem is not None:
-        row.wrong.append(f"{name} {place}: {problem}")
+# One try: the file, what is done to it, where, and the bit of a flip.
+Try = tuple[str, str, int, int]
+CUT, ZEROS, FLIP = "cut", "zeros", "bit"
+# So many tries are handed to a process at once.
+HANDED = 256
 
 
-def damage(tail: int, flips: int) -> Iterator[Row]:
-    """Cut the last `tail` bytes of each file one by one, zero each sector, flip single bits."""
-    with tempfile.TemporaryDirectory(prefix="torture") as place:
-        damaged = Damage(Path(place), max(1, tail // 1024))
-        for name in damaged.names:
-            yield _cuts(damaged, name, tail)
-            yield _zeros(damaged, name)
-            yield _flips(damaged, name, flips)
+def damage(tail: int, flips: int, processes: int) -> Iterator[Row]:
+    """Cut the last `tail` bytes of each file one by one, zero each of its last sectors, flip `flips` bits in all."""
+    chance = random.Random(512)
+    with tempfile.TemporaryDirectory(prefix="torture", dir=_in_memory()) as place:
+        made = Damage(Path(place) / "made", max(1, tail // 1024))
+        sizes = {name: len(whole) for name, whole in made.whole.items()}
+        whole = sum(sizes.values())
+        with ProcessPoolExecutor(processes, get_context("fork"), _begin, (Path(place), max(1, tail // 1024))) as pool:
+            for name, size in sizes.items():
+                first = max(0, size - tail)
+                share = max(1, round(flips * size / whole)) if size else 0
+                yield _row(pool, f"{name} cut at every byte of its last {size - first:,}",
+                           [(name, CUT, at, 0) for at in range(first, size)])  # fmt: skip
+                yield _row(pool, f"{name}, a sector of {SECTOR} zeros",
+                           [(name, ZEROS, at, 0) for at in range(size // SECTOR * SECTOR, first - SECTOR, -SECTOR)
+                            if 0 <= at < size])  # fmt: skip
+                flipped = [(name, FLIP, chance.randrange(size), chance.randrange(8)) for _ in range(share)]
+                yield _row(pool, f"{name}, one bit flipped", flipped)
 
 
-def _cuts(damaged: Damage, name: str, tail: int) -> Row:
-    whole = damaged.whole[name]
-    span = min(len(whole), tail)
-    row = Row(f"{name} cut at every byte of its last {span:,}")
-    for end in range(len(whole) - span, len(whole)):
-        _try(damaged, row, name, f"cut at {end}", whole[:end])
+def _in_memory() -> str | None:
+    """Return a directory that is no disk, where there is one: nothing here asks what a disk has been told to keep."""
+    return "/dev/shm" if os.access("/dev/shm", os.W_OK | os.X_OK) else None
+
+
+def _row(pool: ProcessPoolExecutor, what: str, tries: list[Try]) -> Row:
+    row = Row(what, len(tries))
+    for wrong in pool.map(_several, [tries[at : at + HANDED] for at in range(0, len(tries), HANDED)]):
+        row.wrong += wrong
     return row
 
 
-def _zeros(damaged: Damage, name: str) -> Row:
-    whole = damaged.whole[name]
-    row = Row(f"{name}, a sector of {SECTOR} zeros")
-    for begin in range(0, len(whole), SECTOR):
-        end = min(begin + SECTOR, len(whole))
-        _try(damaged, row, name, f"zeros at {begin}", whole[:begin] + b"\0" * (end - begin) + whole[end:])
-    return row
+# In a process of the pool
+
+_own: list[Damage] = []
 
 
-def _flips(damaged: Damage, name: str, flips: int) -> Row:
-    whole = damaged.whole[name]
-    row = Row(f"{name}, one bit flipped")
-    for _ in range(flips):
-        at, bit = random.randrange(len(whole)), random.randrange(8)
-        changed = bytearray(whole)
-        changed[at] ^= 1 << bit
-        _try(damaged, row, name, f"bit {bit} of {at}", bytes(changed))
-    return row
+def _begin(place: Path, kib: int) -> None:
+    _own.append(Damage(place / str(os.getpid()), kib))
+
+
+def _several(tries: list[Try]) -> list[str]:
+    problems = [(one, _own[0].look(one[0], changed(_own[0].whole[one[0]], *one[1:]))) for one in tries]
+    return [f"{name} {act} {at} {bit}: {problem}" for (name, act, at, bit), problem in problems if problem is not None]
+
+
+def changed(whole: bytes, act: str, at: int, bit: int) -> bytes:
+    """Return what is left of a file."""
+    if act == CUT:
+        return whole[:at]
+    if act == ZEROS:
+        return whole[:at] + bytes(len(whole[at : at + SECTOR])) + whole[at + SECTOR :]
+    made = bytearray(whole)
+    made[at] ^= 1 << bit
+    return bytes(made)
