@@ -120,7 +120,8 @@ def _hooked(stack: contextlib.AsyncExitStack, directory: Path) -> Cycle:
 
     def read_prompt() -> None:
         data = b""
-        while not (b";__PROMPT__;" in data and data.endswith(b"\x07")):
+        # The mark need not be the last: readline goes on to the next line behind a prompt that fills one.
+        while b"\x07" not in data.partition(b";__PROMPT__;")[2]:
             data += read_some(master, data)
 
     async def cycle() -> None:
