@@ -80,11 +80,13 @@ async def test_a_removed_directory_is_made_again(home: Path) -> None:
     """With all that was in stream and timeline; the program in the terminal does not notice."""
     async with running_host(home) as host:
         one = await host.spoken()
-        gate = home / "gate"
-        os.mkfifo(gate)
-        await one.sh(f"seq 1 2000; read x < {gate}; seq 2001 4000; read x < {gate}; exit 2")
+        # Two of them: one could be opened by the second `read` before it is closed by who let the first one pass.
+        gates = [home / "gate1", home / "gate2"]
+        for gate in gates:
+            os.mkfifo(gate)
+        await one.sh(f"seq 1 2000; read x < {gates[0]}; seq 2001 4000; read x < {gates[1]}; exit 2")
         await one.entry("silence")
-        for _ in range(2):
+        for gate in gates:
             remove(one.directory)
             gate.write_bytes(b"\n")
             await one.until(lambda: one.directory.exists() and (one.directory / "timeline.jsonl").exists())
