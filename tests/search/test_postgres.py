@@ -17,6 +17,7 @@ from blockpty.ops.engine import Engine
 from blockpty.search.filling import batches
 from blockpty.search.finding import find
 from blockpty.search.index import Index, IndexUnavailable, Position
+from blockpty.search.overview import Asked
 from blockpty.search.postgres.database import Database
 from blockpty.search.postgres.hosts import Hosts
 from blockpty.search.postgres.index import PostgresIndex
@@ -109,6 +110,7 @@ def test_a_killed_shard_is_named_and_the_rest_is_found(small: Path, databases: D
     fill(index, records)
     whole = found_in(records, index)
     assert not whole.partial and whole.next is None
+    seen = index.overview(Asked(1000, 1000))
     shard = databases.servers.shards[0]
     try:
         shard.kill()
@@ -116,6 +118,7 @@ def test_a_killed_shard_is_named_and_the_rest_is_found(small: Path, databases: D
         result = find(records, index, EVERYTHING)
         # What is promised; measured are 0.01 to 0.1 s.
         assert time.monotonic() - began < 2
+        assert index.overview(Asked(1000, 1000)) == seen and len(seen.blocks) == seen.total_blocks
         assert result.partial and result.missing == ["blockpty_shard_0"]
         # Conversations that are not indexed to their end were still looked at to their end.
         assert result.hits and set(places(result)) < set(places(whole))

@@ -91,6 +91,39 @@ def test_tables_of_the_first_version_are_changed(databases: Databases, monkeypat
         one.close()
 
 
+def test_tables_of_the_second_version_keep_what_is_in_them(
+    databases: Databases, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What an overview tells is taken over, with the counts."""
+    database, shards = Database(databases.url), [Database(url) for url in databases.shards]
+    with monkeypatch.context() as before:
+        before.setattr(schema, "STEPS", schema.STEPS[:2])
+        before.setattr(schema, "VERSION", 2)
+        migrate(database, shards)
+    with database.connection() as connection:
+        connection.execute("INSERT INTO home VALUES ('h', '', 'old'), ('other', '', 'old')")
+        for name in ("c1", "c2", "c3"):
+            connection.execute("INSERT INTO activity VALUES (%s, 'h', 2, 1, 9, 2, '{}', 'r')", (name,))
+            for seq, running in ((1, False), (2, False), (3, True)):
+                connection.execute(
+                    "INSERT INTO block (conversation, seq, ts, home, running, exit_status, author, kind, record)"
+                    " VALUES (%s, %s, %s, 'h', %s, %s, 'agent', 'command', 'r')",
+                    (name, seq, 10 + seq, running, None if running else seq - 1),
+                )
+    migrate(database, shards)
+    with database.connection() as connection:
+        assert connection.execute("SELECT home, conversations FROM home ORDER BY home").fetchall() == [
+            ("h", 3), ("other", 0),
+        ]  # fmt: skip
+        kept = connection.execute("SELECT conversation, seq, ts, exit_status, home, record FROM ended ORDER BY 1, 2")
+        assert kept.fetchall() == [
+            (name, seq, 10 + seq, seq - 1, "h", b"r") for name in ("c1", "c2", "c3") for seq in (1, 2)
+        ]
+        assert connection.execute("SELECT generation FROM home WHERE generation <> 'old'").fetchall() == []
+    for one in (database, *shards):
+        one.close()
+
+
 def test_a_step_that_fails_leaves_nothing(postgres_servers: Servers) -> None:
     with postgres_servers.databases() as databases:
         database = Database(databases.url)

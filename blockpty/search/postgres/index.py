@@ -35,8 +35,6 @@ from blockpty.search.query import COMMAND
 _SHARE: Final = 0.5
 # So long a shard may take in any case, if there is as much time. Who had less may well answer the next time.
 _FAIR_SECONDS: Final = 0.5
-# How long an overview waits for the shards, twice.
-_OVERVIEW_SECONDS: Final = 4.0
 # A shard that did not answer is left out for so long, and twice as long each further time. (One that refuses is not.)
 _PAUSE_SECONDS: Final = 2.0
 _MAX_PAUSE_SECONDS: Final = 30.0
@@ -337,26 +335,15 @@ class PostgresIndex:
         """Return what all hosts have done, as far as it is indexed."""
         with self._available():
             seen = self.database.run(lambda connection: activity.seen(connection, asked))
-            rows, missing = self._ask_parts(
-                self._asked(asked.conversation_id),
-                lambda part: lambda connection: activity.newest_blocks(connection, asked, part),
-                _OVERVIEW_SECONDS,
-            )
-            newest = sorted((row for found in rows.values() for row in found), key=lambda row: row[:3], reverse=True)
-            newest = newest[: asked.blocks]
-            homes = {name: home for name, home, _ in seen.conversations} | {row[1]: row[3] for row in newest}
+            homes = {name: home for name, home, _ in (*seen.conversations, *seen.blocks)}
             hosts = {name: self._address(home) for name, home in homes.items() if home != self.hosts.home}
         return Overview(
-            [
-                (name, one.blocks, one.failed, one.last_ts, Block.from_dict(orjson.loads(one.record)))
-                for name, _, one in seen.conversations
-            ],
-            [(row[1], Block.from_dict(orjson.loads(row[4]))) for row in newest],
+            [(name, one.blocks, one.failed, one.last_ts, _block(one.record)) for name, _, one in seen.conversations],
+            [(name, _block(record)) for name, _, record in seen.blocks],
             seen.statuses,
             seen.total,
             sum(seen.statuses.values()),
             hosts,
-            bool(missing),
         )
 
     def _threads(self) -> ThreadPoolExecutor:
@@ -367,7 +354,7 @@ class PostgresIndex:
 
     def _candidate(self, row: Row, stored: Stored) -> Candidate:
         *_, begins, own, record, home = row
-        key, block = key_of(row), Block.from_dict(orjson.loads(record))
+        key, block = key_of(row), _block(record)
         if home == self.hosts.home:
             return Candidate(key, begins, begins + own, block)
         return Candidate(key, begins, begins + own, block, functools.partial(stored.of, key), self._address(home))
@@ -422,6 +409,10 @@ class PostgresIndex:
         self._reading.close()
         for shard in self._shards:
             shard.close()
+
+
+def _block(record: bytes) -> Block:
+    return Block.from_dict(orjson.loads(record))
 
 
 def _chunk_columns(entries: Sequence[Entry]) -> dict[str, list[Any]]:

@@ -1,10 +1,12 @@
 """The tables, made and changed by numbered steps: on the coordinator, and on every shard when there are some.
 
     lease          who owns a conversation                                    coordinator
-    home           the homes that write here, and where their servers answer  coordinator
+    home           the homes that write here, where their servers answer, and
+                   how many conversations of each did something               coordinator
     conversation   what exists, in which home, and how far it is indexed      coordinator
     activity       what each conversation has done, counted                   coordinator
     status         how many blocks of each home ended with which exit status  coordinator
+    ended          the records of blocks that have ended, for an overview     coordinator
     block, chunk   blocks and their text, hash-partitioned by conversation    shards, or the coordinator itself
 
 Rules of this file: a step, once released, is never changed, except that it may leave out what a later one drops. A step
@@ -171,7 +173,26 @@ def _terms(place: _Place) -> None:
         run("UPDATE home SET generation = md5(random()::text || home)")
 
 
-STEPS: Final[tuple[Callable[[_Place], None], ...]] = (_first, _terms)
+def _at_hand(place: _Place) -> None:
+    """Have on the coordinator all that an overview tells: its blocks, and how many conversations each home has."""
+    if place.number is None:
+        run = place.connection.execute
+        run("""CREATE TABLE ended (
+            conversation text COLLATE "C" NOT NULL, seq integer NOT NULL, home text NOT NULL, ts bigint NOT NULL,
+            exit_status integer, record bytea NOT NULL, PRIMARY KEY (conversation, seq))""")
+        run("SET LOCAL statement_timeout = 0")
+        run("""INSERT INTO ended SELECT conversation, seq, home, ts, exit_status, record FROM block WHERE NOT running
+            ON CONFLICT DO NOTHING""")
+        run("CREATE INDEX ended_ts ON ended (ts DESC, conversation DESC, seq DESC)")
+        run("""CREATE INDEX ended_failed ON ended (ts DESC, conversation DESC, seq DESC) WHERE exit_status <> 0""")
+        run("CREATE INDEX ended_home ON ended (home)")
+        run("ALTER TABLE home ADD COLUMN conversations bigint NOT NULL DEFAULT 0")
+        run("""UPDATE home SET conversations = found.number
+            FROM (SELECT home, count(*) AS number FROM activity GROUP BY home) AS found
+            WHERE found.home = home.home""")
+
+
+STEPS: Final[tuple[Callable[[_Place], None], ...]] = (_first, _terms, _at_hand)
 VERSION: Final = len(STEPS)
 
 
