@@ -30,9 +30,12 @@ _KEY_BEGIN: Final = b"-----BEGIN"
 _KEY: Final = b"PRIVATE KEY"
 
 
-def masked(stream: StreamReader, mask: Mask, begin: int, length: int) -> bytes:
-    """Return bytes of the stream with nonces covered, also those of which only a part lies in the range."""
-    before = min(max(0, begin - stream.begin), NONCE_LENGTH)
+def masked(stream: StreamReader, mask: Mask, begin: int, length: int, first: int | None = None) -> bytes:
+    """Return bytes of the stream with nonces covered, also those of which only a part lies in the range.
+
+    `first` is where the stream begins, for who has asked already: that takes longer than to read.
+    """
+    before = min(max(0, begin - (stream.begin if first is None else first)), NONCE_LENGTH)
     data = mask.hide(stream.read(begin - before, before + length + NONCE_LENGTH))
     return data[before : before + length]
 

@@ -289,23 +289,18 @@ class Finding:
             if whole is None or (whole.number != COMMAND and not self._glance.may_match(whole.raw, False)):
                 return ()
             return (whole,)
-        record = self._records.record(candidate.key.conversation_id)
         try:
-            first = record.begin
-            found = [
-                Window(candidate.key.number, begin, record.read(begin, end - begin), end - begin)
-                for begin, end in ((max(begin, first), end) for begin, end in candidate.pieces)
-                if begin < end
-            ]
+            found = self._records.record(candidate.key.conversation_id).pieces(candidate.pieces)
         except (OSError, SpoolError):
             return ()  # it has gone meanwhile, or says nothing of where it begins
-        return [window for window in found if len(window.raw) == window.end - window.begin]
+        return [Window(candidate.key.number, begin, raw, len(raw)) for begin, raw in found]
 
-    def _seems(self, name: str, begin: int, end: int, plain: bool) -> bool:
+    def _seems(self, name: str, spans: Sequence[tuple[int, int]], plain: bool) -> list[tuple[int, int]]:
+        read, may_match = self._records.record(name).bare, self._glance.may_match
         try:
-            return self._glance.may_match(self._records.record(name).bare(begin, end - begin), plain)
+            return [span for span in spans if may_match(read(span[0], span[1] - span[0]), plain)]
         except OSError:
-            return False  # it has gone meanwhile
+            return []  # it has gone meanwhile
 
     def _is_kept(self, candidate: Candidate) -> bool:
         try:

@@ -3,7 +3,7 @@
 Rules of this file: pure. It may let through what does not match, never the reverse.
 
 What is shown is made of the bytes by taking out what begins with ESC or is a control character. So a text that is shown
-stands in the bytes as it is, or its beginning is followed by one of these.
+stands in the bytes as it is, or with colours and the like in between, or its beginning is followed by another of these.
 """
 
 from __future__ import annotations
@@ -15,6 +15,9 @@ from blockpty.search.plan import Plan
 
 # What a nonce is covered with, and what stands for bytes that are no character: they cannot be found in the bytes.
 _STANDING_FOR: Final = frozenset("*\ufffd")
+# Control sequences as colours are made of: each is taken out whole, and nothing else.
+_CSI: Final = rb"\x1b\[[0-?]{0,64}[@-~]"
+_CONTROL: Final = rb"(?!%s)[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]" % _CSI
 # So many bytes of a text are looked for.
 _LOOKED_FOR: Final = 24
 
@@ -44,8 +47,8 @@ class Glance:
 
 
 def _sought(text: bytes) -> tuple[bytes, re.Pattern[bytes]]:
-    """Return a text, and the pattern of a beginning of it that something follows which is not shown."""
+    """Return a text, and the pattern of it with what is not shown in between, as far as that can be told."""
     pattern = b""
-    for at in range(len(text) - 1, -1, -1):
-        pattern = re.escape(text[at : at + 1]) + (b"(?:%s)?" % pattern if pattern else b"")
-    return text, re.compile(rb"%s[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]" % pattern)
+    for at in range(len(text) - 1, 0, -1):
+        pattern = b"(?:%s)*(?:%s|%s%s)" % (_CSI, _CONTROL, re.escape(text[at : at + 1]), pattern)
+    return text, re.compile(re.escape(text[:1]) + pattern)

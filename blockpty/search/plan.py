@@ -19,6 +19,8 @@ try:
 except ImportError:  # then a regular expression is looked for everywhere
     parser = None
 
+Seems = Callable[[str, Sequence[tuple[int, int]], bool], list[tuple[int, int]]]
+"""See `Plan.seems`."""
 # More ways than these to satisfy an expression, and asking the index costs more than it saves.
 _WAYS: Final = 16
 _DEPTH: Final = 32
@@ -35,14 +37,14 @@ class Plan:
         literals: ways to match: the folded text of a chunk must hold all texts of at least one of them. Empty when
             every chunk may match. Texts are 1 character or more; an index of trigrams may leave out the short ones.
         words: folded words, all of which must stand in the chunk, with no letter or digit touching them.
-        seems: whether bytes of a conversation's stream may match: `(name, begin, end, plain)` of whole lines, see
+        seems: which spans of a conversation's stream may match: `(name, spans, plain)`, each of whole lines, see
             `Candidate.pieces`. For an index that wants to leave out what does not; None: nobody can tell.
     """
 
     query: Query
     literals: tuple[tuple[str, ...], ...]
     words: tuple[str, ...]
-    seems: Callable[[str, int, int, bool], bool] | None = field(default=None, compare=False)
+    seems: Seems | None = field(default=None, compare=False)
 
 
 def plan(query: Query) -> Plan:

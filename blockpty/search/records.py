@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 import threading
 from collections import OrderedDict
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -79,9 +79,22 @@ class Record:
         """Return bytes of the stream, nonces covered."""
         with self._lock:
             self._learn()
-            if begin < self._stream.begin:
+            if begin < (first := self._stream.begin):
                 return b""  # not kept, or not shown
-            return masked(self._stream, self._mask, begin, length)
+            return masked(self._stream, self._mask, begin, length, first)
+
+    def pieces(self, spans: Iterable[tuple[int, int]]) -> list[tuple[int, bytes]]:
+        """Return what is kept of spans of the stream, nonces covered, each with where it begins."""
+        with self._lock:
+            self._learn()
+            first = self._stream.begin
+            found = []
+            for begin, end in spans:
+                begin = max(begin, first)
+                data = masked(self._stream, self._mask, begin, end - begin, first) if begin < end else b""
+                if data and len(data) == end - begin:
+                    found.append((begin, data))
+            return found
 
     def first_block(self) -> int:
         """Return the number of the first block that is kept; raises SpoolCorrupt."""

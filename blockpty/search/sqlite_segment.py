@@ -199,8 +199,7 @@ class Reading:
         """Return the spans that may match, as far as can be told; None when it cannot."""
         if spans is None or self._seems is None:
             return spans
-        name, plain = row[3], bool(row[8])
-        return [span for span in spans if self._seems(name, *span, plain)]
+        return self._seems(row[3], spans, bool(row[8]))
 
     def _candidate(self, row: Sequence[Any], spans: list[tuple[int, int]] | None) -> Candidate:
         _, _, ts, name, seq, number, begin, size, plain, _, record = row

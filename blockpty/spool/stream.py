@@ -26,6 +26,7 @@ class StreamReader:
 
     def __init__(self, directory: Path, *, segment_bytes: int = SEGMENT_BYTES) -> None:
         self._directory = str(directory)
+        self._conversation = Path(directory).parent
         self._segment_bytes = segment_bytes
         self._segments: list[tuple[int, int]] = []
         self._before = -1
@@ -35,7 +36,7 @@ class StreamReader:
         """First offset that can still be read: of what is kept, and shown."""
         self._discover()
         first = self._segments[0][0] if self._segments else 0
-        beginning = load_beginning(Path(self._directory).parent)
+        beginning = load_beginning(self._conversation)
         return first if beginning is None else max(first, beginning.readable)
 
     def size(self) -> int:
@@ -145,7 +146,7 @@ class StreamReader:
         """Whether a segment is not kept any more; it takes space as long as somebody has it open."""
         if os.fstat(descriptor).st_nlink:
             return False
-        beginning = load_beginning(Path(self._directory).parent)
+        beginning = load_beginning(self._conversation)
         return beginning is not None and end <= beginning.needed
 
     def _later(self, base: int) -> bool:

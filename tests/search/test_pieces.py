@@ -57,7 +57,7 @@ def test_a_text_that_is_broken_by_what_is_not_shown_is_seen() -> None:
     glance = Glance(plan(Query("needle in hay")))
     for raw, seen in (
         (b"a needle in hay\n", True), (b"nee\x1b[1mdle in\x1b[m hay", True), (b"needl\x08e in hay", True),
-        (b"n\x1b]0;title\x07eedle in hay", True), (b"needle \x1b[1min\n", True), (b"needl\x1b[me\n", True),
+        (b"n\x1b]0;title\x07eedle in hay", True), (b"needle \x1b[1min\n", False), (b"needl\x1b[me\n", False),
         (b"needle i\n", False), (b"\x1b[1mneedle of\x1b[m hay", False), (b"\x1b[1mn eedle in hay\x1b[m", False),
     ):  # fmt: skip
         assert glance.may_match(raw, False) is seen, raw

@@ -45,6 +45,7 @@ def main() -> int:
     parser.add_argument("--quick", action="store_true", help="a few seconds in all; shows that it runs, nothing else")
     parser.add_argument("--rounds", type=int, metavar="N", help="rounds of each comparison instead of the default")
     parser.add_argument("--megabytes", type=int, metavar="N", help="size of what search looks at")
+    parser.add_argument("--kept", type=Path, metavar="DIR", help="where the corpus of search is kept for the next time")
     arguments = parser.parse_args()
     chosen = [name for name in BENCHES if name in arguments.bench or "all" in arguments.bench]
     before = machine_line()
@@ -59,7 +60,7 @@ def main() -> int:
             place = Path(directory, name)
             place.mkdir()
             print(f"running {name} ...", file=sys.stderr)
-            asked = Run(place, arguments.quick, arguments.rounds, arguments.megabytes)
+            asked = Run(place, arguments.quick, arguments.rounds, arguments.megabytes, arguments.kept)
             rows += importlib.import_module(BENCHES[name]).measure(asked)
     if arguments.quick:
         # So little is measured then that no verdict would mean anything.

@@ -21,12 +21,14 @@ class Run:
         quick: as little as shows that it works.
         rounds: how often each comparison is made; None for the benchmark's own number.
         megabytes: size of what is made to be looked at; None for the benchmark's own size.
+        kept: a directory for what takes long to make, which is not made again where it is there; None: nothing is kept.
     """
 
     place: Path
     quick: bool = False
     rounds: int | None = None
     megabytes: int | None = None
+    kept: Path | None = None
 
     def count(self, usual: int, quick: int) -> int:
         """Return how often to do something, by the kind of run."""

@@ -53,8 +53,7 @@ NOTE_LAG = "search lag: from the end of a block to its being in the index, in an
 def measure(run: Run) -> list[Row]:
     """Make a corpus, index it, and ask."""
     size = run.megabytes * 1_000_000 if run.megabytes else run.count(200_000_000, 2_000_000)
-    home, jsonl = run.place / "home", run.place / "blocks.jsonl"
-    texts = make_home(home, size, jsonl)
+    home, jsonl, texts = corpus(run, size)
     index = SqliteIndex(run.place / "index")
     records = Records(home)
     try:
@@ -71,6 +70,20 @@ def measure(run: Run) -> list[Row]:
 
 
 # The corpus
+
+
+def corpus(run: Run, size: int) -> tuple[Path, Path, list[str]]:
+    """Return a home of so many bytes, its blocks as JSONL, and texts to look for; it is made where none was kept."""
+    if run.kept is None:
+        place = run.place
+    else:
+        place = run.kept / f"{size}"
+        place.mkdir(parents=True, exist_ok=True)
+    home, jsonl, asked = place / "home", place / "blocks.jsonl", place / "texts.json"
+    if not asked.exists():  # written last
+        shutil.rmtree(home, ignore_errors=True)
+        asked.write_bytes(orjson.dumps(make_home(home, size, jsonl)))
+    return home, jsonl, orjson.loads(asked.read_bytes())
 
 
 def make_home(home: Path, size: int, jsonl: Path) -> list[str]:
