@@ -27,6 +27,7 @@ from blockpty.spool.opening import open_file, read_file
 
 # A program that knows nothing of beginnings would take the holes for damage: it refuses this format.
 CUT_VERSION: Final = 3
+BEGINNING: Final = "begin.json"
 _SEGMENT_DIGITS: Final = 20
 
 
@@ -86,7 +87,7 @@ class Beginning:
 
 def load_beginning(directory: Path) -> Beginning | None:
     """Return where a conversation's record begins; None for one that is whole. Raises SpoolCorrupt."""
-    path = directory / "begin.json"
+    path = directory / BEGINNING
     try:
         content = read_file(path)
     except FileNotFoundError:
@@ -102,7 +103,7 @@ def begin_at(layout: Layout, beginning: Beginning) -> None:
     meta = checkpoint.load_meta(layout.meta)
     if meta["format"] < CUT_VERSION:
         checkpoint.replace(layout.meta, {**meta, "format": CUT_VERSION}, force=True)
-    checkpoint.replace(layout.directory / "begin.json", beginning.to_dict(), force=True)
+    checkpoint.replace(layout.directory / BEGINNING, beginning.to_dict(), force=True)
     directory = os.open(layout.directory, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
         # Renamed on the medium, before anything is removed there.

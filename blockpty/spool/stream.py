@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Final
 
 from blockpty.spool import archived
-from blockpty.spool.beginning import load_beginning
+from blockpty.spool.beginning import BEGINNING, load_beginning
 from blockpty.spool.opening import open_file, opened_again
 
 NAME_DIGITS: Final = 20
@@ -30,14 +30,32 @@ class StreamReader:
         self._segment_bytes = segment_bytes
         self._segments: list[tuple[int, int]] = []
         self._before = -1
+        self._beginning = str(self._conversation / BEGINNING)
+        self._shown: tuple[tuple[int, ...], int] = ((), 0)
 
     @property
     def begin(self) -> int:
-        """First offset that can still be read: of what is kept, and shown."""
-        self._discover()
+        """First offset that can still be read: of what is kept, and shown. Raises SpoolCorrupt."""
+        # Asked before each read that is covered: no more is looked at than what tells whether something was removed.
+        if not self._segments or not os.fstat(self._segments[0][1]).st_nlink:
+            self._discover()
         first = self._segments[0][0] if self._segments else 0
-        beginning = load_beginning(self._conversation)
-        return first if beginning is None else max(first, beginning.readable)
+        return max(first, self._readable())
+
+    def _readable(self) -> int:
+        """Return where what is shown begins; the file that says it is read again when it is another one."""
+        try:
+            found = os.lstat(self._beginning)
+            seen: tuple[int, ...] = (found.st_ino, found.st_mtime_ns, found.st_ctime_ns, found.st_size)
+        except FileNotFoundError:
+            return 0
+        except OSError:
+            seen = ()  # reading it tells what is wrong
+        if not seen or seen != self._shown[0]:
+            # One that has come since the look is read again the next time.
+            beginning = load_beginning(self._conversation)
+            self._shown = (seen, 0 if beginning is None else beginning.readable)
+        return self._shown[1]
 
     def size(self) -> int:
         """Return the offset after the last byte that is in the files now, or in the archive."""
