@@ -16,12 +16,14 @@ from blockpty.model.results import SearchResult
 from blockpty.ops.engine import Engine
 from blockpty.search.filling import batches
 from blockpty.search.finding import find
-from blockpty.search.index import Index, IndexUnavailable, Position
+from blockpty.search.index import ChunkKey, Index, IndexUnavailable, Position
 from blockpty.search.overview import Asked
+from blockpty.search.plan import plan
+from blockpty.search.postgres import asking
 from blockpty.search.postgres.database import Database
 from blockpty.search.postgres.hosts import Hosts
 from blockpty.search.postgres.index import PostgresIndex
-from blockpty.search.query import Query
+from blockpty.search.query import Filters, Query
 from blockpty.search.records import Records
 from blockpty.search.scan import Scan
 from blockpty.testing import ManualClock
@@ -205,6 +207,46 @@ def test_a_hit_of_another_host_has_its_address_and_the_same_place(
         addresses = {hit.conversation_id.startswith("there-"): hit.elsewhere for hit in seen_here.hits}
         assert addresses == {True: "http://there:7717", False: None}
         assert {hit.elsewhere for hit in seen_there.hits} == {None, "http://here:7717"}
+
+
+def test_chunks_that_were_added_before_their_text_was_kept_are_found(
+    small: Path, databases: Databases, keep: Keep
+) -> None:
+    records, index = keep(Records(small)), keep(index_of(databases))
+    fill(index, records)
+    exact = Query("Error", ignore_case=False)
+    queries = [Query("error"), Query("ERR", ignore_case=True), Query("r "), Query(r"err\w+|warn", "regex"), exact]
+    whole = [found_in(records, index, replace(query, limit=1000)) for query in queries]
+    assert all(result.hits for result in whole[:-1])
+    with index.database.connection() as connection:
+        # Of every other one.
+        connection.execute("UPDATE chunk SET folded = NULL WHERE number % 2 = 1")
+        assert connection.execute("SELECT count(*) FROM chunk WHERE folded IS NULL").fetchone() > (0,)
+    for query, result in zip(queries, whole, strict=True):
+        assert places(found_in(records, index, replace(query, limit=1000))) == places(result)
+
+
+@pytest.mark.parametrize("text", [": ", "err", "a|error", "nothing of this kind"])
+def test_a_shard_finds_orders_and_checks_by_itself(databases: Databases, keep: Keep, text: str) -> None:
+    """Else the coordinator asks it for each row once more, which takes seconds."""
+    index = keep(index_of(databases))
+    index.positions()
+    asked = plan(Query(text, "regex" if "|" in text else "substring", filters=Filters(failed=True, cwd="/x", since=5)))
+    below, ways = ChunkKey(1 << 41, "c1", 3, 1), asking.ways(asked)
+    statements = [asking.walk(asked, key, limit, "_0") for key in (None, below) for limit in (64, 2048)]
+    if ways:
+        spans = (asking.Span(), asking.Span(1 << 40, 1 << 41), asking.Span(None, 1 << 41))
+        statements += [asking.look_up(asked, ways, key, span, 64, "_0") for key in (None, below) for span in spans]
+    with index._reading.connection() as connection:
+        for statement, words in statements:
+            rows = connection.execute(f"EXPLAIN (VERBOSE, COSTS OFF) {statement}".encode(), words).fetchall()
+            lines = [row[0].strip() for row in rows]
+            (remote,) = [line for line in lines if line.startswith("Remote SQL")]
+            assert [line.partition(" ")[0] for line in lines if "Scan" in line or "Join" in line or "Sort" in line] in (
+                ["Foreign"], ["->"],
+            )  # fmt: skip
+            assert "ORDER BY" in remote and "Filter" not in " ".join(lines)
+            assert remote.count("strpos(") == sum(len(way) for way in asked.literals)
 
 
 def test_a_name_that_another_home_has_is_not_indexed_and_still_found(

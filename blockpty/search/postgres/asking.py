@@ -19,7 +19,7 @@ from blockpty.search.query import COMMAND, Filters
 # Of more numbers than these, some are asked for: they are enough to be rare, and each is looked up.
 _MOST_TERMS: Final = 24
 
-_COLUMNS: Final = "c.ts, c.conversation, c.seq, c.number, c.begins, c.own, b.record, b.home"
+_COLUMNS: Final = "c.ts, c.conversation, c.seq, c.number, c.begins, c.own, c.record, c.home"
 # Two numbers as one, because postgres_fdw hands on no comparison of rows.
 _NUMBERS: Final = 1 << 24
 _ORDER: Final = "c.conversation DESC, c.seq DESC, c.number DESC"
@@ -92,12 +92,25 @@ def _statement(
     plan: Plan, below: ChunkKey | None, limit: int, part: str, words: dict[str, Any], conditions: list[str], ts: str
 ) -> tuple[str, dict[str, Any]]:
     words["limit"] = limit
-    wanted = [*conditions, *_below(below, words, ts), *_filters(plan.query.filters, words, ts)]
+    wanted = [*conditions, *_holds(plan, words), *_below(below, words, ts), *_filters(plan.query.filters, words, ts)]
     return (
-        f"SELECT {_COLUMNS} FROM chunk{part} c JOIN block{part} b USING (conversation, seq)"
+        f"SELECT {_COLUMNS} FROM candidate{part} c"
         f" WHERE {' AND '.join(wanted) or 'true'} ORDER BY {ts} DESC, {_ORDER} LIMIT %(limit)s",
         words,
     )
+
+
+def _holds(plan: Plan, words: dict[str, Any]) -> list[str]:
+    """Return the condition that a chunk holds all texts of one of the ways, as far as its text is known.
+
+    Apart from that of the numbers: together with it, the numbers themselves would be read.
+    """
+    ways = []
+    for number, way in enumerate(plan.literals):
+        texts = {f"text_{number}_{at}": storable(text) for at, text in enumerate(way)}
+        ways.append(" AND ".join([f"strpos(c.folded, %({name})s) > 0" for name in texts]))
+        words |= texts
+    return [f"(c.folded IS NULL OR {' OR '.join(f'({way})' for way in ways)})"] if ways and all(ways) else []
 
 
 def bytes_of(keys: Sequence[ChunkKey], part: str) -> tuple[str, dict[str, Any]]:
@@ -134,19 +147,19 @@ def _filters(filters: Filters, words: dict[str, Any], ts: str) -> list[str]:
     # A block that was added while it ran may have ended since.
     for condition, name, value in (
         ("c.conversation = %(conversation)s", "conversation", filters.conversation_id),
-        ("(b.exit_status = %(exit_status)s OR b.exit_status IS NULL)", "exit_status", filters.exit_status),
-        ("((b.exit_status <> 0) = %(failed)s OR b.exit_status IS NULL)", "failed", filters.failed),
+        ("(c.exit_status = %(exit_status)s OR c.exit_status IS NULL)", "exit_status", filters.exit_status),
+        ("((c.exit_status <> 0) = %(failed)s OR c.exit_status IS NULL)", "failed", filters.failed),
         (f"{ts} >= %(since)s", "since", filters.since),
         (f"{ts} < %(until)s", "until", filters.until),
-        ("(b.duration_ms >= %(duration)s OR b.duration_ms IS NULL)", "duration", filters.min_duration_ms),
-        ("b.author = %(author)s", "author", filters.author),
-        ("b.kind = %(kind)s", "kind", filters.kind),
+        ("(c.duration_ms >= %(duration)s OR c.duration_ms IS NULL)", "duration", filters.min_duration_ms),
+        ("c.author = %(author)s", "author", filters.author),
+        ("c.kind = %(kind)s", "kind", filters.kind),
     ):
         if value is not None:
             wanted.append(condition)
             words[name] = value
     if filters.cwd is not None:
-        wanted.append("b.cwd LIKE %(cwd)s")
+        wanted.append("c.cwd LIKE %(cwd)s")
         words["cwd"] = _escaped(storable(filters.cwd.rstrip("/"))) + "%"
     if filters.part != "any":
         wanted.append(f"c.number {'=' if filters.part == 'command' else '>'} {COMMAND}")

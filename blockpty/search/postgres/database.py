@@ -17,9 +17,9 @@ CONNECT_SECONDS: Final = 3
 STATEMENT_SECONDS: Final = 30
 MAX_IDLE: Final = 8
 # What is known to be costly and to gain nothing for statements of a few milliseconds.
-SHARD_OPTIONS: Final = "-c jit=off -c enable_seqscan=off"
+SHARD_OPTIONS: Final = "-c jit=off -c enable_seqscan=off -c cursor_tuple_fraction=0.0001"
 """What the coordinator tells a shard: of few rows the planner would read all, with what they hold, rather than their
-index."""
+index; and it is the first rows of an answer that count."""
 _OPTIONS: Final = {
     "search_path": f"{SCHEMA},public",
     "jit": "off",

@@ -54,12 +54,12 @@ JOIN held ON held.conversation = new.conversation
 """
 _ADD_CHUNKS: Final = f"""
 WITH {HELD}
-INSERT INTO chunk (conversation, seq, ts, number, begins, own, terms, raw)
-SELECT new.conversation, new.seq, new.ts, new.number, new.begins, new.own, new.terms::int[], new.raw
+INSERT INTO chunk (conversation, seq, ts, number, begins, own, terms, folded, raw)
+SELECT new.conversation, new.seq, new.ts, new.number, new.begins, new.own, new.terms::int[], new.folded, new.raw
 FROM unnest(
     %(conversation)s::text[], %(seq)s::int[], %(ts)s::bigint[], %(number)s::int[], %(begins)s::bigint[], %(own)s::int[],
-    %(terms)s::text[], %(raw)b::bytea[]
-) AS new (conversation, seq, ts, number, begins, own, terms, raw)
+    %(terms)s::text[], %(folded)b::text[], %(raw)b::bytea[]
+) AS new (conversation, seq, ts, number, begins, own, terms, folded, raw)
 JOIN held ON held.conversation = new.conversation
 ON CONFLICT DO NOTHING
 """
@@ -430,5 +430,6 @@ def _chunk_columns(entries: Sequence[Entry]) -> dict[str, list[Any]]:
         "begins": [chunk.begin for _, chunk in pairs],
         "own": [chunk.end - chunk.begin for _, chunk in pairs],
         "terms": terms,
+        "folded": [asking.storable(chunk.folded) for _, chunk in pairs],
         "raw": [chunk.raw for _, chunk in pairs],
     }

@@ -117,6 +117,11 @@ class Newest:
         ways = asking.ways(self.plan)
         if not ways:
             return _rows(connection, *asking.walk(self.plan, self.below, self.limit, self.part))
+        # Or the shard is told of a transaction, and of its end, for each of the statements.
+        with connection.transaction():
+            return self._of_spans(connection, ways)
+
+    def _of_spans(self, connection: Connection, ways: Sequence[Sequence[int]]) -> list[Row]:
         found: list[Row] = []
         last, learnt = self._last(), self.learnt
         while True:

@@ -8,6 +8,7 @@
     status         how many blocks of each home ended with which exit status  coordinator
     ended          the records of blocks that have ended, for an overview     coordinator
     block, chunk   blocks and their text, hash-partitioned by conversation    shards, or the coordinator itself
+    candidate      a view: chunks with what their blocks say                  where these are; what is asked for
 
 Rules of this file: a step, once released, is never changed, except that it may leave out what a later one drops. A step
 is safe to run again, because a server can die between two of them. How many shards there are is fixed when the tables
@@ -49,7 +50,8 @@ _BLOCK: Final[LiteralString] = (
 """
 )
 
-# `raw` is what a match is verified against by hosts that do not have the stream. `folded` and `words` went with step 2.
+# `raw` is what a match is verified against by hosts that do not have the stream. `folded` and `words` went with step 2;
+# the first came again with step 4.
 _CHUNK: Final[LiteralString] = (
     _COLUMNS
     + """
@@ -59,6 +61,28 @@ _CHUNK: Final[LiteralString] = (
     folded       text COLLATE "C" NOT NULL,
     words        tsvector NOT NULL,
     raw          bytea NOT NULL
+"""
+)
+
+_OF_BLOCK: Final[tuple[LiteralString, ...]] = (
+    "home", "running", "cwd", "exit_status", "duration_ms", "author", "kind", "record"
+)  # fmt: skip
+_CANDIDATE: Final[LiteralString] = (
+    _COLUMNS
+    + """
+    number       integer NOT NULL,
+    begins       bigint NOT NULL,
+    own          integer NOT NULL,
+    terms        integer[] NOT NULL,
+    folded       text COLLATE "C",
+    home         text NOT NULL,
+    running      boolean NOT NULL,
+    cwd          text,
+    exit_status  integer,
+    duration_ms  bigint,
+    author       text NOT NULL,
+    kind         text NOT NULL,
+    record       bytea NOT NULL
 """
 )
 
@@ -192,7 +216,40 @@ def _at_hand(place: _Place) -> None:
             WHERE found.home = home.home""")
 
 
-STEPS: Final[tuple[Callable[[_Place], None], ...]] = (_first, _terms, _at_hand)
+def _candidates(place: _Place) -> None:
+    """Keep the folded text of chunks, and have each shard put chunks and blocks together.
+
+    To the coordinator it is then one table each: else it would at times join them itself, row by row (7 s instead of
+    7 ms). It cannot know how many rows there are, so it asks for few at a time.
+    """
+    run = place.connection.execute
+    columns = "conversation, seq, c.ts, number, begins, own, terms, folded, " + ", ".join(_OF_BLOCK)
+    if place.number is not None or not place.shards:
+        of = "" if place.number is None else f"_{place.number}"
+        names = {name: sql.Identifier(f"{name}{of}") for name in ("chunk", "block", "candidate")}
+        run(sql.SQL('ALTER TABLE {chunk} ADD COLUMN IF NOT EXISTS folded text COLLATE "C"').format(**names))
+        parts = [f"chunk{of}"] if of else [f"chunk_{number}" for number in range(LOCAL_PARTITIONS)]
+        for part in parts:
+            run(sql.SQL("ALTER TABLE {} ALTER COLUMN folded SET COMPRESSION lz4, ALTER COLUMN folded SET STATISTICS 0")
+                .format(sql.Identifier(part)))  # fmt: skip
+        run(sql.SQL("CREATE OR REPLACE VIEW {candidate} AS SELECT {columns} FROM {chunk} c JOIN {block} b"
+                    " USING (conversation, seq)").format(columns=sql.SQL(columns), **names))  # fmt: skip
+        return
+    run('ALTER TABLE chunk ADD COLUMN folded text COLLATE "C"')
+    for number in range(len(place.shards)):
+        run(sql.SQL(
+            "CREATE FOREIGN TABLE {table} ({columns}) SERVER {server}"
+            " OPTIONS (schema_name {schema}, table_name {remote}, fetch_size '128')"
+        ).format(
+            table=sql.Identifier(f"candidate_{number}"), columns=sql.SQL(_CANDIDATE),
+            server=sql.Identifier(server_name(number)), schema=SCHEMA, remote=f"candidate_{number}",
+        ))  # fmt: skip
+        run(sql.SQL("ALTER SERVER {} OPTIONS (SET options {})").format(
+            sql.Identifier(server_name(number)), sql.Literal(SHARD_OPTIONS)
+        ))  # fmt: skip
+
+
+STEPS: Final[tuple[Callable[[_Place], None], ...]] = (_first, _terms, _at_hand, _candidates)
 VERSION: Final = len(STEPS)
 
 
