@@ -1,11 +1,16 @@
-"""The recorder's event loop: readiness of descriptors, and timers. It knows neither terminals nor clients."""
+"""The recorder's event loop: readiness of descriptors, timers, and calls beside it. It knows neither terminals nor
+clients."""
 
 from __future__ import annotations
 
+import _thread
+import contextlib
 import heapq
 import itertools
+import os
 import select
 import time
+from collections import deque
 from collections.abc import Callable
 
 IN = select.POLLIN
@@ -29,6 +34,38 @@ class Timer:
         self.call = None
 
 
+class Work:
+    """A call in a thread of its own, which touches nothing that the loop's thread does.
+
+    Attributes:
+        error: what it raised, when it has come to its end.
+    """
+
+    __slots__ = ("_call", "_ended", "_running", "error", "then")
+
+    def __init__(self, call: Callable[[], None], then: Callable[[Work], None], ended: Callable[[Work], None]) -> None:
+        self.error: OSError | None = None
+        self.then = then
+        self._call = call
+        self._ended = ended
+        self._running = _thread.allocate_lock()
+        self._running.acquire()
+
+    def run(self) -> None:
+        try:
+            self._call()
+        except OSError as error:
+            self.error = error
+        finally:
+            self._running.release()
+            self._ended(self)
+
+    def wait(self) -> None:
+        """Return when it has come to its end; `then` is called all the same, later."""
+        with self._running:
+            pass
+
+
 class Loop:
     """Calls whoever can go on. Level-triggered; a descriptor that asks for nothing is not watched at all (a hung-up
     one would be reported for ever)."""
@@ -40,6 +77,8 @@ class Loop:
         self._masks: dict[int, int] = {}
         self._timers: list[Timer] = []
         self._order = itertools.count()
+        self._bell: tuple[int, int] | None = None
+        self._finished: deque[Work] = deque()
 
     def watch(self, fd: int, mask: int, call: Callable[[int], None]) -> None:
         """Call `call(ready mask)` when `fd` is ready for something in `mask`; 0 stops that."""
@@ -68,6 +107,39 @@ class Loop:
         heapq.heappush(self._timers, timer)
         return timer
 
+    def beside(self, call: Callable[[], None], then: Callable[[Work], None]) -> Work:
+        """Make a call that takes long in a thread, and call `then` in the loop when it has returned or raised OSError.
+
+        Where there can be no thread it is made at once.
+        """
+        if self._bell is None:
+            self._bell = os.pipe()
+            for fd in self._bell:
+                os.set_blocking(fd, False)
+            self.watch(self._bell[0], IN, self._rung)
+        work = Work(call, then, self._ended)
+        try:
+            _thread.start_new_thread(work.run, ())
+        except RuntimeError:
+            work.run()
+        return work
+
+    def _ended(self, work: Work) -> None:
+        """In its thread."""
+        self._finished.append(work)
+        assert self._bell is not None  # it was made first
+        # EAGAIN: it is ringing already.
+        with contextlib.suppress(OSError):
+            os.write(self._bell[1], b"!")
+
+    def _rung(self, mask: int) -> None:
+        assert self._bell is not None
+        with contextlib.suppress(BlockingIOError):
+            os.read(self._bell[0], 4096)
+        while self._finished:
+            work = self._finished.popleft()
+            work.then(work)
+
     def turn(self) -> None:
         """Wait for something, then make every call that is due."""
         timers = self._timers
@@ -89,5 +161,8 @@ class Loop:
                     due()
 
     def close(self) -> None:
+        if self._bell is not None:
+            for fd in self._bell:
+                os.close(fd)
         if isinstance(self._poller, select.epoll):
             self._poller.close()

@@ -54,7 +54,7 @@ RECENT_BLOCKS: Final = 64
 BEGIN_SECONDS: Final = 5.0
 
 # Derived files are forced before a checkpoint speaks of them, and when that many bytes have come.
-FORCE_BYTES: Final = 1024 * 1024
+FORCE_BYTES: Final = 8 * 1024 * 1024
 
 _BORDERS: Final = frozenset({"agent_block_begin", "agent_block_end"})
 _POINT_EVENTS: Final = frozenset({"prompt", "agent_block_begin"})

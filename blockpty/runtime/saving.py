@@ -69,7 +69,7 @@ class Saving:
             self._saved += 1
             if self._under_way is not None:
                 # What it took over may not be on the medium yet.
-                sink.unforced += 1
+                sink.doubt(1)
             if self.forces:
                 sink.force()
             checkpoint.replace(self._layout.checkpoint, record, force=self.forces)
@@ -111,7 +111,7 @@ class Saving:
         def done(outcome: asyncio.Future[None]) -> None:
             self._under_way = None
             if outcome.cancelled() or outcome.exception() is not None:
-                sink.unforced += count
+                sink.doubt(count)
                 self.failed = True
             elif record is not None:
                 self._last = record

@@ -33,8 +33,11 @@ class Mask:
         """Return how many bytes at the end may be the beginning of a nonce."""
         longest = 0
         for nonce in self._nonces:
-            for length in range(min(len(nonce) - 1, len(data)), longest, -1):
-                if data.endswith(nonce[:length]):
-                    longest = length
+            tail = data[-(len(nonce) - 1) :] if len(nonce) > 1 else b""
+            at = tail.find(nonce[:1])
+            while at >= 0 and len(tail) - at > longest:
+                if nonce.startswith(tail[at:]):
+                    longest = len(tail) - at
                     break
+                at = tail.find(nonce[:1], at + 1)
         return longest

@@ -72,6 +72,8 @@ class Lines:
     def __init__(self, path: Path, mark: Mark) -> None:
         self._path = path
         self.mark = mark
+        # Whether something was written since it was forced.
+        self.unforced = False
         self.descriptor = open_file(path, os.O_CREAT | os.O_RDWR)
         self._end = os.fstat(self.descriptor).st_size
 
@@ -87,17 +89,19 @@ class Lines:
             self.descriptor = -1
 
     def write(self, lines: Sequence[tuple[int, bytes]]) -> int:
-        """Have these lines in the file, all or none of them; return how many bytes had to be written."""
+        """Have these lines in the file, all or none of them; return how many bytes may not be on the medium."""
         fresh = b"".join(line for number, line in lines if number > self.mark.last)
         if not fresh:
             return 0
         place = self.mark.size
         found = os.pread(self.descriptor, len(fresh), place) if place < self._end else b""
+        # What is there already was written by an engine that may have been killed before it forced it.
+        self.unforced = True
         if found != fresh:
             self._put(fresh, found)
         self._end = max(self._end, place + len(fresh))
         self.mark = Mark(place + len(fresh), crc32(fresh, self.mark.crc), lines[-1][0], self.mark.base)
-        return 0 if found == fresh else len(fresh)
+        return len(fresh)
 
     def _put(self, fresh: bytes, found: bytes) -> None:
         place = self.mark.size
@@ -222,26 +226,36 @@ class FileSink:
     def force(self) -> None:
         """Have everything that was written on the medium; what was finished since is kept open for that."""
         if self.unforced:
-            for descriptor in (
-                *self._finished, self._open_descriptor, self.events.descriptor, self.blocks.descriptor,
-            ):  # fmt: skip
-                if descriptor >= 0:
-                    os.fdatasync(descriptor)
-            self.unforced = 0
+            for descriptor in self._written():
+                os.fdatasync(descriptor)
+            self._forced()
         self._let_go()
 
     def unforced_files(self) -> list[int]:
         """Return descriptors, of the caller's own, of all that `force` would force: to do that beside the loop.
 
-        It counts as forced from now on; whoever cannot do it says so in `unforced`.
+        It counts as forced from now on; whoever cannot do it says so by `doubt`.
         """
         found = []
         if self.unforced:
-            kept = (*self._finished, self._open_descriptor, self.events.descriptor, self.blocks.descriptor)
-            found = [os.dup(descriptor) for descriptor in kept if descriptor >= 0]
-            self.unforced = 0
+            found = [os.dup(descriptor) for descriptor in self._written()]
+            self._forced()
         self._let_go()
         return found
+
+    def doubt(self, count: int) -> None:
+        """So many bytes that count as forced may not be on the medium."""
+        self.unforced += count
+        self.events.unforced = self.blocks.unforced = True
+
+    def _written(self) -> list[int]:
+        """Return the files that have something to be forced: forcing any other waits for the medium all the same."""
+        journals = [lines.descriptor for lines in (self.events, self.blocks) if lines.unforced]
+        return [*self._finished, *((self._open_descriptor,) if self._open_descriptor >= 0 else ()), *journals]
+
+    def _forced(self) -> None:
+        self.unforced = 0
+        self.events.unforced = self.blocks.unforced = False
 
     def marks(self) -> dict[str, Any]:
         """Return what a checkpoint vouches for, JSON-compatible; `FileSink` and `hold` take it."""

@@ -6,6 +6,7 @@ import errno
 import mmap
 import os
 import select
+import threading
 import tty
 from collections import Counter
 from pathlib import Path
@@ -13,9 +14,9 @@ from typing import Any
 
 import pytest
 
-from blockpty.host import durable
+from blockpty.host import durable, mending
 from blockpty.host.house import SLOT_BYTES, Holding
-from blockpty.host.loop import Loop
+from blockpty.host.loop import Loop, Work
 from blockpty.host.terminal import Terminal
 
 MIB = 1024 * 1024
@@ -71,10 +72,10 @@ class Bench:
                 self.terminal.move(whole=True)
 
     def pass_interval(self) -> None:
-        """Turn the loop until the interval is over."""
+        """Turn the loop until the interval is over, and what it forces is forced."""
         over: list[None] = []
         self.desk.loop.after(durable.INTERVAL_SECONDS, lambda: over.append(None))
-        while not over:
+        while not over or self.terminal.durable.under_way is not None:
             self.desk.loop.turn()
 
 
@@ -113,18 +114,74 @@ def test_an_interval_forces_once_for_all_that_came(tmp_path: Path, forced: Count
 
 
 @pytest.mark.linux
-def test_a_mebibyte_does_not_wait_for_the_interval(
+def test_half_a_mebibyte_does_not_wait_for_the_interval(
     tmp_path: Path, forced: Counter[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(durable, "INTERVAL_SECONDS", 3600.0)
     (tmp_path / "c1").mkdir()
     bench = Bench(tmp_path / "c1", "interval", forced)
-    bench.print(MIB - 100 * 1024)
-    assert forced == {}
-    bench.print(200 * 1024)
-    assert forced[f"{0:020d}"] == forced["timeline.jsonl"] == 1
-    bench.print(MIB)
-    assert forced[f"{0:020d}"] == 2
+    for number in range(1, 4):
+        bench.print(MIB // 2 - 100 * 1024)
+        assert forced[f"{0:020d}"] == forced["timeline.jsonl"] == number - 1
+        bench.print(100 * 1024)
+        while bench.terminal.durable.under_way is not None:
+            bench.desk.loop.turn()
+        assert forced[f"{0:020d}"] == forced["timeline.jsonl"] == number
+    noted = mending.read_forced(str(tmp_path / "c1"))
+    assert noted is not None
+    assert (noted.stream, noted.timeline) == (bench.terminal.stream.offset, bench.terminal.timeline.size)
+
+
+@pytest.mark.linux
+def test_a_mebibyte_waits_for_a_medium_that_is_slow(
+    tmp_path: Path, forced: Counter[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "c1").mkdir()
+    bench = Bench(tmp_path / "c1", "interval", forced)
+    slow, waited, good, wait = threading.Event(), [], os.fdatasync, Work.wait
+
+    def late(fd: int) -> None:
+        assert slow.wait(BOUND_SECONDS)
+        good(fd)
+
+    def noted(work: Work) -> None:
+        waited.append(bench.terminal.stream.offset)
+        slow.set()
+        wait(work)
+
+    monkeypatch.setattr(os, "fdatasync", late)
+    monkeypatch.setattr(Work, "wait", noted)
+    bench.print(MIB - 4096)
+    assert (waited, forced) == ([], {}), "a slow medium does not keep the program from printing as long as that"
+    bench.print(4096)
+    assert MIB - 4096 < waited[0] <= MIB
+    assert forced[f"{0:020d}"] >= 1
+    assert mending.read_forced(str(tmp_path / "c1")).stream >= MIB // 2  # type: ignore[union-attr]
+
+
+@pytest.mark.linux
+def test_what_a_thread_cannot_force_stops_the_program_until_it_can(
+    tmp_path: Path, forced: Counter[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "c1").mkdir()
+    bench = Bench(tmp_path / "c1", "interval", forced)
+    good = os.fdatasync
+
+    def broken(fd: int) -> Any:
+        raise OSError(errno.EIO, os.strerror(errno.EIO))
+
+    monkeypatch.setattr(os, "fdatasync", broken)
+    bench.print(10)
+    while bench.terminal.failed is None:
+        bench.desk.loop.turn()
+    assert bench.terminal.failed.name == "EIO"
+    os.write(bench.slave, b"y" * 10)
+    bench.terminal.move(whole=True)
+    assert bench.terminal.stream.offset == 10
+    monkeypatch.setattr(os, "fdatasync", good)
+    while bench.terminal.failed is not None or bench.terminal.stream.offset < 20:
+        bench.desk.loop.turn()
+    assert forced[f"{0:020d}"] >= 1
 
 
 @pytest.mark.linux

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 import blockpty
-from blockpty.runtime import saving
+from blockpty.runtime import live, saving
 from tests.asyncio_support import async_test
 
 STREAM = f"{0:020d}"
@@ -59,7 +59,10 @@ async def test_an_interval_forces_what_a_checkpoint_speaks_of(home: Path, forced
 
 @pytest.mark.linux
 @async_test
-async def test_a_mebibyte_does_not_wait_for_a_checkpoint(home: Path, forced: Counter[str]) -> None:
+async def test_many_bytes_do_not_wait_for_a_checkpoint(
+    home: Path, forced: Counter[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(live, "FORCE_BYTES", 1024 * 1024)
     async with blockpty.Engine(home) as engine:
         conversation = await engine.open("c1", shell="bash")
         await run(conversation, "seq 1 400000")

@@ -176,6 +176,15 @@ def test_output_at_every_split() -> None:
         assert shown + output.take(b"", Mask(), last=True) == b"\n\r\na\rb\n\n\n\rc\r"
 
 
+def test_only_cr_lf_changes_in_an_output() -> None:
+    for size in range(6):
+        for letters in itertools.product((b"a", b"\r", b"\n", b"\x85", b"\xff"), repeat=size):
+            data = b"".join(letters)
+            output = Output("blocks/1_0.out")
+            shown = output.take(data, Mask()) + output.take(b"", Mask(), last=True)
+            assert shown == data.replace(b"\r\n", b"\n")
+
+
 def test_links_are_not_followed(tmp_path: Path) -> None:
     victim = tmp_path / "victim"
     for name in ("events.jsonl", "blocks.jsonl", "blocks/1_5.out"):

@@ -17,6 +17,7 @@ from pathlib import Path
 
 from blockpty.host import spawn
 from blockpty.host.shells import clean_environment
+from blockpty.host.terminal import LOAD, LOADS
 
 CHUNK = 64 * 1024
 SPLICE_NONBLOCK = 2
@@ -70,6 +71,19 @@ def read_some(master: int, before: bytes) -> bytes:
     return os.read(master, CHUNK)
 
 
+def _load(master: int, pipe_w: int) -> int:
+    """Move what the pipe takes; raises BlockingIOError when there is nothing, OSError at the end."""
+    left = 0
+    for _ in range(LOADS):
+        try:
+            left += os.splice(master, pipe_w, LOAD, flags=SPLICE_NONBLOCK)
+        except OSError:
+            if not left:
+                raise
+            break
+    return left
+
+
 def splice_all(master: int, path: Path) -> int:
     """Move everything that the terminal prints into a file until its end; return the number of bytes.
 
@@ -86,7 +100,7 @@ def splice_all(master: int, path: Path) -> int:
                 poller.poll()
                 with contextlib.suppress(BlockingIOError):
                     while True:
-                        left = os.splice(master, pipe_w, CHUNK, flags=SPLICE_NONBLOCK)
+                        left = _load(master, pipe_w)
                         while left:
                             moved = os.splice(pipe_r, file, left, offset_dst=size, flags=SPLICE_NONBLOCK)
                             left, size = left - moved, size + moved
