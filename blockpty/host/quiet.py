@@ -1,12 +1,17 @@
-"""Silence in one terminal: noticed 25 ms after each burst of output, and at thresholds that somebody asked for.
+"""Silence in one terminal: noticed 25 ms after each burst of output, at thresholds that somebody asked for, and once
+more when it reads in another way than it did.
 
 This is the one place where the passing of time becomes a fact in the record. It does not know what silence means.
+
+No system tells that a program has turned echo off without printing anything, as `read -s` does. So it is looked at
+again, each time after half as long as it has been quiet: what happened is seen before twice the time has gone by, and a
+terminal where nothing happens is hardly ever looked at.
 """
 
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from blockpty.host.loop import Timer
 from blockpty.host.protocol import SILENCE_MS
@@ -17,6 +22,8 @@ if TYPE_CHECKING:
 
 BURST_SECONDS = SILENCE_MS / 1000
 RETRY_SECONDS = 0.25
+# Of the time that it has been quiet, until the terminal is looked at again.
+LOOK_AGAIN = 0.5
 
 
 class Quiet:
@@ -25,6 +32,9 @@ class Quiet:
         self._last_output = self._last_input = time.monotonic()
         self._burst: Timer | None = None
         self._watch: Timer | None = None
+        self._again: Timer | None = None
+        # How the terminal was read at the last silence: (canonical, echo).
+        self._modes: tuple[bool, bool] | None = None
 
     def printed(self) -> None:
         """Output came. The timer is not moved for each piece: it looks again when it is due."""
@@ -34,6 +44,8 @@ class Quiet:
     def typed(self) -> None:
         """Input went in."""
         self._last_input = time.monotonic()
+        if self._modes is not None:
+            self._look_again()
 
     def arm(self, seconds: float = BURST_SECONDS) -> None:
         """See to it that the end of a burst is noticed."""
@@ -55,6 +67,11 @@ class Quiet:
             self.arm(left)
         elif not self._write(SILENCE_MS):
             self.arm(RETRY_SECONDS)
+
+    def take_up(self, silence: dict[str, Any]) -> None:
+        """Go on after the entry with which a predecessor's record ends."""
+        self._modes = (bool(silence.get("icanon")), bool(silence.get("echo")))
+        self._look_again()
 
     def watch(self, ms: int) -> None:
         """Have the next quiet time of `ms` (no output, no input) noted, once; at once if it has been so already."""
@@ -87,13 +104,33 @@ class Quiet:
         terminal = self._terminal
         if terminal.failed is not None:
             return False
+        state = terminal.state()
         try:
-            terminal.write("silence", {"ms": ms, **terminal.state()})
+            terminal.write("silence", {"ms": ms, **state})
         except StorageFailed:
             return False
+        self._modes = (state["icanon"], state["echo"])
+        self._look_again()
         return True
 
+    def _look_again(self) -> None:
+        """Look at the terminal's modes some time after this, if nothing comes or goes in before."""
+        if self._again is not None:
+            self._again.cancel()
+        quiet = time.monotonic() - max(self._last_output, self._last_input)
+        self._again = self._terminal.desk.loop.after(max(BURST_SECONDS, quiet * LOOK_AGAIN), self._again_due)
+
+    def _again_due(self) -> None:
+        terminal = self._terminal
+        self._again = None
+        terminal.move(whole=True)
+        if terminal.ended or terminal.hung or self._burst is not None:
+            return  # the end of that burst is a silence, and looks again
+        quiet = time.monotonic() - max(self._last_output, self._last_input)
+        if quiet < BURST_SECONDS or terminal.modes() == self._modes or not self._write(int(quiet * 1000)):
+            self._look_again()
+
     def end(self) -> None:
-        for timer in (self._burst, self._watch):
+        for timer in (self._burst, self._watch, self._again):
             if timer is not None:
                 timer.cancel()

@@ -120,7 +120,9 @@ class Terminal:
         self._wrote_eof |= "eof" in kinds
         self.shortage.take_up(own)
         self.keyboard.cut_interrupted()
-        if tail and tail[-1]["kind"] != "silence":
+        if tail and tail[-1]["kind"] == "silence":
+            self.quiet.take_up(tail[-1])
+        elif tail:
             self.quiet.arm()
 
     # -- out of the terminal --------------------------------------------------------------------------------------

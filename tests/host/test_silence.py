@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import os
 from pathlib import Path
 
 import pytest
 
 from tests.asyncio_support import async_test
 from tests.host.driver import BASH, running_host
+from tests.host.test_kills import kill_recorder
 
 
 @async_test
@@ -27,6 +29,29 @@ async def test_one_silence_after_each_burst(home: Path) -> None:
         await one.until(lambda: [e for e in one.entries("silence") if e["ms"] == 150])
         offsets = [entry["offset"] for entry in one.entries("silence") if entry["ms"] == 25]
         assert len(offsets) == len({*offsets})
+
+
+@pytest.mark.parametrize("killed", [False, True], ids=["", "recorder killed"])
+@async_test
+async def test_echo_that_goes_off_without_a_word_is_entered(home: Path, killed: bool) -> None:
+    """And nothing is while all stays as it is."""
+    async with running_host(home) as host:
+        one = await host.spoken()
+        gate = home / "gate"
+        os.mkfifo(gate)
+        await one.sh(f"echo one; read x <{gate}; stty -echo; read x; stty echo; read x")
+        assert (await one.entry("silence"))["echo"] is True
+        if killed:
+            await kill_recorder(host)
+        await asyncio.sleep(0.2)
+        assert len(one.entries("silence")) == 1
+        gate.write_bytes(b"\n")
+        second = await one.entry("silence", 2)
+        assert (second["echo"], second["icanon"], second["offset"]) == (False, True, len(b"one\r\n"))
+        assert second["ms"] >= (25 if killed else 200)
+        await one.type(b"\r")
+        third = await one.entry("silence", 3)
+        assert third["echo"] is True and third["ms"] >= 25
 
 
 @async_test

@@ -285,6 +285,23 @@ async def test_a_password_is_nowhere_on_disk(home: Path) -> None:
 
 
 @async_test
+async def test_a_password_that_is_asked_for_without_a_word_is_noticed(home: Path) -> None:
+    """Long after the silence that followed the last output, by a wait that was there before."""
+    async with blockpty.Engine(home) as engine:
+        conversation = await engine.open("c1")
+        await conversation.exec_interactive("sleep 0.5; read -rs p; sleep 0.3; stty -echo; read -r p")
+        waiting = asyncio.ensure_future(conversation.wait_for("never", timeout_ms=20_000))
+        assert (await waiting).reason == "password"
+        await conversation.send("hunter2-secret\r")
+        assert (await conversation.wait_for("never", timeout_ms=20_000)).reason == "password"
+        await conversation.send("hunter2-secret\r")
+        await conversation.wait_for(PROMPT)
+        assert (await conversation.verify()).clean
+        for path in conversation.directory.rglob("*"):
+            assert not path.is_file() or b"hunter2-secret" not in path.read_bytes(), path
+
+
+@async_test
 async def test_the_nonce_leaves_the_disk_and_is_masked(home: Path) -> None:
     async with blockpty.Engine(home) as engine:
         conversation = await engine.open("c1")
