@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import os
-import resource
 import secrets
 import time
 from collections.abc import Mapping
@@ -19,23 +18,19 @@ from blockpty.errors import (
     BadRequest,
     BlockptyError,
     Busy,
-    NoPrompt,
     NotFound,
     SessionLimit,
-    SpawnFailed,
     StorageFull,
 )
 from blockpty.host.client import HostClient
 from blockpty.host.protocol import DURABILITIES, PROCESS_LIMIT
-from blockpty.host.shells import family_of, plan
 from blockpty.model.results import DeleteResult, ImportResult, ListResult, OpenResult, PruneResult
 from blockpty.runtime import keeping, limits, listing, retention
 from blockpty.runtime.conversation import Conversation
 from blockpty.runtime.ending import end_shell
 from blockpty.runtime.idle import close_idle
 from blockpty.runtime.importing import import_recording, refuse_imported
-from blockpty.runtime.modes import mode_of
-from blockpty.runtime.rcfiles import write_private
+from blockpty.runtime.starting import first_prompt, raise_descriptor_limit, start_shell
 from blockpty.spool import archived, checkpoint
 from blockpty.spool.checkpoint import FORMAT_VERSION
 from blockpty.spool.full import full_is_an_error
@@ -44,13 +39,10 @@ from blockpty.spool.ownership import Ownership
 
 # Conversations that `close` ends at a time: each may need the second of grace that a shell has after its hang-up.
 CLOSED_TOGETHER: Final = 64
-# Files, doorbell and lock of one conversation in the engine, and what the rest of the program may need.
-DESCRIPTORS_EACH: Final = 10
 # Conversations that have ended and are kept at hand.
 ENDED_KEPT: Final = 32
 # When a start looks for what was lost: those who ask for a conversation by name come first.
 STOCK_SECONDS: Final = 0.1
-DESCRIPTORS_ELSE: Final = 200
 
 
 class Engine:
@@ -218,10 +210,10 @@ class Engine:
                 await self._rouse(resting) if (resting := self._resting.get(name)) else await self._attach(name, layout)
             )
             conversation.answering = answers
-            begin = await self._spawn(conversation, settings)
+            begin = await self._start(conversation, settings)
             (self._transient.discard if persist else self._transient.add)(name)
             await self._rest()
-        await self._first_prompt(conversation, begin, timeout_ms)
+        await first_prompt(conversation, begin, timeout_ms)
         return conversation
 
     async def conversation(self, conversation_id: str) -> Conversation:
@@ -429,72 +421,12 @@ class Engine:
                 ownership.release()
             raise
 
-    async def _spawn(self, conversation: Conversation, settings: Mapping[str, Any]) -> int:
-        """Have the host start a shell with our hooks in it; return where its output begins."""
-        instance = conversation.live.state.instance + 1
-        nonce = secrets.token_urlsafe(16)
-        made = plan(
-            settings.get("shell"), directory=str(conversation.directory), instance=instance, nonce=nonce,
-            login=bool(settings.get("login")), inherited=os.environ, additions=settings.get("env") or None,
-        )  # fmt: skip
-        if family_of(made.argv[0]) is None:
-            raise SpawnFailed(
-                f"{made.argv[0]} is not a shell this version knows",
-                hint="use bash, zsh or fish; of dash, ash, ksh93 and mksh the prompt is marked",
-            )
-        write_private(conversation.directory, made)
-        entry = {
-            "instance": instance, "nonce": nonce, "shell": made.name, "argv": list(made.argv), "cwd": settings["cwd"],
-            "cols": settings["cols"], "rows": settings["rows"],
-        }  # fmt: skip
-        reply = await conversation.host.open(
-            conversation.id, directory=str(conversation.directory), argv=made.argv, env=made.env, cwd=settings["cwd"],
-            cols=settings["cols"], rows=settings["rows"], persist=bool(settings.get("persist")), entry=entry,
-            durability=self._durability, process_limit=self._process_limit,
-            segment_bytes=keeping.segment_bytes(self._keep_bytes),
-        )  # fmt: skip
-        conversation.live.pump()
-        return reply.offset
-
-    async def _first_prompt(self, conversation: Conversation, begin: int, timeout_ms: int) -> None:
-        result = await conversation.wait_for({"token": "PROMPT"}, from_cursor=begin, timeout_ms=timeout_ms)
-        state = conversation.live.state
-        if state.shell is ShellState.EXITED:
-            raise SpawnFailed(
-                f"the shell of {conversation.id} ended before its first prompt",
-                hint="look at what it printed with read",
-                details={"exit": state.exit, "printed": result.text[-1000:]},
-            )
-        if not result.matched:
-            raise NoPrompt(
-                f"the shell of {conversation.id} showed no prompt within {timeout_ms} ms",
-                hint="it may still be reading its rc files; status and wait_for tell",
-                details={"printed": result.text[-1000:]},
-            )
-        conversation.opened = OpenResult(
-            conversation_id=conversation.id,
-            shell_id=f"{conversation.id}.{state.instance}",
-            pid=int(state.pid),
-            cursor=result.cursor,
-            mode=mode_of(state),
-        )
-
     async def _respawn(self, conversation: Conversation) -> OpenResult:
         settings = self._settings[conversation.id]
         refuse_imported(conversation.id, checkpoint.load_meta(conversation.layout.meta))
         await end_shell(conversation)
-        begin = await self._spawn(conversation, settings)
-        await self._first_prompt(conversation, begin, 30000)
-        assert conversation.opened is not None  # _first_prompt sets it or raises
-        return conversation.opened
+        begin = await self._start(conversation, settings)
+        return await first_prompt(conversation, begin, 30000)
 
-
-def raise_descriptor_limit(conversations: int) -> None:
-    """Have room for the descriptors of so many conversations, as far as the hard limit allows."""
-    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    wanted = conversations * DESCRIPTORS_EACH + DESCRIPTORS_ELSE
-    if hard != resource.RLIM_INFINITY:
-        wanted = min(wanted, hard)
-    if soft != resource.RLIM_INFINITY and soft < wanted:
-        with contextlib.suppress(OSError, ValueError):
-            resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
+    async def _start(self, conversation: Conversation, settings: Mapping[str, Any]) -> int:
+        return await start_shell(conversation, settings, self._durability, self._process_limit, self._keep_bytes)
