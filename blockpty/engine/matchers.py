@@ -23,6 +23,8 @@ LINE_LIMIT: Final = 64 * 1024
 WINDOW: Final = 64 * 1024
 
 _LINE_ENDS: Final = re.compile(rb"\n|\r(?=[^\n])")
+# The same in whole lines: the last one may end with a CR too.
+_LONE_CRS: Final = re.compile(rb"\r(?!\n)")
 # Anything that could match a line end makes a pattern look at more than one line.
 _SPANS_LINES: Final = re.compile(r"\\[nrsWDRXvxuNpP0]|\[\^|\(\?[a-zA-Z]*s|\n|\r|\\[0-7]{2}|\[\[:")
 # With these, a longer text can have no match although a shorter one has; then nothing may be skipped.
@@ -212,12 +214,11 @@ class PatternMatcher:
         while index < len(ends):
             if not exact and len(ends) - index > 1:
                 first = self._first(window, ends[index]) if self._spans_lines else begin
-                if self._spans_lines or b"\r" not in window.cut(first, ends[-1]):
-                    found = self._find(window, first, ends[-1], budget)
-                    if found is None:
-                        return None
-                    while ends[index] <= found[0] and index < len(ends) - 1:
-                        begin, index = ends[index], index + 1
+                found = self._find(window, first, ends[-1], budget, several=not self._spans_lines)
+                if found is None:
+                    return None
+                while ends[index] <= found[0] and index < len(ends) - 1:
+                    begin, index = ends[index], index + 1
             end = ends[index]
             last = window.cut(end - 1, end)
             # That a CR ends a line is known when the next byte is there.
@@ -248,11 +249,19 @@ class PatternMatcher:
         groups.update({name: _clean(value) for name, value in found.groupdict().items()})
         return Candidate(at, (span_begin, span_end), _clean(found.group()) or "", groups)
 
-    def _find(self, window: Window, begin: int, end: int, budget: float) -> tuple[int, int, regex.Match[str]] | None:
-        """Search text[begin:end]; return (position, size in bytes, match). `^` and `\\b` see one byte more."""
+    def _find(
+        self, window: Window, begin: int, end: int, budget: float, *, several: bool = False
+    ) -> tuple[int, int, regex.Match[str]] | None:
+        """Search text[begin:end]; return (position, size in bytes, match). `^` and `\\b` see one byte more.
+
+        `several`: these are whole lines, and the pattern must not see any two of them as one.
+        """
         before = window.cut(begin - 1, begin) if begin > window.base and self._spans_lines else b""
         context = before.decode("utf-8", "surrogateescape")
-        text = context + window.cut(begin, end).decode("utf-8", "surrogateescape")
+        searched = window.cut(begin, end)
+        if several and b"\r" in searched:
+            searched = _LONE_CRS.sub(b"\n", searched)
+        text = context + searched.decode("utf-8", "surrogateescape")
         try:
             found = self._regex.search(text, pos=len(context), timeout=budget, concurrent=True)
         except TimeoutError:
