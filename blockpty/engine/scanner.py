@@ -124,9 +124,11 @@ class Scanner:
 
 def _partial(buffer: bytes, position: int) -> int:
     """Return how many bytes at the end may be the beginning of an introducer."""
-    for size in range(min(len(LEAD) - 1, len(buffer) - position), 0, -1):
-        if buffer[-size] == 0x1B and any(one.startswith(buffer[-size:]) for one in _ALL):
-            return size
+    at = buffer.find(b"\x1b", max(position, len(buffer) - len(LEAD) + 1))
+    while at >= 0:
+        if any(one.startswith(buffer[at:]) for one in _ALL):
+            return len(buffer) - at
+        at = buffer.find(b"\x1b", at + 1)
     return 0
 
 

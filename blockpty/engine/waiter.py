@@ -153,6 +153,11 @@ class Waiter:
         return None
 
     @property
+    def reads(self) -> bool:
+        """Whether the text decides, and not signals alone."""
+        return bool(self._matchers) or self._left is not None
+
+    @property
     def kept(self) -> bytes:
         """The last text that was looked at, at most `TEXT_KEPT` bytes of the view."""
         return transform(self._view_name, self._tail)[-TEXT_KEPT:] if self._tail else self._kept
@@ -186,19 +191,18 @@ class Waiter:
         count = end - self._at
         if count <= 0:
             return self._search()
-        data, begin = bytes(self._raw[:count]), self._at
+        begin, self._at = self._at, end
+        if self._region is None or not self.reads:
+            if self._region is not None:
+                # Nothing looks at the text; only its end may be shown.
+                passed = min(count, max(0, self._cursor - begin))
+                self.seen_bytes += count - passed
+                fresh = bytes(self._raw[max(passed, count - 2 * TEXT_KEPT) : count])
+                self._tail = (self._tail + fresh)[-2 * TEXT_KEPT :]
+            del self._raw[:count]
+            return None
+        data = bytes(self._raw[:count])
         del self._raw[:count]
-        self._at = end
-        if self._region is None:
-            return None
-        if not self._matchers and self._left is None:
-            # Nothing looks at the text; only its end may be shown.
-            fresh = data[max(0, self._cursor - begin) :]
-            self.seen_bytes += len(fresh)
-            self._tail = (
-                (self._tail + fresh)[-2 * TEXT_KEPT :] if len(fresh) < 2 * TEXT_KEPT else fresh[-2 * TEXT_KEPT :]
-            )
-            return None
         return self._take(self._filter.feed(data, begin))
 
     def _take(self, pieces: list[tuple[int, bytes]]) -> Outcome | None:

@@ -33,6 +33,11 @@ class Turns:
         self._left = BUDGET_SECONDS
         self._goes_on = False
 
+    @property
+    def idle(self) -> bool:
+        """Whether nobody stands in the queue."""
+        return not self._queue
+
     def ask(self, reader: Reader) -> None:
         """Have a reader called until it says that there is no more: now, if this turn has time, else in later turns.
 

@@ -20,6 +20,7 @@ from blockpty.spool.masking import Mask
 from blockpty.spool.stream import StreamReader
 
 _COPY: Final = 1024 * 1024
+_DELTA: Final = "agent_block_delta"
 # What a newline decoder has seen where no CR stands alone.
 _NO_LONE_CR: Final = frozenset({None, "\n", "\r\n", ("\n", "\r\n")})
 
@@ -92,34 +93,46 @@ class Journal:
         """
         self._queue += events
         while self._queue:
-            self._derive(self._queue[0])
-            del self._queue[0]
+            count = self._joined()
+            self._derive(self._queue[:count])
+            del self._queue[:count]
         if self._event_lines:
             self._sink.lines(self._event_lines, self._block_lines)
             self._event_lines, self._block_lines = [], []
 
-    def _derive(self, event: Event) -> None:
+    def _joined(self) -> int:
+        """Return how many events at the head are derived together: the deltas that continue each other."""
+        count, end = 1, self._queue[0].fields["span"][1] if self._queue[0].type == _DELTA else None
+        while end is not None and count < len(self._queue):
+            event = self._queue[count]
+            if event.type != _DELTA or event.fields["span"][0] != end:
+                break
+            count, end = count + 1, event.fields["span"][1]
+        return count
+
+    def _derive(self, events: list[Event]) -> None:
         output = self._output
         size, carry = (output.size, output.carry) if output is not None else (0, b"")
         try:
-            self._write(event)
+            self._write(events)
         except BaseException:
             self._output = output
             if output is not None:
                 output.size, output.carry = size, carry
             raise
 
-    def _write(self, event: Event) -> None:
+    def _write(self, events: list[Event]) -> None:
+        event = events[0]
         fields: Mapping[str, Any] = event.fields
         if event.type == "agent_block_begin":
             self._output = Output(out_name(fields["block_seq"], fields["ts_begin"]))
             self._sink.out(self._output.name, 0, b"")
-        elif event.type == "agent_block_delta":
-            self._copy(*fields["span"])
+        elif event.type == _DELTA:
+            self._copy(fields["span"][0], events[-1].fields["span"][1])
         elif event.type == "agent_block_end":
             self._end(fields["block"])
             self._block_lines.append((fields["block"]["seq"], self._line(fields["block"])))
-        self._event_lines.append((event.seq, self._line(event.to_dict(self._conversation_id))))
+        self._event_lines += [(one.seq, self._line(one.to_dict(self._conversation_id))) for one in events]
 
     def snapshot(self) -> dict[str, Any]:
         """Return what to resume from, JSON-compatible."""

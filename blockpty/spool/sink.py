@@ -349,9 +349,8 @@ def _again(descriptor: int, path: Path) -> int:
 
 def write_all(descriptor: int, data: bytes, position: int, name: str) -> None:
     """Write all of it at a position; raises StorageFull naming the file."""
-    view = memoryview(data)
     with full_is_an_error(name):
-        while view:
-            written = os.pwrite(descriptor, view, position)
-            position += written
-            view = view[written:]
+        written = os.pwrite(descriptor, data, position)
+        while written < len(data):
+            # Mostly all of it was.
+            written += os.pwrite(descriptor, memoryview(data)[written:], position + written)

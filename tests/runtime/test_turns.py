@@ -152,11 +152,12 @@ async def test_what_is_taken_in_a_turn_is_bounded_in_bytes_and_in_steps(tmp_path
     for record in records:
         record._turns = turns
         record.rung()
-    assert (flood.fold.position.offset, steps) == (live.BITE, 0), "the second waits for its turn"
+    # The first was alone, so far.
+    assert (flood.fold.position.offset, steps) == (live.ALONE, 0), "the second waits for its turn"
     await asyncio.sleep(0)
-    assert (flood.fold.position.offset, steps) == (2 * live.BITE, 0)
+    assert (flood.fold.position.offset, steps) == (live.ALONE + live.BITE, 0)
     await asyncio.sleep(0)
-    assert (flood.fold.position.offset, steps) == (2 * live.BITE, live.BITE_STEPS)
+    assert (flood.fold.position.offset, steps) == (live.ALONE + live.BITE, live.BITE_STEPS)
     for record in records:
         await record.drain()
         record.close()
