@@ -42,6 +42,8 @@ _RUNS: Final = bytes(97 if one in RUN_CHARS else 32 for one in range(256))
 _BEFORE_RUN: Final = 24
 _AFTER_RUN: Final = 128
 _OPEN_BYTES: Final = 4096
+# Who has none of the strings here has none at all, most of the time.
+_BEGINNING: Final = 64 * 1024
 # So little is cleaned sooner than looked at first.
 _FEW_BYTES: Final = 512
 
@@ -177,6 +179,14 @@ def find_shown(data: bytes, *, more: bool = False) -> Found:
 
     Where a secret is part of a control sequence's own string, the span lies inside that.
     """
+    if b"\x1b" in data and not suspects.has_string(data[:_BEGINNING]):
+        found = None
+        if not suspects.has_string(data[data.rfind(b"\n") + 1 :]):
+            found = _find_in_lines(data, more)  # and where it finds lines, there is no string in them
+        if found is None and not suspects.has_string(data):
+            found = _find_exactly(data, more)
+        if found is not None:
+            return Found(_joined(found.spans), found.settled)
     borders = list(_BORDER.finditer(data)) if suspects.has_string(data) else []
     spans: list[tuple[int, int]] = []
     settled, at = len(data), 0
@@ -242,18 +252,16 @@ def _find_between(data: bytes, begin: int, end: int, more: bool, spans: list[tup
 def _find_in_lines(part: bytes, more: bool) -> Found | None:
     """Find the secrets by looking at few lines; None where all must be looked at."""
     head = part.rfind(b"\n") + 1
-    ranges = suspects.lines(part[:head]) if head > _FEW_BYTES else None
+    ranges = suspects.pieces(part[:head]) if head > _FEW_BYTES else None
     if ranges is None:
         return None
-    *ranges, (first, last) = ranges
-    begins = _line_begins(part[:head], [*itertools.chain(*ranges), first]) if ranges or first < last else [head]
-    pieces, rest = list(zip(begins[:-1:2], begins[1::2], strict=True)), begins[-1]
+    *pieces, (rest, _) = ranges
     together = _cleaned(_SIMPLE_SEQUENCE.sub(b"", b"".join([part[begin:end] for begin, end in pieces])))[0]
     if suspects.has_private_key(together) or suspects.has_private_key(_cleaned(part[rest:])[0]):
         return None  # a key has more than one line
     spans: list[tuple[int, int]] = []
     # A span has no line end in it, so the number of its line says in which piece it is.
-    after = list(itertools.accumulate(last - first for first, last in ranges))
+    after = list(itertools.accumulate(part.count(b"\n", begin, end) for begin, end in pieces))
     numbers = [together.count(b"\n", 0, begin) for begin, _ in find(together).spans]
     for index in sorted({bisect.bisect_right(after, number) for number in numbers}):
         begin, end = pieces[index]
@@ -261,12 +269,6 @@ def _find_in_lines(part: bytes, more: bool) -> Found | None:
     found = _find_exactly(part[rest:], more)
     spans += [(rest + at, rest + to) for at, to in found.spans]
     return Found(spans, rest + found.settled)
-
-
-def _line_begins(text: bytes, numbers: list[int]) -> list[int]:
-    """Return where lines begin that have these numbers."""
-    ends = [0, *itertools.accumulate(map(len, text.split(b"\n")))]
-    return [ends[number] + number for number in numbers]
 
 
 def _find_exactly(part: bytes, more: bool) -> Found:

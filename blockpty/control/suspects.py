@@ -8,12 +8,16 @@ keys, whose first line has such a word, and netrc's `login`. The words are looke
 
 Output full of colours would have to be freed of them first, which costs more than all the rest. It is not: digits and
 separators are thrown out of the whole text, so that every colour becomes the same three bytes, and those go in one
-replacement. No word has a digit in it, so what is left has every word that a reader sees. Runs may stay longer than
-they are, by the digits of the colours in them. The lines that are found are cleaned exactly, the others not at all.
+pass. No word has a digit in it, so what is left has every word that a reader sees. Runs may stay longer than they
+are, by the digits of the colours in them. The lines that are found are cleaned exactly, the others not at all.
+
+Words nearly always stand in the data as they are shown, with no colour inside. Where as many are in the data as in what
+is left of it, they are the same ones, and their lines are where they stand. Otherwise lines are counted, in both.
 """
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Iterator
 from typing import Final
@@ -39,6 +43,28 @@ _WORDS: Final = tuple((word, word.find(fragment)) for word, fragment in _FRAGMEN
 # Only the leftmost of finds that overlap, which is several times as fast: no fragment can overlap another.
 _SEARCH: Final = BytesAhoCorasick(_FRAGMENTS.values(), matchkind=MatchKind.LeftmostFirst)
 _OVERLAP: Final = len(PRIVATE_KEY_WORD)  # longer than all that is looked for
+# As they are written nearly always; of others there are more in a text in lower case.
+_CASES: Final = [case for one in _FRAGMENTS.values() for case in dict.fromkeys((one, one.upper(), one.capitalize()))]
+_SEARCH_CASES: Final = BytesAhoCorasick(_CASES, matchkind=MatchKind.LeftmostFirst)
+
+# What must stand in the data behind a word that is nearly always a part of another one, or the name of a module, for
+# any of its shapes to match. Where a value must be so long, no fewer bytes that are no blanks are there in the data.
+# More sequences in a row than a few are not gone through: who has them is looked at.
+_SILENT: Final = re.escape(SILENT_BYTES)
+_SEQUENCE: Final = rb"(?:\x1b\[[0-9;?]{0,32}[A-Za-z]|[%s])" % _SILENT
+_REST: Final = rb"[A-Za-z0-9_.\\\"'\] \t\x1b\[;?%s-]" % _SILENT
+_BLANKS: Final = rb"(?:[ \t]{0,4}%s){0,8}[ \t]{0,4}" % _SEQUENCE
+_NEEDED: Final = {
+    b"pass": re.compile(rb"(?![abd-oq-vx-zABD-OQ-VX-Z])"),
+    b"auth": re.compile(
+        b"|".join((
+            rb"%s{0,8}[Oo]" % _SEQUENCE,  # authorization
+            rb"%s{160}" % _REST,
+            rb"%s{0,160}(?:[:=>]%s){1,3}[^ \t\r\n\f\v]{12}" % (_REST, _BLANKS),
+            rb"%s{0,160}(?:[:=>]%s){0,2}[:=>](?:[ \t]{0,4}%s){9}" % (_REST, _BLANKS, _SEQUENCE),
+        ))
+    ),
+}  # fmt: skip
 
 _LOWER: Final = bytes(range(256)).lower()
 _PARAMETERS: Final = b"0123456789;?"
@@ -69,13 +95,45 @@ def words(text: bytes) -> Iterator[tuple[int, bytes]]:
                 yield place, word
 
 
-def lines(data: bytes) -> list[tuple[int, int]] | None:
-    """Return which lines of data can hold a secret, as ranges (first, after the last), in order and apart.
+def pieces(data: bytes) -> list[tuple[int, int]] | None:
+    """Return the lines of data that can hold a secret, as ranges of its bytes, in order and apart.
 
     The data ends with a line end, and so does the last range: empty, or what must be known for the line that
     follows the data. None when there are other control sequences than colours and the like (ESC, bracket, digits and
     separators, letter), or what stands on both sides of a CR may be one word.
     """
+    if not data:
+        return [(0, 0)]
+    shown = _shown_of_colours(data)
+    if shown is not None and not may_be_wrapped(shown):
+        mapped = data.translate(_RUNS, _BESIDE_RUNS)
+        if mapped.find(_RUN) < 0:
+            found = _pieces_of_words(data, shown)
+            if found is not None:
+                return found
+        return _pieces_of_lines(data, shown, mapped)
+    shown = _shown_of_sequences(data)
+    if shown is None or (may_be_wrapped(shown) and _is_wrapped(data, shown)):
+        return None
+    return _pieces_of_lines(data, shown, data.translate(_RUNS, _BESIDE_RUNS))
+
+
+def _shown_of_colours(data: bytes) -> bytes | None:
+    """Return what is shown, in lower case and without digits, and a `k` at the end of a line that is erased there.
+
+    None when there are other sequences than colours and that.
+    """
+    flat = data.translate(_LOWER, _PARAMETERS)
+    if _found(_JUMP_FLAT, flat):
+        return None
+    others = flat.count(b"\x1b") - flat.count(b"\x1b[m")
+    if others and others != flat.count(b"\x1b[k\n") + flat.count(b"\x1b[k\r\n"):
+        return None
+    return flat.translate(None, _COLOUR)
+
+
+def _shown_of_sequences(data: bytes) -> bytes | None:
+    """Return what is shown, in lower case and without digits; None when there are others than simple sequences."""
     if _found(_ERASE, data):
         # Its letter is one of words. Not with nothing: what stands on both sides must not become another sequence.
         data = data.replace(b"\x1b[K", b"\0")
@@ -90,13 +148,53 @@ def lines(data: bytes) -> list[tuple[int, int]] | None:
         flat = _MOVE.sub(b"\0", flat)
         if flat.count(b"\x1b[m") != flat.count(b"\x1b"):
             return None
-    shown = flat.translate(None, _COLOUR)
-    if may_be_wrapped(shown) and _is_wrapped(data, shown):
+    return flat.translate(None, _COLOUR)
+
+
+def _pieces_of_words(data: bytes, shown: bytes) -> list[tuple[int, int]] | None:
+    """Return the lines with words in them, where each word stands in the data as it is shown; None where one may not.
+
+    Colours and line ends are the only sequences, and they have no letter of a fragment. So what stands in the data
+    stands in what is shown, too; and when both have as many fragments, they are the same ones.
+    """
+    there, here = _fragments(_SEARCH, shown), _fragments(_SEARCH_CASES, data)
+    if there is None or here is None or len(there) != len(here):
         return None
-    ranges = [*_lines_of_runs(data.translate(_RUNS, _BESIDE_RUNS)), *_lines_of_words(shown)]
+    found: list[tuple[int, int]] = []
+    end = 0
+    for (number, at), (_, place) in zip(there, here, strict=True):
+        word, before = _WORDS[number]
+        if word == _LOGIN:
+            return None
+        if place < end or (before and shown[at - before : at] != word[:before]):
+            continue
+        needed = _NEEDED.get(word)
+        if needed is None or needed.match(data, place + len(word)) is not None:
+            end = data.find(b"\n", place) + 1
+            found.append((data.rfind(b"\n", 0, place) + 1, end))
+    return [*found, (len(data), len(data))]
+
+
+def _fragments(search: BytesAhoCorasick, text: bytes) -> list[tuple[int, int]] | None:
+    """Return the numbers of the fragments in a text and where they stand; None of too many."""
+    found: list[tuple[int, int]] = []
+    for begin in range(0, len(text), _STEP):
+        piece = text[begin : begin + _STEP + _OVERLAP] if len(text) > _STEP else text
+        found += [(number, begin + at) for number, at, _ in search.find_matches_as_indexes(piece) if at < _STEP]
+        if len(found) > _MOST:
+            return None
+    return found
+
+
+def _pieces_of_lines(data: bytes, shown: bytes, mapped: bytes) -> list[tuple[int, int]] | None:
+    """Return lines by their numbers, which are the same in the data, in what is shown and in its runs."""
+    ranges = [*_lines_of_runs(mapped), *_lines_of_words(shown)]
     # Of the shortest lines, lists would fill the memory.
-    few = len(ranges) < _MOST and ranges[-1][1] * _SHORT_LINE <= len(data) + _STEP
-    return _joined(ranges) if few else None
+    if len(ranges) >= _MOST or ranges[-1][1] * _SHORT_LINE > len(data) + _STEP:
+        return None
+    ranges = _joined(ranges)
+    ends = [0, *itertools.accumulate(map(len, data.split(b"\n")))]
+    return [(ends[first] + first, ends[last] + last) for first, last in ranges]
 
 
 def has_private_key(text: bytes) -> bool:
