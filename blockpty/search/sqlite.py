@@ -1,7 +1,7 @@
-"""The index of one home in SQLite: a catalogue of conversations and blocks, and segments with a full-text table each.
+"""The index of one home in SQLite: a catalogue of conversations and blocks, and segments of time.
 
 Rules of this file: SQLite and nothing else. A segment holds the chunks of the blocks that began in its span of time:
-where they lie and which three characters in a row they hold, but not their text and not where in it.
+where they lie and which four bytes in a row they hold, but not their text and not where in it.
 
 A batch is committed to its segments before the catalogue says so; what a crash leaves between the two is met again and
 recognised. Files that are damaged or of another version are removed, and the index begins anew.
@@ -25,11 +25,11 @@ from blockpty.search.index import Candidate, ChunkKey, Entry, IndexUnavailable, 
 from blockpty.search.overview import BLOCK_FIELDS, SCHEMA, Asked, Overview, overview, packed
 from blockpty.search.plan import Plan
 from blockpty.search.sqlite_segment import SCHEMA as SEGMENT_SCHEMA
-from blockpty.search.sqlite_segment import Reading, add_chunks
+from blockpty.search.sqlite_segment import Reading, add_chunks, close_parts, unchanged
 from blockpty.spool.layout import make_private
 
 # What is written depends on the machine's order of bytes, and on the fields of a block.
-VERSION: Final = f"3 {sys.byteorder} {' '.join(BLOCK_FIELDS)}"
+VERSION: Final = f"4 {sys.byteorder} {' '.join(BLOCK_FIELDS)}"
 # Raw bytes of the chunks in a segment, after which the next one is begun.
 SEGMENT_BYTES: Final = 256 * 1024 * 1024
 _BUSY_SECONDS: Final = 5.0
@@ -55,10 +55,10 @@ T = TypeVar("T")
 
 
 def supported() -> bool:
-    """Whether this SQLite has what the index needs (FTS5 with trigrams, 3.34 or later)."""
+    """Whether this SQLite has what the index needs (tables made of JSON)."""
     with contextlib.closing(sqlite3.connect(":memory:")) as database:
         try:
-            database.executescript(SEGMENT_SCHEMA)
+            database.execute("SELECT value FROM json_each('[1]')")
         except sqlite3.Error:
             return False
     return True
@@ -222,6 +222,11 @@ class SqliteIndex:
             segments[begin][0] += sum(len(chunk.raw) for chunk in entry.chunks)
             segments[begin][1] = max(segments[begin][1], entry.block.ts_begin)
             sizes[begin] = segments[begin]
+        before = [begin for (begin,) in catalogue.execute("SELECT begin FROM segments")]
+        if before and max(segments) > max(before):
+            last = self._segment(max(before))
+            with _transaction(last):
+                close_parts(last)
         for begin, some in by_segment.items():
             segment = self._segment(begin, create=True)
             with _transaction(segment):
@@ -298,10 +303,12 @@ class SqliteIndex:
         for begin in begins:
             if below is not None and begin > below.ts:
                 continue
-            for candidate in Reading(self._segment(begin), plan, below).candidates():
-                if len(found) >= limit:
-                    return Page(found, True, self._generation)
-                found.append(candidate)
+            segment = self._segment(begin)
+            with unchanged(segment):
+                for candidate in Reading(segment, plan, below).candidates():
+                    if len(found) >= limit:
+                        return Page(found, True, self._generation)
+                    found.append(candidate)
         return Page(found, False, self._generation)
 
 

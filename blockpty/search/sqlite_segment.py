@@ -1,11 +1,9 @@
-"""A segment of the SQLite index: the chunks of a span of time, and which three characters in a row they hold.
+"""A segment of the SQLite index: the chunks of a span of time, and which four bytes in a row their pieces hold.
 
 Rules of this file: one database, and how chunks lie in it; which segments there are is not known here. Chunks lie in
-runs, in each of which their keys ascend. A place is the number of its run and a number that counts the pieces of the
-run's chunks without gaps: then the lists of the full-text table take a byte from one place to the next, where places
-made of the time took two or three. It counts down, so that the newest is what the full-text table reads first: in the
-other direction, it reads pages of each list to their ends before it has its first row. A chunk joins the run that it
-continues best, so that there are as many runs as there are conversations at the same time.
+parts. A part is what was added at once, or several of these made one: its chunks, the newest first, have their pieces
+numbered without gaps, and it has its own lists (`sqlite_lists`). Nothing in a part changes. Parts of about one size
+become one when there are four of them, so that there are few, and a byte is packed anew only a few times.
 """
 
 from __future__ import annotations
@@ -13,20 +11,24 @@ from __future__ import annotations
 import sqlite3
 from array import array
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, Final
+from contextlib import contextmanager
+from itertools import islice
+from typing import TYPE_CHECKING, Any, Final
+
+import orjson
 
 from blockpty.search.index import Candidate, ChunkKey, Entry
 from blockpty.search.overview import unpacked
 from blockpty.search.plan import Plan
-from blockpty.search.sqlite_terms import conditions, indexed, match_of
+from blockpty.search.sqlite_terms import conditions, indexed, ways_of
 from blockpty.search.text import CHUNK, Window
 
-# Terms are gathered up to so many bytes before they are written: all those of a batch, else they are merged at once.
-_GATHERED: Final = 32 * 1024 * 1024
+if TYPE_CHECKING:
+    from blockpty.search.sqlite_lists import Row
 
-SCHEMA: Final = f"""
-CREATE TABLE IF NOT EXISTS runs (
-    run INTEGER PRIMARY KEY, pieces INTEGER NOT NULL,
+SCHEMA: Final = """
+CREATE TABLE IF NOT EXISTS parts (
+    part INTEGER PRIMARY KEY, pieces INTEGER NOT NULL,
     ts INTEGER NOT NULL, name TEXT NOT NULL, seq INTEGER NOT NULL, number INTEGER NOT NULL
 );
 CREATE TABLE IF NOT EXISTS chunks (
@@ -34,40 +36,119 @@ CREATE TABLE IF NOT EXISTS chunks (
     number INTEGER NOT NULL, begin INTEGER NOT NULL, size INTEGER NOT NULL, plain INTEGER NOT NULL, cuts BLOB
 );
 CREATE UNIQUE INDEX IF NOT EXISTS chunks_by_block ON chunks (conversation, seq, number);
-CREATE VIRTUAL TABLE IF NOT EXISTS grams USING fts5
-    (text, content='', detail=none, columnsize=0, tokenize="trigram case_sensitive 1");
-INSERT INTO grams (grams, rank) VALUES ('hashsize', {_GATHERED});
+CREATE TABLE IF NOT EXISTS lists (id INTEGER PRIMARY KEY, data BLOB NOT NULL);
 """
-_RUN_SHIFT: Final = 32
-# Chunks that continue none of so many runs are taken in the order in which they come.
-_MOST_RUNS: Final = 64
-_LOOSE: Final = 0
+# The place of a chunk is its part and the number of its first piece; that of a row of lists its part and four bytes.
+_SHIFT: Final = 32
 # Chunks that may be left out one after another, before whoever asks is given one and can see how much time is left.
 _LEFT_OUT: Final = 64
+# Parts of about one size that become one.
+_JOINED: Final = 4
+# Pieces of a part that are looked up at a time; at first fewer, since often these are enough.
+_LOOKED_UP: Final = 1024
 
 
 def add_chunks(segment: sqlite3.Connection, entries: Sequence[Entry], numbers: Mapping[str, int]) -> None:
     """Add chunks that are not there; one that is holds the same text, since its cuts depend on the record alone."""
-    fresh = sorted(_fresh(segment, entries, numbers), key=lambda one: one[0])
-    runs = _runs(segment)
-    chunks, texts = [], []
-    for key, window in fresh:
-        run = _joined(runs, key)
-        pieces = window.pieces()
-        count = len(pieces) + (runs[run][0] if run in runs else 0)
-        place = ((run + 1) << _RUN_SHIFT) - count
-        chunks.append(
-            (place, key.ts, numbers[key.conversation_id], key.seq, key.number, window.begin,
-             window.end - window.begin, bool(window.number) and window.plain, _cuts(window, pieces))
-        )  # fmt: skip
-        texts += [(place + at, indexed(piece.folded)) for at, piece in enumerate(pieces)]
-        runs[run] = (count, key)
-    texts.sort(key=lambda text: text[0])
+    from blockpty.search.sqlite_lists import MOST_PIECES, keys_of, rows_of  # numpy: not before it is needed
+
+    fresh = sorted(_fresh(segment, entries, numbers), key=lambda one: one[0], reverse=True)
+    cut = iter([(key, window, window.pieces()) for key, window in fresh])
+    while some := list(islice(cut, MOST_PIECES // 16)):  # a chunk has far fewer pieces than that
+        part, count, rows, texts = _next_part(segment), 0, [], []
+        for key, window, pieces in some:
+            rows.append(
+                ((part << _SHIFT) + count, key.ts, numbers[key.conversation_id], key.seq, key.number, window.begin,
+                 window.end - window.begin, bool(window.number) and window.plain, _cuts(window, pieces))
+            )  # fmt: skip
+            texts += [indexed(piece.folded) for piece in pieces]
+            count += len(pieces)
+        _insert_part(segment, part, count, some[0][0], rows)
+        _insert_lists(segment, part, rows_of(keys_of(texts)))
+    join_parts(segment)
+
+
+def _next_part(segment: sqlite3.Connection) -> int:
+    (last,) = segment.execute("SELECT ifnull(max(part), 0) FROM parts").fetchone()
+    return int(last) + 1
+
+
+def _insert_part(segment: sqlite3.Connection, part: int, pieces: int, first: ChunkKey, chunks: Sequence[Any]) -> None:
+    segment.execute("INSERT INTO parts VALUES (?, ?, ?, ?, ?, ?)", (part, pieces, *first))
     segment.executemany("INSERT INTO chunks VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)", chunks)
-    segment.executemany("INSERT INTO grams (rowid, text) VALUES (?, ?)", texts)
-    segment.executemany(
-        "REPLACE INTO runs VALUES (?, ?, ?, ?, ?, ?)", [(run, count, *key) for run, (count, key) in runs.items()]
-    )
+
+
+def _insert_lists(segment: sqlite3.Connection, part: int, rows: Iterator[tuple[int, bytes]]) -> None:
+    segment.executemany("INSERT INTO lists VALUES (?, ?)", (((part << _SHIFT) + first, data) for first, data in rows))
+
+
+def join_parts(segment: sqlite3.Connection) -> None:
+    """Make one part of several of about one size, as often as there are enough of them."""
+    from blockpty.search.sqlite_lists import MOST_PIECES
+
+    while True:
+        sizes: dict[int, list[tuple[int, int]]] = {}
+        for pieces, part in segment.execute("SELECT pieces, part FROM parts ORDER BY pieces"):
+            sizes.setdefault((pieces.bit_length() - 1) // 2, []).append((pieces, part))
+        for alike in sizes.values():
+            chosen = alike[:_JOINED]
+            if len(chosen) == _JOINED and sum(pieces for pieces, _ in chosen) <= MOST_PIECES:
+                _join(segment, [part for _, part in chosen])
+                break
+        else:
+            return
+
+
+def close_parts(segment: sqlite3.Connection) -> None:
+    """Make one part of all that are not large, where nothing is likely to come any more."""
+    from blockpty.search.sqlite_lists import MOST_PIECES
+
+    small = segment.execute("SELECT part, pieces FROM parts WHERE pieces < ?", (MOST_PIECES // 8,)).fetchall()
+    if len(small) > 1 and sum(pieces for _, pieces in small) <= MOST_PIECES:
+        _join(segment, [part for part, _ in small])
+
+
+def _join(segment: sqlite3.Connection, parts: Sequence[int]) -> None:
+    from blockpty.search.sqlite_lists import numbering, rows_of_all
+
+    chunks = []
+    for part in parts:
+        chunks += segment.execute(
+            "SELECT k.id, k.ts, c.name, k.seq, k.number, k.conversation, k.begin, k.size, k.plain, k.cuts"
+            " FROM chunks AS k JOIN catalogue.conversations AS c ON c.number = k.conversation"
+            " WHERE k.id BETWEEN ? AND ?", _places(part),
+        ).fetchall()  # fmt: skip
+    chunks.sort(key=lambda chunk: chunk[1:5], reverse=True)
+    joined, count, placed = _next_part(segment), 0, []
+    moved: dict[int, list[tuple[int, int, int]]] = {part: [] for part in parts}
+    for place, ts, _, seq, number, *rest in chunks:
+        pieces = 1 + len(rest[-1] or b"") // 2
+        moved[place >> _SHIFT].append((place & (1 << _SHIFT) - 1, count, pieces))
+        placed.append(((joined << _SHIFT) + count, ts, rest[0], seq, number, *rest[1:]))
+        count += pieces
+    old = []
+    for part in parts:
+        # Packed as they are they take little, and the new ones find the room of the old ones.
+        first, last = _places(part)
+        rows = segment.execute("SELECT id - ?1, data FROM lists WHERE id BETWEEN ?1 AND ?2", (first, last))
+        old.append((numbering(moved[part]), rows.fetchall()))
+        for table in ("lists", "chunks"):
+            segment.execute(f"DELETE FROM {table} WHERE id BETWEEN ? AND ?", _places(part))
+        segment.execute("DELETE FROM parts WHERE part = ?", (part,))
+    try:
+        _insert_lists(segment, joined, rows_of_all(old))
+    except ValueError as problem:
+        raise _damaged(problem) from None
+    if chunks:
+        _insert_part(segment, joined, count, ChunkKey(*chunks[0][1:5]), placed)
+
+
+def _damaged(problem: ValueError) -> sqlite3.DatabaseError:
+    return sqlite3.DatabaseError(f"lists are damaged: {problem}")
+
+
+def _places(part: int) -> tuple[int, int]:
+    return part << _SHIFT, ((part + 1) << _SHIFT) - 1
 
 
 def _fresh(
@@ -87,19 +168,6 @@ def _fresh(
                 yield ChunkKey(entry.block.ts_begin, *block, chunk.number), chunk
 
 
-def _runs(segment: sqlite3.Connection) -> dict[int, tuple[int, ChunkKey]]:
-    """Return the runs: how many pieces each has, and the key that it ends with."""
-    return {run: (count, ChunkKey(*key)) for run, count, *key in segment.execute("SELECT * FROM runs")}
-
-
-def _joined(runs: Mapping[int, tuple[int, ChunkKey]], key: ChunkKey) -> int:
-    """Return the run that a chunk belongs to: of those that end before it the one that ends last."""
-    before = [(last, run) for run, (_, last) in runs.items() if last < key and run != _LOOSE]
-    if before:
-        return max(before)[1]
-    return len(runs) + (_LOOSE not in runs) if len(runs) < _MOST_RUNS else _LOOSE
-
-
 def _cuts(window: Window, pieces: Sequence[Window]) -> bytes | None:
     """Return where the pieces of a chunk begin in it, but for the first; None: its bytes are not all that it sees."""
     if not window.number or len(window.raw) > window.end - window.begin:
@@ -112,7 +180,7 @@ class Reading:
 
     def __init__(self, segment: sqlite3.Connection, plan: Plan, below: ChunkKey | None) -> None:
         self._segment = segment
-        self._match = match_of(plan)
+        self._ways = ways_of(plan)
         self._where, self._values = conditions(plan.query.filters)
         until, since = plan.query.filters.until, plan.query.filters.since
         if until is not None:
@@ -124,18 +192,16 @@ class Reading:
         self._last: tuple[bytes, Any] = (b"", None)
 
     def candidates(self) -> Iterator[Candidate]:
-        """Yield them."""
-        runs = _runs(self._segment)
+        """Yield them; the segment must not change meanwhile, see `unchanged`."""
         opened: list[tuple[Candidate, Iterator[Candidate]]] = []
-        if runs.pop(_LOOSE, None) is not None:
-            loose = sorted(self._of_run(_LOOSE, None), key=lambda one: one.key, reverse=True)
-            _open(opened, iter([one for one in loose if self._below is None or one.key < self._below]))
-        waiting = sorted((last, run, count) for run, (count, last) in runs.items())
+        waiting = sorted(
+            (ChunkKey(*key), part, count) for part, count, *key in self._segment.execute("SELECT * FROM parts")
+        )
         while True:
-            # A run is opened when its last chunk may be the next one.
+            # A part is opened when its first chunk may be the next one.
             while waiting and (not opened or waiting[-1][0] > max(one.key for one, _ in opened)):
-                _, run, count = waiting.pop()
-                _open(opened, self._of_run(run, count))
+                _, part, count = waiting.pop()
+                _open(opened, self._of_part(part, count))
             if not opened:
                 return
             at = max(range(len(opened)), key=lambda at: opened[at][0].key) if len(opened) > 1 else 0
@@ -143,15 +209,14 @@ class Reading:
             yield found
             _open(opened, others)
 
-    def _of_run(self, run: int, count: int | None) -> Iterator[Candidate]:
-        """Yield what a run of so many pieces has, newest first; None: it is in no order, and all of it is read."""
-        lowest, highest = run << _RUN_SHIFT, ((run + 1) << _RUN_SHIFT) - 1
-        if count is not None:
-            lowest = highest - count + 1
-            if self._below is not None:
-                lowest = self._behind(self._below, lowest, highest) or self._first_below(self._below, lowest, highest)
-            if self._since is not None:
-                highest = self._first_below(self._since, lowest, highest) - 1
+    def _of_part(self, part: int, count: int) -> Iterator[Candidate]:
+        """Yield what a part of so many pieces has, newest first."""
+        base = part << _SHIFT
+        lowest, highest = base, base + count - 1
+        if self._below is not None:
+            lowest = self._behind(self._below, lowest, highest) or self._first_below(self._below, lowest, highest)
+        if self._since is not None:
+            highest = self._first_below(self._since, lowest, highest) - 1
         if self._only is not None:
             found = self._segment.execute(
                 "SELECT min(id), max(id) FROM chunks WHERE id BETWEEN ? AND ?"
@@ -162,38 +227,68 @@ class Reading:
                 return
             # Its last place is also one of its last chunk's later pieces.
             lowest, highest = found[0], min(highest, found[1] + CHUNK)
-        if self._match:
-            source = "grams AS f CROSS JOIN chunks AS k ON k.id = (SELECT max(id) FROM chunks WHERE id <= f.rowid)"
-            where, values, place = ["grams MATCH ?"], [self._match], "f.rowid"
-        else:
-            source, where, values, place = "chunks AS k", [], [], "k.id"
-        where += [f"{place} BETWEEN ? AND ?", *self._where]
-        rows = self._segment.execute(
-            f"SELECT {place}, k.id, k.ts, c.name, k.seq, k.number, k.begin, k.size, k.plain, k.cuts, b.record"
-            f" FROM {source}"
+        if lowest > highest:
+            return
+        left_out = 0
+        rows = self._rows(part, count, lowest, highest)
+        row = next(rows, None)
+        while row is not None:
+            pieces, following = [row[0] - row[1]], next(rows, None)
+            while following is not None and following[1] == row[1]:
+                pieces.append(following[0] - row[1])
+                following = next(rows, None)
+            spans = _spans(row, pieces if self._ways else None)
+            seeming = self._seeming(row, spans)
+            if seeming is None or seeming or left_out >= _LEFT_OUT:
+                left_out = 0
+                yield self._candidate(row, seeming or spans)
+            else:
+                left_out += 1
+            row = following
+
+    def _rows(self, part: int, count: int, lowest: int, highest: int) -> Iterator[tuple[Any, ...]]:
+        """Yield the places between these that may match, in order, each with its chunk, where that is admitted."""
+        columns = "k.id, k.ts, c.name, k.seq, k.number, k.begin, k.size, k.plain, k.cuts, b.record"
+        blocks = (
             " CROSS JOIN catalogue.blocks AS b ON b.conversation = k.conversation AND b.seq = k.seq"
             " CROSS JOIN catalogue.conversations AS c ON c.number = k.conversation"
-            f" WHERE {' AND '.join(where)} ORDER BY {place}",
-            [*values, lowest, highest, *self._values],
         )
-        left_out = 0
+        where = "".join(f" AND {condition}" for condition in self._where)
+        if not self._ways:
+            yield from self._segment.execute(
+                f"SELECT k.id, {columns} FROM chunks AS k{blocks} WHERE k.id BETWEEN ? AND ?{where} ORDER BY k.id",
+                [lowest, highest, *self._values],
+            )
+            return
+        base = part << _SHIFT
+        places = [base + piece for piece in self._holding(part, count) if lowest <= base + piece <= highest]
+        at, size = 0, _LOOKED_UP // 16
+        while at < len(places):
+            yield from self._segment.execute(
+                f"SELECT f.value, {columns} FROM json_each(?) AS f CROSS JOIN chunks AS k"
+                f" ON k.id = (SELECT max(id) FROM chunks WHERE id <= f.value){blocks} WHERE 1{where} ORDER BY f.key",
+                [orjson.dumps(places[at : at + size]).decode(), *self._values],
+            ).fetchall()
+            at, size = at + size, min(2 * size, _LOOKED_UP)
+
+    def _holding(self, part: int, count: int) -> list[int]:
+        from blockpty.search.sqlite_lists import Row, holding
+
+        base = part << _SHIFT
+
+        def ask(low: int, high: int) -> list[Row]:
+            # What is before the first of them may go on with it.
+            rows = self._segment.execute(
+                "SELECT id, data FROM lists WHERE id BETWEEN"
+                " (SELECT ifnull(max(id), ?1) FROM lists WHERE id BETWEEN ?1 AND ?2) AND ?3",
+                (base, base + low, base + high),
+            )
+            return [Row(at - base, data) for at, data in rows]
+
         try:
-            row = rows.fetchone()
-            while row is not None:
-                pieces, following = [row[0] - row[1]], rows.fetchone()
-                while following is not None and following[1] == row[1]:
-                    pieces.append(following[0] - row[1])
-                    following = rows.fetchone()
-                spans = _spans(row, pieces if self._match else None)
-                seeming = self._seeming(row, spans)
-                if seeming is None or seeming or left_out >= _LEFT_OUT:
-                    left_out = 0
-                    yield self._candidate(row, seeming or spans)
-                else:
-                    left_out += 1
-                row = following
-        finally:
-            rows.close()
+            return holding(self._ways, count, ask)
+        except ValueError as problem:
+            raise _damaged(problem) from None
 
     def _seeming(self, row: Sequence[Any], spans: list[tuple[int, int]] | None) -> list[tuple[int, int]] | None:
         """Return the spans that may match, as far as can be told; None when it cannot."""
@@ -221,7 +316,7 @@ class Reading:
         return int(after) if after is not None else highest + 1
 
     def _first_below(self, key: ChunkKey, lowest: int, highest: int) -> int:
-        """Return the first of these places of a run whose chunk's key is below the given one; one more: none is."""
+        """Return the first of these places of a part whose chunk's key is below the given one; one more: none is."""
         first = lowest
         while lowest <= highest:
             row = self._segment.execute(
@@ -234,6 +329,17 @@ class Reading:
             else:
                 lowest = middle + 1
         return lowest
+
+
+@contextmanager
+def unchanged(segment: sqlite3.Connection) -> Iterator[None]:
+    """Have a segment, and the catalogue, as they are now, whatever others write meanwhile."""
+    segment.execute("BEGIN")
+    try:
+        yield
+    finally:
+        if segment.in_transaction:
+            segment.execute("COMMIT")
 
 
 def _spans(row: Sequence[Any], pieces: Sequence[int] | None) -> list[tuple[int, int]] | None:

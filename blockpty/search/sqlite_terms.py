@@ -13,19 +13,21 @@ from typing import Any, Final
 from blockpty.search.plan import Plan
 from blockpty.search.query import COMMAND, Filters
 
-_GRAM: Final = 3
-_MOST_GRAMS: Final = 24
-# Signs that no word has and nobody looks for by themselves, among them the NUL that a tokenizer ends at.
+_GRAM: Final = 4
+# Signs that no word has and nobody looks for by themselves.
 _SIGN: Final = "\1"
 _SIGNS: Final = re.compile(r"[^\w\x20-\x7e\t\n]")
 _CONTROLS: Final = dict.fromkeys((*range(9), *range(11, 32), 127), _SIGN)
-# All that a word of ASCII can be followed by in an indexed text, but for letters and digits.
+# All that a word of ASCII can be preceded by in an indexed text, but for letters and digits.
 _BORDERS: Final = string.punctuation + " \t\n" + _SIGN
 
+Range = tuple[int, int]
+"""Four bytes in a row, as a number, and the last such number that is meant as well."""
 
-def indexed(folded: str) -> str:
+
+def indexed(folded: str) -> bytes:
     """Return a folded text as it is indexed: between line ends, so that each of its words has something around it."""
-    return f"\n{_without_signs(folded)}\n"
+    return f"\n{_without_signs(folded)}\n".encode("utf-8", "replace")
 
 
 def _without_signs(text: str) -> str:
@@ -33,32 +35,32 @@ def _without_signs(text: str) -> str:
     return text.translate(_CONTROLS) if text.isascii() else _SIGNS.sub(_SIGN, text)
 
 
-def match_of(plan: Plan) -> str:
-    """Return what to ask the full-text table; nothing when all chunks have to be looked at."""
-    ways = [_grams(texts) for texts in plan.literals] or [[]]
-    short = [condition for word in plan.words if len(word) == _GRAM - 1 for condition in _between(word)]
-    ways = [way + short for way in ways]
-    if not all(ways):
-        return ""
-    return " OR ".join(f"({' AND '.join(way)})" for way in ways)
+def ways_of(plan: Plan) -> list[list[list[Range]]]:
+    """Return what a piece must hold: of one way, of each condition, one of some ranges; [] when all may match."""
+    words = [word for word in plan.words if len(word.encode()) == _GRAM - 2]
+    short = [[_range((border + word).encode()) for border in _BORDERS] for word in words]
+    ways = [[[one] for one in _grams(texts)] + short for texts in plan.literals or [()]]
+    return ways if all(ways) else []
 
 
-def _grams(texts: Sequence[str]) -> list[str]:
-    known = [_without_signs(text) for text in texts]
-    grams = dict.fromkeys(text[at : at + _GRAM] for text in known for at in range(len(text) - _GRAM + 1))
-    return [_quoted(gram) for gram in list(grams)[:: 1 + len(grams) // _MOST_GRAMS]]
+def _grams(texts: Sequence[str]) -> list[Range]:
+    """Return what holds these texts; first what overlaps least, so that few of them do."""
+    found: dict[Range, None] = {}
+    known = [data for text in texts if len(data := _without_signs(text).encode("utf-8", "replace")) >= _GRAM - 1]
+    for begin in (0, 2, 1, 3):
+        for data in known:
+            for at in range(begin, max(1, len(data) - _GRAM + 1), _GRAM):
+                found[_range(data[at : at + _GRAM])] = None
+    return list(found)
 
 
-def _between(word: str) -> list[str]:
-    """Return what holds where a word stands alone that is too short to be looked for itself."""
-    return [
-        f"({' OR '.join(_quoted(border + word) for border in _BORDERS)})",
-        f"({' OR '.join(_quoted(word + border) for border in _BORDERS)})",
-    ]
-
-
-def _quoted(gram: str) -> str:
-    return '"' + gram.replace('"', '""') + '"'
+def _range(data: bytes) -> Range:
+    if len(data) >= _GRAM:
+        number = int.from_bytes(data[:_GRAM], "big")
+        return number, number
+    shift = 8 * (_GRAM - len(data))
+    number = int.from_bytes(data, "big") << shift
+    return number, number | (1 << shift) - 1
 
 
 def conditions(filters: Filters) -> tuple[list[str], list[Any]]:

@@ -16,11 +16,11 @@ from blockpty.search.sqlite import SqliteIndex
 from blockpty.search.text import Window
 
 
-@pytest.mark.parametrize("most_runs", [2, 64])
+@pytest.mark.parametrize("joined", [2, 4, 100])
 def test_chunks_come_newest_first_however_they_were_added(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, most_runs: int
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, joined: int
 ) -> None:
-    monkeypatch.setattr(sqlite_segment, "_MOST_RUNS", most_runs)
+    monkeypatch.setattr(sqlite_segment, "_JOINED", joined)
     chance, keys = random.Random(3), []
     index = SqliteIndex(tmp_path / "index", segment_bytes=20_000)
     try:
