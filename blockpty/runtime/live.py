@@ -299,10 +299,12 @@ class LiveRecord:
         entry = step.entry
         if entry is not None and (nonce := new_nonce(entry)):
             self.mask.add(nonce)
-        if (entry is not None and entry.kind in ("silence", "input")) or (
+        if (entry is not None and entry.kind == "input") or (
             step.events and not _POINT_EVENTS.isdisjoint([event.type for event in step.events])
         ):
             self.points.add(self.state, self.fold.position)
+        elif entry is not None and entry.kind == "silence":
+            self.points.pause(self.state, self.fold.position)
         if self.state.shell is not ShellState.STARTING and self._cleaned_instance != self.state.instance and self.owner:
             # The shell has read its rc file to the end: nobody needs the nonce on disk any more.
             self._cleaned_instance = self.state.instance

@@ -13,14 +13,20 @@ import os
 import threading
 from collections.abc import Callable
 from typing import Any, Final
+from weakref import WeakKeyDictionary
 
 from blockpty.errors import SpoolError
 from blockpty.spool import checkpoint
 from blockpty.spool.layout import Layout
 from blockpty.spool.sink import FileSink
 
-# How long after something new a checkpoint is written.
+# How long after something new a checkpoint is written; where many records are written to up to `LATEST_SECONDS`, so
+# that they come `APART_SECONDS` from each other.
 CHECKPOINT_SECONDS: Final = 1.0
+APART_SECONDS: Final = 0.1
+LATEST_SECONDS: Final = 10.0
+# When the next one of a loop may come.
+_NEXT: Final[WeakKeyDictionary[asyncio.AbstractEventLoop, float]] = WeakKeyDictionary()
 
 
 class Saving:
@@ -48,9 +54,16 @@ class Saving:
         self._last: dict[str, Any] | None = None
 
     def soon(self, sink: FileSink) -> None:
-        """Have a checkpoint written within a second or so."""
+        """Have a checkpoint written within a second or so, within ten seconds where many are due."""
         if self._timer is None:
-            self._timer = self._loop.call_later(CHECKPOINT_SECONDS, self._due, sink)
+            now = self._loop.time()
+            soon = now + CHECKPOINT_SECONDS
+            due = max(soon, _NEXT.get(self._loop, 0.0))
+            if due > now + LATEST_SECONDS:
+                # Every time until then is taken: from the front again.
+                due = soon
+            _NEXT[self._loop] = due + APART_SECONDS
+            self._timer = self._loop.call_at(due, self._due, sink)
 
     def stop(self) -> None:
         """Forget the one that is due."""

@@ -108,14 +108,25 @@ def first_point(beginning: Beginning | None) -> ResumePoint:
 
 
 class ResumePoints:
-    """Places to resume from: all recent ones and sparse older ones, so that a wait on old text re-reads little."""
+    """Places to resume from: all recent ones and sparse older ones, so that a wait on old text re-reads little.
+
+    A silence less than `NEAR` bytes of stream and timeline behind the place before is none: to read on from there takes
+    less than a program that prints a little ten times a second would take for all its places.
+    """
 
     RECENT: Final = 256
     SPACING: Final = 16 * 1024 * 1024
+    NEAR: Final = 16 * 1024
 
     def __init__(self, first: ResumePoint) -> None:
         self._sparse = [first]
         self._recent: deque[ResumePoint] = deque(maxlen=self.RECENT)
+
+    def pause(self, state: MachineState, position: Position) -> None:
+        """Remember the place of a silence, unless there is one near it."""
+        last = self._recent[-1] if self._recent else self._sparse[-1]
+        if state.classified - last.state.classified + position.timeline - last.timeline >= self.NEAR:
+            self.add(state, position)
 
     def add(self, state: MachineState, position: Position) -> None:
         """Remember a place; one where bytes are held or typed input may still be echoed is of no use."""
