@@ -91,9 +91,14 @@ def page_begin(title: str) -> str:
     )
 
 
-def html_plain(text: str) -> str:
-    """Return lines that are drawn with nothing as `html_line` returns them."""
+def html_text(text: str) -> str:
+    """Return a text as it stands in a page."""
     return escape(text)
+
+
+def html_around(pen: Pen) -> tuple[str, str]:
+    """Return what stands before and behind a text that is drawn with a pen in the rows of such a page."""
+    return _around(pen, False)
 
 
 def html_line(line: Line) -> str:
@@ -103,25 +108,24 @@ def html_line(line: Line) -> str:
 
 # A program uses a handful of pens, and a hostile one as many as it likes.
 @functools.lru_cache(maxsize=4096)
-def _span(pen: Pen, reverse: bool) -> str:
-    """Return the tag that a text begins with, "" for one that is drawn with nothing."""
-    if pen == Pen():
-        return ""
-    fg, bg = _colors(pen, reverse)
-    style = ";".join([f"color:{fg}", f"background:{bg}", *_style(pen)])
-    return f'<span style="{style}">'
+def _around(pen: Pen, reverse: bool) -> tuple[str, str]:
+    """Return the tags around a text, both "" for one that is drawn with nothing."""
+    before = behind = ""
+    if pen != Pen():
+        fg, bg = _colors(pen, reverse)
+        style = ";".join([f"color:{fg}", f"background:{bg}", *_style(pen)])
+        before, behind = f'<span style="{style}">', "</span>"
+    if pen.link is not None and pen.link.uri.lower().startswith(_SCHEMES):
+        link = f'<a rel="noopener noreferrer" style="color:inherit" href="{escape(pen.link.uri)}">'
+        before, behind = f"{link}{before}", f"{behind}</a>"
+    return before, behind
 
 
 def _html_row(line: Line, reverse: bool) -> str:
     parts = []
     for run in line.runs:
-        text = escape(run.text)
-        if begin := _span(run.pen, reverse):
-            text = f"{begin}{text}</span>"
-        link = run.pen.link
-        if link is not None and link.uri.lower().startswith(_SCHEMES):
-            text = f'<a rel="noopener noreferrer" style="color:inherit" href="{escape(link.uri)}">{text}</a>'
-        parts.append(text)
+        before, behind = _around(run.pen, reverse)
+        parts.append(f"{before}{escape(run.text)}{behind}")
     row = "".join(parts)
     return row if line.wrapped else row.rstrip(" ")
 

@@ -28,7 +28,7 @@ from blockpty.runtime.covered import Cover
 from blockpty.runtime.export.moments import Source
 from blockpty.runtime.export.writing import SUFFIXES, ExportStopped, export
 from blockpty.screen import markup
-from blockpty.screen.rendered import Drawing
+from blockpty.screen.rendered import Drawing, Style
 from blockpty.spool.layout import Layout
 from blockpty.spool.lines import iterate_lines
 from blockpty.spool.masking import Mask
@@ -416,20 +416,52 @@ def test_exports_that_nobody_takes_are_removed_after_a_week(tmp_path: Path) -> N
 
 
 def test_a_page_of_plain_lines_is_the_same_as_a_drawn_one() -> None:
-    class Slow(Drawing):
-        def _plain(self, data: bytes) -> str | None:
-            return None
-
     parts = [
         *(b"<b>&amp; line %d\r\n" % number * 700 for number in range(3)), b"x" * 300 + b"\r\n", b"\x1b[31mred\r\n",
         b"\x1b[0m", b"\x1b[?1049h hi\x1b[?1049l", b"trail   \r\n" * 900, b"\r\n" * 4000, b"abc\rde\r\n" * 900,
-        b"\x1b[7m", "\u20ac\u6f22 ".encode() * 30 + b"\r\n",
+        b"\x1b[7m", "\u20ac\u6f22 ".encode() * 30 + b"\r\n", b"\x1b[41m\x1b[K\x1b[0m", b"step\nstep\n" * 700,
     ]  # fmt: skip
     chosen = random.Random(1)
+    style = Style(markup.html_line, markup.html_text, markup.html_around)
     for _ in range(40):
         data = b"".join(chosen.choices(parts, k=8))
-        pages = []
-        for kind in (Drawing, Slow):
-            drawing = kind(80, 24, markup.html_line, markup.html_plain)
-            pages.append(drawing.feed(data) + drawing.finish())
-        assert pages[0] == pages[1]
+        assert drawn(data, Drawing(80, 24, style)) == drawn(data, Drawing(80, 24, style, 1 << 40))
+
+
+def test_a_page_of_coloured_lines_is_the_same_as_a_drawn_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    sequences = (
+        *(b"\x1b[m", b"\x1b[0m", b"\x1b[31m", b"\x1b[1;38;5;99m", b"\x1b[38;2;1;2;3m", b"\x1b[4:3m", b"\x1b[7m"),
+        *(b"\x1b[K", b"\x1b[39m", b"\x1b[0K", b"\x07", b"\x1b[8m"),
+    )
+    link = (b"\x1b]8;;https://a/\x07", b"\x1b]8;;\x07")
+    rare = (*link, b"\x1b[44m", b"\x1b[1K", b"\t", b"\x08", "\u6f22".encode(), b"\r", b"\n")
+    chosen, quick = random.Random(2), 0
+    seen = Drawing._seen
+
+    def counted(self: Drawing, data: bytes) -> str | None:
+        nonlocal quick
+        found = seen(self, data)
+        quick += found is not None
+        return found
+
+    monkeypatch.setattr(Drawing, "_seen", counted)
+    style = Style(markup.html_line, markup.html_text, markup.html_around)
+    for number in range(300):
+        cols, rows = chosen.choice(((10, 2), (20, 3), (7, 1)))
+        data = b""
+        for _ in range(chosen.randint(1, 40)):
+            for _ in range(chosen.choice((0, 1, 3, 6))):
+                data += chosen.choice((b"<b>", b" ", b"   ", b"word", b"0123456789", "caf\u00e9 ".encode()))
+                data += chosen.choice(rare) if number % 3 == 0 and chosen.random() < 0.02 else b""
+                data += chosen.choice(sequences) if chosen.random() < 0.6 else b""
+            data += b"\r\n"
+        whole = drawn(data, Drawing(cols, rows, style, 1 << 40))
+        assert drawn(data, Drawing(cols, rows, style, 1)) == whole, data
+        cut = chosen.randint(0, len(data))
+        halves = Drawing(cols, rows, style, 1)
+        assert halves.feed(data[:cut]) + halves.feed(data[cut:]) + halves.finish() == whole, (data, cut)
+    assert quick > 100
+
+
+def drawn(data: bytes, drawing: Drawing) -> str:
+    return drawing.feed(data) + drawing.finish()

@@ -45,10 +45,12 @@ def test_the_way_around_gives_the_same(seed: int) -> None:
     size = rng.randrange(2, 30), rng.randrange(1, 8)
     drawn, quick = Rendered(*size, least_run=1 << 40), Rendered(*size, least_run=1)
     want = got = ""
-    for _ in range(3):
-        lines = [
-            b"%d %s\r\n" % (n, rng.choice([b"", b"\x1b[1mx\x1b[m", b"x" * 40, b"y  ", b"\x1b[K"])) for n in range(90)
-        ]
+    # Where a row is full, erasing to its end takes its last character.
+    full = (b"x" * (size[0] - 3) + b"\x1b[K", b"\x1b[m" + b"y" * (2 * size[0] - 3) + b"\x1b[m\x1b[0Kz")
+    for number in range(3):
+        some = [b"", b"\x1b[1mx\x1b[m", b"x" * 40, b"y  ", b"\x1b[K", *(full if number == 1 and seed % 3 == 0 else ())]
+        ends = (b"\r\n", b"\n") if number == 2 and seed % 5 == 0 else (b"\r\n",)
+        lines = [b"%02d %s%s" % (n, rng.choice(some), rng.choice(ends)) for n in range(90)]
         data = rng.choice([output(rng), random_output(rng, 10), b""]) + b"".join(lines)
         want += drawn.feed(data)
         got += quick.feed(data)

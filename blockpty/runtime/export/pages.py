@@ -19,12 +19,13 @@ from blockpty.model.block import Block
 from blockpty.runtime.export.moments import PIECE, Moment, Opening, Output, Resized, Source
 from blockpty.runtime.screens import AFTER_ANOTHER
 from blockpty.screen import markup
-from blockpty.screen.rendered import Drawing, Rendered
+from blockpty.screen.rendered import Drawing, Rendered, Style
 
 _BACKTICKS: Final = re.compile("`+")
 # Of a block's output before it goes to a file.
 _IN_MEMORY: Final = 1024 * 1024
 _TOGETHER: Final = 256 * 1024
+_HTML: Final = Style(markup.html_line, markup.html_text, markup.html_around)
 
 
 def text(source: Source) -> Iterator[bytes]:
@@ -38,7 +39,7 @@ def html(source: Source) -> Iterator[bytes]:
     opening = source.opening()
     title = source.conversation_id if source.block is None else f"{source.conversation_id} {source.block.block_id}"
     yield markup.page_begin(title).encode()
-    yield from _drawn(source, opening, Drawing(opening.cols, opening.rows, markup.html_line, markup.html_plain))
+    yield from _drawn(source, opening, Drawing(opening.cols, opening.rows, _HTML))
     yield markup.PAGE_END.encode()
 
 
