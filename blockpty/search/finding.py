@@ -297,10 +297,22 @@ class Finding:
 
     def _seems(self, name: str, spans: Sequence[tuple[int, int]], plain: bool) -> list[tuple[int, int]]:
         read, may_match = self._records.record(name).bare, self._glance.may_match
+        found: list[tuple[int, int]] = []
         try:
-            return [span for span in spans if may_match(read(span[0], span[1] - span[0]), plain)]
+            for run in _runs(sorted(spans)):
+                begin, end = run[0][0], run[-1][1]
+                data = read(begin, end - begin)
+                if not may_match(data, plain):
+                    continue
+                if len(run) == 1:
+                    found += run
+                elif len(data) == end - begin:
+                    found += [span for span in run if may_match(data[span[0] - begin : span[1] - begin], plain)]
+                else:
+                    found += run  # its beginning is not kept any more
         except OSError:
             return []  # it has gone meanwhile
+        return found
 
     def _is_kept(self, candidate: Candidate) -> bool:
         try:
@@ -312,6 +324,18 @@ class Finding:
         if name not in self._there:
             self._there[name] = self._records.exists(name)
         return self._there[name]
+
+
+def _runs(spans: Sequence[tuple[int, int]]) -> Iterator[list[tuple[int, int]]]:
+    """Yield spans that touch each other, together: they are read at once."""
+    run: list[tuple[int, int]] = []
+    for span in spans:
+        if run and run[-1][1] != span[0]:
+            yield run
+            run = []
+        run.append(span)
+    if run:
+        yield run
 
 
 def shown_line(text: str, begin: int, end: int, redact: bool = True) -> tuple[str, int]:

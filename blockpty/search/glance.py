@@ -9,7 +9,10 @@ stands in the bytes as it is, or with colours and the like in between, or its be
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from typing import Final
+
+from ahocorasick_rs import BytesAhoCorasick
 
 from blockpty.search.plan import Plan
 
@@ -17,7 +20,9 @@ from blockpty.search.plan import Plan
 _STANDING_FOR: Final = frozenset("*\ufffd")
 # Control sequences as colours are made of: each is taken out whole, and nothing else.
 _CSI: Final = rb"\x1b\[[0-?]{0,64}[@-~]"
-_CONTROL: Final = rb"(?!%s)[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]" % _CSI
+_CONTROLS: Final = rb"\x00-\x08\x0b\x0c\x0e-\x1f\x7f"
+# So many bytes that a text is not in every line.
+_RARE: Final = 4
 # So many bytes of a text are looked for.
 _LOOKED_FOR: Final = 24
 
@@ -38,17 +43,22 @@ class Glance:
             return True  # only what is ASCII is folded byte by byte
         small = raw if self._exact else raw.lower()
         for way in self._ways:
-            for text, broken in way:
-                if text not in small and (plain or broken.search(small) is None):
+            for holds, broken in way:
+                if not holds(small) and (plain or broken.search(small) is None):
                     break
             else:
                 return True
         return False
 
 
-def _sought(text: bytes) -> tuple[bytes, re.Pattern[bytes]]:
-    """Return a text, and the pattern of it with what is not shown in between, as far as that can be told."""
+def _sought(text: bytes) -> tuple[Callable[[bytes], object], re.Pattern[bytes]]:
+    """Return what tells whether bytes hold a text, and the pattern of it with what is not shown in between."""
     pattern = b""
     for at in range(len(text) - 1, 0, -1):
-        pattern = b"(?:%s)*(?:%s|%s%s)" % (_CSI, _CONTROL, re.escape(text[at : at + 1]), pattern)
-    return text, re.compile(re.escape(text[:1]) + pattern)
+        byte = re.escape(text[at : at + 1])
+        # What goes on with neither is told first, which is nearly all of it.
+        follows = b"(?=[%s%s])(?:%s)*" % (byte, _CONTROLS, _CSI)
+        pattern = b"%s(?:(?!%s)[%s]|%s%s)" % (follows, _CSI, _CONTROLS, byte, pattern)
+    # It names all places, which is no help where there are many; where there is none it is ten times as fast as `in`.
+    holds = BytesAhoCorasick([text]).find_matches_as_indexes if len(text) >= _RARE else lambda data: text in data
+    return holds, re.compile(re.escape(text[:1]) + pattern)

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import orjson
 
+from blockpty.model.block import Block
 from blockpty.search.index import Candidate, ChunkKey, Entry
 from blockpty.search.overview import unpacked
 from blockpty.search.plan import Plan
@@ -44,8 +45,13 @@ _SHIFT: Final = 32
 _LEFT_OUT: Final = 64
 # Parts of about one size that become one.
 _JOINED: Final = 4
+# Chunks that are looked at together, at most.
+_TOGETHER: Final = 16
 # Pieces of a part that are looked up at a time; at first fewer, since often these are enough.
 _LOOKED_UP: Final = 1024
+
+Found = tuple[Sequence[Any], list[tuple[int, int]] | None]
+"""A row of `chunks`, and the spans of the stream where it may match; None: not known."""
 
 
 def add_chunks(segment: sqlite3.Connection, entries: Sequence[Entry], numbers: Mapping[str, int]) -> None:
@@ -189,7 +195,9 @@ class Reading:
         self._since = _first_of(since) if since is not None else None
         self._only = plan.query.filters.conversation_id
         self._seems = plan.seems
-        self._last: tuple[bytes, Any] = (b"", None)
+        self._names: dict[int, str] = {}
+        # The block that was asked for last.
+        self._last: tuple[int, int, Block | None] = (0, 0, None)
 
     def candidates(self) -> Iterator[Candidate]:
         """Yield them; the segment must not change meanwhile, see `unchanged`."""
@@ -229,7 +237,22 @@ class Reading:
             lowest, highest = found[0], min(highest, found[1] + CHUNK)
         if lowest > highest:
             return
-        left_out = 0
+        chunks = self._chunks(part, count, lowest, highest)
+        left_out, together = 0, 1
+        while group := list(islice(chunks, together)):
+            seeming = self._seeming(group)
+            # Where nothing matches more is read at once.
+            together = 1 if seeming else min(2 * together, _TOGETHER)
+            left_out = 0 if seeming else left_out + len(group)
+            if left_out >= _LEFT_OUT:
+                seeming, left_out = group[-1:], 0
+            for row, spans in seeming:
+                candidate = self._candidate(row, spans)
+                if candidate is not None:
+                    yield candidate
+
+    def _chunks(self, part: int, count: int, lowest: int, highest: int) -> Iterator[Found]:
+        """Yield the chunks with a place between these that may match, and where in the stream that is, if known."""
         rows = self._rows(part, count, lowest, highest)
         row = next(rows, None)
         while row is not None:
@@ -237,22 +260,16 @@ class Reading:
             while following is not None and following[1] == row[1]:
                 pieces.append(following[0] - row[1])
                 following = next(rows, None)
-            spans = _spans(row, pieces if self._ways else None)
-            seeming = self._seeming(row, spans)
-            if seeming is None or seeming or left_out >= _LEFT_OUT:
-                left_out = 0
-                yield self._candidate(row, seeming or spans)
-            else:
-                left_out += 1
+            yield row, _spans(row, pieces if self._ways else None)
             row = following
 
     def _rows(self, part: int, count: int, lowest: int, highest: int) -> Iterator[tuple[Any, ...]]:
         """Yield the places between these that may match, in order, each with its chunk, where that is admitted."""
-        columns = "k.id, k.ts, c.name, k.seq, k.number, k.begin, k.size, k.plain, k.cuts, b.record"
+        columns = "k.id, k.ts, k.conversation, k.seq, k.number, k.begin, k.size, k.plain, k.cuts"
         blocks = (
             " CROSS JOIN catalogue.blocks AS b ON b.conversation = k.conversation AND b.seq = k.seq"
             " CROSS JOIN catalogue.conversations AS c ON c.number = k.conversation"
-        )
+        ) if self._where else ""
         where = "".join(f" AND {condition}" for condition in self._where)
         if not self._ways:
             yield from self._segment.execute(
@@ -290,18 +307,48 @@ class Reading:
         except ValueError as problem:
             raise _damaged(problem) from None
 
-    def _seeming(self, row: Sequence[Any], spans: list[tuple[int, int]] | None) -> list[tuple[int, int]] | None:
-        """Return the spans that may match, as far as can be told; None when it cannot."""
-        if spans is None or self._seems is None:
-            return spans
-        return self._seems(row[3], spans, bool(row[8]))
+    def _seeming(self, group: list[Found]) -> list[Found]:
+        """Return those that may match, with the spans that may, as far as can be told."""
+        if self._seems is None:
+            return group
+        told: dict[int, tuple[list[tuple[int, int]], list[bool]]] = {}
+        for row, spans in group:
+            if spans is not None:
+                all_spans, plain = told.setdefault(row[3], ([], []))
+                all_spans += spans
+                plain.append(bool(row[8]))
+        seem = {
+            number: set(self._seems(self._name(number), spans, all(plain))) for number, (spans, plain) in told.items()
+        }
+        found: list[Found] = []
+        for row, spans in group:
+            left = None if spans is None else [span for span in spans if span in seem[row[3]]]
+            if left is None or left:
+                found.append((row, left))
+        return found
 
-    def _candidate(self, row: Sequence[Any], spans: list[tuple[int, int]] | None) -> Candidate:
-        _, _, ts, name, seq, number, begin, size, plain, _, record = row
-        if record != self._last[0]:
-            self._last = (record, unpacked(record))
-        key = ChunkKey(ts, name, seq, number)
-        return Candidate(key, begin, begin + size, self._last[1], pieces=spans, plain=bool(plain))
+    def _candidate(self, row: Sequence[Any], spans: list[tuple[int, int]] | None) -> Candidate | None:
+        """Return the candidate of a chunk; None when its block was dropped."""
+        _, _, ts, conversation, seq, number, begin, size, plain, _ = row
+        if self._last[:2] != (conversation, seq):
+            found = self._segment.execute(
+                "SELECT record FROM catalogue.blocks WHERE conversation = ? AND seq = ?", (conversation, seq)
+            ).fetchone()
+            self._last = (conversation, seq, None if found is None else unpacked(found[0]))
+        block = self._last[2]
+        if block is None:
+            return None
+        key = ChunkKey(ts, self._name(conversation), seq, number)
+        return Candidate(key, begin, begin + size, block, pieces=spans, plain=bool(plain))
+
+    def _name(self, conversation: int) -> str:
+        name = self._names.get(conversation)
+        if name is None:
+            (name,) = self._segment.execute(
+                "SELECT name FROM catalogue.conversations WHERE number = ?", (conversation,)
+            ).fetchone()
+            self._names[conversation] = name
+        return name
 
     def _behind(self, key: ChunkKey, lowest: int, highest: int) -> int | None:
         """Return the place after a chunk that is between these places, which is so of one that a page ended with."""
