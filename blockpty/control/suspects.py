@@ -49,19 +49,20 @@ _SEARCH_CASES: Final = BytesAhoCorasick(_CASES, matchkind=MatchKind.LeftmostFirs
 
 # What must stand in the data behind a word that is nearly always a part of another one, or the name of a module, for
 # any of its shapes to match. Where a value must be so long, no fewer bytes that are no blanks are there in the data.
-# More sequences in a row than a few are not gone through: who has them is looked at.
+# Bytes of colours and of what else shows nothing, of these with blanks and signs, and of what may stand before a sign:
+# more of them than a few are not gone through, who has so many is looked at.
 _SILENT: Final = re.escape(SILENT_BYTES)
-_SEQUENCE: Final = rb"(?:\x1b\[[0-9;?]{0,32}[A-Za-z]|[%s])" % _SILENT
+_NOTHING: Final = rb"[\x1b\[0-9;?mMkK%s]" % _SILENT
+_BLANK: Final = rb"[ \t:=>\x1b\[0-9;?mMkK%s]" % _SILENT
 _REST: Final = rb"[A-Za-z0-9_.\\\"'\] \t\x1b\[;?%s-]" % _SILENT
-_BLANKS: Final = rb"(?:[ \t]{0,4}%s){0,8}[ \t]{0,4}" % _SEQUENCE
 _NEEDED: Final = {
     b"pass": re.compile(rb"(?![abd-oq-vx-zABD-OQ-VX-Z])"),
     b"auth": re.compile(
         b"|".join((
-            rb"%s{0,8}[Oo]" % _SEQUENCE,  # authorization
+            rb"%s{0,64}[Oo]" % _NOTHING,  # authorization
+            rb"%s{64}" % _NOTHING,
             rb"%s{160}" % _REST,
-            rb"%s{0,160}(?:[:=>]%s){1,3}[^ \t\r\n\f\v]{12}" % (_REST, _BLANKS),
-            rb"%s{0,160}(?:[:=>]%s){0,2}[:=>](?:[ \t]{0,4}%s){9}" % (_REST, _BLANKS, _SEQUENCE),
+            rb"%s{0,160}[:=>](?:%s{0,64}[^ \t\r\n\f\v]{12}|%s{64})" % (_REST, _BLANK, _BLANK),
         ))
     ),
 }  # fmt: skip

@@ -128,10 +128,20 @@ def test_no_secret_behind_a_word_is_passed_over(monkeypatch: pytest.MonkeyPatch)
     assert spans > 1000 and quick > 50
 
 
-@pytest.mark.parametrize("name", [b"auth", b"_auth", b"AUTHORIZATION", b"authx", b"pass", b"Pass_", b"passphrase"])
+LONG = 200 * b"\0"  # colours would leave a run
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        *(b"auth" + between + b"ORIZATION" for between in (b"", LONG, LONG[:100])),
+        *(b"auth", b"_auth", b"authx", b"pass", b"Pass_", b"passphrase"),
+    ],
+    ids=lambda name: name.decode().replace("\0", "")[:20],
+)
 def test_what_a_word_needs_behind_it_is_what_its_shapes_need(name: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(redaction, "_FEW_BYTES", 0)
-    between = (b"", b"\x1b[1;32m", 10 * b"\x1b[m", b"\x00", b" \x1b[0m\x1b[1m ", 3 * b"\x1b[m\x1b[m\x1b[m ")
+    between = (b"", b"\x1b[1;32m", LONG, b"\x00", b" \x1b[0m\x1b[1m ", 3 * b"\x1b[m\x1b[m\x1b[m ")
     spans = passed = 0
     for sign, colour, value in itertools.product(SIGNS, between, VALUES):
         # Each by itself: a run, or another word, would have the line looked at anyway.
