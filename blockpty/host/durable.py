@@ -118,7 +118,7 @@ class Durable:
             return
         if not self._armed:
             self._armed = True
-            self._terminal.desk.loop.after(INTERVAL_SECONDS, self._due)
+            self._terminal.desk.loop.after(INTERVAL_SECONDS, self.interval_over)
         if self._unforced >= BEGIN_BYTES:
             self._begin()
         while self._unforced >= INTERVAL_BYTES:
@@ -127,7 +127,8 @@ class Durable:
             self.under_way.work.wait()
             self._took_effect(self.under_way)
 
-    def _due(self) -> None:
+    def interval_over(self) -> None:
+        """Begin to force what came in the last interval."""
         self._armed = False
         if self._terminal.ended or self._failed or not self._unforced:
             return

@@ -41,8 +41,6 @@ class Work:
         error: what it raised, when it has come to its end.
     """
 
-    __slots__ = ("_call", "_ended", "_running", "error", "then")
-
     def __init__(self, call: Callable[[], None], then: Callable[[Work], None], ended: Callable[[Work], None]) -> None:
         self.error: OSError | None = None
         self.then = then
@@ -118,11 +116,15 @@ class Loop:
                 os.set_blocking(fd, False)
             self.watch(self._bell[0], IN, self._rung)
         work = Work(call, then, self._ended)
+        self.start(work)
+        return work
+
+    def start(self, work: Work) -> None:
+        """Have it run in a thread."""
         try:
             _thread.start_new_thread(work.run, ())
         except RuntimeError:
             work.run()
-        return work
 
     def _ended(self, work: Work) -> None:
         """In its thread."""

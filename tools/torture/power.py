@@ -21,10 +21,10 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from blockpty.errors import StorageFull
-from blockpty.host import mending
+from blockpty.host import durable, mending
 from blockpty.host import terminal as terminals
 from blockpty.host.house import SLOT_BYTES, Holding
-from blockpty.host.loop import Loop
+from blockpty.host.loop import Loop, Work
 from blockpty.host.protocol import DURABILITIES
 from blockpty.host.record import StorageFailed
 from blockpty.host.terminal import Terminal
@@ -40,6 +40,8 @@ SECTOR = 512
 # Losses of power that are tried on one conversation before another one is written.
 LOSSES = 50
 SEGMENT = 4096
+# The conversations are short: so is what may be missing.
+INTERVAL = 512
 _CALLS = ("pwrite", "write", "splice", "ftruncate", "fdatasync", "fsync", "replace", "rename", "unlink")
 
 
@@ -193,13 +195,39 @@ def _with(content: bytes, writes: list[tuple[int, bytes]]) -> bytes:
     return bytes(out)
 
 
+class _Later(Loop):
+    """Makes calls beside it in this thread, when `go_on` is called or somebody waits: so that a seed repeats a run."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.waiting: list[Work] = []
+
+    def start(self, work: Work) -> None:
+        self.waiting.append(work)
+        wait = work.wait
+
+        def run() -> None:
+            if work in self.waiting:
+                self.waiting.remove(work)
+                work.run()
+            wait()
+
+        work.wait = run  # type: ignore[method-assign]
+
+    def go_on(self) -> None:
+        """Let all calls come to their end, and tell whoever made them."""
+        while self.waiting:
+            self.waiting.pop(0).run()
+            self.turn()
+
+
 class _Desk:
     """What a terminal needs of a recorder; what is told here, a client knows."""
 
     splice = True
 
     def __init__(self) -> None:
-        self.loop = Loop()
+        self.loop = _Later()
         self.slots = mmap.mmap(-1, SLOT_BYTES)
         self.grown: Any = lambda: None
 
@@ -263,7 +291,10 @@ class Session:
             for step in list(self.recording.steps())[1:]:
                 self._step(step, slave)
                 if self.durability != "process" and self._chance.random() < 0.1:
-                    terminal.force()  # the interval is over
+                    terminal.durable.interval_over()
+                    self._settle()
+                if self._chance.random() < 0.3:
+                    self._desk.loop.go_on()
                     self._settle()
                 self._follow(live)
                 if self._chance.random() < 0.1:
@@ -343,6 +374,8 @@ async def _look(session: Session, moment: int, place: Path, chance: random.Rando
     told = session.told.at(moment)
     if session.durability == "always" and (len(found) < told[0] or len(lines) < told[1]):
         return f"{told[:2]} had been told, {len(found), len(lines)} is there"
+    if session.durability in ("interval", "block") and len(found) + len(lines) <= told[0] + told[1] - INTERVAL:
+        return f"of {told[:2]} {len(found), len(lines)} is left"
     derived, clean = await disk.recover(layout), disk.clean(left)
     if (derived.events, derived.blocks) != (clean.events, clean.blocks):
         return "what is derived is not what the record gives"
@@ -354,6 +387,7 @@ async def _look(session: Session, moment: int, place: Path, chance: random.Rando
 
 def lose_power(tries: int) -> Iterator[Row]:
     """Lose power `tries` times under each durability."""
+    durable.INTERVAL_BYTES, durable.BEGIN_BYTES = INTERVAL, INTERVAL // 2
     for durability in DURABILITIES:
         row = Row(f"power lost, durability = {durability}")
         kept = 0
@@ -398,6 +432,7 @@ async def _whole_after(session: Session) -> str | None:
 def fail_calls(step: int) -> Iterator[Row]:
     """Let the first, second, third ... call of each kind fail, under each durability; `step`: every so many."""
     terminals.RETRY_SECONDS = 0.001
+    durable.INTERVAL_BYTES, durable.BEGIN_BYTES = INTERVAL, INTERVAL // 2
     for durability in DURABILITIES:
         row, refused = Row(f"the n-th call fails for every n, durability = {durability}"), 0
         for name in ("pwrite", "write", "splice", "ftruncate", "fdatasync", "fsync", "replace"):
