@@ -32,7 +32,7 @@ _ROW: Final = 2048
 _FAR: Final = 255
 # Pieces that are made keys of at a time: each byte of them takes 40 meanwhile.
 _AT_ONCE: Final = 128
-# Rows that become others at a time.
+# Rows that are made at a time: each entry of them takes 60 bytes meanwhile.
 _MERGED: Final = 128
 # Fewer pieces are looked at sooner than another list.
 _FEW: Final = 4
@@ -68,8 +68,17 @@ def _keys(texts: Sequence[bytes], first: int) -> Keys:
 
 def rows_of(keys: Keys) -> Iterator[tuple[int, bytes]]:
     """Pack sorted keys: yield rows, each with the four bytes that its first list is of."""
-    if not len(keys):
-        return
+    at = 0
+    while at < len(keys):
+        end = at + _MERGED * _ROW
+        if end < len(keys):
+            # Up to where a list ends.
+            end = int(np.searchsorted(keys, keys[end] | _LOW, side="right"))
+        yield from _rows(keys[at:end])
+        at = end
+
+
+def _rows(keys: Keys) -> Iterator[tuple[int, bytes]]:
     grams, places = (keys >> _SHIFT).astype(np.uint32), (keys & _LOW).astype(np.int64)
     starts = np.flatnonzero(np.r_[True, grams[1:] != grams[:-1]])
     ends = np.r_[starts[1:], len(keys)]

@@ -6,17 +6,21 @@ import contextlib
 import shutil
 import sqlite3
 import stat
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from blockpty.model.block import Block
+from blockpty.search import sqlite_segment
 from blockpty.search.finding import Finding
-from blockpty.search.index import Index
+from blockpty.search.index import ChunkKey, Entry, Index, Position
 from blockpty.search.plan import plan
 from blockpty.search.query import Query
 from blockpty.search.records import Records
 from blockpty.search.sqlite import SqliteIndex
+from blockpty.search.text import Window
 from tests.search.contract import IndexContract, every_match, fill, home, keys_of, records
 
 __all__ = ["home", "records"]
@@ -81,7 +85,7 @@ def test_removed_and_damaged_files_cost_nothing_but_time(tmp_path: Path, records
     directory = tmp_path / "index"
     index = SqliteIndex(directory)
     try:
-        for spoil in (_remove, _overwrite, _remove_a_segment, _overwrite_a_segment):
+        for spoil in (_remove, _overwrite, _remove_a_segment, _overwrite_a_segment, _spoil_lists):
             fill(index, records)
             index.close()
             spoil(directory)
@@ -93,6 +97,41 @@ def test_removed_and_damaged_files_cost_nothing_but_time(tmp_path: Path, records
         assert index.positions().of == {}
     finally:
         index.close()
+
+
+def test_what_is_there_is_named_while_parts_become_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sqlite_segment, "_JOINED", 2)
+    writer, reader = SqliteIndex(tmp_path / "index"), SqliteIndex(tmp_path / "index")
+    there: set[ChunkKey] = set()
+
+    def add(number: int) -> None:
+        block = Block(
+            f"b{number}", number, "command", "x", "/", None, 7 * number % 50, 99, 0, "ended", 0, None, (0, 9), None, 9,
+            1, "agent",
+        )  # fmt: skip
+        writer.add([Entry("c", block, [Window(1, 0, b"needle\n", 7)])], {"c": Position(number, number)})
+        there.add(ChunkKey(block.ts_begin, "c", number, 1))
+
+    def seems(name: str, spans: Sequence[tuple[int, int]], plain: bool) -> list[tuple[int, int]]:
+        # In the middle of a page.
+        if len(there) % 2:
+            add(100 + len(there))
+        return list(spans)
+
+    asked = replace(plan(Query("needle")), seems=seems)
+    try:
+        for number in range(1, 30):
+            add(number)
+            reader.positions()
+            before, named, more = set(there), [], True
+            while more:
+                page = reader.candidates(asked, named[-1] if named else None, 5, 30.0)
+                named += [candidate.key for candidate in page.candidates]
+                more = page.more
+            assert named == sorted(set(named), reverse=True) and before <= set(named)
+    finally:
+        writer.close()
+        reader.close()
 
 
 def test_only_its_owner_can_read_it(tmp_path: Path, records: Records) -> None:
@@ -117,6 +156,12 @@ def _segments(directory: Path) -> list[Path]:
 
 def _remove_a_segment(directory: Path) -> None:
     _segments(directory)[0].unlink()
+
+
+def _spoil_lists(directory: Path) -> None:
+    for path in _segments(directory):
+        with contextlib.closing(sqlite3.connect(path)) as database, database:
+            database.execute("UPDATE lists SET data = substr(data, 1, length(data) / 2)")
 
 
 def _overwrite_a_segment(directory: Path) -> None:
