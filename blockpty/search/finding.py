@@ -286,9 +286,10 @@ class Finding:
     def _windows(self, candidate: Candidate) -> Sequence[Window]:
         if candidate.pieces is None or candidate.stored is not None:
             whole = self._window(candidate)
-            if whole is None or (whole.number != COMMAND and not self._glance.may_match(whole.raw, False)):
-                return ()
-            return (whole,)
+            if whole is None or whole.number == COMMAND:
+                return () if whole is None else (whole,)
+            # Of lines that hold nothing, no text need be made.
+            return [piece for piece in whole.pieces() if self._glance.may_match(piece.raw, False)]
         try:
             found = self._records.record(candidate.key.conversation_id).pieces(candidate.pieces)
         except (OSError, SpoolError):
