@@ -21,6 +21,9 @@ _STANDING_FOR: Final = frozenset("*\ufffd")
 # Control sequences as colours are made of: each is taken out whole, and nothing else.
 _CSI: Final = rb"\x1b\[[0-?]{0,64}[@-~]"
 _CONTROLS: Final = rb"\x00-\x08\x0b\x0c\x0e-\x1f\x7f"
+_COLOURS: Final = re.compile(_CSI)
+# What is left when there is no other control than these.
+_SHOWN: Final = bytes(byte for byte in range(256) if byte in b"\t\n\r" or (byte >= 0x20 and byte != 0x7F))
 # So many bytes that a text is not in every line.
 _RARE: Final = 4
 # So many bytes of a text are looked for.
@@ -42,9 +45,18 @@ class Glance:
         if self._blind or not (self._exact or raw.isascii()):
             return True  # only what is ASCII is folded byte by byte
         small = raw if self._exact else raw.lower()
+        shown: bytes | None = None
         for way in self._ways:
             for holds, broken in way:
-                if not holds(small) and (plain or broken.search(small) is None):
+                if holds(small):
+                    continue
+                if plain:
+                    break
+                if shown is None:
+                    # The pattern would do, but takes long where many lines begin as the text does.
+                    shown = _COLOURS.sub(b"", small)
+                    plain = not shown.translate(None, _SHOWN)
+                if not holds(shown) and (plain or broken.search(small) is None):
                     break
             else:
                 return True

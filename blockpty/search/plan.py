@@ -39,12 +39,14 @@ class Plan:
         words: folded words, all of which must stand in the chunk, with no letter or digit touching them.
         seems: which spans of a conversation's stream may match: `(name, spans, plain)`, each of whole lines, see
             `Candidate.pieces`. For an index that wants to leave out what does not; None: nobody can tell.
+        found: what an index has found out for one page of candidates and will need for the next; it alone knows it.
     """
 
     query: Query
     literals: tuple[tuple[str, ...], ...]
     words: tuple[str, ...]
     seems: Seems | None = field(default=None, compare=False)
+    found: dict[Any, Any] = field(default_factory=dict, compare=False, repr=False)
 
 
 def plan(query: Query) -> Plan:

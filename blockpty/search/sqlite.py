@@ -305,7 +305,8 @@ class SqliteIndex:
                 continue
             segment = self._segment(begin)
             with unchanged(segment):
-                for candidate in Reading(segment, plan, below).candidates():
+                held = plan.found.setdefault((self._generation, begin), {})
+                for candidate in Reading(segment, plan, below, held).candidates():
                     if len(found) >= limit:
                         return Page(found, True, self._generation)
                     found.append(candidate)

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import sqlite3
 from array import array
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from itertools import islice
@@ -182,10 +183,16 @@ def _cuts(window: Window, pieces: Sequence[Window]) -> bytes | None:
 
 
 class Reading:
-    """Chunks of one segment that may match, the greatest keys first, all below the given one."""
+    """Chunks of one segment that may match, the greatest keys first, all below the given one.
 
-    def __init__(self, segment: sqlite3.Connection, plan: Plan, below: ChunkKey | None) -> None:
+    `held`: which pieces of a part the lists name, as an earlier reading for this plan has found; parts do not change.
+    """
+
+    def __init__(
+        self, segment: sqlite3.Connection, plan: Plan, below: ChunkKey | None, held: dict[int, list[int]]
+    ) -> None:
         self._segment = segment
+        self._held = held
         self._ways = ways_of(plan)
         self._where, self._values = conditions(plan.query.filters)
         until, since = plan.query.filters.until, plan.query.filters.since
@@ -278,13 +285,15 @@ class Reading:
             )
             return
         base = part << _SHIFT
-        places = [base + piece for piece in self._holding(part, count) if lowest <= base + piece <= highest]
-        at, size = 0, _LOOKED_UP // 16
-        while at < len(places):
+        if part not in self._held:
+            self._held[part] = self._holding(part, count)
+        pieces = self._held[part]
+        at, end, size = bisect_left(pieces, lowest - base), bisect_right(pieces, highest - base), _LOOKED_UP // 16
+        while at < end:
             yield from self._segment.execute(
                 f"SELECT f.value, {columns} FROM json_each(?) AS f CROSS JOIN chunks AS k"
                 f" ON k.id = (SELECT max(id) FROM chunks WHERE id <= f.value){blocks} WHERE 1{where} ORDER BY f.key",
-                [orjson.dumps(places[at : at + size]).decode(), *self._values],
+                [orjson.dumps([base + piece for piece in pieces[at : min(at + size, end)]]).decode(), *self._values],
             ).fetchall()
             at, size = at + size, min(2 * size, _LOOKED_UP)
 
