@@ -75,8 +75,11 @@ class Loop:
         self._masks: dict[int, int] = {}
         self._timers: list[Timer] = []
         self._order = itertools.count()
-        self._bell: tuple[int, int] | None = None
         self._finished: deque[Work] = deque()
+        self._bell = os.pipe()
+        for fd in self._bell:
+            os.set_blocking(fd, False)
+        self.watch(self._bell[0], IN, self._rung)
 
     def watch(self, fd: int, mask: int, call: Callable[[int], None]) -> None:
         """Call `call(ready mask)` when `fd` is ready for something in `mask`; 0 stops that."""
@@ -110,11 +113,6 @@ class Loop:
 
         Where there can be no thread it is made at once.
         """
-        if self._bell is None:
-            self._bell = os.pipe()
-            for fd in self._bell:
-                os.set_blocking(fd, False)
-            self.watch(self._bell[0], IN, self._rung)
         work = Work(call, then, self._ended)
         self.start(work)
         return work
@@ -129,13 +127,11 @@ class Loop:
     def _ended(self, work: Work) -> None:
         """In its thread."""
         self._finished.append(work)
-        assert self._bell is not None  # it was made first
         # EAGAIN: it is ringing already.
         with contextlib.suppress(OSError):
             os.write(self._bell[1], b"!")
 
     def _rung(self, mask: int) -> None:
-        assert self._bell is not None
         with contextlib.suppress(BlockingIOError):
             os.read(self._bell[0], 4096)
         while self._finished:
@@ -163,8 +159,7 @@ class Loop:
                     due()
 
     def close(self) -> None:
-        if self._bell is not None:
-            for fd in self._bell:
-                os.close(fd)
+        for fd in self._bell:
+            os.close(fd)
         if isinstance(self._poller, select.epoll):
             self._poller.close()

@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from blockpty.host import mending
+from blockpty.host import durable, mending
 from blockpty.host.mending import Forced, mend, note_forced, read_forced
 from blockpty.model.seal import sealed
 from tests.asyncio_support import async_test
 from tests.spool import disk
-from tools.torture.power import Session, _look, _whole_after
+from tools.torture.power import INTERVAL, Session, _look, _whole_after
 
 NOW = "this start"
 SEGMENT = f"{0:020d}"
@@ -118,7 +118,11 @@ def test_where_the_note_is_lost_the_shell_tells(tmp_path: Path, boot: bytes) -> 
 @pytest.mark.linux
 @pytest.mark.parametrize("durability", ["process", "interval", "block", "always"])
 @async_test
-async def test_power_is_lost_at_any_moment(tmp_path: Path, durability: str) -> None:
+async def test_power_is_lost_at_any_moment(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, durability: str
+) -> None:
+    monkeypatch.setattr(durable, "INTERVAL_BYTES", INTERVAL)
+    monkeypatch.setattr(durable, "BEGIN_BYTES", INTERVAL // 2)
     chance = random.Random(durability)
     session = Session(tmp_path / "whole", durability, disk.conversation(), chance)
     await session.write()

@@ -6,6 +6,7 @@ import asyncio
 import itertools
 import json
 import os
+import shlex
 import subprocess
 import sys
 import tempfile
@@ -137,9 +138,20 @@ async def _lags(loop: TimedLoop, seconds: float) -> tuple[list[float], list[floa
     return lags, json.loads(printed), turns
 
 
-async def _idle(home: Path, idle: int, busy: int, bound: float, seconds: float, row: Row) -> None:
+# What the busy ones do, until there is a file: a build starts programs that print a little, and 20 of them fill both
+# cores of a small machine whoever follows; a log is one program that prints 1 MB/s.
+BUSY = {
+    "builds": "while [ ! -e {stop} ]; do seq 1 200; sleep 0.05; done",
+    "logs": "x=$(seq 1 4000); while [ ! -e {stop} ]; do printf '%s\\n' \"$x\"; read -rt 0.02 <&9; done 9<>{pipe}",
+}
+
+
+async def _idle(home: Path, idle: int, busy: int, bound: float, seconds: float) -> Iterator[Row]:
     loop = asyncio.get_running_loop()
     assert isinstance(loop, TimedLoop)
+    pipe = home.parent / "pipe"
+    os.mkfifo(pipe)
+    rows = []
     async with blockpty.Engine(home, session_limit=idle + busy) as engine:
         begin, worked = time.monotonic(), time.process_time()
         numbers = itertools.count(1)
@@ -156,31 +168,36 @@ async def _idle(home: Path, idle: int, busy: int, bound: float, seconds: float, 
         await asyncio.sleep(seconds)
         resting = (time.process_time() - worked) / seconds
         working = [await engine.conversation(f"c{number}") for number in range(1, busy + 1)]
-        stop = home / "stop"
-        # What a busy build prints.
-        script = f"while [ ! -e {stop} ]; do seq 1 200; sleep 0.05; done"
-        begun = [await one.exec_block(script) for one in working]
-        lags, bare, turns = await _lags(loop, seconds)
-        load = os.getloadavg()[0]
-        stop.touch()
-        for one, block in zip(working, begun, strict=True):
-            await one.wait_for({"token": "PROMPT"}, from_cursor=block.cursor, timeout_ms=60_000)
+        for name, script in BUSY.items():
+            stop = home / f"stop {name}"
+            command = script.format(stop=shlex.quote(str(stop)), pipe=shlex.quote(str(pipe)))
+            begun = [await one.exec_block(command) for one in working]
+            before = sum(one.cursor for one in working)
+            lags, bare, turns = await _lags(loop, seconds)
+            printed, load = sum(one.cursor for one in working) - before, os.getloadavg()[0]
+            stop.touch()
+            for one, block in zip(working, begun, strict=True):
+                await one.wait_for({"token": "PROMPT"}, from_cursor=block.cursor, timeout_ms=60_000)
+            row = Row(f"idle conversations beside {busy} busy ones, {name}", idle)
+            row.found |= {
+                "printed": f"{printed / 1e6 / seconds:.1f} MB/s",
+                "loop lag p50": percentile(lags, 0.5), "p99": percentile(lags, 0.99), "longest": percentile(lags, 1),
+                "a bare process at the same time p50": percentile(bare, 0.5), "its p99": percentile(bare, 0.99),
+                "its longest": percentile(bare, 1), "processor time of a turn of the loop p99": percentile(turns, 0.99),
+                "of the longest": percentile(turns, 1), "load": f"{load:.1f}",
+            }  # fmt: skip
+            if _late(lags) - _late(bare) > bound:
+                row.wrong.append("the loop lags")
+            rows.append(row)
         answered = [await _answer(engine, number) for number in range(busy + 1, min(busy + 101, busy + idle + 1))]
         closing, worked = time.monotonic(), time.process_time()
-    row.tries = idle
-    row.found |= {
-        "busy": str(busy), "loop lag p50": percentile(lags, 0.5), "p99": percentile(lags, 0.99),
-        "longest": percentile(lags, 1), "a bare process at the same time p50": percentile(bare, 0.5),
-        "its p99": percentile(bare, 0.99), "its longest": percentile(bare, 1),
-        "processor time of a turn of the loop p99": percentile(turns, 0.99), "of the longest": percentile(turns, 1),
+    rows[0].found |= {
         "a command in an idle one p50": percentile(answered, 0.5),
         "all idle": f"{resting * 100:.1f} % of a core",
         "opening all": f"{opened:.0f} s ({opening:.0f} s of processor time)",
         "closing all": f"{time.monotonic() - closing:.0f} s ({time.process_time() - worked:.0f} s)",
-        "load": f"{load:.1f}",
-    }  # fmt: skip
-    if _late(lags) - _late(bare) > bound:
-        row.wrong.append("the loop lags")
+    }
+    return iter(rows)
 
 
 def _late(lags: list[float]) -> float:
@@ -198,15 +215,12 @@ async def _answer(engine: blockpty.Engine, number: int) -> float:
 def idle(
     count: int, busy: int = 20, bound: float = LAG_SECONDS, seconds: float = MEASURED_SECONDS
 ) -> Iterator[Row]:
-    """Yield the row of many conversations that do nothing, beside some that do.
+    """Yield the rows of many conversations that do nothing, beside some that do.
 
     `bound` is for how much later than a bare process the loop comes around, in 99 of 100 times within `seconds`.
     """
-    with tempfile.TemporaryDirectory() as folder:
-        row = Row("idle conversations beside busy ones")
-        with asyncio.Runner(loop_factory=TimedLoop) as runner:
-            runner.run(_idle(Path(folder) / "home", count, busy, bound, seconds, row))
-        yield row
+    with tempfile.TemporaryDirectory() as folder, asyncio.Runner(loop_factory=TimedLoop) as runner:
+        yield from runner.run(_idle(Path(folder) / "home", count, busy, bound, seconds))
 
 
 # -- forks --------------------------------------------------------------------------------------------------------

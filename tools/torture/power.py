@@ -303,6 +303,7 @@ class Session:
                 live.pump()
             live.close()
             terminal.release()
+        self._desk.loop.close()
         holding.close()
         os.close(slave)
 
