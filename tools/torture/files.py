@@ -86,6 +86,9 @@ class Damage:
         for other in os.listdir(self.layout.outputs):
             if f"blocks/{other}" not in self.clean.outputs:
                 (self.layout.outputs / other).unlink()
+        # What was set aside is not looked at here, and would grow to gigabytes.
+        for aside in self.layout.directory.rglob("*.torn"):
+            aside.unlink()
         for other, whole in self.whole.items():
             path, wanted = self._path(other), content if other == name else whole
             if not path.exists() or path.read_bytes() != wanted:
