@@ -35,7 +35,7 @@ class Plan:
     Attributes:
         query: the query itself, with its filters.
         literals: ways to match: the folded text of a chunk must hold all texts of at least one of them. Empty when
-            every chunk may match. Texts are 1 character or more; an index of trigrams may leave out the short ones.
+            every chunk may match. Texts are 1 character or more; an index may leave out short ones.
         words: folded words, all of which must stand in the chunk, with no letter or digit touching them.
         seems: which spans of a conversation's stream may match: `(name, spans, plain)`, each of whole lines, see
             `Candidate.pieces`. For an index that wants to leave out what does not; None: nobody can tell.

@@ -176,11 +176,13 @@ class PostgresIndex:
 
         def work(connection: Connection) -> None:
             with connection.transaction():
+                # As `add` does it, in its order: else one waits for the other.
+                connection.execute("SELECT pg_advisory_xact_lock_shared(hashtext(%s))", (self.hosts.home,))
+                activity.forget(connection, self.hosts.home, conversation_id)
                 connection.execute(
                     "UPDATE conversation SET lines = NULL WHERE conversation = %s AND home = %s",
                     (conversation_id, self.hosts.home),
                 )
-                activity.forget(connection, self.hosts.home, conversation_id)
             for table in ("chunk", "block"):
                 connection.execute(
                     f"DELETE FROM {table} WHERE conversation = %s".encode(), (conversation_id,)

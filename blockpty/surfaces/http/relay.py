@@ -15,14 +15,14 @@ from urllib.parse import urlencode
 from blockpty.errors import BadRequest, BlockptyError, NotFound, Unauthorized
 from blockpty.surfaces.access import Elsewhere, address_of
 from blockpty.surfaces.http.calls import not_forwarded
-from blockpty.surfaces.http.guard import PROTOCOL, Receive, Scope, Send, refuse
+from blockpty.surfaces.http.frames import STALLED_SECONDS, Frames, accept, object_of
+from blockpty.surfaces.http.guard import Receive, Scope, Send, refuse
 from blockpty.surfaces.http.metrics import Metrics
 
 if TYPE_CHECKING:
     from pydantic import BaseModel
     from websockets.asyncio.client import ClientConnection
 
-STALLED_SECONDS: Final = 60.0
 # How the other server ends what went well, and whoever takes nothing; all else is its, or the network's, failure.
 _PASSED_ON: Final = (1000, 4008)
 _BAD_GATEWAY: Final = 1014
@@ -59,10 +59,10 @@ async def refuse_or_relay(
         return
     try:
         if (await receive())["type"] == "websocket.connect":
-            chosen = PROTOCOL if PROTOCOL in scope.get("subprotocols", ()) else None
-            await send({"type": "websocket.accept", "subprotocol": chosen})
+            await accept(scope, send)
             with metrics.stream("websocket"):
-                await _Relay(there, error, check, metrics, receive, send, scope["state"]["renew"]).serve()
+                caller = Frames(receive, send, scope["state"]["renew"])
+                await _Relay(there, error, check, metrics, caller).serve()
     finally:
         await there.close()
 
@@ -71,26 +71,16 @@ class _Relay:
     """Two open sockets: `there` of the other server, the other that of the caller."""
 
     def __init__(
-        self,
-        there: ClientConnection,
-        found: NotFound,
-        check: Check,
-        metrics: Metrics,
-        receive: Receive,
-        send: Send,
-        renew: Callable[[], object],
+        self, there: ClientConnection, found: NotFound, check: Check, metrics: Metrics, caller: Frames
     ) -> None:
         self._there = there
         self._found = found
         self._check = check
         self._metrics = metrics
-        self._receive = receive
-        self._raw_send = send
-        self._renew = renew
-        self._sending = asyncio.Lock()
+        self._caller = caller
 
     async def serve(self) -> None:
-        ways = [asyncio.ensure_future(self._to_caller()), asyncio.ensure_future(self._from_caller())]
+        ways = [asyncio.ensure_future(self._to_caller()), asyncio.ensure_future(self._caller.read(self._hand_on))]
         code: int | None = 1000
         try:
             done, _ = await asyncio.wait(ways, return_when=asyncio.FIRST_COMPLETED)
@@ -104,10 +94,7 @@ class _Relay:
                 way.cancel()
             await asyncio.gather(*ways, return_exceptions=True)
         if code is not None:
-            try:
-                await self._raw_send({"type": "websocket.close", "code": code})
-            except (OSError, RuntimeError):
-                pass  # it has gone already
+            await self._caller.close(code)
 
     async def _to_caller(self) -> int:
         """Hand on until the other server ends it; return with which code."""
@@ -118,55 +105,33 @@ class _Relay:
                 frame = await self._there.recv()
             except ConnectionClosed:
                 break
-            await self._send({"text": frame} if isinstance(frame, str) else {"bytes": frame})
+            await self._caller.send({"text": frame} if isinstance(frame, str) else {"bytes": frame})
             self._metrics.sent.labels("websocket").inc(len(frame))
         code = self._there.close_code
         if code in _PASSED_ON:
             return int(code)
         reason = "that server has ended the connection"
-        await self._tell(NotFound(f"{self._found.message}; {reason}", hint=self._found.hint, details={
+        await self._caller.tell_error(NotFound(f"{self._found.message}; {reason}", hint=self._found.hint, details={
             **self._found.details, "reason": reason,
         }))  # fmt: skip
         return _BAD_GATEWAY
 
-    async def _from_caller(self) -> None:
-        """Hand on until the caller goes."""
+    async def _hand_on(self, message: Mapping[str, Any]) -> None:
         from websockets.exceptions import ConnectionClosed
 
-        while True:
-            message = await self._receive()
-            if message["type"] == "websocket.disconnect":
-                return
-            self._renew()
-            try:
-                frame = self._checked(message)
-            except BlockptyError as error:
-                await self._tell(error)
-                continue
-            try:
-                async with asyncio.timeout(STALLED_SECONDS):
-                    await self._there.send(frame)
-            except ConnectionClosed:
-                await asyncio.Event().wait()  # the other way tells it
+        frame = self._checked(message)
+        try:
+            async with asyncio.timeout(STALLED_SECONDS):
+                await self._there.send(frame)
+        except ConnectionClosed:
+            await asyncio.Event().wait()  # the other way tells it
 
     def _checked(self, message: Mapping[str, Any]) -> str | bytes:
         if message.get("bytes") is not None:
             self._check(None)
             return bytes(message["bytes"])
-        try:
-            content = json.loads(message["text"])
-        except (ValueError, RecursionError):
-            content = None
-        if not isinstance(content, dict):
+        content = object_of(message)
+        if content is None:
             raise BadRequest("a text frame must be a JSON object")
         self._check(content)
         return json.dumps(content)
-
-    async def _tell(self, error: BlockptyError) -> None:
-        await self._send({"text": json.dumps({"type": "error", **error.to_dict()})})
-
-    async def _send(self, frame: Mapping[str, Any]) -> None:
-        self._renew()
-        # uvicorn's send returns when the socket's buffer has room again: that is the whole flow control.
-        async with asyncio.timeout(STALLED_SECONDS), self._sending:
-            await self._raw_send({"type": "websocket.send", **frame})

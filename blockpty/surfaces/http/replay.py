@@ -15,9 +15,8 @@ Nothing is queued: the next moment is sent when the socket has taken the one bef
 from __future__ import annotations
 
 import asyncio
-import json
-from collections.abc import Callable, Mapping
-from typing import Any, Final
+from collections.abc import Mapping
+from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
@@ -26,11 +25,10 @@ from blockpty.ops.requests import ConversationId
 from blockpty.ops.table import find
 from blockpty.surfaces.access import Elsewhere
 from blockpty.surfaces.http.calls import defect, query
-from blockpty.surfaces.http.guard import PROTOCOL, Receive, Scope, Send, refuse
+from blockpty.surfaces.http.frames import Frames, accept, object_of
+from blockpty.surfaces.http.guard import Receive, Scope, Send, refuse
 from blockpty.surfaces.http.metrics import Metrics
 from blockpty.surfaces.http.relay import query_of, refuse_or_relay
-
-STALLED_SECONDS: Final = 60.0
 
 
 class _Query(BaseModel):
@@ -73,10 +71,9 @@ class ReplayEndpoint:
         async with replay:
             if (await receive())["type"] != "websocket.connect":
                 return
-            chosen = PROTOCOL if PROTOCOL in scope.get("subprotocols", ()) else None
-            await send({"type": "websocket.accept", "subprotocol": chosen})
+            await accept(scope, send)
             with self._metrics.stream("websocket"):
-                await _Player(replay, receive, send, scope["state"]["renew"]).serve()
+                await _Player(replay, Frames(receive, send, scope["state"]["renew"])).serve()
 
 
 def _asked(scope: Scope) -> _Query:
@@ -90,17 +87,14 @@ def _asked(scope: Scope) -> _Query:
 class _Player:
     """One open socket."""
 
-    def __init__(self, replay: Any, receive: Receive, send: Send, renew: Callable[[], object]) -> None:
+    def __init__(self, replay: Any, frames: Frames) -> None:
         self._replay = replay
-        self._receive = receive
-        self._raw_send = send
-        self._renew = renew
-        self._sending = asyncio.Lock()
+        self._frames = frames
         self._turned = asyncio.Event()
         self._tag: Any = None
 
     async def serve(self) -> None:
-        playing, reading = asyncio.ensure_future(self._play()), asyncio.ensure_future(self._read())
+        playing, reading = asyncio.ensure_future(self._play()), asyncio.ensure_future(self._frames.read(self._take))
         code = 1000
         try:
             await asyncio.wait((playing, reading), return_when=asyncio.FIRST_COMPLETED)
@@ -110,9 +104,9 @@ class _Player:
             elif isinstance(problem, TimeoutError | OSError):
                 code = 4008
             elif isinstance(problem, BlockptyError):
-                await self._tell({"type": "error", **problem.to_dict()})
+                await self._frames.tell_error(problem)
             elif isinstance(problem, Exception):
-                await self._tell({"type": "error", **defect(problem).to_dict()})
+                await self._frames.tell_error(defect(problem))
         except (BlockptyError, TimeoutError, OSError):
             code = 4008
         finally:
@@ -120,14 +114,11 @@ class _Player:
                 task.cancel()
             await asyncio.wait((playing, reading))
         if not reading.done() or reading.cancelled() or reading.exception() is not None:
-            try:
-                await self._raw_send({"type": "websocket.close", "code": code})
-            except (OSError, RuntimeError):
-                pass  # it has gone already
+            await self._frames.close(code)
 
     async def _play(self) -> None:
         replay = self._replay
-        await self._tell(
+        await self._frames.tell(
             {
                 "type": "hello",
                 "duration_seconds": await replay.duration_seconds(),
@@ -140,35 +131,14 @@ class _Player:
             async for moment in replay:
                 if moment.type == "screen" and self._tag is not None:
                     tag, self._tag = self._tag, None
-                    await self._tell({"type": "turned", "tag": tag})
-                await self._tell(moment.to_dict())
-            await self._tell({"type": "end"})
+                    await self._frames.tell({"type": "turned", "tag": tag})
+                await self._frames.tell(moment.to_dict())
+            await self._frames.tell({"type": "end"})
             await self._turned.wait()
 
-    async def _tell(self, content: Mapping[str, Any]) -> None:
-        self._renew()
-        message = {"type": "websocket.send", "text": json.dumps(content)}
-        # uvicorn's send returns when the socket's buffer has room again: that is the whole flow control.
-        async with asyncio.timeout(STALLED_SECONDS), self._sending:
-            await self._raw_send(message)
-
-    async def _read(self) -> None:
-        while True:
-            message = await self._receive()
-            if message["type"] == "websocket.disconnect":
-                return
-            self._renew()
-            try:
-                self._take(message)
-            except BlockptyError as error:
-                await self._tell({"type": "error", **error.to_dict()})
-
-    def _take(self, message: Mapping[str, Any]) -> None:
-        try:
-            content = json.loads(message.get("text") or "")
-        except (ValueError, RecursionError):
-            content = None
-        kind = content.get("type") if isinstance(content, dict) else None
+    async def _take(self, message: Mapping[str, Any]) -> None:
+        content = object_of(message) or {}
+        kind = content.get("type")
         replay = self._replay
         if kind == "pause":
             replay.pause()

@@ -15,8 +15,7 @@ from __future__ import annotations
 
 import asyncio
 import base64
-import json
-from collections.abc import AsyncGenerator, Callable, Mapping
+from collections.abc import AsyncGenerator, Mapping
 from contextlib import aclosing
 from typing import Any, Final, cast
 
@@ -28,12 +27,12 @@ from blockpty.ops.requests import ConversationId
 from blockpty.ops.table import find
 from blockpty.surfaces.access import Caller, Elsewhere
 from blockpty.surfaces.http.calls import defect, query
-from blockpty.surfaces.http.guard import PROTOCOL, Receive, Scope, Send, refuse
+from blockpty.surfaces.http.frames import Frames, accept, object_of
+from blockpty.surfaces.http.guard import Receive, Scope, Send, refuse
 from blockpty.surfaces.http.metrics import Metrics
 from blockpty.surfaces.http.relay import query_of, refuse_or_relay
 
 LIMIT_BYTES: Final = 8 * 1024 * 1024
-STALLED_SECONDS: Final = 60.0
 
 
 class _Query(BaseModel):
@@ -75,10 +74,10 @@ class SocketEndpoint:
             return
         if (await receive())["type"] != "websocket.connect":
             return
-        await send({"type": "websocket.accept", "subprotocol": _chosen(scope)})
+        await accept(scope, send)
         with self._metrics.stream("websocket"):
-            connection = _Connection(self._metrics, caller, conversation, receive, send, scope["state"]["renew"])
-            await connection.serve(hello, asked.events)
+            frames = Frames(receive, send, scope["state"]["renew"])
+            await _Connection(self._metrics, caller, conversation, frames).serve(hello, asked.events)
 
     async def _hello(self, caller: Caller, conversation: Any, asked: _Query) -> dict[str, Any]:
         status = await caller.call("status", {"conversation_id": asked.conversation_id})
@@ -98,36 +97,21 @@ def _asked(scope: Scope) -> _Query:
         raise BadRequest(f"ws: {'.'.join(map(str, first['loc']))}: {first['msg']}") from None
 
 
-def _chosen(scope: Scope) -> str | None:
-    return PROTOCOL if PROTOCOL in scope.get("subprotocols", ()) else None
-
-
 class _Connection:
     """One open socket."""
 
-    def __init__(
-        self,
-        metrics: Metrics,
-        caller: Caller,
-        conversation: Any,
-        receive: Receive,
-        send: Send,
-        renew: Callable[[], object],
-    ) -> None:
+    def __init__(self, metrics: Metrics, caller: Caller, conversation: Any, frames: Frames) -> None:
         self._metrics = metrics
         self._caller = caller
         self._conversation = conversation
-        self._receive = receive
-        self._raw_send = send
-        self._renew = renew
-        self._sending = asyncio.Lock()
+        self._frames = frames
 
     async def serve(self, hello: dict[str, Any], events: bool) -> None:
         code = 1000
         streams = [self._bytes(hello["cursor"])] + ([self._events(hello["seq"])] if events else [])
-        await self._tell(hello)
+        await self._frames.tell(hello)
         tasks = [asyncio.ensure_future(one) for one in streams]
-        reading = asyncio.ensure_future(self._read())
+        reading = asyncio.ensure_future(self._frames.read(self._take))
         try:
             pending = {*tasks, reading}
             while pending and not reading.done():
@@ -140,11 +124,11 @@ class _Connection:
                     code = 4401
                     break
                 if isinstance(problem, BlockptyError):
-                    await self._tell({"type": "error", **problem.to_dict()})
+                    await self._frames.tell_error(problem)
                 elif isinstance(problem, Exception) and not isinstance(problem, OSError):
-                    await self._tell({"type": "error", **defect(problem).to_dict()})
+                    await self._frames.tell_error(defect(problem))
                 if tasks[0] in done and problem is None:
-                    await self._tell({"type": "end"})
+                    await self._frames.tell({"type": "end"})
         except Unauthorized:
             code = 4401
         except (TimeoutError, OSError):
@@ -154,10 +138,7 @@ class _Connection:
                 task.cancel()
             await asyncio.wait((*tasks, reading))
         if not reading.done() or reading.cancelled() or reading.exception() is not None:
-            try:
-                await self._raw_send({"type": "websocket.close", "code": code})
-            except (OSError, RuntimeError):
-                pass  # it has gone already
+            await self._frames.close(code)
 
     async def _bytes(self, cursor: int) -> None:
         pieces = self._conversation.follow(cursor, limit_bytes=LIMIT_BYTES)
@@ -165,9 +146,9 @@ class _Connection:
             async for piece in pieces:
                 if piece.skipped:
                     self._metrics.resyncs.inc()
-                    await self._tell({"type": "resync", "cursor": piece.cursor, "skipped_bytes": piece.skipped})
+                    await self._frames.tell({"type": "resync", "cursor": piece.cursor, "skipped_bytes": piece.skipped})
                 else:
-                    await self._send({"type": "websocket.send", "bytes": piece.data})
+                    await self._frames.send({"bytes": piece.data})
                     self._metrics.sent.labels("websocket").inc(len(piece.data))
 
     async def _events(self, seq: int) -> None:
@@ -175,39 +156,14 @@ class _Connection:
         events = self._caller.stream("events", params)
         async with aclosing(cast("AsyncGenerator[Event, None]", events)):
             async for event in events:
-                await self._tell({"type": "event", "event": event.to_dict(self._conversation.id)})
-
-    async def _tell(self, content: Mapping[str, Any]) -> None:
-        await self._send({"type": "websocket.send", "text": json.dumps(content)})
-
-    async def _send(self, message: dict[str, Any]) -> None:
-        self._renew()
-        # uvicorn's send returns when the socket's buffer has room again: that is the whole flow control.
-        async with asyncio.timeout(STALLED_SECONDS), self._sending:
-            await self._raw_send(message)
-
-    # From the client
-
-    async def _read(self) -> None:
-        while True:
-            message = await self._receive()
-            if message["type"] == "websocket.disconnect":
-                return
-            self._renew()
-            try:
-                await self._take(message)
-            except BlockptyError as error:
-                await self._tell({"type": "error", **error.to_dict()})
+                await self._frames.tell({"type": "event", "event": event.to_dict(self._conversation.id)})
 
     async def _take(self, message: Mapping[str, Any]) -> None:
         if message.get("bytes") is not None:
             await self._input({"data_b64": base64.b64encode(message["bytes"]).decode("ascii")})
             return
-        try:
-            content = json.loads(message["text"])
-        except (ValueError, RecursionError):
-            content = None
-        kind = content.pop("type", None) if isinstance(content, dict) else None
+        content = object_of(message) or {}
+        kind = content.pop("type", None)
         if kind == "input":
             await self._input(content)
         elif kind == "resize":
