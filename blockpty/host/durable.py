@@ -123,9 +123,8 @@ class Durable:
             self._begin()
         while self._unforced >= INTERVAL_BYTES:
             self._begin()
-            assert self.under_way is not None and self.under_way.work is not None  # it has just begun
-            self.under_way.work.wait()
-            self._took_effect(self.under_way)
+            assert self.under_way is not None  # it has just begun
+            self._wait(self.under_way)
 
     def interval_over(self) -> None:
         """Begin to force what came in the last interval."""
@@ -162,6 +161,12 @@ class Durable:
         except StorageFailed as failure:
             self._terminal.not_forced(failure)
 
+    def _wait(self, forcing: Forcing) -> None:
+        assert forcing.work is not None
+        forcing.work.wait()
+        # Its failure is told: the system tells of it once, and forcing again would then seem to do.
+        self._took_effect(forcing)
+
     def _took_effect(self, forcing: Forcing) -> None:
         """What was under way has come to its end; raises StorageFailed when that was a failure."""
         self.under_way = None
@@ -177,13 +182,12 @@ class Durable:
 
     def force(self) -> None:
         """Force what is not yet, and return when that is done; raises StorageFailed."""
-        if self._durability == "process" or not self._unforced:
+        if self._durability == "process":
             return
         if self.under_way is not None:
-            assert self.under_way.work is not None
-            self.under_way.work.wait()
-            self.under_way.close()
-            self.under_way = None
+            self._wait(self.under_way)
+        if not self._unforced:
+            return
         try:
             forcing = Forcing(self._terminal, directories=not self._directories)
             try:

@@ -444,8 +444,10 @@ class Terminal:
         except StorageFailed as failure:
             self._stop_moving(failure, self._finish)
             return
-        with contextlib.suppress(StorageFailed):
-            self.durable.force()
+        for _ in range(2):
+            # The first may tell of what was under way; the rest is forced all the same.
+            with contextlib.suppress(StorageFailed):
+                self.durable.force()
         self.ended = True
         self.desk.loop.forget(self.holding.master)
         self.quiet.end()

@@ -17,6 +17,7 @@ import pytest
 from blockpty.host import durable, mending
 from blockpty.host.house import SLOT_BYTES, Holding
 from blockpty.host.loop import Loop, Work
+from blockpty.host.record import StorageFailed
 from blockpty.host.terminal import Terminal
 
 MIB = 1024 * 1024
@@ -187,6 +188,30 @@ def test_what_a_thread_cannot_force_stops_the_program_until_it_can(
     while bench.terminal.failed is not None or bench.terminal.stream.offset < 20:
         bench.desk.loop.turn()
     assert forced[f"{0:020d}"] >= 1
+
+
+@pytest.mark.linux
+def test_a_failure_beside_the_loop_is_told_to_who_forces_meanwhile(
+    tmp_path: Path, forced: Counter[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A system tells once that it could not write: the next call then succeeds, and means nothing."""
+    (tmp_path / "c1").mkdir()
+    bench = Bench(tmp_path / "c1", "interval", forced)
+    good, failures = os.fdatasync, [OSError(errno.EIO, os.strerror(errno.EIO))]
+
+    def once(fd: int) -> Any:
+        if failures:
+            raise failures.pop()
+        good(fd)
+
+    monkeypatch.setattr(os, "fdatasync", once)
+    bench.print(MIB // 2 + 4096)
+    assert bench.terminal.durable.under_way is not None
+    with pytest.raises(StorageFailed):
+        bench.terminal.durable.force()
+    bench.terminal.durable.force()
+    noted = mending.read_forced(str(tmp_path / "c1"))
+    assert noted is not None and noted.stream == bench.terminal.stream.offset
 
 
 @pytest.mark.linux
