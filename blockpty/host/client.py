@@ -95,12 +95,14 @@ class HostClient(Connection):
         segment_bytes: int | None = None,
         durability: str | None = None,
         process_limit: int | None = None,
+        shell_nice: int | None = None,
     ) -> Opened:
         """Start a shell on a new terminal.
 
         `entry` is what the engine wants in the spawn entry of the timeline; its `nonce` makes asking twice harmless.
         `executable` is what is run when `argv[0]` is only a name (`-bash`). `process_limit` bounds how many processes
-        there may be in it at once; 0: no bound.
+        there may be in it at once; 0: no bound. `shell_nice` is how far its session may stand back for the processor
+        where there are many (host/autogroup.py).
 
         Raises:
             SpawnFailed: the program or `cwd` cannot be used.
@@ -115,7 +117,7 @@ class HostClient(Connection):
         }  # fmt: skip
         optional = {
             "executable": executable, "umask": umask, "segment_bytes": segment_bytes, "durability": durability,
-            "process_limit": process_limit,
+            "process_limit": process_limit, "shell_nice": shell_nice,
         }  # fmt: skip
         fields.update((name, value) for name, value in optional.items() if value is not None)
         answer = await self._ask("open", fields)

@@ -18,6 +18,7 @@ import time
 from typing import Any
 
 from blockpty.host import cgroup, protocol, spawn
+from blockpty.host.autogroup import Shares
 from blockpty.host.cgroup import Cgroups, find_base
 from blockpty.host.house import SLOTS, Holding, House, Restarts
 from blockpty.host.protocol import Channel, Refused
@@ -42,6 +43,7 @@ class Keeper:
         self._leaving = False
         self._cgroups = Cgroups(find_base())
         self._cgroups.sweep()
+        self._shares = Shares()
 
     def run(self) -> House | None:
         """Work until the recorder says leave. Returns the house in a forked child that must become the recorder."""
@@ -71,7 +73,8 @@ class Keeper:
 
     def _turn(self, wait: float | None) -> None:
         link_fd = self.link.fd if self.link is not None else -1
-        for fd, mask in self._poller.poll(None if wait is None else max(1, wait * 1000)):
+        waits = [each for each in (wait, self._shares.wait(time.monotonic())) if each is not None]
+        for fd, mask in self._poller.poll(max(1, min(waits) * 1000) if waits else None):
             if fd == self._wake:
                 with contextlib.suppress(BlockingIOError):
                     os.read(self._wake, 4096)
@@ -82,6 +85,7 @@ class Keeper:
                 self._spawned(fd)
             elif fd in self._strangers:
                 self._stranger_died(fd)
+        self._shares.proceed(time.monotonic())
 
     # -- the recorder ---------------------------------------------------------------------------------------------
 
@@ -226,6 +230,9 @@ class Keeper:
         self._say({"say": "spawned", "ticket": spawned.ticket, "holding": holding.to_wire(), "fds": len(fds)}, fds)
         if started.pid in self._statuses:
             self._died(holding, self._statuses.pop(started.pid))
+        else:
+            # Not before: until the child has made a session of its own, it would be ours.
+            self._shares.add(started.pid, started.request["shell_nice"], time.monotonic())
 
     def _reap(self) -> None:
         while True:
@@ -237,6 +244,7 @@ class Keeper:
                 return
             for holding in self.house.holdings.values():
                 if holding.pid == pid and holding.mine and holding.exit is None:
+                    self._shares.remove(pid, time.monotonic())
                     self._died(holding, status)
                     break
             else:

@@ -36,6 +36,9 @@ SEGMENT_BYTES = 256 * 1024 * 1024
 DURABILITIES = ("process", "interval", "block", "always")
 # Processes that a conversation may have at once; a large build has some hundreds.
 PROCESS_LIMIT = 4096
+# How far many shells stand back for the processor, as the nice value of a session, and the furthest: host/autogroup.py.
+SHELL_NICE = 10
+NICEST = 19
 DEADLINE_MS = 5000
 GRACE_MS = 1000
 SILENCE_MS = 25

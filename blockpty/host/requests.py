@@ -130,6 +130,7 @@ def open_(recorder: Recorder, client: Client, request: dict[str, Any]) -> Answer
         "executable": _field(request, "executable", str, None),
         "durability": _field(request, "durability", str, "interval"),
         "process_limit": _number(request, "process_limit", 0, 1 << 22, protocol.PROCESS_LIMIT),
+        "shell_nice": _number(request, "shell_nice", 0, protocol.NICEST, protocol.SHELL_NICE),
         "segment_bytes": _number(request, "segment_bytes", 4096, 1 << 40, protocol.SEGMENT_BYTES),
     }  # fmt: skip
     if wanted["durability"] not in protocol.DURABILITIES:

@@ -23,7 +23,7 @@ from blockpty.errors import (
     StorageFull,
 )
 from blockpty.host.client import HostClient
-from blockpty.host.protocol import DURABILITIES, PROCESS_LIMIT
+from blockpty.host.protocol import DURABILITIES, NICEST, PROCESS_LIMIT, SHELL_NICE
 from blockpty.model.results import DeleteResult, ImportResult, ListResult, OpenResult, PruneResult
 from blockpty.runtime import keeping, limits, listing, retention
 from blockpty.runtime.conversation import Conversation
@@ -58,6 +58,8 @@ class Engine:
         durability: what a loss of power may cost: `process`, `interval`, `block` or `always`.
         redact, allow_uncovered: cover secrets in all that is returned (files hold them); `export` may be asked not to.
         process_limit: how many processes a conversation may have at once; 0: no bound.
+        shell_nice: how far shells stand back for the processor, the more there are, as a nice value of their sessions:
+            0 to 19; 0: not at all.
         idle_timeout_seconds: a conversation is closed when nothing was printed, typed or waited for in it for so long,
             and no command runs; an interactive session is no such command. None: never.
         keep_days: delete conversations whose shell has ended and that were not used for so long. None: never.
@@ -75,6 +77,7 @@ class Engine:
         redact: bool = True,
         allow_uncovered: bool = False,
         process_limit: int = PROCESS_LIMIT,
+        shell_nice: int = SHELL_NICE,
         idle_timeout_seconds: float | None = None,
         keep_days: int | None = None,
         keep_total_mb: int | None = None,
@@ -83,6 +86,8 @@ class Engine:
         retention.check_budget(keep_days, keep_total_mb, keep_conversation_mb)
         if process_limit < 0:
             raise BadRequest(f"process_limit cannot be {process_limit}", hint="0: no bound")
+        if not 0 <= shell_nice <= NICEST:
+            raise BadRequest(f"shell_nice cannot be {shell_nice}", hint=f"0 to {NICEST}; 0: as any other session")
         if idle_timeout_seconds is not None and not idle_timeout_seconds > 0:
             raise BadRequest(f"idle_timeout_seconds cannot be {idle_timeout_seconds}", hint="more than 0, or None")
         if durability not in DURABILITIES:
@@ -92,7 +97,7 @@ class Engine:
         self._persist = persist
         self._durability = durability
         self._redaction = (redact, allow_uncovered)
-        self._process_limit = process_limit
+        self._bounds = process_limit, shell_nice
         self._idle_timeout = idle_timeout_seconds
         self._keep = (keep_days, keep_total_mb)
         self._keep_bytes = keep_conversation_mb * keeping.MIB if keep_conversation_mb is not None else None
@@ -429,4 +434,4 @@ class Engine:
         return await first_prompt(conversation, begin, 30000)
 
     async def _start(self, conversation: Conversation, settings: Mapping[str, Any]) -> int:
-        return await start_shell(conversation, settings, self._durability, self._process_limit, self._keep_bytes)
+        return await start_shell(conversation, settings, self._durability, *self._bounds, self._keep_bytes)

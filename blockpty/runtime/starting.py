@@ -31,6 +31,7 @@ async def start_shell(
     settings: Mapping[str, Any],
     durability: str,
     process_limit: int,
+    shell_nice: int,
     keep_bytes: int | None,
 ) -> int:
     """Have the host start a shell with our hooks in it; return where its output begins; raises SpawnFailed."""
@@ -53,7 +54,7 @@ async def start_shell(
     reply = await conversation.host.open(
         conversation.id, directory=str(conversation.directory), argv=made.argv, env=made.env, cwd=settings["cwd"],
         cols=settings["cols"], rows=settings["rows"], persist=bool(settings.get("persist")), entry=entry,
-        durability=durability, process_limit=process_limit,
+        durability=durability, process_limit=process_limit, shell_nice=shell_nice,
         segment_bytes=keeping.segment_bytes(keep_bytes),
     )  # fmt: skip
     conversation.live.pump()

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from blockpty.errors import BadRequest
-from blockpty.host.protocol import DURABILITIES, PROCESS_LIMIT
+from blockpty.host.protocol import DURABILITIES, NICEST, PROCESS_LIMIT, SHELL_NICE
 
 DEFAULT_PORT: Final = 7717
 LOOPBACK: Final = frozenset({"127.0.0.1", "::1", "localhost"})
@@ -34,6 +34,8 @@ class Settings:
         behind_proxy: a proxy on the way in does TLS; only with it may the server listen beyond loopback without.
         session_limit: how many shells may be open at once.
         process_limit: how many processes a conversation may have at once; 0: no bound.
+        shell_nice: how far shells stand back for the processor, the more there are, as a nice value of their sessions:
+            0 to 19; 0: not at all.
         idle_timeout_seconds: close a conversation when nothing was printed, typed or waited for in it for so long, and
             no command runs; 0: never.
         keep_days: delete conversations whose shell has ended and that were not used for so many days; 0: never.
@@ -54,6 +56,7 @@ class Settings:
     behind_proxy: bool = False
     session_limit: int = 15
     process_limit: int = PROCESS_LIMIT
+    shell_nice: int = SHELL_NICE
     idle_timeout_seconds: int = 0
     keep_days: int = 0
     keep_total_mb: int = 0
@@ -133,6 +136,8 @@ def _converted(kind: str, value: Any) -> Any:
 def _check(settings: Settings) -> None:
     if settings.port is not None and settings.port > 65535:
         raise BadRequest(f"port cannot be {settings.port}", hint="0 to 65535")
+    if settings.shell_nice > NICEST:
+        raise BadRequest(f"shell_nice cannot be {settings.shell_nice}", hint=f"0 to {NICEST}")
     if settings.durability not in DURABILITIES:
         raise BadRequest(f"durability cannot be {settings.durability[:60]!r}", hint=", ".join(DURABILITIES))
     if bool(settings.tls_certificate) != bool(settings.tls_key):

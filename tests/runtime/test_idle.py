@@ -46,3 +46,6 @@ def test_times_that_are_none(home: Path, seconds: float) -> None:
         blockpty.Engine(home, idle_timeout_seconds=seconds)
     with pytest.raises(blockpty.BadRequest):
         blockpty.Engine(home, process_limit=-1)
+    for nice in (-1, 20):
+        with pytest.raises(blockpty.BadRequest):
+            blockpty.Engine(home, shell_nice=nice)

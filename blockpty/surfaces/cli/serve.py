@@ -49,6 +49,9 @@ def command() -> click.Command:
                 ["--process-limit"], type=click.INT, help="Processes a conversation may have; 0: any. [default: 4096]"
             ),
             click.Option(
+                ["--shell-nice"], type=click.INT, help="How far many shells stand back for the processor. [default: 10]"
+            ),
+            click.Option(
                 ["--idle-timeout-seconds"],
                 type=click.INT,
                 help="Close conversations that nobody has used for so long. [default: never]",

@@ -86,7 +86,8 @@ async def _serve(
         async with Engine(
             home, session_limit=settings.session_limit, persist=True, durability=settings.durability,
             redact=settings.redact, allow_uncovered=settings.allow_uncovered,
-            process_limit=settings.process_limit, idle_timeout_seconds=settings.idle_timeout_seconds or None,
+            process_limit=settings.process_limit, shell_nice=settings.shell_nice,
+            idle_timeout_seconds=settings.idle_timeout_seconds or None,
             keep_days=settings.keep_days or None, keep_total_mb=settings.keep_total_mb or None,
             keep_conversation_mb=settings.keep_conversation_mb or None,
         ) as engine:  # fmt: skip
