@@ -7,6 +7,7 @@ each, and all of it deflated: a list of half the pieces then takes little more t
 
 from __future__ import annotations
 
+import sys
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, Final
@@ -30,8 +31,10 @@ _LOW: Final = np.uint64(0xFFFFFFFF)
 _ROW: Final = 2048
 # A distance that does not fit into a byte.
 _FAR: Final = 255
-# Pieces that are made keys of at a time: each byte of them takes 40 meanwhile.
-_AT_ONCE: Final = 128
+# Which half of a key its four bytes are.
+_HIGH: Final = 1 if sys.byteorder == "little" else 0
+# Pieces that are made keys of at a time: few enough that they stay in the processor's cache.
+_AT_ONCE: Final = 32
 # Rows that are made at a time: each entry of them takes 60 bytes meanwhile.
 _MERGED: Final = 128
 # Fewer pieces are looked at sooner than another list.
@@ -40,30 +43,42 @@ _FEW: Final = 4
 
 def keys_of(texts: Sequence[bytes]) -> Keys:
     """Return the keys of pieces, sorted; a line end only counts at either end of four bytes."""
-    found = [_keys(texts[at : at + _AT_ONCE], at) for at in range(0, len(texts), _AT_ONCE)]
-    if len(found) == 1:
-        return found[0]
-    keys = np.concatenate(found) if found else np.empty(0, np.uint64)
+    # As many as there are bytes, at most; what is not written to takes no memory.
+    keys: Keys = np.empty(sum(map(len, texts)), np.uint64)
+    count = 0
+    for at in range(0, len(texts), _AT_ONCE):
+        found = _keys(texts[at : at + _AT_ONCE], at)
+        keys[count : count + len(found)] = found
+        count += len(found)
+    keys = keys[:count]
     keys.sort()
     return keys
 
 
 def _keys(texts: Sequence[bytes], first: int) -> Keys:
-    data = np.frombuffer(b"".join(texts), np.uint8)
+    data = b"".join(texts)
     count = len(data) - GRAM + 1
     if count < 1:
         return np.empty(0, np.uint64)
-    grams = np.zeros(count, np.uint32)
+    keys: Keys = np.empty(count, np.uint64)
+    halves = keys.view(np.uint32).reshape(count, 2)
     for at in range(GRAM):
-        grams <<= np.uint32(8)
-        grams |= data[at : at + count]
-    pieces = np.repeat(np.arange(first, first + len(texts), dtype=np.uint64), [len(text) for text in texts])
+        halves[at::GRAM, _HIGH] = np.frombuffer(data, ">u4", (len(data) - at) // GRAM, at)
+    pieces = np.repeat(np.arange(first, first + len(texts), dtype=np.uint32), [len(text) for text in texts])
+    halves[:, 1 - _HIGH] = pieces[:count]
     # No text that is looked for has a line end inside; and so none goes on from one piece to the next.
-    kept = (data[1 : count + 1] != 10) & (data[2 : count + 2] != 10)
-    keys: Keys = (grams[kept].astype(np.uint64) << _SHIFT) | pieces[:count][kept]
+    inside = np.frombuffer(data, np.uint8) != 10
+    keys = keys[inside[1 : count + 1] & inside[2 : count + 2]]
     keys.sort()
     # Sixteen times as fast as numpy's `unique`, which makes a table of hashes.
-    return keys[np.r_[True, keys[1:] != keys[:-1]]] if len(keys) else keys
+    return keys[_changes(keys)]
+
+
+def _changes(numbers: npt.NDArray[Any]) -> npt.NDArray[np.bool_]:
+    """Return where a number is another one than that before it."""
+    changes = np.ones(len(numbers), np.bool_)
+    np.not_equal(numbers[1:], numbers[:-1], out=changes[1:])
+    return changes
 
 
 def rows_of(keys: Keys) -> Iterator[tuple[int, bytes]]:
@@ -79,41 +94,98 @@ def rows_of(keys: Keys) -> Iterator[tuple[int, bytes]]:
 
 
 def _rows(keys: Keys) -> Iterator[tuple[int, bytes]]:
-    grams, places = (keys >> _SHIFT).astype(np.uint32), (keys & _LOW).astype(np.int64)
-    starts = np.flatnonzero(np.r_[True, grams[1:] != grams[:-1]])
-    ends = np.r_[starts[1:], len(keys)]
-    gaps = np.diff(places, prepend=-1)
+    # All rows are made at once and then cut, since a call of numpy for each of them takes longer than its work.
+    grams, places = (keys >> _SHIFT).astype(np.uint32), keys.astype(np.uint32).astype(np.int32)
+    starts = np.flatnonzero(_changes(grams))
+    gaps = np.empty(len(keys), np.int32)
+    np.subtract(places[1:], places[:-1], out=gaps[1:])
     gaps[starts] = places[starts] + 1
-    firsts = np.flatnonzero(np.r_[True, np.diff(starts // _ROW) > 0])
-    for first, after in zip(firsts.tolist(), [*firsts[1:].tolist(), len(starts)], strict=True):
-        of_row = grams[starts[first:after]]
-        yield int(of_row[0]), _packed(of_row, (ends - starts)[first:after], gaps[starts[first] : ends[after - 1]])
+    named = grams[starts]
+    firsts = np.flatnonzero(_changes(starts // _ROW))
+    steps = np.diff(named, prepend=named[:1])
+    steps[firsts] = 0
+    far = np.flatnonzero(gaps >= _FAR)
+    planes = [*_planes(steps.astype("<u4")), *_planes(np.diff(starts, append=len(keys)).astype("<u2"))]
+    near, beyond = np.minimum(gaps, _FAR).astype(np.uint8).tobytes(), gaps[far].astype("<u2").tobytes()
+    lists, entries = [*firsts.tolist(), len(starts)], [*starts[firsts].tolist(), len(keys)]
+    passed = (2 * np.searchsorted(far, entries)).tolist()
+    for row, first in enumerate(named[firsts].tolist()):
+        begin, end = lists[row], lists[row + 1]
+        yield first, _deflated(b"".join((
+            (end - begin).to_bytes(4, "little"), *[plane[begin:end] for plane in planes],
+            near[entries[row] : entries[row + 1]], beyond[passed[row] : passed[row + 1]],
+        )))  # fmt: skip
 
 
-def _packed(grams: npt.NDArray[np.uint32], counts: Numbers, gaps: Numbers) -> bytes:
-    steps = np.diff(grams, prepend=grams[:1])
-    parts = (
-        np.array([len(grams)], "<u4"), _planes(steps.astype("<u4")), _planes(counts.astype("<u2")),
-        np.minimum(gaps, _FAR).astype(np.uint8), gaps[gaps >= _FAR].astype("<u2"),
-    )  # fmt: skip
-    # Nothing in it comes again, some of it is only more frequent: a twentieth smaller than with a search for repeats.
-    packer = zlib.compressobj(1, strategy=zlib.Z_HUFFMAN_ONLY)
-    return packer.compress(b"".join(part.tobytes() for part in parts)) + packer.flush()
-
-
-def _planes(numbers: npt.NDArray[Any]) -> npt.NDArray[np.uint8]:
+def _planes(numbers: npt.NDArray[Any]) -> list[bytes]:
     """Return the bytes of numbers, all the lowest ones first: like comes to lie beside like."""
-    return np.ascontiguousarray(numbers.view(np.uint8).reshape(len(numbers), -1).T)
+    return [plane.tobytes() for plane in numbers.view(np.uint8).reshape(len(numbers), -1).T]
+
+
+def _deflated(data: bytes) -> bytes:
+    # Nothing in it comes again, some of it is only more frequent: a twentieth smaller than with a search for repeats.
+    # To clear the tables of such a search took a third of the time, so they are small.
+    packer = zlib.compressobj(1, wbits=12, memLevel=6, strategy=zlib.Z_HUFFMAN_ONLY)
+    return packer.compress(data) + packer.flush()
+
+
+def _inflated(packed: bytes) -> bytes:
+    try:
+        return zlib.decompress(packed)
+    except zlib.error as problem:
+        raise ValueError(str(problem)) from None
+
+
+def keys_in(rows: Sequence[tuple[int, bytes]], numbers: Numbers) -> Keys:
+    """Return all that rows hold, not sorted; piece n is now number `numbers[n]`. Raises ValueError as `Row` does."""
+    texts = [_inflated(packed) for _, packed in rows]
+    sizes = [int.from_bytes(text[:4], "little") for text in texts]
+    if any(not size or len(text) < 4 + 6 * size for text, size in zip(texts, sizes, strict=True)):
+        raise ValueError("a row is cut short")
+    planes = np.empty((6, sum(sizes)), np.uint8)
+    for number, plane in enumerate(planes):
+        cut = [text[4 + number * size : 4 + (number + 1) * size] for text, size in zip(texts, sizes, strict=True)]
+        plane[:] = np.frombuffer(b"".join(cut), np.uint8)
+    steps, counts = (np.ascontiguousarray(some.T) for some in (planes[:4], planes[4:]))
+    ends = np.cumsum(counts.view("<u2").ravel(), dtype=np.int64)
+    pieces = _pieces(texts, sizes, ends)
+    if len(pieces) and not 0 <= pieces.min() <= pieces.max() < len(numbers):
+        raise ValueError("a row names a piece that is not there")
+    grams = np.cumsum(steps.view("<u4").ravel(), dtype=np.int64)
+    heads = np.cumsum([0, *sizes[:-1]])
+    grams += np.repeat(np.array([first for first, _ in rows]) - grams[heads], sizes)
+    keys: Keys = np.repeat(grams.astype(np.uint64) << _SHIFT, np.diff(ends, prepend=0))
+    keys |= numbers.astype(np.uint64)[pieces]
+    return keys
+
+
+def _pieces(texts: Sequence[bytes], sizes: Sequence[int], ends: Numbers) -> Numbers:
+    """Return the pieces in rows that were inflated, each with so many lists, which end there."""
+    near, beyond = [], []
+    entries = np.diff(ends[np.cumsum(sizes) - 1], prepend=0).tolist()
+    for text, size, length in zip(texts, sizes, entries, strict=True):
+        at = 4 + 6 * size
+        if len(text) != at + length + 2 * text.count(_FAR, at, at + length):
+            raise ValueError("a row is cut short")
+        near.append(text[at : at + length])
+        beyond.append(text[at + length :])
+    gaps = np.frombuffer(b"".join(near), np.uint8).astype(np.int64)
+    far = np.frombuffer(b"".join(beyond), "<u2")
+    if len(far):
+        gaps[gaps == _FAR] = far
+    pieces = np.cumsum(gaps)
+    before = np.zeros(len(ends), np.int64)
+    before[1:] = pieces[ends[:-1] - 1]
+    pieces -= np.repeat(before, np.diff(ends, prepend=0))
+    pieces -= 1
+    return pieces
 
 
 class Row:
     """A row, unpacked; raises ValueError when it is none."""
 
     def __init__(self, first: int, packed: bytes) -> None:
-        try:
-            data = zlib.decompress(packed)
-        except zlib.error as problem:
-            raise ValueError(str(problem)) from None
+        data = _inflated(packed)
         if len(data) < 4 or len(data) < 4 + 6 * (count := int.from_bytes(data[:4], "little")):
             raise ValueError("a row is cut short")
         at = 4 + 6 * count
@@ -134,16 +206,6 @@ class Row:
         """Return the pieces in the lists of a range, list by list."""
         begin, end = np.searchsorted(self._grams, (first, last + 1)).tolist()
         return self._unpacked(begin, end)
-
-    def keys(self, numbers: Numbers) -> Keys:
-        """Return all that it holds, not sorted; piece n is now number `numbers[n]`."""
-        counts = np.diff(self._bounds)
-        pieces = self._unpacked(0, len(self._grams))
-        if len(pieces) and pieces.max() >= len(numbers):
-            raise ValueError("a row names a piece that is not there")
-        keys: Keys = np.repeat(self._grams.astype(np.uint64) << _SHIFT, counts)
-        keys |= numbers[pieces].astype(np.uint64)
-        return keys
 
     def _unpacked(self, begin: int, end: int) -> Numbers:
         first, after = self._bounds[begin], self._bounds[end]
@@ -177,13 +239,14 @@ def rows_of_all(parts: Sequence[tuple[Numbers, Iterable[tuple[int, bytes]]]]) ->
     ahead = [next(rows, None) for _, rows in opened]
     held: list[Keys] = []
     while any(row is not None for row in ahead):
+        taken: list[list[tuple[int, bytes]]] = [[] for _ in opened]
         for _ in range(_MERGED):
             at = min((row[0], at) for at, row in enumerate(ahead) if row is not None)[1]
-            first, packed = ahead[at]  # type: ignore[misc]  # it is the smallest that is one
-            held.append(Row(first, packed).keys(opened[at][0]))
+            taken[at].append(ahead[at])  # type: ignore[arg-type]  # it is the smallest that is one
             ahead[at] = next(opened[at][1], None)
             if all(row is None for row in ahead):
                 break
+        held += [keys_in(rows, numbers) for rows, (numbers, _) in zip(taken, opened, strict=True) if rows]
         # Lists that begin before any row that is still to come are whole.
         limit = min((row[0] for row in ahead if row is not None), default=None)
         keys = np.concatenate(held)

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from blockpty.search import sqlite_lists
-from blockpty.search.sqlite_lists import Row, holding, keys_of, numbering, rows_of, rows_of_all
+from blockpty.search.sqlite_lists import Row, holding, keys_in, keys_of, numbering, rows_of, rows_of_all
 
 Rows = list[tuple[int, bytes]]
 
@@ -38,9 +38,10 @@ def expected(texts: Sequence[bytes]) -> list[int]:
 
 def unpacked(rows: Rows, count: int) -> list[int]:
     """Return the keys in rows."""
-    found: list[int] = []
+    found: list[int] = keys_in(rows, np.arange(count)).tolist() if rows else []
     for first, packed in rows:
-        found += Row(first, packed).keys(np.arange(count)).tolist()
+        alone = keys_in([(first, packed)], np.arange(count))
+        assert Row(first, packed).pieces(0, 1 << 32).tolist() == (alone & np.uint64(0xFFFFFFFF)).tolist()
     return found
 
 
@@ -110,7 +111,9 @@ def test_a_damaged_row_is_refused() -> None:
     for spoilt in (b"", packed[:-5], packed[:20] + bytes(10) + packed[30:], b"x" * 100):
         with pytest.raises(ValueError, match=r".+"):
             Row(first, spoilt)
+        with pytest.raises(ValueError, match=r".+"):
+            keys_in([(first, packed), (first, spoilt)], np.arange(50))
     with pytest.raises(ValueError, match="not there"):
-        Row(first, packed).keys(np.arange(10))
+        keys_in([(first, packed)], np.arange(10))
     with pytest.raises(ValueError, match="not there"):
         holding([[[(first, 1 << 32)]]], 10, lambda low, high: [Row(first, packed)])
