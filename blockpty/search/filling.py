@@ -12,8 +12,6 @@ from blockpty.search.index import Entry, Position
 from blockpty.search.records import Records
 from blockpty.search.text import AHEAD, CHUNK, Window
 
-# Raw bytes of a batch; a block with more is split over several.
-BATCH_BYTES: Final = 4 * 1024 * 1024
 # A block that still runs is taken up when so much of it is not indexed.
 OPEN_BYTES: Final = 256 * 1024
 
@@ -26,24 +24,29 @@ class Batch(NamedTuple):
 
 
 def batches(
-    records: Records, positions: Mapping[str, Position], names: Collection[str] | None = None
+    records: Records, positions: Mapping[str, Position], batch_bytes: int, names: Collection[str] | None = None
 ) -> Iterator[Batch]:
-    """Yield everything of a home, or of these conversations only, that is not indexed, as of now."""
+    """Yield everything of a home, or of these conversations only, that is not indexed, as of now.
+
+    A batch has about so many raw bytes; a block with more is split over several.
+    """
     batch, size = Batch([], {}), 0
     for name in records.unsettled(positions, names):
-        for entry, position in conversation(records, name, positions.get(name, Position())):
+        for entry, position in conversation(records, name, positions.get(name, Position()), batch_bytes):
             if entry is not None:
                 batch.entries.append(entry)
                 size += sum(len(chunk.raw) for chunk in entry.chunks)
             batch.positions[name] = position
-            if size >= BATCH_BYTES:
+            if size >= batch_bytes:
                 yield batch
                 batch, size = Batch([], {}), 0
     if batch.positions:
         yield batch
 
 
-def conversation(records: Records, name: str, position: Position) -> Iterator[tuple[Entry | None, Position]]:
+def conversation(
+    records: Records, name: str, position: Position, batch_bytes: int
+) -> Iterator[tuple[Entry | None, Position]]:
     """Yield what of one conversation is not indexed, piece by piece, each with the position that it leads to."""
     tail = records.tail(name, position)
     if tail is None:
@@ -68,7 +71,7 @@ def conversation(records: Records, name: str, position: Position) -> Iterator[tu
                 open_number=chunk.number + 1,
                 open_cursor=chunk.end if chunk.number else block.span[0],
             )
-            if size >= BATCH_BYTES:
+            if size >= batch_bytes:
                 yield Entry(name, block, chunks), position
                 chunks, size = [], 0
         if not running:

@@ -120,9 +120,11 @@ class Index(Protocol):
 
     Attributes:
         page: how many candidates it is worth to ask for at first.
+        batch_bytes: how many raw bytes it is best given at once, where so many are there.
     """
 
     page: int
+    batch_bytes: int
 
     def add(self, entries: Sequence[Entry], positions: Mapping[str, Position]) -> None:
         """Take blocks and chunks, and with them, in one transaction, how far their conversations are indexed.

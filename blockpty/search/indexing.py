@@ -77,7 +77,7 @@ class Indexing:
                 os.close(self._lock)
 
     def _fill(self, records: Records, index: Index, names: Collection[str] | None) -> None:
-        for batch in batches(records, self._positions, names):
+        for batch in batches(records, self._positions, index.batch_bytes, names):
             if self._stop.is_set():
                 return
             index.add(batch.entries, batch.positions)

@@ -12,6 +12,7 @@ class Scan:
     """The index that knows nothing, so that the whole record is scanned; also where no other can be had."""
 
     page = 16
+    batch_bytes = 1024 * 1024
 
     def add(self, entries: Sequence[Entry], positions: Mapping[str, Position]) -> None:
         """Take nothing."""

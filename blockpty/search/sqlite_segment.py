@@ -60,10 +60,12 @@ def add_chunks(segment: sqlite3.Connection, entries: Sequence[Entry], numbers: M
     from blockpty.search.sqlite_lists import MOST_PIECES, keys_of, rows_of  # numpy: not before it is needed
 
     fresh = sorted(_fresh(segment, entries, numbers), key=lambda one: one[0], reverse=True)
-    cut = iter([(key, window, window.pieces()) for key, window in fresh])
-    while some := list(islice(cut, MOST_PIECES // 16)):  # a chunk has far fewer pieces than that
+    # Of pieces that lie together two have more than `PIECE` bytes, so a chunk has no more than six.
+    for at in range(0, len(fresh), MOST_PIECES // 8):
+        some = fresh[at : at + MOST_PIECES // 8]
         part, count, rows, texts = _next_part(segment), 0, [], []
-        for key, window, pieces in some:
+        for key, window in some:
+            pieces = window.pieces()
             rows.append(
                 ((part << _SHIFT) + count, key.ts, numbers[key.conversation_id], key.seq, key.number, window.begin,
                  window.end - window.begin, bool(window.number) and window.plain, _cuts(window, pieces))

@@ -85,7 +85,8 @@ class Window:
     def pieces(self) -> list[Window]:
         """Return the chunk in pieces of about `PIECE` bytes, cut at line ends; what matches lies in one of them."""
         if len(self.raw) < 2 * PIECE or self.end - self.begin != len(self.raw):
-            return [self]
+            # Another one, so that whoever keeps the chunk does not keep the text as well.
+            return [Window(self.number, self.begin, self.raw, self.end - self.begin)]
         found, at = [], 0
         while at < len(self.raw):
             end = len(self.raw)

@@ -69,7 +69,7 @@ def everything(records: Records) -> list[tuple[str, Block, list[Window]]]:
 def fill(index: Index, records: Records, *, share: float = 1.0, seed: int = 0) -> None:
     """Bring an index up to date, or some of the way: each batch is taken with the given probability."""
     chance = random.Random(seed)
-    for batch in batches(records, index.positions().of):
+    for batch in batches(records, index.positions().of, index.batch_bytes):
         if share == 1.0 or chance.random() < share:
             index.add(batch.entries, batch.positions)
 
@@ -189,7 +189,7 @@ class IndexContract:
             assert set(named) >= set(_must_be_named(records, asked))
 
     def test_what_is_added_again_is_there_once(self, index: Index, records: Records) -> None:
-        for batch in batches(records, {}):
+        for batch in batches(records, {}, index.batch_bytes):
             index.add(batch.entries, batch.positions)
             index.add(batch.entries, batch.positions)
         query = Query("error", timeout_ms=_PATIENCE_MS, limit=1000)
@@ -201,12 +201,12 @@ class IndexContract:
     def test_positions_are_those_that_were_given(self, index: Index, records: Records) -> None:
         assert index.positions().of == {}
         expected: dict[str, Position] = {}
-        for batch in batches(records, {}):
+        for batch in batches(records, {}, index.batch_bytes):
             index.add(batch.entries, batch.positions)
             expected |= batch.positions
         assert dict(index.positions().of) == expected
         assert {name for name, position in expected.items() if position.settled < 0} < set(expected)
-        assert all(not batch.entries for batch in batches(records, index.positions().of))
+        assert all(not batch.entries for batch in batches(records, index.positions().of, index.batch_bytes))
 
     def test_a_dropped_index_is_a_new_one_and_empty(self, index: Index, records: Records) -> None:
         fill(index, records)

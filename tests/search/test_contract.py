@@ -20,6 +20,7 @@ class MemoryIndex:
     """Keeps folded texts, and goes through all of them."""
 
     page = 16
+    batch_bytes = 4 * 1024 * 1024
 
     def __init__(self) -> None:
         self._numbers = itertools.count()

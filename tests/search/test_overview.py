@@ -70,7 +70,7 @@ def test_the_counts_are_those_of_the_records(index: SqliteIndex | PostgresIndex,
 def test_a_block_that_comes_again_counts_once_and_one_that_is_forgotten_not_at_all(
     index: SqliteIndex | PostgresIndex, records: Records
 ) -> None:
-    for batch in batches(records, {}):
+    for batch in batches(records, {}, index.batch_bytes):
         running = [
             Entry(entry.conversation_id, replace(entry.block, span=(entry.block.span[0], None), exit_status=None), ())
             for entry in batch.entries

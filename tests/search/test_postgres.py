@@ -272,7 +272,7 @@ def test_an_owner_of_before_writes_nothing(small: Path, databases: Databases, ke
     """The disk of a home moves to another machine; the first one wakes up and goes on as if nothing had happened."""
     records = keep(Records(small))
     index = keep(index_of(databases, seconds=0.2))
-    made = list(batches(records, {}))
+    made = list(batches(records, {}, index.batch_bytes))
     index.add(made[0].entries, made[0].positions)
     taken = {lease.conversation for lease in index.hosts.held()}
     assert taken == set(made[0].positions)

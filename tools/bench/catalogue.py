@@ -67,7 +67,7 @@ def measure(run: Run) -> list[Row]:
 def _indexing(run: Run, index, records: Records, home: Path, processor: _Processor) -> Row:  # type: ignore[no-untyped-def]
     size = sum(path.stat().st_size for path in home.glob("conversations/*/stream/*"))
     with processor.measured() as taken:
-        for batch in batches(records, index.positions().of):
+        for batch in batches(records, index.positions().of, index.batch_bytes):
             index.add(batch.entries, batch.positions)
     return Row(
         BENCH, f"indexing {size / 1e6:.0f} MB", size / taken.wall / 1e6, "MB/s", aim=">= 2 MB/s",

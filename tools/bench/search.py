@@ -163,7 +163,7 @@ def _texts(chance: random.Random, stream: bytes, count: int) -> list[str]:
 def _building(run: Run, index: SqliteIndex, records: Records, home: Path) -> list[Row]:
     size = sum(path.stat().st_size for path in home.glob("conversations/*/stream/*"))
     begin, processor = time.perf_counter(), time.process_time()
-    for batch in batches(records, index.positions().of):
+    for batch in batches(records, index.positions().of, index.batch_bytes):
         index.add(batch.entries, batch.positions)
     taken, processor = time.perf_counter() - begin, time.process_time() - processor
     index.close()  # what is in the journals of SQLite goes into its files

@@ -82,6 +82,7 @@ class PostgresIndex:
 
     # To ask again costs more than some more of them do.
     page = 64
+    batch_bytes = 4 * 1024 * 1024
 
     def __init__(self, database: Database, hosts: Hosts, shards: Sequence[Database] = ()) -> None:
         self.database = database
