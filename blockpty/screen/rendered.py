@@ -286,10 +286,10 @@ def _plain(data: bytes, cols: int) -> str | None:
 
 def _erases(text: str, cols: int) -> bool:
     """Whether a line is erased, at a NUL, where its row is full: then its last character goes."""
-    begin = 0
-    while (at := text.find("\0", begin)) >= 0:
-        first, begin = text.rfind("\n", 0, at) + 1, at + 1
-        length = at - first - text.count("\0", first, at)
-        if length and length % cols == 0:
-            return True
+    for line in text.split("\n"):
+        at, passed = line.find("\0"), 0
+        while at >= 0:
+            if at > passed and (at - passed) % cols == 0:
+                return True
+            at, passed = line.find("\0", at + 1), passed + 1
     return False
