@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 import pytest
 from websockets.exceptions import ConnectionClosed
 
+from blockpty import Engine
 from blockpty.errors import Forbidden, NotFound
 from blockpty.surfaces.cli.main import main
 from blockpty.surfaces.client import Client
@@ -190,6 +191,10 @@ async def test_terminals_replays_and_tools_of_another_host(
             assert terminal.close_code == 1014
         await ended(there)
     await end_watcher()
+    # A stopped server leaves its conversations to the next one.
+    monkeypatch.delenv("BLOCKPTY_DATABASE_URL")
+    async with Engine(tmp_path / "one") as engine:
+        await (await engine.conversation("builds")).close()
 
 
 async def text_frame(terminal: ClientConnection) -> str:
