@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import signal
 import sys
 from typing import Any
 
@@ -18,7 +19,14 @@ def start(*arguments: str | bytes, columns: int = 80, **variables: str) -> Any:
     words = [os.fsdecode(word) for word in arguments]
     environment = {**os.environ, "TERM": "xterm-256color", "PAGER": "cat", **variables}
     command = ["-m", "blockpty", *words]
-    return pexpect.spawn(sys.executable, command, timeout=60, env=environment, dimensions=(40, columns))
+    return pexpect.spawn(
+        sys.executable, command, timeout=60, env=environment, dimensions=(40, columns), preexec_fn=mind_ctrl_c
+    )
+
+
+def mind_ctrl_c() -> None:
+    """Have Ctrl-C end what is started: who runs the tests in the background has it ignored, which survives exec."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
 def on_terminal(*arguments: str | bytes, **variables: str) -> tuple[int | None, str]:
