@@ -143,7 +143,8 @@ class Finding:
             last = chunk.key
             try:
                 self._remaining()
-                spans = self._look(chunk)
+                # What is not admitted is passed like all else, so that whoever goes on has less to do.
+                spans = self._query.filters.admits(chunk.key.conversation_id, chunk.block) and self._look(chunk)
             except OutOfTime:
                 if first:
                     # It alone takes longer than there is time: whoever goes on must get past it.
@@ -193,9 +194,7 @@ class Finding:
             return False
         if self._query.per_block and self._last_block == (key.conversation_id, key.seq):
             return False
-        if self._passed is not None and tuple(key) > tuple(self._passed[:4]):
-            return False
-        return filters.admits(key.conversation_id, chunk.block)
+        return self._passed is None or tuple(key) <= tuple(self._passed[:4])
 
     # What is not indexed
 
@@ -289,31 +288,19 @@ class Finding:
             if whole is None or whole.number == COMMAND:
                 return () if whole is None else (whole,)
             # Of lines that hold nothing, no text need be made.
-            return [piece for piece in whole.pieces() if self._glance.may_match(piece.raw, False)]
+            return [piece for piece in whole.pieces() if self._glance.may_match(piece.raw)]
         try:
             found = self._records.record(candidate.key.conversation_id).pieces(candidate.pieces)
         except (OSError, SpoolError):
             return ()  # it has gone meanwhile, or says nothing of where it begins
         return [Window(candidate.key.number, begin, raw, len(raw)) for begin, raw in found]
 
-    def _seems(self, name: str, spans: Sequence[tuple[int, int]], plain: bool) -> list[tuple[int, int]]:
-        read, may_match = self._records.record(name).bare, self._glance.may_match
-        found: list[tuple[int, int]] = []
+    def _seems(self, name: str, spans: Sequence[tuple[int, int]], kinds: Sequence[int]) -> Sequence[int]:
         try:
-            for run in _runs(sorted(spans)):
-                begin, end = run[0][0], run[-1][1]
-                data = read(begin, end - begin)
-                if not may_match(data, plain):
-                    continue
-                if len(run) == 1:
-                    found += run
-                elif len(data) == end - begin:
-                    found += [span for span in run if may_match(data[span[0] - begin : span[1] - begin], plain)]
-                else:
-                    found += run  # its beginning is not kept any more
+            pieces = self._records.record(name).bare(spans)
         except OSError:
-            return []  # it has gone meanwhile
-        return found
+            return ()  # it has gone meanwhile
+        return self._glance.among(pieces, kinds)
 
     def _is_kept(self, candidate: Candidate) -> bool:
         try:
@@ -325,18 +312,6 @@ class Finding:
         if name not in self._there:
             self._there[name] = self._records.exists(name)
         return self._there[name]
-
-
-def _runs(spans: Sequence[tuple[int, int]]) -> Iterator[list[tuple[int, int]]]:
-    """Yield spans that touch each other, together: they are read at once."""
-    run: list[tuple[int, int]] = []
-    for span in spans:
-        if run and run[-1][1] != span[0]:
-            yield run
-            run = []
-        run.append(span)
-    if run:
-        yield run
 
 
 def shown_line(text: str, begin: int, end: int, redact: bool = True) -> tuple[str, int]:

@@ -1,4 +1,4 @@
-"""A glance at a piece of a chunk, by which most of what an index names and what does not match can be told.
+"""A glance at pieces of chunks, by which most of what an index names and what does not match can be told.
 
 Rules of this file: pure. It may let through what does not match, never the reverse.
 
@@ -9,12 +9,16 @@ stands in the bytes as it is, or with colours and the like in between, or its be
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from bisect import bisect_right
+from collections.abc import Sequence
+from functools import cached_property
+from itertools import accumulate
 from typing import Final
 
-from ahocorasick_rs import BytesAhoCorasick
+from ahocorasick_rs import BytesAhoCorasick, Implementation
 
 from blockpty.search.plan import Plan
+from blockpty.search.text import COLOURED, MIXED, PLAIN
 
 # What a nonce is covered with, and what stands for bytes that are no character: they cannot be found in the bytes.
 _STANDING_FOR: Final = frozenset("*\ufffd")
@@ -24,10 +28,18 @@ _CONTROLS: Final = rb"\x00-\x08\x0b\x0c\x0e-\x1f\x7f"
 _COLOURS: Final = re.compile(_CSI)
 # What is left when there is no other control than these.
 _SHOWN: Final = bytes(byte for byte in range(256) if byte in b"\t\n\r" or (byte >= 0x20 and byte != 0x7F))
+# The characters that are no ASCII and that are folded into it: K, long s, capital I with a dot, i without one.
+_FOREIGN: Final = re.compile("|".join("\u212aſİı").encode())
 # So many bytes that a text is not in every line.
 _RARE: Final = 4
-# So many bytes of a text are looked for.
+# So many bytes of a text are looked for; and where colours may break it, whose number of ways grows with their square.
 _LOOKED_FOR: Final = 24
+_BROKEN: Final = 12
+# What a sequence in a piece that is COLOURED ends with, in small letters as well.
+_ENDS: Final = b"mKk"
+# With first bytes as few as those of colours, these would be looked for first, although they are everywhere: a fifth of
+# the speed. Nothing begins with these.
+_NEVER: Final = [bytes((byte, 0)) for byte in range(4)]
 
 
 class Glance:
@@ -38,39 +50,134 @@ class Glance:
         self._exact = query.mode == "substring" and not query.folds
         ways = ((query.text,),) if self._exact else plan.literals
         self._blind = not ways or any(_STANDING_FOR & set(text) for way in ways for text in way)
-        self._ways = [[_sought(text.encode()[:_LOOKED_FOR]) for text in way] for way in ways]
+        self._ascii = all(text.isascii() for way in ways for text in way)
+        self._ways = [[_Sought(text.encode()[:_LOOKED_FOR]) for text in way] for way in ways]
 
-    def may_match(self, raw: bytes, plain: bool) -> bool:
-        """Whether whole lines may hold a match; `plain`: they are known to be that, as `Window.plain`."""
-        if self._blind or not (self._exact or raw.isascii()):
+    def may_match(self, raw: bytes) -> bool:
+        """Whether whole lines may hold a match."""
+        if self._blind or not (self._exact or raw.isascii() or (self._ascii and _FOREIGN.search(raw) is None)):
             return True  # only what is ASCII is folded byte by byte
         small = raw if self._exact else raw.lower()
-        shown: bytes | None = None
+        shown, only_colours = b"", False
         for way in self._ways:
-            for holds, broken in way:
-                if holds(small):
+            for sought in way:
+                if sought.text in small:
                     continue
-                if plain:
-                    break
-                if shown is None:
+                if not shown:
                     # The pattern would do, but takes long where many lines begin as the text does.
                     shown = _COLOURS.sub(b"", small)
-                    plain = not shown.translate(None, _SHOWN)
-                if not holds(shown) and (plain or broken.search(small) is None):
+                    only_colours = not shown.translate(None, _SHOWN)
+                if sought.text not in shown and (only_colours or sought.broken.search(small) is None):
                     break
             else:
                 return True
         return False
 
+    def among(self, pieces: Sequence[bytes], kinds: Sequence[int]) -> Sequence[int]:
+        """Return which of some pieces may hold a match, each of whole lines and of a kind as `Window.kind`."""
+        if self._blind:
+            return range(len(pieces))
+        of: dict[int, list[int]] = {MIXED: [], PLAIN: [], COLOURED: []}
+        for at, kind in enumerate(kinds):
+            of[kind].append(at)
+        found = [at for at in of[MIXED] if self.may_match(pieces[at])]
+        for kind in (PLAIN, COLOURED):
+            if several := of[kind]:
+                there = self._together([pieces[at] for at in several], kind == COLOURED)
+                found += [several[at] for at in there]
+        return found
 
-def _sought(text: bytes) -> tuple[Callable[[bytes], object], re.Pattern[bytes]]:
-    """Return what tells whether bytes hold a text, and the pattern of it with what is not shown in between."""
-    pattern = b""
-    for at in range(len(text) - 1, 0, -1):
-        byte = re.escape(text[at : at + 1])
-        # What goes on with neither is told first, which is nearly all of it.
-        follows = b"(?=[%s%s])(?:%s)*" % (byte, _CONTROLS, _CSI)
-        pattern = b"%s(?:(?!%s)[%s]|%s%s)" % (follows, _CSI, _CONTROLS, byte, pattern)
-    # It names all places, which is no help where there are many; where there is none it is ten times as fast as `in`.
-    holds = BytesAhoCorasick([text]).find_matches_as_indexes if len(text) >= _RARE else lambda data: text in data
-    return holds, re.compile(re.escape(text[:1]) + pattern)
+    def _together(self, pieces: Sequence[bytes], coloured: bool) -> set[int]:
+        # No text that is looked for has a line end, so none goes on from one piece to the next.
+        joined = b"\n".join(pieces)
+        small = joined if self._exact else joined.lower()
+        begins = [0, *accumulate(len(piece) + 1 for piece in pieces)]
+        found: set[int] = set()
+        for way in self._ways:
+            left: set[int] | None = None
+            for sought in way:
+                there = sought.coloured(small, begins) if coloured else sought.plain(small, begins)
+                left = there if left is None else left & there
+                if not left:
+                    break
+            found |= left or set()
+        return found
+
+
+class _Sought:
+    """A text that is looked for, in bytes that hold it as it is, or with something that is not shown in between."""
+
+    def __init__(self, text: bytes) -> None:
+        self.text = text
+
+    @cached_property
+    def broken(self) -> re.Pattern[bytes]:
+        """The pattern of it with what is not shown in between."""
+        pattern = b""
+        for at in range(len(self.text) - 1, 0, -1):
+            byte = re.escape(self.text[at : at + 1])
+            # What goes on with neither is told first, which is nearly all of it.
+            follows = b"(?=[%s%s])(?:%s)*" % (byte, _CONTROLS, _CSI)
+            pattern = b"%s(?:(?!%s)[%s]|%s%s)" % (follows, _CSI, _CONTROLS, byte, pattern)
+        return re.compile(re.escape(self.text[:1]) + pattern)
+
+    def plain(self, data: bytes, begins: Sequence[int]) -> set[int]:
+        """Return in which of the pieces that begin there it is."""
+        found: set[int] = set()
+        if len(self.text) >= _RARE:
+            after = 0
+            for _, at, _ in self._whole.find_matches_as_indexes(data):
+                if at >= after:
+                    after = _piece(at, begins, found)
+            return found
+        at = data.find(self.text)
+        while at >= 0:
+            at = data.find(self.text, _piece(at, begins, found))
+        return found
+
+    def coloured(self, data: bytes, begins: Sequence[int]) -> set[int]:
+        """Return in which of the pieces that begin there it is, where these may have colours in between."""
+        if len(self.text) == 1:
+            return self.plain(data, begins)
+        found: set[int] = set()
+        after = 0
+        for which, at, _ in self._parts.find_matches_as_indexes(data):
+            if at < after:
+                continue
+            if which:
+                begin, end = data.rfind(b"\n", 0, at) + 1, data.find(b"\n", at)
+                after = end if end >= 0 else len(data)
+                if self.text not in _COLOURS.sub(b"", data[begin:after]):
+                    continue
+            after = _piece(at, begins, found)
+        return found
+
+    @cached_property
+    def _whole(self) -> BytesAhoCorasick:
+        # It names all places, which is no help where there are many; without any it is ten times as fast as `in`.
+        return BytesAhoCorasick([self.text])
+
+    @cached_property
+    def _parts(self) -> BytesAhoCorasick:
+        """The text, and what is in the bytes where colours break it.
+
+        A text in parts has a first one before an ESC, a last one behind the end of a sequence, and others between the
+        two. Its first or its last part is long enough to be rare, or there are others, which are rare in any case.
+        """
+        text = self.text[:_BROKEN]
+        size = len(text)
+        least = min(_RARE, (size + 1) // 2)
+        parts = {text[:at] + b"\x1b" for at in range(least, size)}
+        for end in (_ENDS[at : at + 1] for at in range(len(_ENDS))):
+            parts |= {end + text[at:] for at in range(1, size - least + 1)}
+            parts |= {end + text[at:to] + b"\x1b" for at in range(1, size) for to in range(at + 1, size)}
+        if len(self.text) > size:
+            parts.add(text)
+        return BytesAhoCorasick([self.text, *sorted(parts), *_NEVER], implementation=Implementation.DFA)
+
+
+def _piece(at: int, begins: Sequence[int], found: set[int]) -> int:
+    """Note the piece that a place is in; return where the next one begins."""
+    number = bisect_right(begins, at)
+    found.add(number - 1)
+    return begins[number] if number < len(begins) else begins[-1]

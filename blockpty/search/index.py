@@ -72,7 +72,7 @@ class Candidate:
             home then.
         host: address of the host that has the conversation when that is another one, else None.
         pieces: spans of the chunk's bytes, whole lines, in which lies all of it that matches, in order; None: anywhere.
-        plain: whether the chunk is known to be `Window.plain`.
+            Where there are none nothing matches, and it is only told how far was looked.
     """
 
     key: ChunkKey
@@ -82,7 +82,6 @@ class Candidate:
     stored: Callable[[], bytes | None] | None = None
     host: str | None = None
     pieces: Sequence[tuple[int, int]] | None = None
-    plain: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,7 +19,7 @@ try:
 except ImportError:  # then a regular expression is looked for everywhere
     parser = None
 
-Seems = Callable[[str, Sequence[tuple[int, int]], bool], list[tuple[int, int]]]
+Seems = Callable[[str, Sequence[tuple[int, int]], Sequence[int]], Sequence[int]]
 """See `Plan.seems`."""
 # More ways than these to satisfy an expression, and asking the index costs more than it saves.
 _WAYS: Final = 16
@@ -37,8 +37,9 @@ class Plan:
         literals: ways to match: the folded text of a chunk must hold all texts of at least one of them. Empty when
             every chunk may match. Texts are 1 character or more; an index may leave out short ones.
         words: folded words, all of which must stand in the chunk, with no letter or digit touching them.
-        seems: which spans of a conversation's stream may match: `(name, spans, plain)`, each of whole lines, see
-            `Candidate.pieces`. For an index that wants to leave out what does not; None: nobody can tell.
+        seems: tells which spans of a conversation's stream may match, each of whole lines, and of a kind as
+            `Window.kind`: `(name, spans, kinds)` gives their places in the list, in no order. For an index that wants
+            to leave out what does not; None: nobody can tell.
         found: what an index has found out for one page of candidates and will need for the next; it alone knows it.
     """
 

@@ -107,15 +107,18 @@ class Record:
         with self._lock:
             return self._stream.begin
 
-    def bare(self, begin: int, length: int) -> bytes:
-        """Return bytes of the stream with nothing covered: to look for something in them, never to show them."""
+    def bare(self, spans: Iterable[tuple[int, int]]) -> list[bytes]:
+        """Return what is kept of spans of the stream, nothing covered: to look for something in it, not to show it."""
         with self._lock:
-            data = self._stream.read(begin, length)
-            if len(data) == length:
-                return data
-            # Where the record begins is asked only when something is missing: that takes longer than to read.
-            first = max(begin, self._stream.begin)
-            return self._stream.read(first, begin + length - first)
+            return [self._bare(begin, end - begin) for begin, end in spans]
+
+    def _bare(self, begin: int, length: int) -> bytes:
+        data = self._stream.read(begin, length)
+        if len(data) == length:
+            return data
+        # Where the record begins is asked only when something is missing: that takes longer than to read.
+        first = max(begin, self._stream.begin)
+        return self._stream.read(first, begin + length - first)
 
     def _learn(self) -> None:
         """Learn nonces that have come since, so that none is shown."""

@@ -24,12 +24,13 @@ from blockpty.model.block import Block
 from blockpty.search.index import Candidate, ChunkKey, Entry, IndexUnavailable, Page, Position, Positions
 from blockpty.search.overview import BLOCK_FIELDS, SCHEMA, Asked, Overview, overview, packed
 from blockpty.search.plan import Plan
+from blockpty.search.sqlite_reading import Reading, unchanged
 from blockpty.search.sqlite_segment import SCHEMA as SEGMENT_SCHEMA
-from blockpty.search.sqlite_segment import Reading, add_chunks, close_parts, unchanged
+from blockpty.search.sqlite_segment import add_chunks, close_parts
 from blockpty.spool.layout import make_private
 
 # What is written depends on the machine's order of bytes, and on the fields of a block.
-VERSION: Final = f"4 {sys.byteorder} {' '.join(BLOCK_FIELDS)}"
+VERSION: Final = f"5 {sys.byteorder} {' '.join(BLOCK_FIELDS)}"
 # Raw bytes of the chunks in a segment, after which the next one is begun.
 SEGMENT_BYTES: Final = 256 * 1024 * 1024
 _BUSY_SECONDS: Final = 5.0

@@ -256,7 +256,7 @@ def rows_of_all(parts: Sequence[tuple[Numbers, Iterable[tuple[int, bytes]]]]) ->
         held = [keys[whole:]]
 
 
-def holding(ways: Sequence[Sequence[Sequence[Range]]], count: int, ask: Callable[[int, int], list[Row]]) -> list[int]:
+def holding(ways: Sequence[Sequence[Sequence[Range]]], count: int, ask: Callable[[int, int], list[Row]]) -> Numbers:
     """Return which of so many pieces may satisfy one of some ways, in order.
 
     A way is satisfied by what is in a list of each of its conditions, and each of these names several lists. `ask`
@@ -278,6 +278,9 @@ def holding(ways: Sequence[Sequence[Sequence[Range]]], count: int, ask: Callable
                 break
         if left is not None:
             found[left] = True
-    pieces = np.flatnonzero(found)
-    numbers: list[int] = pieces.tolist()
-    return numbers
+    return np.flatnonzero(found)
+
+
+def all_of(count: int) -> Numbers:
+    """Return all of so many pieces."""
+    return np.arange(count)

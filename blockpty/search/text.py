@@ -33,6 +33,10 @@ _GROWING: Final = re.compile(
 )
 # What stands for itself in a stream, and in its text: printable ASCII, blanks, tabs and line ends.
 _PLAIN: Final = bytes((*b"\t\n\r", *range(0x20, 0x7F)))
+# What colours it, or wipes to the end of a line.
+_COLOURS: Final = re.compile(rb"\x1b\[[0-9;:]{0,64}[mK]")
+MIXED, PLAIN, COLOURED = 0, 1, 2
+"""What the bytes of a window may be made of, see `Window.kind`."""
 
 
 class Window:
@@ -81,6 +85,14 @@ class Window:
     def plain(self) -> bool:
         """Whether a text without line ends is in `text` exactly where its ASCII bytes are in `raw`."""
         return not self.raw.translate(None, _PLAIN)
+
+    @cached_property
+    def kind(self) -> int:
+        """PLAIN, as `plain` says; COLOURED: it is but for sequences `ESC [ ... m` and `ESC [ ... K`; or MIXED."""
+        others = self.raw.translate(None, _PLAIN)
+        if not others or others[0] != 0x1B:
+            return MIXED if others else PLAIN
+        return MIXED if _COLOURS.sub(b"", self.raw).translate(None, _PLAIN) else COLOURED
 
     def pieces(self) -> list[Window]:
         """Return the chunk in pieces of about `PIECE` bytes, cut at line ends; what matches lies in one of them."""
@@ -145,6 +157,7 @@ class CommandWindow(Window):
         self._decoded = command
         self.shown = self.raw = command.encode("utf-8", "replace")
         self.end = len(self.raw)
+        self.kind = MIXED
         self.text = command.replace("\r", "\n")
         self.own = len(self.text)
 

@@ -38,7 +38,7 @@ def test_nonces_that_come_later_are_learned(tmp_path: Path) -> None:
     try:
         _printing_its_nonce(tmp_path, "A" * 22)
         record = records.record("c1")
-        assert b"A" * 22 in record.bare(0, 10_000) and b"A" * 22 not in record.read(0, 10_000)
+        assert b"A" * 22 in record.bare([(0, 10_000)])[0] and b"A" * 22 not in record.read(0, 10_000)
         timeline = tmp_path / "conversations" / "c1" / "timeline.jsonl"
         pty = FakePty()
         pty.spawn(nonce="C" * 22)
@@ -48,6 +48,6 @@ def test_nonces_that_come_later_are_learned(tmp_path: Path) -> None:
         stream = next((tmp_path / "conversations" / "c1" / "stream").iterdir())
         with stream.open("ab") as file:
             file.write(b"C" * 22)
-        assert b"C" * 22 in record.bare(0, 10_000) and b"C" * 22 not in record.read(0, 10_000)
+        assert b"C" * 22 in record.bare([(0, 10_000)])[0] and b"C" * 22 not in record.read(0, 10_000)
     finally:
         records.close()
