@@ -249,7 +249,7 @@ class Finding:
         if self._scanned_only:
             return
         below = None if self._passed is None else ChunkKey(*self._passed[:3], self._passed.number + 1)
-        limit, more = self._index.page, True
+        limit, more, looked = self._index.page, True, 0
         while more:
             try:
                 page = self._index.candidates(self._plan, below, limit, self._remaining())
@@ -267,7 +267,10 @@ class Finding:
                 whole = partial(self._window, candidate)
                 yield Chunk(key, block, partial(self._windows, candidate), whole, candidate.host)
                 below = key
-            limit, more = min(4 * limit, _LARGEST_PAGE), page.more
+                looked += 1
+            # Of each so many have matched; some more, so that it will do.
+            wanted = (self._query.limit - len(self._matches) + 2) * 5 * looked // (4 * max(1, len(self._matches)))
+            limit, more = min(4 * limit, max(self._index.page, wanted), _LARGEST_PAGE), page.more
 
     def _window(self, candidate: Candidate) -> Window | None:
         key = candidate.key

@@ -34,9 +34,7 @@ _FOREIGN: Final = re.compile("|".join("\u212aſİı").encode())
 _RARE: Final = 4
 # So many bytes of a text are looked for; and where colours may break it, whose number of ways grows with their square.
 _LOOKED_FOR: Final = 24
-_BROKEN: Final = 12
-# What a sequence in a piece that is COLOURED ends with, in small letters as well.
-_ENDS: Final = b"mKk"
+_BROKEN: Final = 24
 # With first bytes as few as those of colours, these would be looked for first, although they are everywhere: a fifth of
 # the speed. Nothing begins with these.
 _NEVER: Final = [bytes((byte, 0)) for byte in range(4)]
@@ -51,7 +49,7 @@ class Glance:
         ways = ((query.text,),) if self._exact else plan.literals
         self._blind = not ways or any(_STANDING_FOR & set(text) for way in ways for text in way)
         self._ascii = all(text.isascii() for way in ways for text in way)
-        self._ways = [[_Sought(text.encode()[:_LOOKED_FOR]) for text in way] for way in ways]
+        self._ways = [[_Sought(text.encode()[:_LOOKED_FOR], self._exact) for text in way] for way in ways]
 
     def may_match(self, raw: bytes) -> bool:
         """Whether whole lines may hold a match."""
@@ -107,8 +105,10 @@ class Glance:
 class _Sought:
     """A text that is looked for, in bytes that hold it as it is, or with something that is not shown in between."""
 
-    def __init__(self, text: bytes) -> None:
+    def __init__(self, text: bytes, exact: bool) -> None:
         self.text = text
+        # What a sequence in a piece that is COLOURED ends with.
+        self._ends = (b"m", b"K") if exact else (b"m", b"k")
 
     @cached_property
     def broken(self) -> re.Pattern[bytes]:
@@ -141,15 +141,13 @@ class _Sought:
             return self.plain(data, begins)
         found: set[int] = set()
         after = 0
-        for which, at, _ in self._parts.find_matches_as_indexes(data):
-            if at < after:
-                continue
-            if which:
+        for _, at, _ in self._parts.find_matches_as_indexes(data):
+            if at >= after:
                 begin, end = data.rfind(b"\n", 0, at) + 1, data.find(b"\n", at)
                 after = end if end >= 0 else len(data)
-                if self.text not in _COLOURS.sub(b"", data[begin:after]):
-                    continue
-            after = _piece(at, begins, found)
+                # What is there as it is may be the end of a sequence and what follows.
+                if self.text in _COLOURS.sub(b"", data[begin:after]):
+                    after = _piece(at, begins, found)
         return found
 
     @cached_property
@@ -162,18 +160,16 @@ class _Sought:
         """The text, and what is in the bytes where colours break it.
 
         A text in parts has a first one before an ESC, a last one behind the end of a sequence, and others between the
-        two. Its first or its last part is long enough to be rare, or there are others, which are rare in any case.
+        two. Either its first or its last part is half of it, or there are others, one of which begins in its first
+        half.
         """
         text = self.text[:_BROKEN]
-        size = len(text)
-        least = min(_RARE, (size + 1) // 2)
-        parts = {text[:at] + b"\x1b" for at in range(least, size)}
-        for end in (_ENDS[at : at + 1] for at in range(len(_ENDS))):
-            parts |= {end + text[at:] for at in range(1, size - least + 1)}
-            parts |= {end + text[at:to] + b"\x1b" for at in range(1, size) for to in range(at + 1, size)}
-        if len(self.text) > size:
-            parts.add(text)
-        return BytesAhoCorasick([self.text, *sorted(parts), *_NEVER], implementation=Implementation.DFA)
+        size, half = len(text), (len(text) + 1) // 2
+        parts = {text[:at] + b"\x1b" for at in range(half, size)}
+        for end in self._ends:
+            parts |= {end + text[at:] for at in range(1, size - half + 1)}
+            parts |= {end + text[at:to] + b"\x1b" for at in range(1, half) for to in range(at + 1, size)}
+        return BytesAhoCorasick([*parts, text, *_NEVER], implementation=Implementation.DFA)
 
 
 def _piece(at: int, begins: Sequence[int], found: set[int]) -> int:

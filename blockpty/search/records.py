@@ -29,7 +29,7 @@ from blockpty.spool.stream import StreamReader
 from blockpty.spool.timeline import TimelineReader
 
 # Conversations whose streams are kept open for the next search, and those whose nonces are remembered.
-_KEPT: Final = 128
+_KEPT: Final = 256
 _REMEMBERED: Final = 4096
 
 

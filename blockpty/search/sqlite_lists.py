@@ -37,8 +37,9 @@ _HIGH: Final = 1 if sys.byteorder == "little" else 0
 _AT_ONCE: Final = 32
 # Rows that are made at a time: each entry of them takes 60 bytes meanwhile.
 _MERGED: Final = 128
-# Fewer pieces are looked at sooner than another list.
-_FEW: Final = 4
+# Fewer pieces are looked at sooner than another list: so many, and one more for so many packed bytes.
+_FEW: Final = 8
+_FEWER: Final = 700
 
 
 def keys_of(texts: Sequence[bytes]) -> Keys:
@@ -256,29 +257,37 @@ def rows_of_all(parts: Sequence[tuple[Numbers, Iterable[tuple[int, bytes]]]]) ->
         held = [keys[whole:]]
 
 
-def holding(ways: Sequence[Sequence[Sequence[Range]]], count: int, ask: Callable[[int, int], list[Row]]) -> Numbers:
-    """Return which of so many pieces may satisfy one of some ways, in order.
+def holding(
+    ways: Sequence[Sequence[Sequence[Range]]], count: int, ask: Callable[[int, int], Sequence[tuple[int, bytes]]]
+) -> Numbers:
+    """Return which of so many pieces may satisfy one of some ways, in order; raises ValueError when a row is none.
 
     A way is satisfied by what is in a list of each of its conditions, and each of these names several lists. `ask`
-    gives the rows in which some of them are.
+    gives the rows in which some of them are, as they are packed.
     """
     found = np.zeros(count, np.bool_)
     for way in ways:
         left: Numbers | None = None
-        for condition in way:
+        # The shortest lists first: what they leave is often so little that the others need not be unpacked.
+        asked = [[(first, last, ask(first, last)) for first, last in condition] for condition in way]
+        for size, condition in sorted(((_size(one), one) for one in asked), key=lambda one: one[0]):
+            if left is not None and len(left) <= _FEW + size // _FEWER:
+                break
             flags = np.zeros(count, np.bool_)
-            for first, last in condition:
-                for row in ask(first, last):
-                    pieces = row.pieces(first, last)
+            for first, last, rows in condition:
+                for begin, packed in rows:
+                    pieces = Row(begin, packed).pieces(first, last)
                     if len(pieces) and pieces.max() >= count:
                         raise ValueError("a row names a piece that is not there")
                     flags[pieces] = True
             left = np.flatnonzero(flags) if left is None else left[flags[left]]
-            if len(left) <= _FEW:
-                break
         if left is not None:
             found[left] = True
     return np.flatnonzero(found)
+
+
+def _size(condition: Sequence[tuple[int, int, Sequence[tuple[int, bytes]]]]) -> int:
+    return sum(len(packed) for _, _, rows in condition for _, packed in rows)
 
 
 def all_of(count: int) -> Numbers:

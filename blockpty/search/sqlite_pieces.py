@@ -1,4 +1,4 @@
-"""Where the pieces of a part lie in the streams: one array for each thing that is known of them, packed as they are.
+"""Where the pieces of a part lie in the streams: rows of them, with an array for each thing that is known.
 
 Rules of this file: pure; numpy, as in `sqlite_lists`. A search that finds little looks at thousands of pieces, and what
 it needs of each of them is here, so that only what seems to match is looked up in a table.
@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import pairwise
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -20,6 +21,8 @@ _NOWHERE: Final = 3
 _KIND: Final = 3
 _FIRST: Final = 4
 _BYTES: Final = 8 + 4 + 2 + 1
+ROW: Final = 2048
+"""Pieces of a row, and up to a chunk more: what is read where one of them is asked for."""
 
 
 class Chunk(NamedTuple):
@@ -41,12 +44,25 @@ class Group(NamedTuple):
     kinds: Sequence[int]
 
 
-def packed(chunks: Iterable[Chunk]) -> bytes:
-    """Pack where the pieces of chunks lie, in the order of their numbers."""
+def rows_of(chunks: Iterable[Chunk]) -> Iterator[tuple[int, bytes]]:
+    """Pack where the pieces of chunks lie: yield rows, each with the number of its first piece; a chunk is in one."""
+    held: list[Chunk] = []
+    first = count = 0
+    for chunk in chunks:
+        held.append(chunk)
+        count += 1 + len(chunk.cuts or b"") // 2
+        if count >= ROW:
+            yield first, _packed(held)
+            held, first, count = [], first + count, 0
+    if held:
+        yield first, _packed(held)
+
+
+def _packed(chunks: Sequence[Chunk]) -> bytes:
     begins, conversations, sizes, kinds = array("q"), array("I"), array("H"), array("B")
     for conversation, begin, size, kind, cuts in chunks:
-        places = [0] if cuts is None else [0, *array("H", cuts), size]
-        for at, after in zip(places, places[1:] or [0], strict=False):
+        places = [0, 0] if cuts is None else [0, *array("H", cuts), size]
+        for at, after in pairwise(places):
             begins.append(begin + at)
             sizes.append(after - at)
             conversations.append(conversation)
@@ -55,40 +71,36 @@ def packed(chunks: Iterable[Chunk]) -> bytes:
 
 
 class Places:
-    """What was packed; raises ValueError when it is not of so many pieces."""
+    """Where the pieces of a row lie, which has them from number `first` on; raises ValueError when it is none."""
 
-    def __init__(self, data: bytes, count: int) -> None:
-        if len(data) != count * _BYTES:
-            raise ValueError("the places of a part are cut short")
-        self._begins = np.frombuffer(data, np.int64, count)
-        self._conversations = np.frombuffer(data, np.uint32, count, 8 * count)
-        self._sizes = np.frombuffer(data, np.uint16, count, 12 * count)
-        kinds = np.frombuffer(data, np.uint8, count, 14 * count)
-        self._kinds = kinds & _KIND
-        self._chunks = np.cumsum(kinds & _FIRST)
-
-    def of_conversation(self, pieces: Numbers, conversation: int) -> Numbers:
-        """Return those of some pieces that are of a conversation."""
-        found: Numbers = pieces[self._conversations[pieces] == conversation]
-        return found
+    def __init__(self, first: int, packed: bytes) -> None:
+        count, rest = divmod(len(packed), _BYTES)
+        if rest or not count:
+            raise ValueError("a row of places is cut short")
+        self.first, self.end = first, first + count
+        self._begins = np.frombuffer(packed, np.int64, count)
+        self._conversations = np.frombuffer(packed, np.uint32, count, 8 * count)
+        self._sizes = np.frombuffer(packed, np.uint16, count, 12 * count)
+        self._kinds = np.frombuffer(packed, np.uint8, count, 14 * count)
 
     def whole(self, pieces: Numbers, end: int) -> int:
         """Return how many of some pieces to take, at least `end`, so that none of the rest is of a chunk of them."""
-        while end < len(pieces) and self._chunks[pieces[end]] == self._chunks[pieces[end - 1]]:
+        while end < len(pieces) and pieces[end] < self.end:
+            last, following = pieces[end - 1 : end + 1].tolist()
+            if (self._kinds[last + 1 - self.first : following + 1 - self.first] & _FIRST).any():
+                break
             end += 1
-        return min(end, len(pieces))
+        return end
 
-    def unknown(self, pieces: Numbers) -> list[int]:
-        """Return those of which it is not known where they lie."""
-        found: list[int] = pieces[self._kinds[pieces] == _NOWHERE].tolist()
-        return found
-
-    def groups(self, pieces: Numbers) -> Iterator[Group]:
-        """Yield the others, by conversation."""
-        pieces = pieces[self._kinds[pieces] != _NOWHERE]
-        of = self._conversations[pieces]
-        for conversation in dict.fromkeys(of.tolist()):
-            some = pieces[of == conversation]
-            begins = self._begins[some]
-            spans = list(zip(begins.tolist(), (begins + self._sizes[some]).tolist(), strict=True))
-            yield Group(conversation, some.tolist(), spans, self._kinds[some].tolist())
+    def groups(self, pieces: Numbers) -> tuple[list[int], list[Group]]:
+        """Return those of some pieces of which it is not known where they lie, and the others, by conversation."""
+        at = pieces - self.first
+        kinds, of = self._kinds[at] & _KIND, self._conversations[at]
+        lost: list[int] = pieces[kinds == _NOWHERE].tolist()
+        groups = []
+        for conversation in dict.fromkeys(of[kinds != _NOWHERE].tolist()):
+            some = (of == conversation) & (kinds != _NOWHERE)
+            begins = self._begins[at[some]]
+            spans = list(zip(begins.tolist(), (begins + self._sizes[at[some]]).tolist(), strict=True))
+            groups.append(Group(conversation, pieces[some].tolist(), spans, kinds[some].tolist()))
+        return lost, groups

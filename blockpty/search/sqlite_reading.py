@@ -23,7 +23,7 @@ from blockpty.search.sqlite_terms import conditions, ways_of
 from blockpty.search.text import CHUNK
 
 if TYPE_CHECKING:
-    from blockpty.search.sqlite_lists import Numbers, Row
+    from blockpty.search.sqlite_lists import Numbers
     from blockpty.search.sqlite_pieces import Places
 
 # Pieces that are looked at together: at first few, since what is found may be enough, and more when nothing is.
@@ -39,13 +39,12 @@ _BLOCK: Final = (
 class Reading:
     """Chunks of one segment that may match, the greatest keys first, all below the given one.
 
-    `held`: of a part what an earlier reading for this plan has found out; parts do not change.
+    `held`: which pieces of a part the lists name, as an earlier reading for this plan has found; parts do not change.
     """
 
     def __init__(
-        self, segment: sqlite3.Connection, plan: Plan, below: ChunkKey | None,
-        held: dict[int, tuple[Numbers, Places]],
-    ) -> None:  # fmt: skip
+        self, segment: sqlite3.Connection, plan: Plan, below: ChunkKey | None, held: dict[int, Numbers]
+    ) -> None:
         self._segment = segment
         self._held = held
         self._ways = ways_of(plan)
@@ -99,11 +98,19 @@ class Reading:
             lowest, highest = found[0], min(highest, found[1] + CHUNK)
         if lowest > highest:
             return
-        pieces, places = self._held_of(part, count)
+        if part not in self._held:
+            self._held[part] = self._holding(part, count)
+        pieces = self._held[part]
         pieces = pieces[pieces.searchsorted(lowest - base) : pieces.searchsorted(highest - base, side="right")]
+        yield from self._of_pieces(base, pieces)
+
+    def _of_pieces(self, base: int, pieces: Numbers) -> Iterator[Candidate]:
         together, left_out = _TOGETHER[0], 0
+        places: Places | None = None
         while len(pieces):
-            taken = places.whole(pieces, together)
+            if places is None or pieces[0] >= places.end:
+                places = self._row_of(base, int(pieces[0]))
+            taken = places.whole(pieces, min(together, int(pieces.searchsorted(places.end))))
             seeming = self._seeming(places, pieces[:taken])
             left_out += taken
             for row, numbers in self._looked_up(base, seeming):
@@ -117,44 +124,46 @@ class Reading:
                     candidate = self._candidate(row, [])
                     if candidate is not None:
                         yield candidate
+            # What is found may be enough.
             together = _TOGETHER[0] if 2 * len(seeming) > taken else min(2 * together, _TOGETHER[1])
             pieces = pieces[taken:]
 
-    def _held_of(self, part: int, count: int) -> tuple[Numbers, Places]:
-        """Return the pieces of a part that the lists name, and where all of them lie."""
+    def _row_of(self, base: int, piece: int) -> Places:
         from blockpty.search.sqlite_pieces import Places
 
-        if part not in self._held:
-            row = self._segment.execute("SELECT data FROM places WHERE part = ?", (part,)).fetchone()
-            try:
-                self._held[part] = self._holding(part, count), Places(row[0] if row is not None else b"", count)
-            except ValueError as problem:
-                raise damaged(problem) from None
-        return self._held[part]
+        first, data = self._segment.execute(
+            "SELECT id - ?1, data FROM places WHERE id <= ?1 + ?2 ORDER BY id DESC LIMIT 1", (base, piece)
+        ).fetchone() or (0, b"")
+        try:
+            return Places(first, data)
+        except ValueError as problem:
+            raise damaged(problem) from None
 
     def _holding(self, part: int, count: int) -> Numbers:
-        from blockpty.search.sqlite_lists import Row, all_of, holding
+        from blockpty.search.sqlite_lists import all_of, holding
 
         base = part << SHIFT
 
-        def ask(low: int, high: int) -> list[Row]:
+        def ask(low: int, high: int) -> Sequence[tuple[int, bytes]]:
             # What is before the first of them may go on with it.
-            rows = self._segment.execute(
-                "SELECT id, data FROM lists WHERE id BETWEEN"
+            return self._segment.execute(
+                "SELECT id - ?1, data FROM lists WHERE id BETWEEN"
                 " (SELECT ifnull(max(id), ?1) FROM lists WHERE id BETWEEN ?1 AND ?2) AND ?3",
                 (base, base + low, base + high),
-            )
-            return [Row(at - base, data) for at, data in rows]
+            ).fetchall()
 
-        return holding(self._ways, count, ask) if self._ways else all_of(count)
+        try:
+            return holding(self._ways, count, ask) if self._ways else all_of(count)
+        except ValueError as problem:
+            raise damaged(problem) from None
 
     def _seeming(self, places: Places, pieces: Numbers) -> list[int]:
         """Return those that may match, in order, as far as their bytes tell."""
         if self._seems is None:
             numbers: list[int] = pieces.tolist()
             return numbers
-        found = places.unknown(pieces)
-        for group in places.groups(pieces):
+        found, groups = places.groups(pieces)
+        for group in groups:
             told = self._seems(self._name(group.conversation), group.spans, group.kinds)
             found += [group.numbers[at] for at in told]
         return sorted(found)

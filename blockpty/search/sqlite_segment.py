@@ -28,10 +28,11 @@ CREATE TABLE IF NOT EXISTS chunks (
     number INTEGER NOT NULL, begin INTEGER NOT NULL, size INTEGER NOT NULL, kind INTEGER NOT NULL, cuts BLOB
 );
 CREATE UNIQUE INDEX IF NOT EXISTS chunks_by_block ON chunks (conversation, seq, number);
-CREATE TABLE IF NOT EXISTS places (part INTEGER PRIMARY KEY, data BLOB NOT NULL);
+CREATE TABLE IF NOT EXISTS places (id INTEGER PRIMARY KEY, data BLOB NOT NULL);
 CREATE TABLE IF NOT EXISTS lists (id INTEGER PRIMARY KEY, data BLOB NOT NULL);
 """
-# The place of a chunk is its part and the number of its first piece; that of a row of lists its part and four bytes.
+# The place of a chunk, or of a row of places, is its part and the number of its first piece; that of a row of lists its
+# part and four bytes.
 SHIFT: Final = 32
 # Parts of about one size that become one.
 _JOINED: Final = 4
@@ -65,12 +66,12 @@ def _next_part(segment: sqlite3.Connection) -> int:
 
 
 def _insert_part(segment: sqlite3.Connection, part: int, pieces: int, first: ChunkKey, chunks: Sequence[Any]) -> None:
-    from blockpty.search.sqlite_pieces import Chunk, packed
+    from blockpty.search.sqlite_pieces import Chunk, rows_of
 
     segment.execute("INSERT INTO parts VALUES (?, ?, ?, ?, ?, ?)", (part, pieces, *first))
     segment.executemany("INSERT INTO chunks VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)", chunks)
-    places = packed(Chunk(conversation, *where) for _, _, conversation, _, _, *where in chunks)
-    segment.execute("INSERT INTO places VALUES (?, ?)", (part, places))
+    places = rows_of(Chunk(conversation, *where) for _, _, conversation, _, _, *where in chunks)
+    segment.executemany("INSERT INTO places VALUES (?, ?)", (((part << SHIFT) + at, data) for at, data in places))
 
 
 def _insert_lists(segment: sqlite3.Connection, part: int, rows: Iterator[tuple[int, bytes]]) -> None:
@@ -127,10 +128,9 @@ def _join(segment: sqlite3.Connection, parts: Sequence[int]) -> None:
         first, last = _places(part)
         rows = segment.execute("SELECT id - ?1, data FROM lists WHERE id BETWEEN ?1 AND ?2", (first, last))
         old.append((numbering(moved[part]), rows.fetchall()))
-        for table in ("lists", "chunks"):
+        for table in ("lists", "places", "chunks"):
             segment.execute(f"DELETE FROM {table} WHERE id BETWEEN ? AND ?", _places(part))
-        for table in ("parts", "places"):
-            segment.execute(f"DELETE FROM {table} WHERE part = ?", (part,))
+        segment.execute("DELETE FROM parts WHERE part = ?", (part,))
     try:
         _insert_lists(segment, joined, rows_of_all(old))
     except ValueError as problem:

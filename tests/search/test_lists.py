@@ -48,9 +48,9 @@ def unpacked(rows: Rows, count: int) -> list[int]:
 def asker(rows: Rows) -> Callable[[int, int], list[Row]]:
     """Return what gives the rows of some lists: those that begin among them, and the one before."""
 
-    def ask(low: int, high: int) -> list[Row]:
+    def ask(low: int, high: int) -> list[tuple[int, bytes]]:
         before = max((at for at, (first, _) in enumerate(rows) if first <= low), default=0)
-        return [Row(first, packed) for first, packed in rows[before:] if first <= high]
+        return [(first, packed) for first, packed in rows[before:] if first <= high]
 
     return ask
 
@@ -116,4 +116,4 @@ def test_a_damaged_row_is_refused() -> None:
     with pytest.raises(ValueError, match="not there"):
         keys_in([(first, packed)], np.arange(10))
     with pytest.raises(ValueError, match="not there"):
-        holding([[[(first, 1 << 32)]]], 10, lambda low, high: [Row(first, packed)])
+        holding([[[(first, 1 << 32)]]], 10, lambda low, high: [(first, packed)])

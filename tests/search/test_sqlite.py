@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from blockpty.model.block import Block
-from blockpty.search import sqlite_segment
+from blockpty.search import sqlite_pieces, sqlite_reading, sqlite_segment
 from blockpty.search.finding import Finding
 from blockpty.search.index import ChunkKey, Entry, Index, Position
 from blockpty.search.plan import plan
@@ -36,6 +36,18 @@ class TestSqlite(IndexContract):
         yield index
         index.close()
         assert len(list((tmp_path / "index").glob("0*.sqlite"))) != 1
+
+
+class TestSqliteInSmallRows(IndexContract):
+    @pytest.fixture
+    def index(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Index]:
+        """Have every search go over many rows and looks, and be told how far it is again and again."""
+        monkeypatch.setattr(sqlite_pieces, "ROW", 3)
+        monkeypatch.setattr(sqlite_reading, "_TOGETHER", (1, 4))
+        monkeypatch.setattr(sqlite_reading, "_LEFT_OUT", 5)
+        index = SqliteIndex(tmp_path / "index")
+        yield index
+        index.close()
 
 
 def test_a_second_reader_sees_what_the_writer_adds(tmp_path: Path, records: Records) -> None:
@@ -85,7 +97,7 @@ def test_removed_and_damaged_files_cost_nothing_but_time(tmp_path: Path, records
     directory = tmp_path / "index"
     index = SqliteIndex(directory)
     try:
-        for spoil in (_remove, _overwrite, _remove_a_segment, _overwrite_a_segment, _spoil_lists):
+        for spoil in (_remove, _overwrite, _remove_a_segment, _overwrite_a_segment, _spoil_lists, _spoil_places):
             fill(index, records)
             index.close()
             spoil(directory)
@@ -166,3 +178,9 @@ def _spoil_lists(directory: Path) -> None:
 
 def _overwrite_a_segment(directory: Path) -> None:
     _segments(directory)[0].write_bytes(b"no database" * 1000)
+
+
+def _spoil_places(directory: Path) -> None:
+    for path in _segments(directory):
+        with contextlib.closing(sqlite3.connect(path)) as database, database:
+            database.execute("UPDATE places SET data = substr(data, 2)")
