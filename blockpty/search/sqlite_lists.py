@@ -40,6 +40,10 @@ _MERGED: Final = 128
 # Fewer pieces are looked at sooner than another list: so many, and one more for so many packed bytes.
 _FEW: Final = 8
 _FEWER: Final = 700
+# Conditions that rows are asked for at a time.
+_ASKED: Final = 4
+# A range of lists, and the rows that may have some of them, each with where it begins.
+_Asked = tuple[int, int, Sequence[tuple[int, bytes]]]
 
 
 def keys_of(texts: Sequence[bytes]) -> Keys:
@@ -268,26 +272,43 @@ def holding(
     found = np.zeros(count, np.bool_)
     for way in ways:
         left: Numbers | None = None
-        # The shortest lists first: what they leave is often so little that the others need not be unpacked.
-        asked = [[(first, last, ask(first, last)) for first, last in condition] for condition in way]
-        for size, condition in sorted(((_size(one), one) for one in asked), key=lambda one: one[0]):
-            if left is not None and len(left) <= _FEW + size // _FEWER:
+        enough = False
+        for at in range(0, len(way), _ASKED):
+            asked = [[(first, last, ask(first, last)) for first, last in one] for one in way[at : at + _ASKED]]
+            # The shortest lists first: what they leave is often so little that the others need not be unpacked.
+            for condition in sorted(asked, key=_length):
+                size = sum(len(packed) for _, _, rows in condition for _, packed in rows)
+                enough = left is not None and len(left) <= _FEW + size // _FEWER
+                if enough:
+                    break
+                flags = _flags(condition, count)
+                left = np.flatnonzero(flags) if left is None else left[flags[left]]
+            if enough:
                 break
-            flags = np.zeros(count, np.bool_)
-            for first, last, rows in condition:
-                for begin, packed in rows:
-                    pieces = Row(begin, packed).pieces(first, last)
-                    if len(pieces) and pieces.max() >= count:
-                        raise ValueError("a row names a piece that is not there")
-                    flags[pieces] = True
-            left = np.flatnonzero(flags) if left is None else left[flags[left]]
         if left is not None:
             found[left] = True
     return np.flatnonzero(found)
 
 
-def _size(condition: Sequence[tuple[int, int, Sequence[tuple[int, bytes]]]]) -> int:
-    return sum(len(packed) for _, _, rows in condition for _, packed in rows)
+def _flags(condition: Sequence[_Asked], count: int) -> npt.NDArray[np.bool_]:
+    flags = np.zeros(count, np.bool_)
+    for first, last, rows in condition:
+        for begin, packed in rows:
+            pieces = Row(begin, packed).pieces(first, last)
+            if len(pieces) and pieces.max() >= count:
+                raise ValueError("a row names a piece that is not there")
+            flags[pieces] = True
+    return flags
+
+
+def _length(condition: Sequence[_Asked]) -> float:
+    """Return about how long the lists of a condition are, by how many others are in their rows."""
+    length = 0.0
+    for _, _, rows in condition:
+        for _, packed in rows:
+            lists = int.from_bytes(zlib.decompressobj().decompress(packed, 4), "little")
+            length += _ROW / lists if lists > 1 else _ROW + len(packed)
+    return length
 
 
 def all_of(count: int) -> Numbers:
