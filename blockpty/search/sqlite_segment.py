@@ -11,7 +11,6 @@ from __future__ import annotations
 import sqlite3
 from array import array
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import islice
 from typing import Any, Final
 
 from blockpty.search.index import ChunkKey, Entry
