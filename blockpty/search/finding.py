@@ -298,11 +298,15 @@ class Finding:
             return ()  # it has gone meanwhile, or says nothing of where it begins
         return [Window(candidate.key.number, begin, raw, len(raw)) for begin, raw in found]
 
-    def _seems(self, name: str, spans: Sequence[tuple[int, int]], kinds: Sequence[int]) -> Sequence[int]:
-        try:
-            pieces = self._records.record(name).bare(spans)
-        except OSError:
-            return ()  # it has gone meanwhile
+    def _seems(
+        self, conversations: Sequence[tuple[str, Sequence[tuple[int, int]]]], kinds: Sequence[int]
+    ) -> Sequence[int]:
+        pieces: list[bytes] = []
+        for name, spans in conversations:
+            try:
+                pieces += self._records.record(name).bare(spans)
+            except OSError:
+                pieces += [b""] * len(spans)  # it has gone meanwhile
         return self._glance.among(pieces, kinds)
 
     def _is_kept(self, candidate: Candidate) -> bool:

@@ -13,12 +13,15 @@ from bisect import bisect_right
 from collections.abc import Sequence
 from functools import cached_property
 from itertools import accumulate
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
-from ahocorasick_rs import BytesAhoCorasick, Implementation
+from ahocorasick_rs import BytesAhoCorasick
 
 from blockpty.search.plan import Plan
 from blockpty.search.text import COLOURED, MIXED, PLAIN
+
+if TYPE_CHECKING:
+    from blockpty.search.breaks import Breaks
 
 # What a nonce is covered with, and what stands for bytes that are no character: they cannot be found in the bytes.
 _STANDING_FOR: Final = frozenset("*\ufffd")
@@ -32,12 +35,10 @@ _SHOWN: Final = bytes(byte for byte in range(256) if byte in b"\t\n\r" or (byte 
 _FOREIGN: Final = re.compile("|".join("\u212aſİı").encode())
 # So many bytes that a text is not in every line.
 _RARE: Final = 4
-# So many bytes of a text are looked for; and where colours may break it, whose number of ways grows with their square.
+# So many bytes of a text are looked for.
 _LOOKED_FOR: Final = 24
-_BROKEN: Final = 24
-# With first bytes as few as those of colours, these would be looked for first, although they are everywhere: a fifth of
-# the speed. Nothing begins with these.
-_NEVER: Final = [bytes((byte, 0)) for byte in range(4)]
+# What a sequence in a piece that is COLOURED is made of, but for its beginning; in small letters as well.
+_OF_COLOURS: Final = b"[0123456789;:mKk"
 
 
 class Glance:
@@ -49,7 +50,7 @@ class Glance:
         ways = ((query.text,),) if self._exact else plan.literals
         self._blind = not ways or any(_STANDING_FOR & set(text) for way in ways for text in way)
         self._ascii = all(text.isascii() for way in ways for text in way)
-        self._ways = [[_Sought(text.encode()[:_LOOKED_FOR], self._exact) for text in way] for way in ways]
+        self._ways = [[_Sought(text.encode()[:_LOOKED_FOR]) for text in way] for way in ways]
 
     def may_match(self, raw: bytes) -> bool:
         """Whether whole lines may hold a match."""
@@ -105,10 +106,8 @@ class Glance:
 class _Sought:
     """A text that is looked for, in bytes that hold it as it is, or with something that is not shown in between."""
 
-    def __init__(self, text: bytes, exact: bool) -> None:
+    def __init__(self, text: bytes) -> None:
         self.text = text
-        # What a sequence in a piece that is COLOURED ends with.
-        self._ends = (b"m", b"K") if exact else (b"m", b"k")
 
     @cached_property
     def broken(self) -> re.Pattern[bytes]:
@@ -137,18 +136,29 @@ class _Sought:
 
     def coloured(self, data: bytes, begins: Sequence[int]) -> set[int]:
         """Return in which of the pieces that begin there it is, where these may have colours in between."""
-        if len(self.text) == 1:
-            return self.plain(data, begins)
         found: set[int] = set()
+        if self.text[0] in _OF_COLOURS:
+            # What is there as it is may be the end of a sequence and what follows.
+            self._in_lines([at for _, at, _ in self._whole.find_matches_as_indexes(data)], data, begins, found)
+        else:
+            found = self.plain(data, begins)
+        if len(self.text) > 1:
+            self._in_lines(self._breaks.places(data), data, begins, found)
+        return found
+
+    def _in_lines(self, places: Sequence[int], data: bytes, begins: Sequence[int], found: set[int]) -> None:
+        """Look at the lines of some places; note the pieces in which it is."""
         after = 0
-        for _, at, _ in self._parts.find_matches_as_indexes(data):
+        for at in places:
             if at >= after:
+                number = bisect_right(begins, at)
+                if number - 1 in found:
+                    after = begins[number]
+                    continue
                 begin, end = data.rfind(b"\n", 0, at) + 1, data.find(b"\n", at)
                 after = end if end >= 0 else len(data)
-                # What is there as it is may be the end of a sequence and what follows.
                 if self.text in _COLOURS.sub(b"", data[begin:after]):
-                    after = _piece(at, begins, found)
-        return found
+                    found.add(number - 1)
 
     @cached_property
     def _whole(self) -> BytesAhoCorasick:
@@ -156,20 +166,10 @@ class _Sought:
         return BytesAhoCorasick([self.text])
 
     @cached_property
-    def _parts(self) -> BytesAhoCorasick:
-        """The text, and what is in the bytes where colours break it.
+    def _breaks(self) -> Breaks:
+        from blockpty.search.breaks import Breaks  # numpy: not before it is needed
 
-        A text in parts has a first one before an ESC, a last one behind the end of a sequence, and others between the
-        two. Either its first or its last part is half of it, or there are others, one of which begins in its first
-        half.
-        """
-        text = self.text[:_BROKEN]
-        size, half = len(text), (len(text) + 1) // 2
-        parts = {text[:at] + b"\x1b" for at in range(half, size)}
-        for end in self._ends:
-            parts |= {end + text[at:] for at in range(1, size - half + 1)}
-            parts |= {end + text[at:to] + b"\x1b" for at in range(1, half) for to in range(at + 1, size)}
-        return BytesAhoCorasick([*parts, text, *_NEVER], implementation=Implementation.DFA)
+        return Breaks(self.text)
 
 
 def _piece(at: int, begins: Sequence[int], found: set[int]) -> int:

@@ -19,7 +19,7 @@ try:
 except ImportError:  # then a regular expression is looked for everywhere
     parser = None
 
-Seems = Callable[[str, Sequence[tuple[int, int]], Sequence[int]], Sequence[int]]
+Seems = Callable[[Sequence[tuple[str, Sequence[tuple[int, int]]]], Sequence[int]], Sequence[int]]
 """See `Plan.seems`."""
 # More ways than these to satisfy an expression, and asking the index costs more than it saves.
 _WAYS: Final = 16
@@ -37,9 +37,9 @@ class Plan:
         literals: ways to match: the folded text of a chunk must hold all texts of at least one of them. Empty when
             every chunk may match. Texts are 1 character or more; an index may leave out short ones.
         words: folded words, all of which must stand in the chunk, with no letter or digit touching them.
-        seems: tells which spans of a conversation's stream may match, each of whole lines, and of a kind as
-            `Window.kind`: `(name, spans, kinds)` gives their places in the list, in no order. For an index that wants
-            to leave out what does not; None: nobody can tell.
+        seems: tells which of some spans may match, given for each conversation with its name, and of all of them, one
+            after another, the kinds, as `Window.kind`. Each is whole lines. It returns their places in this order, in
+            none themselves. For an index that wants to leave out what does not match; None: nobody can tell.
         found: what an index has found out for one page of candidates and will need for the next; it alone knows it.
     """
 

@@ -17,8 +17,8 @@ import numpy.typing as npt
 
 GRAM: Final = 4
 """Bytes in a row that a list is kept of."""
-MOST_PIECES: Final = 32_768
-"""Pieces of a part; their numbers are packed into two bytes."""
+MOST_PIECES: Final = 65_535
+"""Pieces of a part; one more than the number of each is packed into two bytes."""
 
 Keys = npt.NDArray[np.uint64]
 Numbers = npt.NDArray[np.int64]

@@ -21,8 +21,8 @@ _NOWHERE: Final = 3
 _KIND: Final = 3
 _FIRST: Final = 4
 _BYTES: Final = 8 + 4 + 2 + 1
-ROW: Final = 32 * 1024
-"""Pieces of a row, and up to a chunk more. Half a megabyte is read in less time than it takes to ask for two rows."""
+ROW: Final = 64 * 1024
+"""Pieces of a row, and up to a chunk more. A megabyte is read in less time than it takes to ask for a few rows."""
 
 
 class Chunk(NamedTuple):

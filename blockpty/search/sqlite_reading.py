@@ -160,13 +160,15 @@ class Reading:
     def _seeming(self, places: Places, pieces: Numbers) -> list[int]:
         """Return those that may match, in order, as far as their bytes tell."""
         if self._seems is None:
-            numbers: list[int] = pieces.tolist()
-            return numbers
+            every: list[int] = pieces.tolist()
+            return every
         found, groups = places.groups(pieces)
-        for group in groups:
-            told = self._seems(self._name(group.conversation), group.spans, group.kinds)
-            found += [group.numbers[at] for at in told]
-        return sorted(found)
+        numbers = [number for group in groups for number in group.numbers]
+        told = self._seems(
+            [(self._name(group.conversation), group.spans) for group in groups],
+            [kind for group in groups for kind in group.kinds],
+        )
+        return sorted([*found, *(numbers[at] for at in told)])
 
     def _looked_up(
         self, base: int, pieces: Sequence[int], *, all_of_them: bool = False

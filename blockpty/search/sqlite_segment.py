@@ -95,15 +95,23 @@ def join_parts(segment: sqlite3.Connection) -> None:
 
 
 def close_parts(segment: sqlite3.Connection) -> None:
-    """Make one part of all that are not large, where nothing is likely to come any more."""
+    """Make as few parts of all as there can be, where nothing is likely to come any more."""
     from blockpty.search.sqlite_lists import MOST_PIECES
 
-    small = segment.execute("SELECT part, pieces FROM parts WHERE pieces < ?", (MOST_PIECES // 8,)).fetchall()
-    if len(small) > 1 and sum(pieces for _, pieces in small) <= MOST_PIECES:
-        _join(segment, [part for part, _ in small])
+    chosen: list[int] = []
+    count = 0
+    for pieces, part in segment.execute("SELECT pieces, part FROM parts ORDER BY pieces").fetchall():
+        if count + pieces > MOST_PIECES:
+            _join(segment, chosen)
+            chosen, count = [], 0
+        chosen.append(part)
+        count += pieces
+    _join(segment, chosen)
 
 
 def _join(segment: sqlite3.Connection, parts: Sequence[int]) -> None:
+    if len(parts) < 2:
+        return
     from blockpty.search.sqlite_lists import numbering, rows_of_all
 
     chunks = []

@@ -124,11 +124,11 @@ def test_what_is_there_is_named_while_parts_become_one(tmp_path: Path, monkeypat
         writer.add([Entry("c", block, [Window(1, 0, b"needle\n", 7)])], {"c": Position(number, number)})
         there.add(ChunkKey(block.ts_begin, "c", number, 1))
 
-    def seems(name: str, spans: Sequence[tuple[int, int]], kinds: Sequence[int]) -> Sequence[int]:
+    def seems(conversations: Sequence[tuple[str, Sequence[tuple[int, int]]]], kinds: Sequence[int]) -> Sequence[int]:
         # In the middle of a page.
         if len(there) % 2:
             add(100 + len(there))
-        return range(len(spans))
+        return range(len(kinds))
 
     asked = replace(plan(Query("needle")), seems=seems)
     try:
