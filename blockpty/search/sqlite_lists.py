@@ -2,18 +2,19 @@
 
 Rules of this file: pure, and all of numpy is here. A key is four bytes and the number of a piece that holds them; the
 keys of a part, sorted, are its lists. What is packed is how far it is from one piece to the next of a list, a byte
-each, and all of it deflated: a list of half the pieces then takes little more than a bit for each of them.
+each, and all of it compressed: a list of half the pieces then takes little more than a bit for each of them.
 """
 
 from __future__ import annotations
 
 import sys
-import zlib
+import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
+import zstandard
 
 GRAM: Final = 4
 """Bytes in a row that a list is kept of."""
@@ -40,6 +41,8 @@ _MERGED: Final = 128
 # Fewer pieces are looked at sooner than another list: so many, and one more for so many packed bytes.
 _FEW: Final = 8
 _FEWER: Final = 700
+# Bytes of a row before it is packed, more than there can be.
+_LARGEST: Final = 1 << 20
 # Conditions that rows are asked for at a time.
 _ASKED: Final = 4
 # A range of lists, and the rows that may have some of them, each with where it begins.
@@ -116,8 +119,8 @@ def _rows(keys: Keys) -> Iterator[tuple[int, bytes]]:
     passed = (2 * np.searchsorted(far, entries)).tolist()
     for row, first in enumerate(named[firsts].tolist()):
         begin, end = lists[row], lists[row + 1]
-        yield first, _deflated(b"".join((
-            (end - begin).to_bytes(4, "little"), *[plane[begin:end] for plane in planes],
+        yield first, _compressed(end - begin, b"".join((
+            *[plane[begin:end] for plane in planes],
             near[entries[row] : entries[row + 1]], beyond[passed[row] : passed[row + 1]],
         )))  # fmt: skip
 
@@ -127,23 +130,36 @@ def _planes(numbers: npt.NDArray[Any]) -> list[bytes]:
     return [plane.tobytes() for plane in numbers.view(np.uint8).reshape(len(numbers), -1).T]
 
 
-def _deflated(data: bytes) -> bytes:
-    # Nothing in it comes again, some of it is only more frequent: a twentieth smaller than with a search for repeats.
-    # To clear the tables of such a search took a third of the time, so they are small.
-    packer = zlib.compressobj(1, wbits=12, memLevel=6, strategy=zlib.Z_HUFFMAN_ONLY)
-    return packer.compress(data) + packer.flush()
+class _Zstandard(threading.local):
+    """What packs and unpacks, of each thread its own."""
+
+    def __init__(self) -> None:
+        # Nothing in it comes again, some of it is only more frequent: other levels make it no smaller.
+        self.packer = zstandard.ZstdCompressor(level=1, write_checksum=False)
+        self.unpacker = zstandard.ZstdDecompressor()
 
 
-def _inflated(packed: bytes) -> bytes:
+_ZSTANDARD: Final = _Zstandard()
+
+
+def _compressed(lists: int, data: bytes) -> bytes:
+    return lists.to_bytes(4, "little") + _ZSTANDARD.packer.compress(data)
+
+
+def _decompressed(packed: bytes) -> bytes:
+    """Return how many lists they are, four bytes, and what was packed of them."""
+    data = packed[4:]
     try:
-        return zlib.decompress(packed)
-    except zlib.error as problem:
+        if zstandard.get_frame_parameters(data).content_size > _LARGEST:
+            raise ValueError("a row is too large")
+        return packed[:4] + _ZSTANDARD.unpacker.decompress(data)
+    except zstandard.ZstdError as problem:
         raise ValueError(str(problem)) from None
 
 
 def keys_in(rows: Sequence[tuple[int, bytes]], numbers: Numbers) -> Keys:
-    """Return all that rows hold, not sorted; piece n is now number `numbers[n]`. Raises ValueError as `Row` does."""
-    texts = [_inflated(packed) for _, packed in rows]
+    """Return all that rows hold, not sorted; piece n is now number `numbers[n]`. Raises ValueError for what is none."""
+    texts = [_decompressed(packed) for _, packed in rows]
     sizes = [int.from_bytes(text[:4], "little") for text in texts]
     if any(not size or len(text) < 4 + 6 * size for text, size in zip(texts, sizes, strict=True)):
         raise ValueError("a row is cut short")
@@ -165,7 +181,7 @@ def keys_in(rows: Sequence[tuple[int, bytes]], numbers: Numbers) -> Keys:
 
 
 def _pieces(texts: Sequence[bytes], sizes: Sequence[int], ends: Numbers) -> Numbers:
-    """Return the pieces in rows that were inflated, each with so many lists, which end there."""
+    """Return the pieces in rows that were unpacked, each with so many lists, which end there."""
     near, beyond = [], []
     entries = np.diff(ends[np.cumsum(sizes) - 1], prepend=0).tolist()
     for text, size, length in zip(texts, sizes, entries, strict=True):
@@ -186,45 +202,46 @@ def _pieces(texts: Sequence[bytes], sizes: Sequence[int], ends: Numbers) -> Numb
     return pieces
 
 
-class Row:
-    """A row, unpacked; raises ValueError when it is none."""
+def pieces_in(first: int, packed: bytes, low: int, high: int) -> Numbers:
+    """Return the pieces in the lists of a range, list by list, of a row that begins with list `first`.
 
-    def __init__(self, first: int, packed: bytes) -> None:
-        data = _inflated(packed)
-        if len(data) < 4 or len(data) < 4 + 6 * (count := int.from_bytes(data[:4], "little")):
-            raise ValueError("a row is cut short")
-        at = 4 + 6 * count
-        planes = np.frombuffer(data, np.uint8, 6 * count, 4)
-        steps = np.ascontiguousarray(planes[: 4 * count].reshape(4, count).T).view("<u4").ravel()
-        counts = np.ascontiguousarray(planes[4 * count :].reshape(2, count).T).view("<u2").ravel()
-        self._grams = first + np.cumsum(steps, dtype=np.int64)
-        self._bounds = np.concatenate(([0], np.cumsum(counts, dtype=np.int64)))
-        entries = int(self._bounds[-1])
-        if len(data) < at + entries or (len(data) - at - entries) % 2:
-            raise ValueError("a row is cut short")
-        self._near = np.frombuffer(data, np.uint8, entries, at)
-        self._far = np.frombuffer(data, "<u2", -1, at + entries)
-        if np.count_nonzero(self._near == _FAR) != len(self._far):
-            raise ValueError("a row is cut short")
-
-    def pieces(self, first: int, last: int) -> Numbers:
-        """Return the pieces in the lists of a range, list by list."""
-        begin, end = np.searchsorted(self._grams, (first, last + 1)).tolist()
-        return self._unpacked(begin, end)
-
-    def _unpacked(self, begin: int, end: int) -> Numbers:
-        first, after = self._bounds[begin], self._bounds[end]
-        near = self._near[first:after]
-        gaps = near.astype(np.int64)
-        far = np.flatnonzero(near == _FAR)
-        if len(far):
-            passed = np.count_nonzero(self._near[:first] == _FAR)
-            gaps[far] = self._far[passed : passed + len(far)]
-        pieces = np.cumsum(gaps) - 1
-        if end - begin > 1:
-            starts = self._bounds[begin + 1 : end] - first
-            pieces -= np.repeat(np.r_[0, pieces[starts - 1] + 1], np.diff(self._bounds[begin : end + 1]))
-        return pieces
+    Raises ValueError when it is no row.
+    """
+    data = _decompressed(packed)
+    lists = int.from_bytes(data[:4], "little")
+    at = 4 + 6 * lists
+    if not lists or len(data) < at:
+        raise ValueError("a row is cut short")
+    begin, end, bounds = 0, 1, None
+    if lists == 1:
+        # So are most of those that are common; a call of numpy takes about as long as all of this.
+        entries = int.from_bytes(data[8:10], "little")
+        if not low <= first <= high:
+            end = 0
+    else:
+        planes = np.frombuffer(data, np.uint8, 6 * lists, 4).reshape(6, lists)
+        steps, counts = np.ascontiguousarray(planes[:4].T).view("<u4"), np.ascontiguousarray(planes[4:].T).view("<u2")
+        grams = steps.ravel().cumsum(dtype=np.int64)
+        begin, end = grams.searchsorted((low - first, high - first + 1)).tolist()
+        bounds = np.zeros(lists + 1, np.int64)
+        counts.ravel().cumsum(out=bounds[1:])
+        entries = int(bounds[-1])
+    # Where the entries of the lists are.
+    start, stop = (int(bounds[begin]), int(bounds[end])) if bounds is not None else (0, entries * end)
+    if len(data) != at + entries + 2 * data.count(_FAR, at, at + entries):
+        raise ValueError("a row is cut short")
+    gaps = np.frombuffer(data, np.uint8, stop - start, at + start)
+    far = data.count(_FAR, at + start, at + stop)
+    if far:
+        passed = data.count(_FAR, at, at + start)
+        gaps = gaps.astype(np.int64)
+        gaps[gaps == _FAR] = np.frombuffer(data, "<u2", far, at + entries + 2 * passed)
+    pieces: Numbers = gaps.cumsum(dtype=np.int64)
+    pieces -= 1
+    if bounds is not None and end - begin > 1:
+        starts = bounds[begin + 1 : end] - start
+        pieces -= np.repeat(np.r_[0, pieces[starts - 1] + 1], np.diff(bounds[begin : end + 1]))
+    return pieces
 
 
 def numbering(moved: Sequence[tuple[int, int, int]]) -> Numbers:
@@ -294,7 +311,7 @@ def _flags(condition: Sequence[_Asked], count: int) -> npt.NDArray[np.bool_]:
     flags = np.zeros(count, np.bool_)
     for first, last, rows in condition:
         for begin, packed in rows:
-            pieces = Row(begin, packed).pieces(first, last)
+            pieces = pieces_in(begin, packed, first, last)
             if len(pieces) and pieces.max() >= count:
                 raise ValueError("a row names a piece that is not there")
             flags[pieces] = True
@@ -306,7 +323,7 @@ def _length(condition: Sequence[_Asked]) -> float:
     length = 0.0
     for _, _, rows in condition:
         for _, packed in rows:
-            lists = int.from_bytes(zlib.decompressobj().decompress(packed, 4), "little")
+            lists = int.from_bytes(packed[:4], "little")
             length += _ROW / lists if lists > 1 else _ROW + len(packed)
     return length
 

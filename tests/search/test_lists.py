@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from blockpty.search import sqlite_lists
-from blockpty.search.sqlite_lists import Row, holding, keys_in, keys_of, numbering, rows_of, rows_of_all
+from blockpty.search.sqlite_lists import holding, keys_in, keys_of, numbering, pieces_in, rows_of, rows_of_all
 
 Rows = list[tuple[int, bytes]]
 
@@ -41,14 +41,14 @@ def unpacked(rows: Rows, count: int) -> list[int]:
     found: list[int] = keys_in(rows, np.arange(count)).tolist() if rows else []
     for first, packed in rows:
         alone = keys_in([(first, packed)], np.arange(count))
-        assert Row(first, packed).pieces(0, 1 << 32).tolist() == (alone & np.uint64(0xFFFFFFFF)).tolist()
+        assert pieces_in(first, packed, 0, 1 << 32).tolist() == (alone & np.uint64(0xFFFFFFFF)).tolist()
     return found
 
 
-def asker(rows: Rows) -> Callable[[int, int], list[Row]]:
+def asker(rows: Rows) -> Callable[[int, int], Rows]:
     """Return what gives the rows of some lists: those that begin among them, and the one before."""
 
-    def ask(low: int, high: int) -> list[tuple[int, bytes]]:
+    def ask(low: int, high: int) -> Rows:
         before = max((at for at, (first, _) in enumerate(rows) if first <= low), default=0)
         return [(first, packed) for first, packed in rows[before:] if first <= high]
 
@@ -110,7 +110,7 @@ def test_a_damaged_row_is_refused() -> None:
     (first, packed), *_ = rows_of(keys_of(some_texts(random.Random(4), 50)))
     for spoilt in (b"", packed[:-5], packed[:20] + bytes(10) + packed[30:], b"x" * 100):
         with pytest.raises(ValueError, match=r".+"):
-            Row(first, spoilt)
+            pieces_in(first, spoilt, 0, 1 << 32)
         with pytest.raises(ValueError, match=r".+"):
             keys_in([(first, packed), (first, spoilt)], np.arange(50))
     with pytest.raises(ValueError, match="not there"):
