@@ -22,7 +22,7 @@ class Breaks:
 
     def __init__(self, text: bytes) -> None:
         size = len(text)
-        self._first, self._second = np.zeros(256, np.bool_), np.zeros(256, np.bool_)
+        self._first = np.zeros(256, np.bool_)
         self._both = np.zeros(1 << 16, np.bool_)
         for at in range(1, size):
             self._first[text[at - 1]] = self._both[text[at - 1] << 8 | text[at]] = True
