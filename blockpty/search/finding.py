@@ -6,6 +6,7 @@ are complete and exact with a good index, an old one and none; a bad one only co
 
 from __future__ import annotations
 
+import contextlib
 import heapq
 import re
 import time
@@ -31,6 +32,8 @@ _SNIPPET: Final = 160
 # Characters around a match that are looked at to know a secret, where a line is long or is one of a key's.
 _NEAR: Final = 4096
 _KEY: Final = re.compile(r"[A-Za-z0-9+/=]{40}")
+# So many pieces are read at once, where they are not in memory.
+_MANY: Final = 16
 # In place of an offset: below every match of a chunk.
 _ALL_OF_IT: Final = -1
 # Above every key, for a search that ran out of time before it had looked at anything.
@@ -302,6 +305,10 @@ class Finding:
         self, conversations: Sequence[tuple[str, Sequence[tuple[int, int]]]], kinds: Sequence[int]
     ) -> Sequence[int]:
         pieces: list[bytes] = []
+        if len(kinds) >= _MANY:
+            for name, spans in conversations:
+                with contextlib.suppress(OSError):
+                    self._records.record(name).expect(spans)
         for name, spans in conversations:
             try:
                 pieces += self._records.record(name).bare(spans)

@@ -107,6 +107,11 @@ class Record:
         with self._lock:
             return self._stream.begin
 
+    def expect(self, spans: Iterable[tuple[int, int]]) -> None:
+        """Have spans of the stream read that will be asked for."""
+        with self._lock:
+            self._stream.expect(spans)
+
     def bare(self, spans: Iterable[tuple[int, int]]) -> list[bytes]:
         """Return what is kept of spans of the stream, nothing covered: to look for something in it, not to show it."""
         with self._lock:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Final
 
@@ -90,6 +91,16 @@ class StreamReader:
             pieces.append(data)
             offset, length = offset + len(data), length - len(data)
         return pieces[0] if len(pieces) == 1 else b"".join(pieces)
+
+    def expect(self, spans: Iterable[tuple[int, int]]) -> None:
+        """Have the system read these spans, all at once, as far as they are not in memory; nothing waits for it."""
+        if not hasattr(os, "posix_fadvise"):
+            return
+        for begin, end in spans:
+            index = self._index(begin)
+            if index is not None:
+                base, descriptor = self._segments[index]
+                os.posix_fadvise(descriptor, begin - base, end - begin, os.POSIX_FADV_WILLNEED)
 
     def force(self) -> None:
         """Have what is in the newest segment on the medium (those before it are: the writer sees to that)."""

@@ -34,6 +34,16 @@ def test_a_segment_is_named_by_its_first_offset() -> None:
     assert sorted(map(segment_name, (10, 9, 2**60))) == list(map(segment_name, (9, 10, 2**60)))
 
 
+def test_what_is_expected_is_read_as_ever(tmp_path: Path) -> None:
+    reader = StreamReader(write(tmp_path, (256, DATA[256:512]), (512, DATA[512:])))
+    reader.expect([(0, 10), (250, 260), (500, 600), (700, 10**9), (10**9, 10**9 + 1)])
+    assert reader.read(256, 10**9) == DATA[256:]
+    reader.close()
+    reader.expect([(300, 310)])
+    assert reader.read(300, 10) == DATA[300:310]
+    StreamReader(tmp_path / "none").expect([(0, 1)])
+
+
 @pytest.mark.parametrize("places", [(), (1,), (767,), (256, 512), (1, 2, 3), tuple(range(7, 768, 7))])
 def test_every_window_is_a_slice(tmp_path: Path, places: tuple[int, ...]) -> None:
     reader = StreamReader(write(tmp_path, *cut(DATA, *places)))
