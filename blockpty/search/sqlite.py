@@ -324,8 +324,8 @@ def _connect(path: Path, schema: str) -> sqlite3.Connection:
         database.execute(f"PRAGMA page_size = {_PAGE_BYTES}")
         database.execute("PRAGMA journal_mode = WAL")
         database.execute("PRAGMA synchronous = NORMAL")
-        # A page that is not in memory is read alone, in half the time of what a mapping reads around it; and a file that
-        # somebody cuts short is an error, no signal.
+        # A page that is not in memory is read alone, in half the time of what a mapping reads around it; and a file
+        # that somebody cuts short is an error, no signal.
         database.execute("PRAGMA mmap_size = 0")
         # What is removed is seldom a secret, and what is merged is no less readable afterwards.
         database.execute("PRAGMA secure_delete = FAST")
