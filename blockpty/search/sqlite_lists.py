@@ -321,13 +321,8 @@ def _flags(condition: Sequence[_Asked], count: int) -> npt.NDArray[np.bool_]:
 
 
 def _length(condition: Sequence[_Asked]) -> float:
-    """Return about how long the lists of a condition are, by how many others are in their rows."""
-    length = 0.0
-    for _, _, rows in condition:
-        for _, packed in rows:
-            lists = int.from_bytes(packed[:4], "little")
-            length += _ROW / lists if lists > 1 else _ROW + len(packed)
-    return length
+    """Return what says about how long the lists of a condition are: how large their rows, and how many are in one."""
+    return sum(len(packed) / max(1, packed[0] | packed[1] << 8) for _, _, rows in condition for _, packed in rows)
 
 
 def all_of(count: int) -> Numbers:
