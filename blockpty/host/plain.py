@@ -20,7 +20,7 @@ def open_plain(path: str, flags: int) -> int:
     """Return a descriptor of a plain file; new ones are 0600. Raises Planted, and OSError for all else."""
     always = os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY
     try:
-        fd = os.open(path, flags | always, 0o600)
+        fd = _open(path, flags | always)
     except OSError as error:
         if error.errno in (errno.ELOOP, errno.EMLINK, errno.ENXIO, errno.EISDIR, errno.ENOTDIR, errno.ENODEV):
             raise Planted(error.errno, error.strerror, path) from None
@@ -30,6 +30,21 @@ def open_plain(path: str, flags: int) -> int:
         os.close(fd)
         raise Planted(errno.EINVAL, "not a plain file of ours with one name", path)
     return fd
+
+
+def _open(path: str, flags: int) -> int:
+    if not flags & (os.O_WRONLY | os.O_RDWR | os.O_CREAT):
+        return os.open(path, flags)
+    # What is written goes into the directory that was looked at, also when another takes its place meanwhile.
+    above, name = os.path.split(path)
+    always = getattr(os, "O_PATH", os.O_RDONLY) | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+    directory = os.open(above or ".", always)
+    try:
+        if os.fstat(directory).st_uid != os.geteuid():
+            raise Planted(errno.EINVAL, "in a directory of another user", path)
+        return os.open(name, flags, 0o600, dir_fd=directory)
+    finally:
+        os.close(directory)
 
 
 def make_directory(path: str) -> None:

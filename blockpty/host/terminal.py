@@ -137,7 +137,7 @@ class Terminal:
         """Move up to `budget` bytes of what is there to the stream; `whole`: do not stop at the first small piece."""
         if self.failed is not None or self.hung or self.ended:
             return
-        moved = 0
+        moved, told = 0, self.timeline.size
         end: EOFError | StorageFailed | None = None
         try:
             while moved < budget:
@@ -151,8 +151,9 @@ class Terminal:
             end = reason
         if moved:
             self.quiet.printed()
+        if moved or self.timeline.size != told:
             try:
-                self.durable.wrote(moved)
+                self.durable.wrote(moved + self.timeline.size - told)  # with the ticks
             except StorageFailed as failure:
                 end = failure
             self.desk.grew(self.holding.conversation, moved)

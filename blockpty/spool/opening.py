@@ -1,7 +1,8 @@
 """Opening the files of a spool: what is there must be a plain file of ours, whatever somebody put in its place.
 
-A link is not followed, a FIFO is not waited for, a device is not touched, and a file that has a second name somewhere
-else is not written to. All of that is `spool_corrupt`, with the path; no space is `storage_full` (`full.py`).
+A link is not followed, a FIFO is not waited for, a device is not touched, a file that has a second name somewhere else
+is not written to, and none in a directory that is a link or somebody else's. All of that is `spool_corrupt`, with the
+path; no space is `storage_full` (`full.py`).
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from blockpty.spool.full import REFUSED, full_is_an_error, storage_full
 _PLANTED: Final = (errno.ELOOP, errno.EMLINK, errno.ENXIO, errno.EISDIR, errno.ENOTDIR, errno.ENODEV)
 # Without O_NONBLOCK a FIFO would be waited for; a plain file does not know the flag.
 _ALWAYS: Final = os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY
+_DIRECTORY: Final = getattr(os, "O_PATH", os.O_RDONLY) | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _COPY: Final = 1024 * 1024
 _WRITES: Final = os.O_WRONLY | os.O_RDWR
 
@@ -29,7 +31,7 @@ def open_file(path: str | Path, flags: int = os.O_RDONLY) -> int:
     Raises FileNotFoundError, SpoolCorrupt when something else is in its place, StorageFull when it cannot be made.
     """
     try:
-        descriptor = os.open(path, (flags & ~os.O_TRUNC) | _ALWAYS, 0o600)
+        descriptor = _open(path, (flags & ~os.O_TRUNC) | _ALWAYS)
     except OSError as problem:
         if problem.errno in _PLANTED:
             raise _planted(path, problem.strerror or "no plain file") from None
@@ -50,6 +52,21 @@ def open_file(path: str | Path, flags: int = os.O_RDONLY) -> int:
     if flags & os.O_TRUNC:
         os.ftruncate(descriptor, 0)
     return descriptor
+
+
+def _open(path: str | Path, flags: int) -> int:
+    if not flags & (_WRITES | os.O_CREAT):
+        return os.open(path, flags)
+    # What is written goes into the directory that was looked at, also when another takes its place meanwhile.
+    above, name = os.path.split(path)
+    directory = os.open(above or ".", _DIRECTORY)
+    try:
+        owner = os.fstat(directory).st_uid
+        if owner != os.geteuid():
+            raise _planted(path, f"its directory is of user {owner}")
+        return os.open(name, flags, 0o600, dir_fd=directory)
+    finally:
+        os.close(directory)
 
 
 def is_removed(descriptor: int) -> bool:

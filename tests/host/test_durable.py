@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from blockpty.host import durable, mending
+from blockpty.host import durable, mending, record
 from blockpty.host.house import SLOT_BYTES, Holding
 from blockpty.host.loop import Loop, Work
 from blockpty.host.record import StorageFailed
@@ -112,6 +112,24 @@ def test_an_interval_forces_once_for_all_that_came(tmp_path: Path, forced: Count
     bench.print(100)
     bench.pass_interval()
     assert forced == {stream: 2, "timeline.jsonl": 2, "stream": 1, "c1": 1, tmp_path.name: 1}
+
+
+@pytest.mark.linux
+def test_ticks_count_as_well(tmp_path: Path, forced: Counter[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(durable, "INTERVAL_SECONDS", 3600.0)
+    monkeypatch.setattr(durable, "INTERVAL_BYTES", 512)
+    monkeypatch.setattr(durable, "BEGIN_BYTES", 512)
+    monkeypatch.setattr(record, "TICK_NS", -1)
+    (tmp_path / "c1").mkdir()
+    bench = Bench(tmp_path / "c1", "interval", forced)
+    last, at = 0, 0
+    for _ in range(40):
+        bench.print(1)  # each byte comes with a tick of some sixty
+        written = bench.terminal.stream.offset + bench.terminal.timeline.size
+        if forced["timeline.jsonl"] > last:
+            last, at = forced["timeline.jsonl"], written
+        assert written - at < 512
+    assert last > 3
 
 
 @pytest.mark.linux

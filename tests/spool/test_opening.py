@@ -13,6 +13,7 @@ import pytest
 
 import blockpty
 from blockpty.errors import SpoolCorrupt
+from blockpty.host.plain import Planted, open_plain
 from blockpty.spool.layout import make_private
 from blockpty.spool.opening import make_again, open_file, opened_again
 from tests.asyncio_support import async_test
@@ -59,6 +60,44 @@ def test_only_plain_files_are_opened(tmp_path: Path, what: str, flags: int) -> N
     assert refused.value.details["path"] == str(tmp_path / "place")
     assert victim.read_bytes() == PRECIOUS
     assert not (tmp_path / "nothing").exists()
+
+
+@pytest.mark.parametrize("opened", [open_file, lambda path, flags: open_plain(str(path), flags)])
+def test_nothing_is_written_where_a_directory_has_been_exchanged(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, opened: Callable[[Path, int], int]
+) -> None:
+    ours, elsewhere, path = tmp_path / "ours", tmp_path / "elsewhere", tmp_path / "ours" / "file"
+    elsewhere.mkdir()
+    ours.symlink_to(elsewhere)
+    for flags in (os.O_RDWR | os.O_CREAT, os.O_WRONLY | os.O_CREAT | os.O_EXCL):
+        with pytest.raises((SpoolCorrupt, Planted)):
+            opened(path, flags)
+    # And when that happens between the look and the file.
+    ours.unlink()
+    ours.mkdir(mode=0o700)
+    real = os.open
+
+    def exchanging(path: str | Path, flags: int, mode: int = 0o777, *, dir_fd: int | None = None) -> int:
+        if dir_fd is not None:
+            ours.rename(tmp_path / "moved")
+            ours.symlink_to(elsewhere)
+        return real(path, flags, mode, dir_fd=dir_fd)
+
+    monkeypatch.setattr(os, "open", exchanging)
+    os.close(opened(path, os.O_RDWR | os.O_CREAT))
+    assert (tmp_path / "moved" / "file").exists() and not [*elsewhere.iterdir()]
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root has directories of two users")
+def test_nothing_is_written_into_a_directory_of_somebody_else(tmp_path: Path) -> None:
+    (tmp_path / "theirs").mkdir()
+    os.chown(tmp_path / "theirs", 65534, 65534)
+    for flags in (os.O_RDWR | os.O_CREAT, os.O_WRONLY | os.O_CREAT):
+        with pytest.raises(SpoolCorrupt, match="65534"):
+            open_file(tmp_path / "theirs" / "file", flags)
+        with pytest.raises(Planted):
+            open_plain(str(tmp_path / "theirs" / "file"), flags)
+    assert not [*(tmp_path / "theirs").iterdir()]
 
 
 @pytest.mark.linux

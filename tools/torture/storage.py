@@ -57,7 +57,9 @@ async def _cycles(home: Path, place: Path, tries: int, row: Row) -> None:
                 gate = home / f"gate{row.tries}"
                 os.mkfifo(gate)
                 prints = f"seq {first + 1} {first + LINES}"
-                begun = await conversation.exec_block(f"stty -echo -icanon; read x <{gate}; {prints}")
+                # What was typed before somebody noticed is the program's, not the shell's.
+                heard = "while read -r -t 0.2 x; do :; done"
+                begun = await conversation.exec_block(f"stty -echo -icanon; read x <{gate}; {prints}; {heard}")
                 await conversation.wait_for({"idle_ms": 50}, from_cursor=begun.cursor)
                 fill(ballast)
                 gate.write_text("\n")
