@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from blockpty.engine.hints import MAX_HINTS, PROMPT_BEGINS, Hint
 from blockpty.engine.records import finished
-from blockpty.engine.snapshot import MachineState, OpenBlock
+from blockpty.engine.snapshot import OPENED, MachineState, OpenBlock
 from blockpty.engine.states import ShellState
 from blockpty.model.block import Block
 from blockpty.model.events import ENVELOPE, Event, Signal
@@ -65,7 +65,8 @@ class Ledger:
         )
         state.block, state.submission, state.out_end = block, state.submission if other else None, None
         state.hints, state.nested = 0, None
-        state.last_opened = (block.request, seq, block.ts_begin)
+        if block.request is not None:
+            state.last_opened = (*state.last_opened[1 - OPENED :], (block.request, seq, block.ts_begin))
         self._emit_begin(block, offset)
         if block.session_id:
             self.emit("agent_session_begin", offset, session_id=block.session_id, block_id=block.block_id)

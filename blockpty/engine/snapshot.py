@@ -38,6 +38,8 @@ class OpenBlock:
         return f"b{self.seq}"
 
 
+OPENED: Final = 8
+"""Blocks that requests opened and that are remembered."""
 LEVEL: Final = (
     "nonce", "identity", "features", "shell_name", "shell_version", "prompt_only", "seq", "count", "prompt", "begins",
     "cwd", "cwd_b64", "integrity_reason",
@@ -70,7 +72,8 @@ class MachineState:
         background: the open block of what comes at an idle prompt, or after the shell's end; never beside `block`.
         settled: from here on text is background output; None while the shell may still draw.
         unasked: the first bytes of that text, while none of it can be seen.
-        last_opened: (request, number, time) of the block that was opened last.
+        last_opened: (request, number, time) of the last blocks that requests opened, at most `OPENED`; other lines may
+            have followed them before anybody looked.
         wait_cursor: where the next wait begins unless told: after the last one, or at the last submission.
         hints: how many hints the running block has printed that were told.
         nested: what its output says of another shell in it: "marks" (ours, as such a shell writes them), "hints" (a
@@ -124,7 +127,7 @@ class MachineState:
     background: OpenBlock | None = None
     settled: int | None = None
     unasked: bytes = b""
-    last_opened: tuple[str | None, int, int] = (None, 0, 0)
+    last_opened: tuple[tuple[str, int, int], ...] = ()
     wait_cursor: int = 0
     hints: int = 0
     nested: str | None = None
@@ -151,6 +154,10 @@ class MachineState:
     def offers(self, feature: str) -> bool:
         """Return whether the shell has said this of itself in its HELLO."""
         return feature in self.features.split(",")
+
+    def opened_by(self, request: str) -> tuple[int, int] | None:
+        """Return number and time of the block that a request opened; None when none did, or long ago."""
+        return next(((seq, ts) for opened, seq, ts in reversed(self.last_opened) if opened == request), None)
 
     def copy(self) -> MachineState:
         """Return a copy that shares nothing mutable."""
@@ -188,7 +195,7 @@ class MachineState:
         for name in ("block", "background"):
             known[name] = OpenBlock(**record[name]) if record[name] is not None else None
         known["size"] = tuple(record["size"])
-        known["last_opened"] = tuple(record["last_opened"])
+        known["last_opened"] = tuple((request, seq, ts) for request, seq, ts in record["last_opened"])
         return cls(**known)
 
 

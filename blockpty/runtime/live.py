@@ -356,11 +356,13 @@ class LiveRecord:
     def submitted(self, request: str) -> tuple[int, int]:
         """Return number and time of the block that a recorded submission became."""
         # A flood of background output may lie before it, and its blocks take numbers too.
-        while self.pump() and request not in (self.state.last_opened[0], (self.state.submission or {}).get("request")):
-            pass
-        opened, seq, ts = self.state.last_opened
-        if opened == request:
-            return seq, ts
+        while True:
+            more = self.pump()
+            opened = self.state.opened_by(request)
+            if opened is not None:
+                return opened
+            if not more or (self.state.submission or {}).get("request") == request:
+                break
         return self.state.next_block, int((self.state.submission or {}).get("ts", self.state.ts))
 
     def is_under_way(self, request: str) -> bool:

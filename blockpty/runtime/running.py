@@ -37,9 +37,9 @@ async def until_done(live: LiveRecord, waiting: Waiting, typed: Submitted, timeo
 
 def own_block(conversation_id: str, live: LiveRecord, typed: Submitted, find: Callable[[str], Block]) -> Block:
     """Return the block of a command that was typed; raises NoPrompt when other lines were read instead."""
-    request, seq, _ = live.state.last_opened
-    if request == typed.request:
-        return find(f"b{seq}")
+    opened = live.state.opened_by(typed.request)
+    if opened is not None:
+        return find(f"b{opened[0]}")
     with contextlib.suppress(NotFound):
         block = find(f"b{typed.seq}")
         if block.author == "agent":

@@ -149,7 +149,7 @@ def test_it_takes_the_next_number_and_leaves_the_command_alone() -> None:
         ("command", b"1\n"), ("background", b"late\n"), ("command", b"2\n"), ("background", b"end\n"),
     ]  # fmt: skip
     assert [block["seq"] for block in blocks_of(pty.recording)] == [1, 2, 3, 4]
-    assert state_of(pty.recording).last_opened[:2] == ("1.2", 3)
+    assert state_of(pty.recording).last_opened[-1][:2] == ("1.2", 3)
 
 
 def test_after_the_shell_everything_is_background() -> None:
