@@ -6,14 +6,14 @@ are complete and exact with a good index, an old one and none; a bad one only co
 
 from __future__ import annotations
 
-import contextlib
+import errno
 import heapq
 import re
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, TypeVar
 
 from blockpty.control.redaction import cover
 from blockpty.errors import SpoolError
@@ -24,9 +24,10 @@ from blockpty.search.index import Candidate, ChunkKey, Index, IndexUnavailable, 
 from blockpty.search.matching import Matcher, OutOfTime
 from blockpty.search.plan import plan
 from blockpty.search.query import COMMAND, Key, Query
-from blockpty.search.records import Records, Tail
+from blockpty.search.records import Record, Records, Tail
 from blockpty.search.text import CommandWindow, Window
 
+T = TypeVar("T")
 _LARGEST_PAGE: Final = 2048
 _SNIPPET: Final = 160
 # Characters around a match that are looked at to know a secret, where a line is long or is one of a key's.
@@ -143,20 +144,22 @@ class Finding:
         for chunk in merged:
             if chunk.key == last or not self._wanted(chunk):
                 continue
-            last = chunk.key
+            last, passed = chunk.key, self._passed
             try:
                 self._remaining()
                 # What is not admitted is passed like all else, so that whoever goes on has less to do.
                 spans = self._query.filters.admits(chunk.key.conversation_id, chunk.block) and self._look(chunk)
             except OutOfTime:
-                if first:
+                if first and self._passed is passed:
                     # It alone takes longer than there is time: whoever goes on must get past it.
                     self._passed = Key(*chunk.key, _ALL_OF_IT)
                 raise
             first = False
             if spans:
                 return True
-            self._passed = Key(*chunk.key, _ALL_OF_IT)
+            if self._passed is passed or not self._query.per_block:
+                self._passed = Key(*chunk.key, _ALL_OF_IT)
+            # Otherwise the cursor says which block was named.
         return False
 
     def _look(self, chunk: Chunk) -> bool:
@@ -295,10 +298,9 @@ class Finding:
                 return () if whole is None else (whole,)
             # Of lines that hold nothing, no text need be made.
             return [piece for piece in whole.pieces() if self._glance.may_match(piece.raw)]
-        try:
-            found = self._records.record(candidate.key.conversation_id).pieces(candidate.pieces)
-        except (OSError, SpoolError):
-            return ()  # it has gone meanwhile, or says nothing of where it begins
+        spans = candidate.pieces
+        nothing: list[tuple[int, bytes]] = []
+        found = self._ask(candidate.key.conversation_id, lambda record: record.pieces(spans), nothing)
         return [Window(candidate.key.number, begin, raw, len(raw)) for begin, raw in found]
 
     def _seems(
@@ -307,14 +309,25 @@ class Finding:
         pieces: list[bytes] = []
         if len(kinds) >= _MANY:
             for name, spans in conversations:
-                with contextlib.suppress(OSError):
-                    self._records.record(name).expect(spans)
+                self._ask(name, lambda record, spans=spans: record.expect(spans), None)  # type: ignore[misc]
         for name, spans in conversations:
-            try:
-                pieces += self._records.record(name).bare(spans)
-            except OSError:
-                pieces += [b""] * len(spans)  # it has gone meanwhile
+            nothing = [b""] * len(spans)
+            pieces += self._ask(name, lambda record, spans=spans: record.bare(spans), nothing)  # type: ignore[misc]
         return self._glance.among(pieces, kinds)
+
+    def _ask(self, name: str, action: Callable[[Record], T], gone: T) -> T:
+        """Ask a record, which may have gone meanwhile, or say nothing of where it begins."""
+        for _ in range(2):
+            try:
+                return action(self._records.record(name))
+            except SpoolError:
+                return gone
+            except OSError as problem:
+                if problem.errno not in (errno.EMFILE, errno.ENFILE):
+                    return gone
+                self._records.close()  # what it lacks others may have
+        self._missing[name] = None
+        return gone
 
     def _is_kept(self, candidate: Candidate) -> bool:
         try:

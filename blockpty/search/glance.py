@@ -31,8 +31,11 @@ _CONTROLS: Final = rb"\x00-\x08\x0b\x0c\x0e-\x1f\x7f"
 _COLOURS: Final = re.compile(_CSI)
 # What is left when there is no other control than these.
 _SHOWN: Final = bytes(byte for byte in range(256) if byte in b"\t\n\r" or (byte >= 0x20 and byte != 0x7F))
-# The characters that are no ASCII and that are folded into it: K, long s, capital I with a dot, i without one.
-_FOREIGN: Final = re.compile("|".join("\u212aſİı").encode())
+# The characters that are no ASCII and that are folded into it: K, long s, capital I with a dot, i without one; or the
+# beginning of one, which goes on behind something that is not shown.
+_FOREIGN: Final = re.compile(
+    "|".join("\u212aſİı").encode() + rb"|[\xc4\xc5\xe2][\x00-\x1f\x7f]|\xe2\x84[\x00-\x1f\x7f]"
+)
 # So many bytes that a text is not in every line.
 _RARE: Final = 4
 # So many bytes of a text are looked for.

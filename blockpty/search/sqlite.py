@@ -16,6 +16,7 @@ import shutil
 import sqlite3
 import sys
 import threading
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final, ParamSpec, TypeVar
@@ -100,7 +101,7 @@ class SqliteIndex:
         """Return chunks that may match, the greatest keys first, all below the given one."""
         with self._lock:
             try:
-                return self._candidates(plan, below, limit)
+                return self._candidates(plan, below, limit, time.monotonic() + timeout_seconds)
             except (sqlite3.Error, OSError) as problem:
                 if isinstance(problem, sqlite3.OperationalError):
                     self._close()
@@ -298,7 +299,7 @@ class SqliteIndex:
         self._told = self._generation
         return self._known[1]
 
-    def _candidates(self, plan: Plan, below: ChunkKey | None, limit: int) -> Page:
+    def _candidates(self, plan: Plan, below: ChunkKey | None, limit: int, deadline: float) -> Page:
         if self._catalogue is None:
             raise IndexUnavailable("positions are asked for first")
         begins = [begin for (begin,) in self._catalogue.execute("SELECT begin FROM segments ORDER BY begin DESC")]
@@ -309,10 +310,13 @@ class SqliteIndex:
             segment = self._segment(begin)
             with unchanged(segment):
                 held = plan.found.setdefault((self._generation, begin), {})
-                for candidate in Reading(segment, plan, below, held).candidates():
+                reading = Reading(segment, plan, below, held, deadline)
+                for candidate in reading.candidates():
                     if len(found) >= limit:
                         return Page(found, True, self._generation)
                     found.append(candidate)
+                    if reading.late:
+                        return Page(found, True, self._generation)
         return Page(found, False, self._generation)
 
 

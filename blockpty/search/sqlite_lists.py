@@ -322,7 +322,9 @@ def _flags(condition: Sequence[_Asked], count: int) -> npt.NDArray[np.bool_]:
 
 def _length(condition: Sequence[_Asked]) -> float:
     """Return what says about how long the lists of a condition are: how large their rows, and how many are in one."""
-    return sum(len(packed) / max(1, packed[0] | packed[1] << 8) for _, _, rows in condition for _, packed in rows)
+    return sum(
+        len(packed) / max(1, int.from_bytes(packed[:4], "little")) for _, _, rows in condition for _, packed in rows
+    )
 
 
 def all_of(count: int) -> Numbers:

@@ -6,10 +6,12 @@ bytes do not are left out, many at a time; what is then left is looked up.
 
 from __future__ import annotations
 
+import math
 import sqlite3
 from array import array
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from time import monotonic
 from typing import TYPE_CHECKING, Any, Final
 
 import orjson
@@ -28,8 +30,6 @@ if TYPE_CHECKING:
 
 # Pieces that are looked at together: at first few, since what is found may be enough, and more when nothing is.
 _TOGETHER: Final = (8, 256)
-# Pieces that may be left out one after another, before whoever asks is given one and can see how much time is left.
-_LEFT_OUT: Final = 4096
 _BLOCK: Final = (
     " CROSS JOIN catalogue.blocks AS b ON b.conversation = k.conversation AND b.seq = k.seq"
     " CROSS JOIN catalogue.conversations AS c ON c.number = k.conversation"
@@ -40,11 +40,15 @@ class Reading:
     """Chunks of one segment that may match, the greatest keys first, all below the given one.
 
     `held`: which pieces of a part the lists name, as an earlier reading for this plan has found; parts do not change.
+    After `deadline` a candidate says how far was looked, and `late` is set: then no more than that should be asked.
     """
 
     def __init__(
-        self, segment: sqlite3.Connection, plan: Plan, below: ChunkKey | None, held: dict[int, Numbers]
-    ) -> None:
+        self, segment: sqlite3.Connection, plan: Plan, below: ChunkKey | None, held: dict[int, Numbers],
+        deadline: float = math.inf,
+    ) -> None:  # fmt: skip
+        self._deadline = deadline
+        self.late = False
         self._segment = segment
         self._held = held
         self._ways = ways_of(plan)
@@ -105,21 +109,21 @@ class Reading:
         yield from self._of_pieces(base, pieces)
 
     def _of_pieces(self, base: int, pieces: Numbers) -> Iterator[Candidate]:
-        together, left_out = _TOGETHER[0], 0
+        together = _TOGETHER[0]
         places: Places | None = None
         while len(pieces):
             if places is None or pieces[0] >= places.end:
                 places = self._row_of(base, int(pieces[0]))
             taken = places.whole(pieces, min(together, int(pieces.searchsorted(places.end))))
             seeming = self._seeming(places, pieces[:taken])
-            left_out += taken
+            self.late = self.late or monotonic() >= self._deadline
+            found = False
             for row, numbers in self._looked_up(base, seeming):
                 candidate = self._candidate(row, _spans(row, numbers))
                 if candidate is not None:
-                    left_out = 0
+                    found = True
                     yield candidate
-            if left_out >= _LEFT_OUT:
-                left_out = 0
+            if self.late and not found:
                 for row, _ in self._looked_up(base, pieces[taken - 1 : taken].tolist(), all_of_them=True):
                     candidate = self._candidate(row, [])
                     if candidate is not None:
@@ -135,9 +139,12 @@ class Reading:
             "SELECT id - ?1, data FROM places WHERE id <= ?1 + ?2 ORDER BY id DESC LIMIT 1", (base, piece)
         ).fetchone() or (0, b"")
         try:
-            return Places(first, data)
+            places = Places(first, data)
+            if not places.first <= piece < places.end:
+                raise ValueError("a place is missing")
         except ValueError as problem:
             raise damaged(problem) from None
+        return places
 
     def _holding(self, part: int, count: int) -> Numbers:
         from blockpty.search.sqlite_lists import all_of, holding
@@ -206,10 +213,12 @@ class Reading:
     def _name(self, conversation: int) -> str:
         name = self._names.get(conversation)
         if name is None:
-            (name,) = self._segment.execute(
+            row = self._segment.execute(
                 "SELECT name FROM catalogue.conversations WHERE number = ?", (conversation,)
             ).fetchone()
-            self._names[conversation] = name
+            if row is None:
+                raise sqlite3.DatabaseError("a place names a conversation that is not there")
+            name = self._names[conversation] = row[0]
         return name
 
     def _behind(self, key: ChunkKey, lowest: int, highest: int) -> int | None:

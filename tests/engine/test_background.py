@@ -149,7 +149,9 @@ def test_it_takes_the_next_number_and_leaves_the_command_alone() -> None:
         ("command", b"1\n"), ("background", b"late\n"), ("command", b"2\n"), ("background", b"end\n"),
     ]  # fmt: skip
     assert [block["seq"] for block in blocks_of(pty.recording)] == [1, 2, 3, 4]
-    assert state_of(pty.recording).last_opened[-1][:2] == ("1.2", 3)
+    # Whoever asks late finds the block of his request, whatever was opened since.
+    state = state_of(pty.recording)
+    assert [state.opened_by(request)[0] for request in ("1.1", "1.2")] == [1, 3] and state.opened_by("1.3") is None
 
 
 def test_after_the_shell_everything_is_background() -> None:

@@ -123,6 +123,12 @@ def test_other_letters_that_are_folded_into_ascii_are_seen() -> None:
         ("in", "é ON", False), ("on", "é ON", True), ("é on", "É ON", True), ("é on", "e ON", False),
     ):  # fmt: skip
         assert Glance(plan(Query(text, ignore_case=True))).may_match(raw.encode()) is seen, raw
+    # Also when something that is not shown is in the middle of one.
+    for text, split in (
+        ("camin", b"cam\xc4\x1b[31m\xb1n"), ("kelvin", b"\xe2\x84\x07\xaaelvin"), ("s", b"\xc5\x08\xbf"),
+    ):  # fmt: skip
+        query, window = Query(text, ignore_case=True), Window(1, 0, split, len(split))
+        assert Matcher(query).find(window, lambda: 60.0) and Glance(plan(query)).among([split], [window.kind]), split
 
 
 def test_what_is_covered_or_stands_for_bytes_is_not_looked_for_in_them() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import math
 import shutil
 import sqlite3
 import stat
@@ -44,7 +45,7 @@ class TestSqliteInSmallRows(IndexContract):
         """Have every search go over many rows and looks, and be told how far it is again and again."""
         monkeypatch.setattr(sqlite_pieces, "ROW", 3)
         monkeypatch.setattr(sqlite_reading, "_TOGETHER", (1, 4))
-        monkeypatch.setattr(sqlite_reading, "_LEFT_OUT", 5)
+        monkeypatch.setattr(sqlite_reading, "monotonic", lambda: math.inf)
         index = SqliteIndex(tmp_path / "index")
         yield index
         index.close()
@@ -97,7 +98,10 @@ def test_removed_and_damaged_files_cost_nothing_but_time(tmp_path: Path, records
     directory = tmp_path / "index"
     index = SqliteIndex(directory)
     try:
-        for spoil in (_remove, _overwrite, _remove_a_segment, _overwrite_a_segment, _spoil_lists, _spoil_places):
+        for spoil in (
+            _remove, _overwrite, _remove_a_segment, _overwrite_a_segment, _spoil_lists, _empty_lists, _spoil_places,
+            _cut_places,
+        ):  # fmt: skip
             fill(index, records)
             index.close()
             spoil(directory)
@@ -184,3 +188,15 @@ def _spoil_places(directory: Path) -> None:
     for path in _segments(directory):
         with contextlib.closing(sqlite3.connect(path)) as database, database:
             database.execute("UPDATE places SET data = substr(data, 2)")
+
+
+def _cut_places(directory: Path) -> None:
+    for path in _segments(directory):
+        with contextlib.closing(sqlite3.connect(path)) as database, database:
+            database.execute("UPDATE places SET data = substr(data, 1, 15)")
+
+
+def _empty_lists(directory: Path) -> None:
+    for path in _segments(directory):
+        with contextlib.closing(sqlite3.connect(path)) as database, database:
+            database.execute("UPDATE lists SET data = x''")
