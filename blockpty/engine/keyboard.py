@@ -25,6 +25,8 @@ PROMPT_KEPT: Final = 4096
 CUT: Final = "…"
 # How much of the end of a submitted line must be seen in its echo.
 SHOWN_END: Final = 4
+# What readline writes behind the line it was given, when it puts the terminal back.
+PASTE_OFF: Final = b"\x1b[?2004l"
 
 _DECODER: Final = codecs.getincrementaldecoder("utf-8")
 
@@ -111,7 +113,8 @@ class Keyboard:
         end = str((state.submission or {}).get("line", "")).rstrip("\r\n")[-SHOWN_END:]
         if state.shell_name != "bash" or not end or len(state.echoed) >= ECHO_WINDOW:
             return False
-        drawn = state.drawn + state.echoed
+        # What comes when readline has put the terminal back is the kernel's echo: of ours, too, which is read after it.
+        drawn, _, _ = (state.drawn + state.echoed).partition(PASTE_OFF)
         line = entered(drawn, state.column, state.size[0]) if b"\n" in drawn else ""
         return bool(line) and end not in line
 

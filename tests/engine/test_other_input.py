@@ -69,6 +69,9 @@ def test_a_submission_that_its_program_has_read_is_nobodys_command() -> None:
         (b"", b" . /c\r\n/1\r\n", "other_input"),
         (b"echo st", b"uffed\r\n", "other_input"),
         (b"", b" . /c/1\r\necho stuffed\r\n", None),
+        # Behind the end of readline's line it is the kernel that echoes, and bash that will read it next.
+        (b"", b"echo stuffed\r\n\x1b[?2004l\r . /c/1\r\n", "other_input"),
+        (b"", b" . /c/1\r\n\x1b[?2004l\r", None),
         (b"", b"\r\n", None),
         (b"", b"", None),
         (b"noise", b"", None),

@@ -66,7 +66,11 @@ async def test_many_bytes_do_not_wait_for_a_checkpoint(
     async with blockpty.Engine(home) as engine:
         conversation = await engine.open("c1", shell="bash")
         await run(conversation, "seq 1 400000")
-        assert forced["events.jsonl"] >= 2
+        async with asyncio.timeout(30):
+            # In a thread, which may be slower than what follows.
+            while forced["events.jsonl"] < 2:
+                assert forced[".checkpoint.json.new"] == 0
+                await asyncio.sleep(0.001)
         assert forced[".checkpoint.json.new"] == 0
 
 
