@@ -205,6 +205,11 @@ class Record:
         end = block.span[1]
         yield from windows(self.read, at, cursor if end is None else end, number)
 
+    def let_go(self) -> None:
+        """Close the files when one of them was removed, which would go on taking space."""
+        if self._stream.holds_removed():
+            self.close()
+
     def close(self) -> None:
         """Close the files; the record can be used again."""
         with self._lock:
@@ -294,6 +299,8 @@ class Records:
     def unsettled(self, positions: Mapping[str, Position], names: Collection[str] | None = None) -> list[str]:
         """Return the conversations, all or those given, of which something may not be indexed, last used last."""
         directory = str(self._directory)
+        for record in [*self._kept.values()]:
+            record.let_go()
         found = []
         for name in self.names() if names is None else names:
             position = positions.get(name)

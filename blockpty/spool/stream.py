@@ -102,6 +102,13 @@ class StreamReader:
                 base, descriptor = self._segments[index]
                 os.posix_fadvise(descriptor, begin - base, end - begin, os.POSIX_FADV_WILLNEED)
 
+    def holds_removed(self) -> bool:
+        """Whether the oldest segment that is open was removed."""
+        try:
+            return bool(self._segments) and not os.fstat(self._segments[0][1]).st_nlink
+        except (OSError, IndexError):
+            return False  # closed meanwhile by whoever uses it
+
     def force(self) -> None:
         """Have what is in the newest segment on the medium (those before it are: the writer sees to that)."""
         self._discover()
