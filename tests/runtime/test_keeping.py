@@ -124,7 +124,7 @@ async def test_a_search_forgets_what_is_gone(home: Path, small: None) -> None:
             assert {hit.block_id for hit in hits} <= names
         async with asyncio.timeout(30):
             # It takes no space, at the latest when the index has looked again.
-            while any(_is_removed_stream(_target(name)) for name in os.listdir("/proc/self/fd")):
+            while any(_is_removed_stream(_target(name)) for name in os.listdir("/proc/self/fd")):  # noqa: ASYNC110
                 await asyncio.sleep(0.02)
 
 
