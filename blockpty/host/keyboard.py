@@ -95,6 +95,9 @@ class Keyboard:
         terminal.move(whole=True)
         if terminal.ended:
             return
+        terminal.quiet.typing()
+        if terminal.ended:
+            return
         terminal.check_storage()
         icanon, echo = terminal.modes()
         if icanon:

@@ -41,6 +41,12 @@ class Quiet:
         self._last_output = time.monotonic()
         self.arm()
 
+    def typing(self) -> None:
+        """Input is about to go in: a silence that is due is noted before it, or it would seem to follow from it."""
+        if self._burst is not None and time.monotonic() >= self._last_output + BURST_SECONDS:
+            self._burst.cancel()
+            self._burst_due()
+
     def typed(self) -> None:
         """Input went in."""
         self._last_input = time.monotonic()

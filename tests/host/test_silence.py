@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import os
+from collections import Counter
 from pathlib import Path
 
 import pytest
 
 from tests.asyncio_support import async_test
 from tests.host.driver import BASH, running_host
+from tests.host.test_durable import Bench
 from tests.host.test_kills import kill_recorder
 
 
@@ -73,6 +75,26 @@ async def test_the_echo_of_what_is_typed_into_a_burst_is_given_its_time(home: Pa
             if kinds[-1] == "silence":
                 break
         assert silence["ts"] - typed["ts"] >= 24
+
+
+@pytest.mark.linux
+def test_a_silence_that_is_due_is_noted_before_what_is_typed_next(tmp_path: Path) -> None:
+    """A recorder that comes late would else say, of a line that was just typed, that nothing follows from it."""
+    (tmp_path / "c1").mkdir()
+    bench = Bench(tmp_path / "c1", "process", Counter())
+    quiet = bench.terminal.quiet
+
+    def silences() -> int:
+        return sum(entry["kind"] == "silence" for entry in bench.terminal.timeline.tail())
+
+    bench.print(5)
+    quiet.typing()
+    assert silences() == 0
+    quiet._last_output -= 1.0  # the loop has not turned for so long
+    quiet.typing()
+    assert silences() == 1
+    quiet.typing()
+    assert silences() == 1
 
 
 @async_test

@@ -24,6 +24,8 @@ ECHO_SECONDS = 0.050
 GONE_SECONDS = 2.0
 # How many shells are started at a time: more only wait for each other.
 TOGETHER = 8
+# How long the keeper may take to let go of what has ended; what is left open stays for good.
+LET_GO_SECONDS = 5.0
 TICK_SECONDS = 0.005
 MEASURED_SECONDS = 10.0
 # The same sleeps in a process that does nothing else: how late anybody comes around on this machine now.
@@ -78,7 +80,10 @@ async def _short(home: Path, tries: int, row: Row) -> None:
 
         await asyncio.gather(*(some() for _ in range(TOGETHER)))
         seconds = time.monotonic() - begin
-        after = [descriptors(process) for process in processes]
+        until = time.monotonic() + LET_GO_SECONDS
+        # The keeper lets go of the last ones when the recorder has told it.
+        while _more(base, after := [*map(descriptors, processes)]) and time.monotonic() < until:  # noqa: ASYNC110
+            await asyncio.sleep(0.01)
         # The keeper collects a child when it is told; all have been told of, so a look is enough.
         dead = zombies(hello.keeper) + zombies(hello.recorder)
     row.found |= {
@@ -87,8 +92,12 @@ async def _short(home: Path, tries: int, row: Row) -> None:
     }  # fmt: skip
     if dead:
         row.wrong.append(f"{dead} zombies")
-    if any(now > then + 2 for then, now in zip(base, after, strict=True)):
+    if _more(base, after):
         row.wrong.append("descriptors are left open")
+
+
+def _more(before: list[int], after: list[int]) -> bool:
+    return any(now > then + 2 for then, now in zip(before, after, strict=True))
 
 
 async def _one_short(host: Host, name: str, row: Row) -> None:
