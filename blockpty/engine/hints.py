@@ -14,6 +14,9 @@ HINT: Final = re.compile(rb"\x1b\]([16]33|7|3008);([\x20-\x7e\x80-\xff]*)")
 INTRODUCERS: Final = (b"\x1b]133;", b"\x1b]633;", b"\x1b]7;", b"\x1b]3008;")
 # Our own, in front of BEGIN: for the terminal of a person who attaches. There it is part of the mark.
 LEAD: Final = b"\x1b]133;C\x07"
+# fish 4's own at the end of a command, in front of an END that says so: it is part of that mark.
+TRAIL: Final = re.compile(rb"\x1b\]133;D(?:;[0-9]{1,10})?(?:\x07|\x1b\\)")
+TRAIL_FIELD: Final = "d"
 # A `cat` of somebody's recorded terminal holds thousands.
 MAX_HINTS: Final = 64
 

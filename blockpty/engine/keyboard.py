@@ -9,6 +9,7 @@ from __future__ import annotations
 import codecs
 from typing import Final
 
+from blockpty.engine.loading import is_keyed, was_loaded
 from blockpty.engine.marks import Mark, joined
 from blockpty.engine.scanner import Scanner, Token
 from blockpty.engine.snapshot import MachineState
@@ -97,11 +98,14 @@ class Keyboard:
         self.forget()
         return text.replace(state.nonce, "*" * len(state.nonce)) if state.nonce else text
 
-    def is_other(self) -> bool:
-        """Whether the line that begins now is not the one that was submitted: the shell has named it.
+    def is_other(self, mark: Mark | None) -> bool:
+        """Whether the line that begins now is not the one that was submitted.
 
-        A person may press Enter, or a program put input into its own terminal (TIOCSTI), just before ours.
+        A person may press Enter, or a program put input into its own terminal (TIOCSTI), just before ours. A line that
+        our key loaded is ours; of one that was typed, the shell has named another.
         """
+        if is_keyed(self.state.submission):
+            return mark is None or not was_loaded(mark)
         return self.state.submission is not None and self.state.told is not None
 
     def is_unlike(self) -> bool:
@@ -111,7 +115,7 @@ class Keyboard:
         """
         state = self.state
         end = str((state.submission or {}).get("line", "")).rstrip("\r\n")[-SHOWN_END:]
-        if state.shell_name != "bash" or not end or len(state.echoed) >= ECHO_WINDOW:
+        if state.shell_name != "bash" or is_keyed(state.submission) or not end or len(state.echoed) >= ECHO_WINDOW:
             return False
         # What comes when readline has put the terminal back is the kernel's echo: of ours, too, which is read after it.
         drawn, _, _ = (state.drawn + state.echoed).partition(PASTE_OFF)

@@ -7,10 +7,12 @@ nothing. When something is to happen is the machine's business. It shares the ma
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from typing import Any, Final
 
 from blockpty.engine.hints import MAX_HINTS, PROMPT_BEGINS, Hint
-from blockpty.engine.records import finished
+from blockpty.engine.loading import is_keyed
+from blockpty.engine.records import finished, number
 from blockpty.engine.snapshot import OPENED, MachineState, OpenBlock
 from blockpty.engine.states import ShellState
 from blockpty.model.block import Block
@@ -62,6 +64,7 @@ class Ledger:
             session_id=f"s{seq}" if kind == "session" else None,
             request=submission.get("request"),
             degraded=degraded,
+            incomplete=submission.get("incomplete") is True,
         )
         state.block, state.submission, state.out_end = block, state.submission if other else None, None
         state.hints, state.nested = 0, None
@@ -96,14 +99,14 @@ class Ledger:
     def close_background(self) -> None:
         """Nothing that comes now is background output, until a silence; close the block of what came, if any."""
         state, block = self.state, self.state.background
-        state.settled, state.unasked = None, b""
+        state.settled, state.unasked, state.raised, state.rising = None, b"", 0, b""
         if block is None:
             return
         # Not the place of an entry: bytes before it may still turn out to be the beginning of a mark.
         self.cut(state.classified)
         block.ended_at, block.ts_end, block.state = state.classified, state.ts, "ended"
         state.background = state.delta_begin = None
-        self._emit_end(finished(block), block.ended_at)
+        self._emit_end(finished(block, state.system), block.ended_at)
 
     def open_unseen(self, reason: str, limit: int | None = None) -> None:
         """Open a block whose BEGIN never came: its output begins after the echo of the submitted line."""
@@ -112,8 +115,19 @@ class Ledger:
         assert self.state.block is not None  # open has just made it
         self.state.block.degraded = "prompt_only" if self.state.prompt_only else reason
 
+    def open_rejected(self, end: int) -> None:
+        """Open the block of a line that the shell did not run; what it printed about it is the output."""
+        state = self.state
+        known = state.line_end is not None and is_keyed(state.submission)
+        self.open(min(end if state.out_end is None else state.out_end, self._behind_line()) if known else end)
+
     def _behind_line(self) -> int:
         state = self.state
+        if is_keyed(state.submission):
+            shown = str((state.submission or {}).get("shown", "")).encode("utf-8", "surrogateescape")
+            at = state.echoed.find(shown)
+            drawn = state.line_end is not None and 0 <= at < state.line_end - state.submitted_at
+            return self._behind_paste(state.line_end or 0) if drawn else state.submitted_at
         line = str((state.submission or {}).get("line", "")).rstrip("\r\n").encode("utf-8")
         begin = state.submitted_at
         found = state.echoed.find(line) if line else -1
@@ -121,10 +135,12 @@ class Ledger:
             whole = self.echo_end()
             return begin if whole is None else whole
         after = state.echoed.find(b"\n", found)
-        begin += after + 1 if after >= 0 else len(state.echoed)
-        if state.echoed.startswith(_PASTE_OFF, begin - state.submitted_at):
-            begin += len(_PASTE_OFF)
-        return begin
+        return self._behind_paste(begin + (after + 1 if after >= 0 else len(state.echoed)))
+
+    def _behind_paste(self, begin: int) -> int:
+        """Return where output begins behind a line, which readline follows with the end of its paste mode."""
+        paste_off = self.state.echoed.startswith(_PASTE_OFF, begin - self.state.submitted_at)
+        return begin + (len(_PASTE_OFF) if paste_off else 0)
 
     def echo_end(self) -> int | None:
         """Return where the echo of the submitted line ended, None while it has not.
@@ -196,7 +212,8 @@ class Ledger:
     def close(self, offset: int, *, status: int | None = None, state: str | None = None) -> None:
         """Close the open block, if there is one; END has told its end and status, or `offset` and `status` do."""
         block = self.state.block
-        if block is None or block.request is not None:
+        waits = block is None and is_keyed(self.state.submission)
+        if not waits and (block is None or block.request is not None):
             # One that came while a submitted block ran belongs to nothing any more; behind a typed line it comes next.
             self.state.submission = None
         if block is None:
@@ -211,10 +228,11 @@ class Ledger:
             block.state = state
         elif block.state == "running":
             interrupted = block.exit_status == 130 and self.state.interrupted
-            block.state = "interrupted" if interrupted else "ended"
+            rejected = block.incomplete and block.exit_status != 0
+            block.state = "interrupted" if interrupted else "rejected" if rejected else "ended"
         self.state.interrupted = False
         self.state.block = None
-        record = finished(block)
+        record = finished(block, self.state.system)
         self.state.session_over = record.session_id is not None
         if record.session_id:
             self.emit("agent_session_end", offset, session_id=record.session_id, block_id=record.block_id,
@@ -224,6 +242,21 @@ class Ledger:
     def _emit_end(self, record: Block, offset: int) -> None:
         self.emit("agent_block_end", offset, block_id=record.block_id, exit_status=record.exit_status,
                    state=record.state, block=record.to_dict())  # fmt: skip
+        if self.state.pictures:
+            self.picture(offset, offset, record.block_id)
+
+    def noted(self, offset: int, note: Mapping[str, Any]) -> None:
+        """Take a note that speaks of pictures; records of older engines keep the events that they have."""
+        if note["type"] == "owner":
+            self.state.pictures = self.state.pictures or note.get("pictures") is True
+        elif self.state.pictures:
+            self.picture(offset, min(number(note, "at", offset), offset), None)
+
+    def picture(self, offset: int, at: int, block_id: str | None) -> None:
+        """Name a place whose picture is of interest. The picture itself is a function of the record up to there."""
+        cols, rows = self.state.size
+        self.emit("screen_snapshot", offset, block_id=block_id, at=at, cols=cols, rows=rows,
+                  alt_screen=self.state.alternate)  # fmt: skip
 
     def recovered(self, what: str) -> None:
         """A mark that had been missing is there again."""

@@ -14,11 +14,14 @@ import binascii
 from collections.abc import Mapping
 from typing import Any, Final
 
+from blockpty.engine.alternate import may_switch, parts, to_main
 from blockpty.engine.hints import MAX_HINTS
 from blockpty.engine.imported import imported
 from blockpty.engine.judge import judge, level_of
 from blockpty.engine.keyboard import ECHO_WINDOW, Keyboard
 from blockpty.engine.ledger import Ledger, prompt_only
+from blockpty.engine.loading import MAX_PROLOGUE, has_prologue, is_keyed, prologue_end, was_loaded
+from blockpty.engine.loss import hooks_gone
 from blockpty.engine.marks import Mark, joined
 from blockpty.engine.records import exit_number, input_bytes, is_answer, nonce_of, number, word
 from blockpty.engine.scanner import Scanner, Token
@@ -32,9 +35,11 @@ from blockpty.model.events import Event, Signal
 # A delta is cut at fixed stream offsets, at silences and now and then by recorded time: never by the reader's chunks.
 DELTA_BYTES: Final = 64 * 1024
 DELTA_MS: Final = 100
-# How far after an input its echo is looked for, and how much of a submitted line's echo is kept.
 # A path of 4,096 bytes, all of them escaped, in pieces of 300.
 MAX_CWD_PIECES: Final = 42
+
+# How much of the beginning of a loaded line must be seen for its line end to be known; no tab, no wrapping in it.
+SHOWN_HEAD: Final = 3
 
 # Where BEGIN is not written, a command that runs is still `SUBMITTED`.
 _UNDER_WAY: Final = (ShellState.SUBMITTED, ShellState.RUNNING)
@@ -64,16 +69,20 @@ class Machine:
     def feed(self, data: bytes) -> tuple[list[Event], list[Signal]]:
         """Take the next bytes of the stream."""
         self._scanner.hints = self.state.hints <= MAX_HINTS
+        text = self._output if self._scanner.holds or may_switch(data, self.state) else self._text
         for token in self._scanner.feed(data):
             if token.mark is None:
-                self._text(token)
+                text(token)
             else:
+                self.state.switching = b""
                 self._mark(token, token.mark)
             self.state.classified = token.end
         return self._ledger.taken()
 
     def apply(self, entry: Entry) -> tuple[list[Event], list[Signal]]:
         """Take the next timeline entry; the bytes before its offset must have been fed."""
+        if self.state.opening is not None and not _passes(entry):
+            self._open_loaded(self.state.classified)
         self.state.ts = max(self.state.ts, entry.ts)
         handler = _ENTRIES.get(entry.kind)
         if handler is not None:
@@ -81,6 +90,12 @@ class Machine:
         return self._ledger.taken()
 
     # Tokens
+
+    def _output(self, token: Token) -> None:
+        """Text that may switch screens: events come in the order of the bytes."""
+        for part in parts(self.state, token, self._scanner, self._emit):
+            self._text(part)
+            self.state.classified = part.end
 
     def _text(self, token: Token) -> None:
         state = self.state
@@ -90,10 +105,12 @@ class Machine:
                 self._ledger.marked()
         elif token.hint is not None:
             self._ledger.hinted(token.begin, token.end, token.hint)
+        if state.opening is not None:
+            self._prologue(token, state.opening)
         if state.settled is not None and state.background is None:
-            self._unasked(token, state.settled)
+            self._unasked(token)
         submitted = state.shell is ShellState.SUBMITTED
-        if submitted:
+        if submitted and state.opening is None:
             self._echoed(token)
         if state.delta_begin is not None:
             boundary = (state.delta_begin // DELTA_BYTES + 1) * DELTA_BYTES
@@ -107,10 +124,27 @@ class Machine:
         if state.inputs and token.end - state.inputs[0][0] > ECHO_WINDOW:
             state.inputs = [item for item in state.inputs if token.end - item[0] <= ECHO_WINDOW]
 
-    def _unasked(self, token: Token, begin: int) -> None:
+    def _prologue(self, token: Token, opening: tuple[int, int]) -> None:
+        """Take what comes behind the BEGIN of a loaded line where the shell itself still prints."""
+        state = self.state
+        before = len(state.prologue)
+        state.prologue += self._scanner.bytes_of(token, MAX_PROLOGUE)
+        end = prologue_end(state.prologue)
+        if end is not None:
+            self._open_loaded(token.begin - before + end)
+
+    def _open_loaded(self, end: int) -> None:
+        """Open the block of a loaded line, whose shell has printed its own up to `end`."""
+        state = self.state
+        assert state.opening is not None  # the callers have asked
+        begin, state.opening, state.prologue = state.opening[0], None, b""
+        self._step(Stimulus.BEGIN, begin, end, _LOADED)
+
+    def _unasked(self, token: Token) -> None:
         """Text comes that nobody's command printed. Without a line end it is as likely the shell that draws."""
         after = first_line(self.state, token, self._scanner)
-        if after > 0:
+        begin = self.state.settled
+        if after > 0 and begin is not None:
             self._keyboard.disturbed()
             self._ledger.open_background(begin, after)
 
@@ -134,30 +168,69 @@ class Machine:
             self._text(token)
             return
         self._ledger.close_background()
+        if self.state.opening is not None:
+            self._open_loaded(token.begin)
         if self.state.shell is ShellState.SUBMITTED:
             # Offsets are counted in what came back, so a mark in it must count as well.
             self._echoed(token)
+        self._take(token, mark)
+        if judged is not None:
+            self._move(token, mark, judged)
+
+    def _take(self, token: Token, mark: Mark) -> None:
+        """Take what an accepted mark tells of itself."""
         if mark.kind == "__OUT_END__":
             self._out_end(token)
         elif mark.kind == "__CWD__":
             self._cwd(mark)
         elif mark.kind == "__CMD__":
             self._keyboard.told(mark)
+        elif mark.kind == "__LINE__" and self.state.submission is None:
+            # A typed line ends here: what comes up to BEGIN is printed by the user's PS0.
+            self.state.told = self._keyboard.entered()
         elif mark.kind == "__PS2__":
             self.state.incomplete = True
+            self.state.line_end = None
             self._keyboard.continued()
         elif mark.kind == "__HELLO__":
             self._hello(mark)
-        if judged is not None:
-            if judged in (Stimulus.PROMPT, Stimulus.REDRAW) and mark.prompt is not None:
-                self.state.owed = max(0, self.state.owed - (mark.prompt - self.state.prompt))
-                self.state.prompt = mark.prompt
-                # Below bash 4.4 a prompt does not say it: what HELLO said holds.
-                self.state.begins = mark.fields.get("b", "1" if self.state.begins else "") != ""
-            self.state.seq, self.state.count = mark.seq, mark.count
-            self._step(judged, token.begin, token.end, mark)
+
+    def _move(self, token: Token, mark: Mark, judged: Stimulus) -> None:
+        """Take a mark that moves the shell on."""
+        if judged in (Stimulus.PROMPT, Stimulus.REDRAW) and mark.prompt is not None:
+            self.state.owed = max(0, self.state.owed - (mark.prompt - self.state.prompt))
+            self.state.prompt = mark.prompt
+            # Below bash 4.4 a prompt does not say it: what HELLO said holds.
+            self.state.begins = mark.fields.get("b", "1" if self.state.begins else "") != ""
+        ran = (mark.seq, mark.count) != (self.state.seq, self.state.count)
+        self.state.seq, self.state.count = mark.seq, mark.count
+        submitted = self.state.shell is ShellState.SUBMITTED and is_keyed(self.state.submission)
+        if judged is Stimulus.PROMPT and submitted and not ran and self.state.shell_name == "fish":
+            # fish abandons a line without an END. Ours may still be loaded.
+            self._step(Stimulus.OTHER_END, token.begin, token.begin, mark)
+        if judged is Stimulus.BEGIN and has_prologue(mark, self.state.shell_name):
+            self.state.opening = (token.begin, token.end)
+            return
+        if judged is Stimulus.REDRAW:
+            # The line is drawn behind the prompt, once more.
+            self.state.line_end = None
+        self._step(self._of_which_line(judged, mark), token.begin, token.end, mark)
+
+    def _of_which_line(self, judged: Stimulus, mark: Mark) -> Stimulus:
+        """Tell the END of a line that never ran and is not ours: a person entered it, or ours stopped at PS2."""
+        state = self.state
+        if judged is Stimulus.END and state.shell is ShellState.SUBMITTED and is_keyed(state.submission):
+            if state.incomplete and was_loaded(mark):
+                state.submission = None
+            if state.submission is None or not was_loaded(mark):
+                state.out_end = None
+                return Stimulus.OTHER_END
+        return judged
 
     def _echoed(self, token: Token) -> None:
+        if self.state.line_end is None and token.mark is None:
+            end = self._scanner.line_end(token)
+            self.state.line_end = end if end >= 0 else None
         room = ECHO_WINDOW - len(self.state.echoed)
         if room > 0:
             self.state.echoed += self._scanner.bytes_of(token, room)
@@ -169,6 +242,9 @@ class Machine:
         if state.prompt_only and state.shell is ShellState.SUBMITTED:
             # The echo was not recognised; whatever it was, the output is over.
             self._step(Stimulus.ECHOED, token.begin, token.begin, None)
+        if state.shell is ShellState.SUBMITTED and is_keyed(state.submission):
+            # What zsh says about a line that it does not run is over.
+            state.out_end = token.begin
         if state.shell is ShellState.RUNNING and state.out_end is None:
             self._ledger.end_region(token.begin)
             state.out_end = token.begin
@@ -203,22 +279,17 @@ class Machine:
         state.instance = number(fields, "instance", state.instance + 1)
         state.nonce, state.pid, state.features, state.outer = nonce_of(fields), str(fields.get("pid", "")), "", []
         state.identity = state.pid
-        state.boot = word(fields, "boot") or ""
+        state.boot, state.system = word(fields, "boot") or "", word(fields, "system") or "linux"
+        to_main(state, entry.offset, self._emit)
         state.shell_name, state.shell_version = str(fields.get("shell", "")), ""
         state.hooked = bool(fields.get("hooks", True))
         state.size = (number(fields, "cols", 80), number(fields, "rows", 24))
         state.seq = state.count = state.prompt = 0
         self._keyboard.forget()
-        state.begins, state.prompt_only = True, False
+        state.begins, state.prompt_only, state.prompt_depth = True, False, None
         state.integrity_reason = None if state.hooked else f"no hooks for {state.shell_name}"
-        state.exit, state.eof, state.tty, state.inputs, state.incomplete, state.hooks_lost = (
-            None,
-            False,
-            None,
-            [],
-            False,
-            False,
-        )
+        state.exit, state.eof, state.tty, state.inputs = None, False, None, []
+        state.incomplete, state.hooks_lost = False, False
         if again:
             self._emit("reset", entry.offset, instance=state.instance, pid=fields.get("pid"))
         self._ledger.signals.append(Signal("spawn", entry.offset))
@@ -243,9 +314,9 @@ class Machine:
         draws_late = state.shell_name == "fish"
         here = "child" if state.outer else "shell"
         at_editor = not draws_late and fields.get("icanon") is False and fields.get("foreground") == here
-        if fields.get("replaced") and fields.get("foreground") == "shell" and state.hooked and not state.hooks_lost:
-            state.hooks_lost = True
-            state.integrity_reason = "hooks_lost: the shell was replaced by another program (exec)"
+        gone = hooks_gone(state, fields)
+        if gone is not None:
+            state.hooks_lost, state.integrity_reason = True, f"hooks_lost: {gone}"
             self._emit("anomaly", entry.offset, reason="hooks_lost")
             self._ledger.signals.append(Signal("hooks_lost", entry.offset))
         elif at_editor and not state.hooks_lost and (
@@ -285,7 +356,8 @@ class Machine:
                 **submit,
                 "ts": entry.ts,
                 "author": fields.get("author", "agent"),
-                "line": fields.get("data", ""),
+                "line": submit.get("line", fields.get("data", "")),
+                "shown": str(submit.get("line", submit.get("cmd", "")))[:SHOWN_HEAD],
             }
             self._step(Stimulus.SUBMIT, entry.offset, entry.offset, None)
             return
@@ -318,12 +390,19 @@ class Machine:
         note = fields.get("note")
         if isinstance(note, Mapping) and note.get("type") == "interrupt":
             self.state.interrupted = self.state.shell in _UNDER_WAY
+            # At a prompt the line editor draws it again.
+            self._ledger.close_background()
+        elif isinstance(note, Mapping) and note.get("type") in ("owner", "screen_snapshot"):
+            self._ledger.noted(entry.offset, note)
         elif isinstance(note, Mapping) and note.get("type") == "lost":
             self._ended(entry, {"status": None, "signal": None, "lost": word(note, "reason") or "host_gone"})
         elif isinstance(note, Mapping) and note.get("type") == "enter":
             self._enter(entry, note)
         elif isinstance(note, Mapping) and note.get("type") == "leave":
             self._give_up(entry, note)
+        elif isinstance(note, Mapping) and note.get("type") == "no_prompt":
+            if self.state.shell is ShellState.STARTING and self.state.integrity_reason is None:
+                self.state.integrity_reason = "no_prompt: the shell has not shown its first prompt"
         elif isinstance(note, Mapping) and note.get("type") == "imported":
             self._flush()
             imported(self._ledger, entry, note)
@@ -341,6 +420,8 @@ class Machine:
         self._step(Stimulus.ENTER, entry.offset, entry.offset, None)
         if nested:
             state.outer.append({name: getattr(state, name) for name in LEVEL})
+        else:
+            state.prompt_depth = None
         state.nonce, state.identity, state.features = nonce_of(note), "", ""
         state.shell_name = str(note.get("shell", ""))
         state.seq = state.count = state.prompt = 0
@@ -366,6 +447,8 @@ class Machine:
 
     def _back(self, offset: int, mark: Mark | None, level: int) -> None:
         state = self.state
+        if state.opening is not None:
+            self._open_loaded(offset)
         self._step(Stimulus.LEFT, offset, offset, mark)
         for name, value in state.outer[level].items():
             setattr(state, name, value)
@@ -403,7 +486,7 @@ class Machine:
     def _flush(self) -> None:
         """Take held bytes as text: nothing of this shell can follow them."""
         for token in self._scanner.flush():
-            self._text(token)
+            self._output(token)
             self.state.classified = token.end
 
     # Actions
@@ -423,10 +506,11 @@ class Machine:
         elif action is Action.PEND:
             self._ledger.region(None, begin)
             self.state.submitted_at, self.state.echoed = self.state.classified, b""
+            self.state.line_end, self.state.out_end, self.state.incomplete = None, None, False
             self.state.wait_cursor = begin
         elif action in (Action.OPEN, Action.OPEN_FOREIGN):
             self._keyboard.begins(mark)
-            other, doubt = self._keyboard.is_other(), self._keyboard.is_unlike()
+            other, doubt = self._keyboard.is_other(mark), self._keyboard.is_unlike()
             self._ledger.open(end, self._keyboard.entered(), "other_input" if doubt else None, other=other)
         elif action is Action.OPEN_ECHOED:
             self._ledger.open_unseen("prompt_only", end)
@@ -438,14 +522,25 @@ class Machine:
             self._ledger.open_unseen("begin_lost")
             self._ledger.end_output(begin, status)
         elif action is Action.CANCEL:
-            self._ledger.open(begin)
+            out_end = self.state.out_end
+            self._ledger.open_rejected(begin)
+            if out_end is not None:
+                self._ledger.end_region(out_end)
+                self.state.out_end = out_end
             self._ledger.end_output(begin, status)
             assert self.state.block is not None  # _open has just made it
             self.state.block.state = "cancelled" if status == 130 else "rejected"
         elif action is Action.CLOSE_UNSEEN:
-            self._ledger.open_unseen("hooks_lost")
-            self.state.integrity_reason = (
-                prompt_only(self.state) or "hooks_lost: BEGIN and END are not written any more"
+            out_end = self.state.out_end
+            self._ledger.open_unseen("hooks_lost", out_end)
+            if out_end is not None:
+                # Only END is missing behind a line that was not run.
+                self._ledger.end_region(out_end)
+                self.state.out_end = out_end
+            self.state.integrity_reason = prompt_only(self.state) or (
+                "end_lost: the shell does not write END any more"
+                if out_end is not None
+                else "hooks_lost: BEGIN and END are not written any more"
             )
             self._ledger.close(begin, status=status)
         elif action is Action.CLOSE:
@@ -475,6 +570,7 @@ class Machine:
         state.dirty, state.shown = False, b""
         if stimulus is Stimulus.PROMPT:
             self._ledger.recovered("prompt_lost")
+            self._ledger.recovered("no_prompt")
             state.owed = 0
         self._emit("prompt", offset, exit_status=state.exit_status, cwd=state.cwd, instance=state.instance)
         self._ledger.region("idle", offset)
@@ -482,6 +578,11 @@ class Machine:
         state.session_over = False
 
 
+# Entries and notes that may lie between what a shell prints itself and the output, and mean nothing for either.
+_PASSING: Final = frozenset({"tick", "input", "input_cut", "resize", "storage", DAMAGED})
+_PASSING_NOTES: Final = frozenset({"wait_begin", "wait_end", "interrupt"})
+# Stands for the BEGIN of a line that our key loaded, once its output begins.
+_LOADED: Final = Mark("__BEGIN__", "", "", 0, 0, None, {"l": "1"})
 _DRAWING: Final = frozenset({Stimulus.END, Stimulus.LATE_END, Stimulus.PROMPT, Stimulus.REDRAW})
 
 _ENTRIES: Final = {
@@ -489,3 +590,12 @@ _ENTRIES: Final = {
     "input_cut": Machine._input_cut, "resize": Machine._resize, "note": Machine._note, "exit": Machine._exit,
     "eof": Machine._eof, "storage": Machine._storage, DAMAGED: Machine._damaged,
 }  # fmt: skip
+
+
+def _passes(entry: Entry) -> bool:
+    note = entry.fields.get("note")
+    if entry.kind == "note":
+        return isinstance(note, Mapping) and note.get("type") in _PASSING_NOTES
+    # The shell has not given the terminal to the command: it is busy with its own.
+    still = entry.fields.get("icanon") is False and entry.fields.get("foreground") == "shell"
+    return entry.kind in _PASSING or (entry.kind == "silence" and still)

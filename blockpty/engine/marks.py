@@ -19,7 +19,7 @@ MAX_MARK: Final = 512
 NONCE_LENGTH: Final = 22
 
 KINDS: Final = frozenset(
-    {"__HELLO__", "__BEGIN__", "__OUT_END__", "__END__", "__PROMPT__", "__PS2__", "__CWD__", "__CMD__"}
+    {"__HELLO__", "__BEGIN__", "__OUT_END__", "__END__", "__PROMPT__", "__PS2__", "__CWD__", "__CMD__", "__LINE__"}
 )
 
 BODY: Final = re.compile(rb"\x1b\]7717;([0-9A-Za-z+/=%._:,;\-]*)")

@@ -9,12 +9,13 @@ from typing import Any, Final
 
 from blockpty.engine.marks import NONCE_LENGTH
 from blockpty.engine.snapshot import MachineState, OpenBlock
-from blockpty.model.block import Block, signal_of
+from blockpty.model.block import Block, signal_of, was_stopped
 from blockpty.model.entries import Entry
 
 # What a terminal answers by itself: numbers in a fixed frame, its own name, colours.
 _ANSWER: Final = re.compile(
     rb"\x1b\[[?>]?[0-9;]{0,24}(?:[cnRut]|\$y)|\x1bP>\|blockpty\x1b\\"
+    rb"|\x1bP[01]\$r[0-9;:]{0,128}(?:[mrs]| q|\"[pq])?\x1b\\"
     rb"|\x1b\](?:4;[0-9]{1,3}|1[012]);rgb:[0-9a-f/]{14}(?:\x07|\x1b\\)"
 )
 
@@ -24,9 +25,13 @@ def is_answer(author: object, data: bytes) -> bool:
     return author == "engine" and _ANSWER.fullmatch(data) is not None
 
 
-def finished(block: OpenBlock) -> Block:
-    """Return the record of a block that has ended; `out_path` and `out_bytes` are the journal's to fill."""
+def finished(block: OpenBlock, system: str = "linux") -> Block:
+    """Return the record of a block that has ended; `out_path` and `out_bytes` are the journal's to fill.
+
+    `system` is the one whose signals the shell reports.
+    """
     assert block.ended_at is not None and block.ts_end is not None  # _close has set both
+    signal = block.signal or signal_of(block.exit_status, system)
     return Block(
         block_id=block.block_id,
         seq=block.seq,
@@ -37,9 +42,9 @@ def finished(block: OpenBlock) -> Block:
         ts_begin=block.ts_begin,
         ts_end=block.ts_end,
         duration_ms=max(0, block.ts_end - block.ts_begin),
-        state=block.state,
+        state="stopped" if block.state == "ended" and was_stopped(signal) else block.state,
         exit_status=block.exit_status,
-        signal=block.signal or signal_of(block.exit_status),
+        signal=signal,
         span=(block.begin, max(block.begin, block.ended_at)),
         out_path=None,
         out_bytes=0,

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from typing import Final, NamedTuple
 
-from blockpty.engine.hints import HINT, INTRODUCERS, LEAD, Hint, parse_hint
+from blockpty.engine.hints import HINT, INTRODUCERS, LEAD, TRAIL, TRAIL_FIELD, Hint, parse_hint
 from blockpty.engine.marks import BODY, INTRODUCER, MAX_MARK, Mark, is_nameless, parse_mark
 
 
@@ -36,9 +36,10 @@ class Token(NamedTuple):
 _OSC: Final = b"\x1b]"
 _ALL: Final = (INTRODUCER, *INTRODUCERS, LEAD)
 _ANYTHING: Final = re.compile(rb"\x1b\](?:7717|[16]33|7|3008);")
-# Behind the last hint that is told, only what may stand in front of BEGIN.
-_MARKS: Final = re.compile(rb"\x1b\](?:7717;|133;C\x07)")
+# Behind the last hint that is told, only what may stand in front of BEGIN or END.
+_MARKS: Final = re.compile(rb"\x1b\](?:7717;|133;C\x07|133;D)")
 _BEGIN: Final = INTRODUCER + b"__BEGIN__;"
+_END: Final = INTRODUCER + b"__END__;"
 # An answer of `_at` below: more bytes decide, or it is neither mark nor hint.
 _MORE: Final = -1
 _TEXT: Final = 0
@@ -61,6 +62,11 @@ class Scanner:
     def classified(self) -> int:
         """Offset up to which tokens have been produced."""
         return self._base
+
+    @property
+    def holds(self) -> bool:
+        """Whether bytes were fed that no token has yet."""
+        return bool(self._held)
 
     def feed(self, data: bytes) -> list[Token]:
         """Take the next bytes and return the tokens that are certain now."""
@@ -104,16 +110,17 @@ class Scanner:
             return []
         self._buffer, self._buffer_base, self._held = self._held, self._base, b""
         begin, self._base = self._base, self._base + len(self._buffer)
-        if not self._buffer.startswith(LEAD):
+        trail = TRAIL.match(self._buffer)
+        if trail is None and not self._buffer.startswith(LEAD):
             return [Token(begin, self._base)]
-        middle = begin + len(LEAD)
-        lead = Token(begin, middle, hint=Hint("133", "C"))
+        middle = begin + (len(LEAD) if trail is None else trail.end())
+        lead = Token(begin, middle, hint=Hint("133", "C" if trail is None else "D"))
         return [lead, Token(middle, self._base)] if middle < self._base else [lead]
 
-    def line_end(self, token: Token, begin: int) -> int:
-        """Return the offset after the first LF from `begin` on in a token of the last `feed` or `flush`, or -1."""
+    def line_end(self, token: Token) -> int:
+        """Return the offset after the first LF in a token of the last `feed` or `flush`, or -1."""
         base = self._buffer_base
-        at = self._buffer.find(b"\n", begin - base, token.end - base)
+        at = self._buffer.find(b"\n", token.begin - base, token.end - base)
         return base + at + 1 if at >= 0 else -1
 
     def bytes_of(self, token: Token, limit: int) -> bytes:
@@ -146,6 +153,10 @@ def _token_at(buffer: bytes, at: int, base: int) -> tuple[Token | None, int]:
         token, after = _begin_at(buffer, at, base)
         if token is not None or after == _MORE:
             return token, after
+    elif TRAIL.fullmatch(buffer, at, end + terminator):
+        token, after = _end_at(buffer, at, end + terminator, base)
+        if token is not None or after == _MORE:
+            return token, after
     hint = parse_hint(found.group(1), found.group(2))
     if hint is None:
         return None, _TEXT
@@ -162,6 +173,19 @@ def _begin_at(buffer: bytes, at: int, base: int) -> tuple[Token | None, int]:
     if token is None:
         return None, _MORE if len(buffer) - at < MAX_MARK else _TEXT
     if token.mark is None or after - at > MAX_MARK:
+        return None, _TEXT
+    return token._replace(begin=base + at), after
+
+
+def _end_at(buffer: bytes, at: int, mark_at: int, base: int) -> tuple[Token | None, int]:
+    """Return the END that says of the zone mark in front of it that it is the shell's, as if they were one mark."""
+    rest = buffer[mark_at : mark_at + len(_END)]
+    if rest != _END:
+        return None, _MORE if _END.startswith(rest) else _TEXT
+    token, after = _mark_at(buffer, mark_at, base)
+    if token is None:
+        return None, _MORE if len(buffer) - at < MAX_MARK else _TEXT
+    if token.mark is None or after - at > MAX_MARK or token.mark.fields.get(TRAIL_FIELD) != "1":
         return None, _TEXT
     return token._replace(begin=base + at), after
 

@@ -12,7 +12,10 @@ from blockpty.engine.states import ShellState
 
 @dataclass(slots=True)
 class OpenBlock:
-    """A block that has begun and not been closed; see `blockpty.model.block.Block` for the fields they share."""
+    """A block that has begun and not been closed; see `blockpty.model.block.Block` for the fields they share.
+
+    `incomplete`: its text is one that the shell found incomplete, so it can only be rejected.
+    """
 
     seq: int
     kind: str
@@ -31,6 +34,7 @@ class OpenBlock:
     exit_status: int | None = None
     signal: str | None = None
     degraded: str | None = None
+    incomplete: bool = False
 
     @property
     def block_id(self) -> str:
@@ -68,10 +72,15 @@ class MachineState:
         entered: the lines of an incomplete command that was typed.
         hidden: whether some of it was typed with echo off in line mode, as a secret is.
         submitted_at, echoed: where that command was typed and what came back before its BEGIN (at most 4 KiB).
+        line_end: where the line that our key loaded ended on the screen; None before that.
+        opening, prologue: begin and end of the BEGIN of such a line in fish, while the shell itself still prints behind
+            it, and what has come of that.
         block: the open block.
         background: the open block of what comes at an idle prompt, or after the shell's end; never beside `block`.
         settled: from here on text is background output; None while the shell may still draw.
         unasked: the first bytes of that text, while none of it can be seen.
+        raised, rising: how many lines that text has gone up and not yet come down, at most the screen's; the beginning
+            of a sequence that goes up, where its end has not come.
         last_opened: (request, number, time) of the last blocks that requests opened, at most `OPENED`; other lines may
             have followed them before anybody looked.
         wait_cursor: where the next wait begins unless told: after the last one, or at the last submission.
@@ -84,10 +93,14 @@ class MachineState:
         delta_begin, delta_ts: what of the output has no delta yet, and when the last one was cut.
         inputs: typed since the last silence: (offset, bytes, echo, canonical); their echo may still come.
         tty: the terminal's modes at the last silence.
+        prompt_depth: how deep in its stack the shell waited at its last prompt; None when that is not known.
         fed, shown: the end of what was typed into a program, until the prompt after it has been silent, and what was
             drawn there.
+        pictures: whether the record has events that speak of the screen, since an owner said so.
+        alternate, switching: whether the alternate screen is shown, and the beginning of a sequence that may say so.
         dirty: whether something is typed at this prompt that may still stand on its line.
         owed: how many prompts were taken for granted and may still be drawn.
+        boot, system: which start of the machine the shell was started in, and the machine's `sys.platform`.
         integrity_reason: why borders are less than certain; None when all is well.
     """
 
@@ -123,10 +136,15 @@ class MachineState:
     submission: dict[str, Any] | None = None
     submitted_at: int = 0
     echoed: bytes = b""
+    line_end: int | None = None
+    opening: tuple[int, int] | None = None
+    prologue: bytes = b""
     block: OpenBlock | None = None
     background: OpenBlock | None = None
     settled: int | None = None
     unasked: bytes = b""
+    raised: int = 0
+    rising: bytes = b""
     last_opened: tuple[tuple[str, int, int], ...] = ()
     wait_cursor: int = 0
     hints: int = 0
@@ -146,10 +164,15 @@ class MachineState:
     hooks_lost: bool = False
     integrity_reason: str | None = None
     tty: dict[str, Any] | None = None
+    prompt_depth: int | None = None
     size: tuple[int, int] = (80, 24)
     exit: dict[str, Any] | None = None
     eof: bool = False
     boot: str = ""
+    system: str = "linux"
+    pictures: bool = False
+    alternate: bool = False
+    switching: bytes = b""
 
     def offers(self, feature: str) -> bool:
         """Return whether the shell has said this of itself in its HELLO."""
@@ -187,19 +210,25 @@ class MachineState:
     @classmethod
     def from_dict(cls, record: Mapping[str, Any]) -> MachineState:
         """Rebuild a state; raises KeyError, TypeError or ValueError when the record is not one of this version."""
-        known = {name: record[name] for name in cls.__dataclass_fields__}
+        known = {name: record[name] for name in cls.__dataclass_fields__ if name in record or name not in _LATER}
         known["shell"] = ShellState(record["shell"])
         for name in _BYTES:
-            known[name] = str(record[name]).encode("latin-1")
+            known[name] = str(record.get(name, "") if name in _LATER else record[name]).encode("latin-1")
         known["inputs"] = [(at, data.encode("latin-1"), echo, icanon) for at, data, echo, icanon in record["inputs"]]
         for name in ("block", "background"):
             known[name] = OpenBlock(**record[name]) if record[name] is not None else None
         known["size"] = tuple(record["size"])
+        known["opening"] = tuple(record["opening"]) if record.get("opening") is not None else None
         known["last_opened"] = tuple((request, seq, ts) for request, seq, ts in record["last_opened"])
         return cls(**known)
 
 
-_BYTES = ("echoed", "drawn", "fed", "shown", "unasked")
+_BYTES = ("echoed", "prologue", "drawn", "fed", "shown", "unasked", "rising", "switching")
+# What the beginning of a record that was cut by an older version does not have.
+_LATER = frozenset({
+    "pictures", "alternate", "switching", "system", "line_end", "opening", "prologue", "raised", "rising",
+    "prompt_depth",
+})  # fmt: skip
 
 # Copying by name takes a fifth of the time that the module copy needs, and a copy is made at every prompt.
 _NAMES = tuple(MachineState.__dataclass_fields__)

@@ -8,6 +8,8 @@ diagram in the documentation is made from this table.
 `EDITING` is a prompt with something typed at it that no fresh PROMPT has answered yet. `RETURNING` lies between END and
 PROMPT: the terminal is still cooked there and a command line would be cut at 4,095 bytes, so it is not `IDLE`.
 
+`OTHER_END` ends a line that never ran and is not the submitted one.
+
 A shell with nothing but a marked prompt never says BEGIN: there the end of the echoed line is `ECHOED`.
 """
 
@@ -38,6 +40,7 @@ class Stimulus(Enum):
     BEGIN = "begin"
     END = "end"
     LATE_END = "late_end"
+    OTHER_END = "other_end"
     ECHOED = "echoed"
     PROMPT = "prompt"
     REDRAW = "redraw"
@@ -104,6 +107,7 @@ TRANSITIONS: Final[dict[tuple[ShellState, Stimulus], tuple[ShellState, Action]]]
     (_S.SUBMITTED, _I.BEGIN): (_S.RUNNING, _A.OPEN),
     (_S.SUBMITTED, _I.ECHOED): (_S.RUNNING, _A.OPEN_ECHOED),
     (_S.SUBMITTED, _I.END): (_S.RETURNING, _A.CANCEL),
+    (_S.SUBMITTED, _I.OTHER_END): (_S.RETURNING, _A.NOTHING),
     (_S.SUBMITTED, _I.LATE_END): (_S.RETURNING, _A.END_UNSEEN),
     (_S.SUBMITTED, _I.PROMPT): (_S.IDLE, _A.CLOSE_UNSEEN),
     (_S.SUBMITTED, _I.REDRAW): (_S.SUBMITTED, _A.NOTHING),

@@ -150,6 +150,9 @@ class Waiter:
         tty = state.tty or {}
         if state.shell is ShellState.RUNNING and tty.get("icanon") is True and tty.get("echo") is False:
             return Outcome(False, "password", at, self.resume_cursor())
+        if state.shell is ShellState.EDITING and state.incomplete and state.tty is not None:
+            # The silence that would tell came before this wait.
+            return Outcome(False, "incomplete_input", at, self.resume_cursor())
         return None
 
     @property

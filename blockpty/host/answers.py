@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,15 +47,21 @@ class Typed(Sizes):
 
 @dataclass(frozen=True, slots=True)
 class Closed(Sizes):
+    """`outside`: pid, command and whether it was ended, of each process that had left the session."""
+
     status: int | None
     signal: str | None
+    outside: list[dict[str, Any]]
 
 
 @dataclass(frozen=True, slots=True)
 class Inspected(Sizes):
     """One moment of a terminal; everything but the sizes is None when it is not live.
 
-    `stopped`: the shell or the foreground program is stopped. `storage`: why nothing can be recorded now, or None.
+    `unread`: bytes that were typed and not read, None where unknown (not Linux). `program`: name of what the shell's
+    own process runs now. `programs`: those of the processes of the foreground, the leader first and parents before
+    children; only when asked. `stopped`: the shell or the foreground program is stopped. `storage`: why nothing can be
+    recorded now, or None.
     """
 
     live: bool
@@ -68,11 +74,14 @@ class Inspected(Sizes):
     foreground_copy: bool | None = None
     replaced: bool | None = None
     reads: bool | None = None
+    unread: int | None = None
     cols: int | None = None
     rows: int | None = None
     stopped: bool | None = None
     storage: str | None = None
     persist: bool | None = None
+    program: str | None = None
+    programs: list[str] | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -151,11 +151,14 @@ class HostClient(Connection):
         author: str,
         req: str | None = None,
         submit: Mapping[str, Any] | None = None,
+        program: bool = False,
         deadline_ms: int = protocol.DEADLINE_MS,
         epoch: int | None = None,
     ) -> Typed:
-        """Type `data`. Returns when the terminal took all of it, or at the deadline with how much it took (the rest is
-        dropped). Cancelling does not take back what was asked.
+        """Type `data`; `program`: for what the shell runs, not for its own line editor.
+
+        Returns when the terminal took all of it, or at the deadline with how much it took (the rest is dropped).
+        Cancelling does not take back what was asked.
 
         Raises:
             LineTooLong: canonical mode, and a line of more than 4,095 bytes; nothing was typed.
@@ -164,7 +167,7 @@ class HostClient(Connection):
         """
         fields: dict[str, Any] = {
             "conversation": conversation, "data_b64": base64.b64encode(data).decode(), "author": author,
-            "deadline_ms": deadline_ms, "epoch": epoch,
+            "deadline_ms": deadline_ms, "epoch": epoch, "program": program,
         }  # fmt: skip
         if req is not None:
             fields["req"] = req
@@ -198,9 +201,9 @@ class HostClient(Connection):
         fields = {"conversation": conversation, "signal": signal, "target": target, "epoch": epoch}
         return _sizes(await self._ask("signal", fields))
 
-    async def inspect(self, conversation: str) -> Inspected:
-        """Look at the terminal now."""
-        answer = await self._ask("inspect", {"conversation": conversation})
+    async def inspect(self, conversation: str, *, programs: bool = False) -> Inspected:
+        """Look at the terminal now, with `programs` also at what runs in its foreground."""
+        answer = await self._ask("inspect", {"conversation": conversation, "programs": programs})
         return Inspected(**{name: value for name, value in answer.items() if name not in ("id", "ok")})
 
     async def watch_idle(self, conversation: str, ms: int) -> Sizes:
@@ -216,11 +219,17 @@ class HostClient(Connection):
         return _sizes(await self._ask("set_persist", {"conversation": conversation, "persist": persist}))
 
     async def close(
-        self, conversation: str, *, grace_ms: int = protocol.GRACE_MS, epoch: int | None = None
+        self, conversation: str, *, grace_ms: int = protocol.GRACE_MS, leave: bool = False, epoch: int | None = None
     ) -> Closed:  # fmt: skip
-        """Hang the session up, kill what is left of it after the grace, and wait for its end."""
-        answer = await self._ask("close", {"conversation": conversation, "grace_ms": grace_ms, "epoch": epoch})
-        return Closed(answer["offset"], answer["timeline"], answer["status"], answer["signal"])
+        """Hang the session up, kill what is left of it after the grace, and wait for its end.
+
+        What has left the session (setsid) gets TERM and is killed too, unless `leave`; a second is spent on that.
+        """
+        fields = {"conversation": conversation, "grace_ms": grace_ms, "leave": leave, "epoch": epoch}
+        answer = await self._ask("close", fields)
+        # A host of an earlier version does not look outside, nor does one that was killed meanwhile.
+        outside = answer.get("outside", [])
+        return Closed(answer["offset"], answer["timeline"], answer["status"], answer["signal"], outside)
 
     async def find(self, conversation: str) -> tuple[bool, int]:
         """Whether a conversation is live, and how many are."""

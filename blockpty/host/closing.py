@@ -11,7 +11,7 @@ import os
 import signal
 from typing import TYPE_CHECKING, Any
 
-from blockpty.host import spawn
+from blockpty.host import cgroup, spawn
 from blockpty.host.keyboard import storage_full
 from blockpty.host.protocol import Refused
 from blockpty.host.terminal import Terminal
@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from blockpty.host.recorder import Client, Recorder
 
 KILL_AGAIN_SECONDS = 0.05
+# How often what has left the session is killed before it is told as what runs on.
+KILL_TRIES = 20
 
 
 class Pending:
@@ -41,26 +43,90 @@ class Pending:
 
 
 class Closing:
-    """A conversation that is being closed: done when its last entry is written and its session is empty."""
+    """A conversation that is being closed: done when its last entry is written and its session is empty.
 
-    __slots__ = ("answers", "cgroup", "session", "written")
+    `leave`: what has left the session may run on; else it is ended as well.
+    """
 
-    def __init__(self, session: int, cgroup: str | None) -> None:
+    __slots__ = ("answers", "cgroup", "leave", "outside", "session", "tries", "written")
+
+    def __init__(self, session: int, path: str | None, orphans: list[int], *, leave: bool) -> None:
         self.session = session
-        self.cgroup = cgroup
+        self.cgroup = path
+        self.leave = leave
         self.answers: list[Pending] = []
         self.written: dict[str, Any] | None = None
+        # What has been seen outside of the session: number and birth of a process, and its command.
+        self.outside: dict[tuple[int, str], str] = {}
+        self.tries = 0
+        self._note(orphans)
+
+    def survivors(self) -> list[int]:
+        """Look for processes that have left the session, and return those that are alive.
+
+        All in the cgroup are found, where there is one; else what descends from the session and from those found
+        before (to begin with, the orphans that have the terminal open).
+        """
+        if self.cgroup is not None:
+            found = [int(pid) for pid in cgroup.members(self.cgroup) or ()]
+        else:
+            known = [pid for pid, birth in self.outside if spawn.process_birth(pid) == birth]
+            found = [*known, *spawn.descendants([*known, *(pid for pid, _ in spawn.session_members(self.session))])]
+        return self._note(found)
+
+    def _note(self, found: list[int]) -> list[int]:
+        alive = []
+        for pid in found:
+            facts, birth = spawn.process_facts(pid), spawn.process_birth(pid)
+            if facts is not None and birth is not None and facts[2] != self.session and facts[0] not in "ZXx":
+                self.outside.setdefault((pid, birth), spawn.command_line(pid))
+                alive.append(pid)
+        return alive
+
+    def told(self) -> list[dict[str, Any]]:
+        """What was seen outside of the session, for the answer."""
+        alive = set(self.survivors())
+        return [
+            {"pid": pid, "command": command, "ended": pid not in alive}
+            for (pid, _), command in sorted(self.outside.items())
+        ]
 
 
-def begin(recorder: Recorder, name: str, terminal: Terminal | None, grace_ms: int, pending: Pending) -> None:
+def begin(
+    recorder: Recorder, name: str, terminal: Terminal | None, grace_ms: int, pending: Pending, *, leave: bool
+) -> None:  # fmt: skip
     """Hang up `terminal` (None: that has been done by an earlier request), and owe `pending` the outcome."""
     if terminal is not None:
         path = terminal.holding.cgroup
-        recorder.closing[name] = Closing(terminal.pid, path)
+        orphans = _orphans(recorder, terminal) if path is None else []
+        recorder.closing[name] = Closing(terminal.pid, path, orphans, leave=leave)
+        survivors = recorder.closing[name].survivors()
         spawn.signal_session(terminal.pid, terminal.holding.master, signal.SIGHUP, signal.SIGCONT, path=path)
+        if not leave:
+            _signal(survivors, signal.SIGTERM, signal.SIGCONT)
     closing = recorder.closing[name]
     closing.answers.append(pending)
     recorder.loop.after(grace_ms / 1000, lambda: _kill(recorder, name, closing))
+
+
+def _orphans(recorder: Recorder, terminal: Terminal) -> list[int]:
+    """What the keeper has adopted that has a terminal open and belongs to no session of ours."""
+    place = spawn.terminal_name(terminal.holding.master)
+    if place is None:
+        return []
+    ours = {os.getsid(0), *(holding.pid for holding in recorder.house.holdings.values())}
+    return [
+        pid
+        for pid in spawn.descendants([recorder.house.keeper])
+        if (facts := spawn.process_facts(pid)) is not None and facts[2] not in ours and spawn.has_open(pid, place)
+    ]
+
+
+def _signal(pids: list[int], *numbers: int) -> None:
+    for pid in pids:
+        for number in numbers:
+            with contextlib.suppress(OSError):
+                os.kill(pid, number)
 
 
 def signal_shell(terminal: Terminal, number: signal.Signals) -> None:
@@ -77,7 +143,11 @@ def _kill(recorder: Recorder, name: str, closing: Closing) -> None:
     if recorder.closing.get(name) is not closing:
         return
     terminal = recorder.terminals.get(name)
-    left = spawn.kill_session(closing.session, closing.cgroup)
+    # What is to run on may also start others.
+    left = spawn.kill_session(closing.session, None if closing.leave else closing.cgroup)
+    closing.tries += 1
+    if not closing.leave:
+        _signal(closing.survivors(), signal.SIGKILL)
     if terminal is not None and terminal.pid == closing.session and terminal.holding.exit is None:
         signal_shell(terminal, signal.SIGKILL)
     if terminal is not None and terminal.pid == closing.session and not left:
@@ -90,10 +160,15 @@ def _kill(recorder: Recorder, name: str, closing: Closing) -> None:
         for pending in closing.answers:
             pending.refuse(storage_full(terminal.failed))
         return
-    if left or closing.written is None:
+    if left or closing.written is None or _waits_for_survivors(closing):
         recorder.loop.after(KILL_AGAIN_SECONDS, lambda: _kill(recorder, name, closing))
     else:
         _closed(recorder, name, closing)
+
+
+def _waits_for_survivors(closing: Closing) -> bool:
+    """Whether there is something outside of the session that is to end and may; another user's does not."""
+    return not closing.leave and closing.tries < KILL_TRIES and bool(closing.survivors())
 
 
 def finish_close(recorder: Recorder, terminal: Terminal) -> None:
@@ -104,13 +179,23 @@ def finish_close(recorder: Recorder, terminal: Terminal) -> None:
         return
     status, signal_name = terminal.holding.exit
     closing.written = {"status": status, "signal": signal_name, **terminal.sizes()}
-    if not any(spawn.session_members(closing.session, closing.cgroup)):
+    _look(recorder, name, closing)
+
+
+def _look(recorder: Recorder, name: str, closing: Closing) -> None:
+    """Answer as soon as nothing is left; once the grace is over, `_kill` does."""
+    if recorder.closing.get(name) is not closing or any(spawn.session_members(closing.session, closing.cgroup)):
+        return
+    if _waits_for_survivors(closing):
+        recorder.loop.after(KILL_AGAIN_SECONDS, lambda: _look(recorder, name, closing))
+    else:
         _closed(recorder, name, closing)
 
 
 def _closed(recorder: Recorder, name: str, closing: Closing) -> None:
     del recorder.closing[name]
     assert closing.written is not None
+    outside = closing.told()
     for pending in closing.answers:
-        pending.done(closing.written)
+        pending.done({**closing.written, "outside": outside})
     recorder.check_leave()

@@ -10,10 +10,10 @@ from __future__ import annotations
 from typing import Final
 
 from blockpty.errors import BadRequest
-from blockpty.host.shells import shellrc_directory, submit_line
+from blockpty.host.shells import fish, shellrc_directory, submit_line
 from blockpty.host.shells.staging import cd_target, encode, escaped, fish_quote_bytes
 
-HANDED_OVER: Final = {"bash": b'-v "${!__bp_@}"', "zsh": b"-m '__bp_*'", "fish": b""}
+HANDED_OVER: Final = {"bash": b'-v "${!__bpty_@}"', "zsh": b"-m '__bpty_*'", "fish": b""}
 """The shells that can take our hooks over while they run, and how each forgets all names of ours."""
 
 TYPED: Final = frozenset({"bash", "zsh"})
@@ -35,14 +35,14 @@ def hooks_of(shell: str, *, directory: str, file: str, nonce: str) -> bytes:
     if shell not in HANDED_OVER:
         raise BadRequest(f"there are no hooks for a running {shell!r}", hint=f"known: {', '.join(sorted(HANDED_OVER))}")
     if shell == "fish":
-        return f"set -gu __bp_n '{nonce}'\n".encode() + (shellrc_directory() / "fish" / "blockpty.fish").read_bytes()
+        return fish.hooks(nonce, directory)
     header = (
-        b"\\builtin unset " + HANDED_OVER[shell] + b"\n__bp_n=" + escaped(nonce.encode(), every_byte=True)
-        + b"\n__bp_login=no\n__bp_dir=" + escaped(encode(directory))
-        + b"\n__bp_file=" + escaped(encode(file)) + b"\n"
+        b"\\builtin unset " + HANDED_OVER[shell] + b"\n__bpty_n=" + escaped(nonce.encode(), every_byte=True)
+        + b"\n__bpty_login=no\n__bpty_dir=" + escaped(encode(directory))
+        + b"\n__bpty_file=" + escaped(encode(file)) + b"\n"
     )  # fmt: skip
     # zsh is in the middle of a command now; its installer runs before the next prompt, as it does at the start.
-    last = b"" if shell == "bash" else b"precmd_functions+=(__bp_install)\n"
+    last = b"" if shell == "bash" else b"precmd_functions+=(__bpty_install)\n"
     return header + (shellrc_directory() / shell / f"blockpty.{shell}").read_bytes() + last
 
 

@@ -38,13 +38,14 @@ _SLOT = struct.Struct("<QQQQ")
 class Input:
     """Bytes on their way into a terminal. `offset` and `timeline` are the sizes of the files at its entry."""
 
-    __slots__ = ("data", "done", "entered", "fields", "offset", "redacted", "reply", "timeline", "timer")
+    __slots__ = ("data", "done", "entered", "fields", "hidden", "offset", "redacted", "reply", "timeline", "timer")
 
     def __init__(self, data: bytes, fields: dict[str, Any], reply: Callable[[Input | Refused], None]) -> None:
         self.data = data
         self.done = 0
         self.entered = False
         self.redacted = False
+        self.hidden = False
         self.fields = fields
         self.reply = reply
         self.offset = 0
@@ -114,6 +115,9 @@ class Keyboard:
                 fields["data_b64"] = base64.b64encode(item.data).decode()
         fields["echo"] = echo
         fields["icanon"] = icanon
+        if not echo and (icanon or item.fields.get("program")):
+            item.hidden = True
+            terminal.drain.expect()
         if item.fields.get("submit") is not None:
             fields["submit"] = item.fields["submit"]
         self._entry_at = terminal.timeline.size
@@ -179,6 +183,12 @@ class Keyboard:
         if item.timer is not None:
             item.timer.cancel()
         item.reply(answer)
+
+    def drop_hidden(self) -> None:
+        """Forget the rest of an input that is typed with echo off: the program that it was for has ended."""
+        if self._queue and self._queue[0].entered and self._queue[0].hidden:
+            self._cut(self._queue[0])
+            self.push()
 
     def end(self) -> None:
         """The shell is dead; the exit entry comes next."""

@@ -35,6 +35,8 @@ class Quiet:
         self._again: Timer | None = None
         # How the terminal was read at the last silence: (canonical, echo).
         self._modes: tuple[bool, bool] | None = None
+        # Whether the shell was in raw mode then, and did not wait yet.
+        self._unsettled = False
 
     def printed(self) -> None:
         """Output came. The timer is not moved for each piece: it looks again when it is due."""
@@ -111,11 +113,18 @@ class Quiet:
         if terminal.failed is not None:
             return False
         state = terminal.state()
+        depth = terminal.depth(state)
+        # What was sampled speaks of the stream's end only if nothing has come meanwhile.
+        before = terminal.stream.offset
+        terminal.move(whole=True)
+        if terminal.stream.offset != before or terminal.ended or terminal.hung:
+            return False
         try:
-            terminal.write("silence", {"ms": ms, **state})
+            terminal.write("silence", {"ms": ms, **state, "depth": depth})
         except StorageFailed:
             return False
         self._modes = (state["icanon"], state["echo"])
+        self._unsettled = depth is None and state["foreground"] == "shell" and not state["icanon"]
         self._look_again()
         return True
 
@@ -133,7 +142,9 @@ class Quiet:
         if terminal.ended or terminal.hung or self._burst is not None:
             return  # the end of that burst is a silence, and looks again
         quiet = time.monotonic() - max(self._last_output, self._last_input)
-        if quiet < BURST_SECONDS or terminal.modes() == self._modes or not self._write(int(quiet * 1000)):
+        changed = terminal.modes() != self._modes
+        changed = changed or (self._unsettled and terminal.depth(terminal.state()) is not None)
+        if quiet < BURST_SECONDS or not changed or not self._write(int(quiet * 1000)):
             self._look_again()
 
     def end(self) -> None:

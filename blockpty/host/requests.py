@@ -239,6 +239,7 @@ def input_(recorder: Recorder, client: Client, request: dict[str, Any]) -> Answe
         "author": _field(request, "author", str),
         "req": _field(request, "req", str, None),
         "submit": _field(request, "submit", dict, None),
+        "program": _field(request, "program", bool, False),
     }
     deadline_ms = _number(request, "deadline_ms", 0, 1 << 31, protocol.DEADLINE_MS)
     pending = Pending(recorder, client, request.get("id"))
@@ -343,13 +344,15 @@ def inspect(recorder: Recorder, client: Client, request: dict[str, Any]) -> Answ
     except OSError:
         cols = rows = 0
     failed = terminal.failed
+    programs = spawn.group_names(group, terminal.pid) if group and request.get("programs") else None
     return {
-        "live": True, "pid": terminal.pid, **terminal.state(),
+        "live": True, "pid": terminal.pid, **terminal.state(), "unread": spawn.unread_bytes(terminal.holding.master),
         "foreground_pid": group, "foreground_name": spawn.process_name(group) if group else None,
         "foreground_copy": spawn.is_copy(group, terminal.pid) if group else None,
         "cols": cols, "rows": rows, "stopped": any(fact is not None and fact[0] in "Tt" for fact in facts),
         "storage": None if failed is None else f"{failed.path}: {failed.strerror}",
-        "persist": terminal.holding.persist, **terminal.sizes(),
+        "persist": terminal.holding.persist, "program": spawn.process_name(terminal.pid), "programs": programs,
+        **terminal.sizes(),
     }  # fmt: skip
 
 
@@ -395,7 +398,8 @@ def close(recorder: Recorder, client: Client, request: dict[str, Any]) -> Answer
             if entry.get("kind") == "exit":
                 return {"status": entry["status"], "signal": entry["signal"], **_dead_sizes(recorder, name)}
     terminal = None if name in recorder.closing else _writable(recorder, request)
-    closing.begin(recorder, name, terminal, grace_ms, Pending(recorder, client, request.get("id")))
+    pending = Pending(recorder, client, request.get("id"))
+    closing.begin(recorder, name, terminal, grace_ms, pending, leave=_field(request, "leave", bool, False))
     return None
 
 

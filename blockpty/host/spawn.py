@@ -10,6 +10,7 @@ from __future__ import annotations
 import contextlib
 import errno
 import fcntl
+import glob
 import json
 import os
 import resource
@@ -26,6 +27,8 @@ from blockpty.host.protocol import Refused
 IUTF8 = 0x4000
 # Processes that are stopped before they are killed; then whatever is there is killed, and looked for again.
 STOP_AT_MOST = 1 << 16
+# Of the arguments of a process that is told of.
+COMMAND_BYTES = 1000
 PTY_LIMIT_ERRORS = (errno.ENOSPC, errno.EAGAIN, errno.ENFILE, errno.EMFILE)
 
 
@@ -241,24 +244,76 @@ def terminal_name(master: int) -> str | None:
     return f"/dev/pts/{number}"
 
 
+def unread_bytes(master: int) -> int | None:
+    """Return how many typed bytes the programs on a master's terminal have not read; None where it is unknown.
+
+    In canonical mode an unfinished line does not count.
+    """
+    slave = _open_slave(master)
+    if slave is None:
+        return None
+    try:
+        (count,) = struct.unpack("i", fcntl.ioctl(slave, termios.FIONREAD, b"\0" * 4))
+    except OSError:
+        return None
+    finally:
+        os.close(slave)
+    return int(count)
+
+
+def flush_input(master: int) -> None:
+    """Discard what was typed on a master's terminal and not read; on Linux alone, elsewhere it does nothing."""
+    slave = _open_slave(master)
+    if slave is None:
+        return
+    try:
+        termios.tcflush(slave, termios.TCIFLUSH)
+    except termios.error:
+        pass
+    finally:
+        os.close(slave)
+
+
+def _open_slave(master: int) -> int | None:
+    name = terminal_name(master)
+    if name is None:
+        return None
+    try:
+        return os.open(name, os.O_RDONLY | os.O_NOCTTY | os.O_NONBLOCK | os.O_CLOEXEC)
+    except OSError:
+        return None
+
+
 def reads_terminal(group: int, terminal: str, shell: int = 0) -> bool | None:
     """Whether the leader of a group, or a child of the shell or a descendant in it, is blocked reading a terminal.
 
     None where it cannot be known: no /proc, or one that hides it (yama lets nobody but a parent see the system call;
     what is left then, the name of the place in the kernel, is told for terminals and sockets alike).
     """
-    # The leader of a pipeline may have ended before the others.
-    waiting, unsure = [group, *_children(shell, group)], False
-    for _ in range(_READERS):
-        if not waiting:
-            break
-        pid = waiting.pop(0)
+    unsure = False
+    for pid in _group_members(group, shell):
         found = _blocked_reading(pid, terminal)
         if found:
             return True
         unsure |= found is None
-        waiting += _children(pid, group)
     return None if unsure else False
+
+
+def group_names(group: int, shell: int) -> list[str]:
+    """Names of the processes of a group, as for `reads_terminal`: the leader first, parents before their children."""
+    return [name for pid in _group_members(group, shell) if (name := process_name(pid)) is not None]
+
+
+def _group_members(group: int, shell: int) -> Iterator[int]:
+    """The leader of a group, children of the shell and descendants of both in it; no more than `_READERS`."""
+    # The leader of a pipeline may have ended before the others.
+    waiting = [group, *_children(shell, group)]
+    for _ in range(_READERS):
+        if not waiting:
+            break
+        pid = waiting.pop(0)
+        yield pid
+        waiting += _children(pid, group)
 
 
 def _children(pid: int, group: int) -> list[int]:
@@ -295,6 +350,23 @@ def _blocked_reading(pid: int, terminal: str) -> bool | None:
         return None
 
 
+def waiting_depth(pid: int) -> int | None:
+    """How many bytes of its stack a process uses while it is blocked in a system call; None where that is not told.
+
+    The same number each time the process waits at the same place, such as its prompt, for as long as it lives.
+    """
+    try:
+        with open(f"/proc/{pid}/syscall", "rb", 0) as file:
+            call = file.read().split()
+        with open(f"/proc/{pid}/stat", "rb", 0) as file:
+            fields = file.read().rpartition(b")")[2].split()
+        # The last but one is the stack pointer; the 28th field of stat, the beginning of the stack, is 0 for strangers.
+        depth = int(fields[25]) - int(call[-2], 16) if len(call) > 2 else 0
+    except (OSError, IndexError, ValueError):
+        return None
+    return depth if 0 < depth < 1 << 40 else None
+
+
 def process_facts(pid: int | str) -> tuple[str, int, int] | None:
     """(state letter, process group, session) of a process, or None."""
     try:
@@ -303,6 +375,48 @@ def process_facts(pid: int | str) -> tuple[str, int, int] | None:
         return fields[0].decode(), int(fields[2]), int(fields[3])
     except (OSError, IndexError, ValueError):
         return None
+
+
+def process_birth(pid: int) -> str | None:
+    """When a process was started, in ticks since the machine was; with its number this names it for good."""
+    try:
+        with open(f"/proc/{pid}/stat", "rb", 0) as file:
+            return file.read().rpartition(b")")[2].split()[19].decode()
+    except (OSError, IndexError):
+        return None
+
+
+def command_line(pid: int) -> str:
+    """The arguments of a process, or its name where they cannot be read; "" when it has ended."""
+    try:
+        with open(f"/proc/{pid}/cmdline", "rb", 0) as file:
+            arguments = file.read(COMMAND_BYTES).rstrip(b"\0").replace(b"\0", b" ").decode("utf-8", "replace")
+    except OSError:
+        arguments = ""
+    return arguments or process_name(pid) or ""
+
+
+def has_open(pid: int, path: str) -> bool:
+    """Whether a process has a file open; not where another user's may not be looked at."""
+    for link in glob.iglob(f"/proc/{pid}/fd/*"):
+        with contextlib.suppress(OSError):
+            if os.readlink(link) == path:
+                return True
+    return False
+
+
+def descendants(pids: Sequence[int]) -> list[int]:
+    """The children of some processes, and all that come from these; nothing where the system does not tell."""
+    found: dict[int, None] = {}
+    waiting = [*pids]
+    while waiting:
+        pid = waiting.pop()
+        for path in glob.iglob(f"/proc/{pid}/task/*/children"):
+            with contextlib.suppress(OSError), open(path, "rb", 0) as file:
+                new = [child for child in map(int, file.read().split()) if child not in found]
+                found.update(dict.fromkeys(new))
+                waiting += new
+    return [*found]
 
 
 def session_members(session: int, path: str | None = None) -> Iterator[tuple[int, int]]:
@@ -372,4 +486,5 @@ def signal_name(number: int) -> str:
     try:
         return signal.Signals(number).name
     except ValueError:
-        return f"SIG{number}"
+        first = getattr(signal, "SIGRTMIN", number + 1)
+        return f"SIGRTMIN+{number - first}" if number > first else f"SIG{number}"

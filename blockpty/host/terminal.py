@@ -19,10 +19,11 @@ import os
 import select
 import struct
 import termios
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, Protocol
 
 from blockpty.host import spawn
+from blockpty.host.drain import Drain
 from blockpty.host.durable import Durable
 from blockpty.host.house import Holding
 from blockpty.host.keyboard import Keyboard, storage_full
@@ -65,6 +66,7 @@ class Terminal:
         self.timeline = Timeline(holding.directory)
         self.quiet = Quiet(self)
         self.keyboard = Keyboard(self)
+        self.drain = Drain(self)
         self.shortage = Shortage(self)
         self.durable = Durable(self, holding.durability)
         # Why nothing is moved now; None when all is well.
@@ -120,6 +122,7 @@ class Terminal:
         self._wrote_eof |= "eof" in kinds
         self.shortage.take_up(own)
         self.keyboard.cut_interrupted()
+        self.drain.resume()
         if tail and tail[-1]["kind"] == "silence":
             self.quiet.take_up(tail[-1])
         elif tail:
@@ -332,6 +335,10 @@ class Terminal:
             "reads": self.reads(group) if icanon else False,
         }  # fmt: skip
 
+    def depth(self, state: Mapping[str, Any]) -> int | None:
+        """How deep in its stack the shell waits for a key, if it is the shell that does; see `spawn.waiting_depth`."""
+        return spawn.waiting_depth(self.pid) if state["foreground"] == "shell" and not state["icanon"] else None
+
     def reads(self, group: int | None) -> bool | None:
         """Whether somebody of the foreground is blocked reading this terminal; None where unknown."""
         name = spawn.terminal_name(self.holding.master)
@@ -450,6 +457,7 @@ class Terminal:
             with contextlib.suppress(StorageFailed):
                 self.durable.force()
         self.ended = True
+        self.drain.end()
         self.desk.loop.forget(self.holding.master)
         self.quiet.end()
         self.desk.finished(self)

@@ -7,20 +7,47 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 BLOCK_KINDS: Final = ("command", "session", "user", "background")
-BLOCK_STATES: Final = ("running", "ended", "rejected", "cancelled", "interrupted", "shell_exited", "lost")
+BLOCK_STATES: Final = ("running", "ended", "stopped", "rejected", "cancelled", "interrupted", "shell_exited", "lost")
 
-# Only the signals that have one number on Linux and macOS; others are named by number.
-_SIGNALS: Final = {
+# The signals that have one number on Linux and macOS.
+_SHARED: Final = {
     1: "SIGHUP", 2: "SIGINT", 3: "SIGQUIT", 4: "SIGILL", 5: "SIGTRAP", 6: "SIGABRT", 8: "SIGFPE", 9: "SIGKILL",
-    11: "SIGSEGV", 13: "SIGPIPE", 14: "SIGALRM", 15: "SIGTERM",
+    11: "SIGSEGV", 13: "SIGPIPE", 14: "SIGALRM", 15: "SIGTERM", 21: "SIGTTIN", 22: "SIGTTOU", 24: "SIGXCPU",
+    25: "SIGXFSZ", 26: "SIGVTALRM", 27: "SIGPROF", 28: "SIGWINCH",
 }  # fmt: skip
+# A record is read on other machines too, so the numbers stand here and are not asked of the system.
+_SIGNALS: Final = {
+    "linux": {
+        **_SHARED, 7: "SIGBUS", 10: "SIGUSR1", 12: "SIGUSR2", 16: "SIGSTKFLT", 17: "SIGCHLD", 18: "SIGCONT",
+        19: "SIGSTOP", 20: "SIGTSTP", 23: "SIGURG", 29: "SIGIO", 30: "SIGPWR", 31: "SIGSYS",
+        34: "SIGRTMIN", **{34 + n: f"SIGRTMIN+{n}" for n in range(1, 30)}, 64: "SIGRTMAX",
+    },
+    "darwin": {
+        **_SHARED, 7: "SIGEMT", 10: "SIGBUS", 12: "SIGSYS", 16: "SIGURG", 17: "SIGSTOP", 18: "SIGTSTP", 19: "SIGCONT",
+        20: "SIGCHLD", 23: "SIGIO", 29: "SIGINFO", 30: "SIGUSR1", 31: "SIGUSR2",
+    },
+}  # fmt: skip
+_STOPPING: Final = frozenset({"SIGSTOP", "SIGTSTP", "SIGTTIN", "SIGTTOU"})
 
 
-def signal_of(exit_status: int | None) -> str | None:
-    """Return the name of the signal that a shell reports as 128+n, or None when the status is no such number."""
+def signal_of(exit_status: int | None, system: str = "linux") -> str | None:
+    """Return the name of the signal that a shell reports as 128+n, or None when the status is no such number.
+
+    `system` is the `sys.platform` of the shell's machine. A number that has no name there is given as `SIG<n>`.
+    """
     if exit_status is None or not 128 < exit_status < 193:
         return None
-    return _SIGNALS.get(exit_status - 128, f"SIG{exit_status - 128}")
+    return signal_name(exit_status - 128, system)
+
+
+def signal_name(number: int, system: str = "linux") -> str:
+    """Return the name of a signal, such as SIGUSR1 or SIGRTMIN+2; `SIG<n>` where it has none on this system."""
+    return _SIGNALS.get(system, _SHARED).get(number, f"SIG{number}")
+
+
+def was_stopped(signal: str | None) -> bool:
+    """Return whether a signal stops a program, which a shell reports as it reports an end: the job is still there."""
+    return signal in _STOPPING
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +63,8 @@ class Block:
         cwd: working directory when it began, as text; None when unknown.
         cwd_b64: the same, exact bytes in base64.
         ts_begin, ts_end, duration_ms: ms; `ts_end` and `duration_ms` are None while it runs.
-        state: one of `BLOCK_STATES`.
+        state: one of `BLOCK_STATES`; `stopped`: its program is still there as a job of the shell (Ctrl-Z, SIGSTOP), as
+            bash and zsh report it.
         exit_status: 0-255, or None when unknown (never a made-up 0).
         signal: name of the signal when the shell reported 128+n or died of one.
         span: `[begin, end)` of the output in the stream; `end` is None while it runs.

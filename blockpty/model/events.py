@@ -11,6 +11,7 @@ EVENT_TYPES: Final = frozenset(
         "agent_block_begin", "agent_block_delta", "agent_block_end",
         "agent_session_begin", "agent_session_end",
         "prompt", "input", "resize", "wait_begin", "wait_end",
+        "screen_snapshot", "alt_screen",
         "spoofed_mark", "hint", "anomaly", "storage", "reset", "shell_exit", "eof", "shell_entered", "shell_left",
     }
 )  # fmt: skip

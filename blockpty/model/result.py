@@ -25,8 +25,8 @@ class Result:
 
     @classmethod
     def from_dict(cls, content: Mapping[str, Any]) -> Self:
-        """Build a result from its JSON form; fields that this version does not know are left out."""
-        known = fields(cls)  # type: ignore[arg-type]  # every result is a dataclass
+        """Build a result from its JSON form; of another version it may have more fields, and lack new ones."""
+        known = [item for item in fields(cls) if item.name in content]  # type: ignore[arg-type]  # it is a dataclass
         return cls(**{item.name: REVIVED.get(str(item.type), _same)(content[item.name]) for item in known})
 
 

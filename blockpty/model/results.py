@@ -262,10 +262,17 @@ class DoneResult(Result):
 
 @dataclass(frozen=True, slots=True)
 class CloseResult(Result):
-    """The shell is gone; the transcript stays."""
+    """The shell is gone; the transcript stays.
+
+    Attributes:
+        exit: how it ended, as in `status`.
+        outside: `pid`, `command` and `ended` of each process that had left the shell's session (a daemon); with
+            `ended` false it runs on.
+    """
 
     cursor: int
     exit: dict[str, Any] | None
+    outside: list[dict[str, Any]] = field(default_factory=list)
 
 
 @dataclass(frozen=True, slots=True)

@@ -175,7 +175,7 @@ async def events(engine: Engine, request: requests.EventsRequest) -> AsyncIterat
 async def screen(engine: Engine, request: requests.ScreenRequest) -> ScreenResult:
     conversation = await _of(engine, request)
     return await conversation.screen(
-        format=request.format, since=request.since, scrollback=request.scrollback, at=request.at
+        format=request.format, since=request.since, scrollback=request.scrollback, at=request.at, record=request.record
     )
 
 
@@ -216,7 +216,7 @@ async def kill(engine: Engine, request: requests.KillRequest) -> DoneResult:
 
 
 async def close(engine: Engine, request: requests.CloseRequest) -> CloseResult:
-    return await (await _of(engine, request)).close()
+    return await (await _of(engine, request)).close(leave=request.leave)
 
 
 async def delete(engine: Engine, request: requests.DeleteRequest) -> DeleteResult:

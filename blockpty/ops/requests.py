@@ -70,6 +70,9 @@ WaitView = Annotated[
 ]
 Columns = Annotated[int, Field(ge=1, le=1000, description="Width of the terminal in columns.")]
 Rows = Annotated[int, Field(ge=1, le=1000, description="Height of the terminal in rows.")]
+# With or without SIG, in any letter case: JSON Schema has no flag for that.
+_INTERRUPTS: Final = "[Ii][Nn][Tt]|[Qq][Uu][Ii][Tt]|[Tt][Ee][Rr][Mm]|[Kk][Ii][Ll][Ll]"
+_SIGNAL: Final = "^([Ss][Ii][Gg])?({})$"
 Cursor = Annotated[int, Field(ge=0, description="Offset in the stream, as results give it.")]
 
 
@@ -300,6 +303,9 @@ class ScreenRequest(ConversationRequest):
         default=0, ge=0, le=100_000, description="So many lines above the screen come too, in text, json and agent."
     )
     at: Cursor | None = Field(default=None, description="Show what was shown at this cursor; by default now.")
+    record: bool = Field(
+        default=False, description="Record this look: a `screen_snapshot` event names its cursor."
+    )
 
 
 class SetScrollbackRequest(ConversationRequest):
@@ -332,7 +338,9 @@ class StopCaptureRequest(ConversationRequest):
 class EndSessionRequest(ConversationRequest):
     """End an interactive session as gently as it allows; the result says how.
 
-    `exit` is typed only to a known shell or interpreter; otherwise Ctrl-C, and as the last resort a new shell.
+    `exit` is typed to a known shell or interpreter, the keys that leave it to a known pager or editor (what was not
+    saved is lost); then Ctrl-C, SIGINT, SIGQUIT, SIGTERM and SIGKILL follow, and as the last resort a new shell. Only
+    that loses the shell's directory and variables.
     """
 
     session_id: str = Field(min_length=1, description="Name of the session, such as s7.")
@@ -350,8 +358,12 @@ class EnterShellRequest(ConversationRequest):
 class InterruptRequest(ConversationRequest):
     """Interrupt what runs, with SIGINT first and stronger signals only as far as asked for; says how it ended."""
 
-    up_to: Literal["INT", "QUIT", "TERM", "KILL"] = Field(
-        default="INT", description="The strongest signal to go to, in the order INT, QUIT, TERM, KILL."
+    up_to: str = Field(
+        default="INT",
+        min_length=1,
+        max_length=7,
+        pattern=_SIGNAL.format(_INTERRUPTS),
+        description="The strongest signal to go to, in the order INT, QUIT, TERM, KILL (SIGTERM as well).",
     )
     grace_ms: int = Field(default=1000, ge=0, le=60_000, description="How long to wait for a prompt after each signal.")
 
@@ -361,13 +373,27 @@ class ResetRequest(ConversationRequest):
 
 
 class KillRequest(ConversationRequest):
-    """Send a signal to the shell and to what it runs in the foreground."""
+    """End the shell and what it runs in the foreground: TERM, then HUP and KILL as long as the shell runs.
 
-    signal: Literal["HUP", "INT", "TERM", "KILL"] = Field(default="TERM", description="Which signal.")
+    The result says which signal ended the shell, or `running`: at its prompt a shell survives INT and QUIT.
+    """
+
+    signal: str = Field(
+        default="TERM",
+        min_length=1,
+        max_length=7,
+        pattern=_SIGNAL.format(f"[Hh][Uu][Pp]|{_INTERRUPTS}"),
+        description="Send HUP, INT, QUIT or KILL alone in place of these (SIGHUP as well).",
+    )
 
 
 class CloseRequest(ConversationRequest):
-    """End the shell, with everything it started on its terminal; the transcript stays."""
+    """End the shell with everything that came from it; the transcript stays.
+
+    What has left the shell's session (setsid, a daemon) is ended too, or runs on with `leave`; the result lists it.
+    """
+
+    leave: bool = Field(default=False, description="Leave running what has left the shell's session.")
 
 
 class DeleteRequest(ConversationRequest):

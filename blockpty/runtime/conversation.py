@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import asyncio
 import base64
-import contextlib
 import itertools
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import replace
@@ -17,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from blockpty.engine.keys import KeyModes, bracket, encode_keys
 from blockpty.engine.states import ShellState
-from blockpty.errors import BadRequest, Busy, Exited, InternalError
+from blockpty.errors import BadRequest, Busy, InternalError
 from blockpty.model.conditions import Match
 from blockpty.model.results import (
     CloseResult,
@@ -134,7 +133,7 @@ class Conversation(Transcript):
         subscribed = await host.subscribe(self.id, self.epoch, self.live.rung)
         if self._ownership is not None:
             if not again:
-                self.note({"type": "owner", "epoch": self.epoch})
+                self.note({"type": "owner", "epoch": self.epoch, "pictures": True})
             if not subscribed.live and self.live.state.instance and self.live.state.shell is not ShellState.EXITED:
                 # Every process that held the terminal is gone, and the shell with them; nobody saw how it ended.
                 self.note({"type": "lost", "reason": lost_because(self.live.state)})
@@ -277,7 +276,7 @@ class Conversation(Transcript):
             await self.live.drain()
             self.live.answers = Answers(self)
             await self.host.subscribe(self.id, self.epoch, self.live.rung)
-            self.note({"type": "owner", "epoch": self.epoch})
+            self.note({"type": "owner", "epoch": self.epoch, "pictures": True})
 
     # Input
 
@@ -351,7 +350,7 @@ class Conversation(Transcript):
         await self.own()
         reply = await self.host.input(
             self.id, data, author=author, req=self.next_request(), deadline_ms=SEND_DEADLINE_MS,
-            epoch=self.epoch,
+            epoch=self.epoch, program=self.live.state.shell is ShellState.RUNNING,
         )  # fmt: skip
         self.live.pump()
         return SendResult(reply.offset, reply.accepted)
@@ -390,6 +389,12 @@ class Conversation(Transcript):
 
     # Life
 
+    async def _record_look(self, at: int) -> None:
+        await self.own()
+        alive(self)
+        self.note({"type": "screen_snapshot", "at": at})
+        await self.noted()
+
     async def resize(self, cols: int, rows: int) -> DoneResult:
         """Set the terminal's size, 1 to 1000 each way."""
         limits.check("cols", cols)
@@ -401,7 +406,12 @@ class Conversation(Transcript):
         return DoneResult(reply.offset)
 
     async def end_session(self, session_id: str) -> DoneResult:
-        """End a session: `exit` to a known shell or REPL, else Ctrl-C, else a new shell; `how` says which."""
+        """End a session the gentlest way that works; `how` says which.
+
+        `exit`: the command of a known shell or REPL; `quit`: the keys of a known pager or editor (what was not saved is
+        lost); `ctrl_c`; `SIGINT`, `SIGQUIT`, `SIGTERM`, `SIGKILL` to the foreground; `reset`: a new shell, which alone
+        loses the shell's directory and variables. A second or two may pass for each step.
+        """
         await running_program(self, session_id)
         await self.own()
         return await ending.end_session(self, session_id)
@@ -421,7 +431,8 @@ class Conversation(Transcript):
     async def interrupt(self, *, up_to: str = "INT", grace_ms: int = 1000) -> DoneResult:
         """Interrupt the foreground program: SIGINT, and as far as `up_to` allows SIGQUIT, SIGTERM, SIGKILL.
 
-        Waits up to `grace_ms` after each for a prompt. `how` is the signal that ended it, or "running".
+        Names of signals are taken with and without SIG, in any letter case. Waits up to `grace_ms` after each for a
+        prompt. `how` is the signal that ended it, or "running".
         """
         limits.check("grace_ms", grace_ms)
         self.live.pump()
@@ -430,29 +441,30 @@ class Conversation(Transcript):
         return await ending.interrupt(self, up_to, grace_ms)
 
     async def kill(self, *, signal: str = "TERM") -> DoneResult:
-        """Send HUP, INT, TERM or KILL to the shell and the foreground program."""
-        if signal not in ("HUP", "INT", "TERM", "KILL"):
-            raise BadRequest(f"no signal {signal[:20]!r} here", hint="HUP, INT, TERM or KILL")
+        """End the shell and the foreground program: TERM, then HUP and KILL as long as the shell runs.
+
+        `signal`: HUP, INT, QUIT or KILL send that one alone; `SIGINT` and `int` are names as well. `how` is the signal
+        that ended the shell, or "running": a shell at its prompt survives INT and QUIT. Raises BadRequest, Exited.
+        """
+        name = ending.signal_name(signal, ending.KILLS)
         await self.own()
         alive(self)
-        await self.host.signal(self.id, signal, target="foreground", epoch=self.epoch)
-        with contextlib.suppress(Exited):  # at a prompt the shell was in the foreground, and may be gone by now
-            await self.host.signal(self.id, signal, target="shell", epoch=self.epoch)
-            if signal == "HUP":
-                await ending.hang_up(self)
-        self.live.pump()
-        return DoneResult(self.cursor, how=signal)
+        return await ending.kill(self, name)
 
     async def reset(self) -> OpenResult:
         """Kill the shell and start a new one in the same conversation; the transcript goes on, cursors stay."""
         await self.own()
         return await self._respawn(self)
 
-    async def close(self) -> CloseResult:
-        """End the shell and everything in its session; the transcript stays readable."""
+    async def close(self, *, leave: bool = False) -> CloseResult:
+        """End the shell and everything that came from it; the transcript stays readable.
+
+        With `leave` what has left the shell's session (`setsid`, a daemon) runs on; `outside` of the result lists it
+        either way. Without a cgroup, only what the session's processes are still the parents of is found.
+        """
         await self.own()
-        await ending.end_shell(self)
-        return CloseResult(self.cursor, self.live.state.exit)
+        outside = await ending.end_shell(self, leave=leave)
+        return CloseResult(self.cursor, self.live.state.exit, self.live.cover.value(outside))
 
     async def delete(self) -> DeleteResult:
         """Delete the conversation, whose shell has ended, with its transcript; there is no way back.

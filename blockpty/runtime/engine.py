@@ -7,10 +7,10 @@ import contextlib
 import os
 import secrets
 import time
-from collections.abc import Mapping
+from collections.abc import Coroutine, Mapping
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Final, Self
+from typing import Any, Final, Self, TypeVar
 from weakref import WeakValueDictionary
 
 from blockpty.engine.states import ShellState
@@ -20,6 +20,7 @@ from blockpty.errors import (
     Busy,
     NotFound,
     SessionLimit,
+    SpawnFailed,
     StorageFull,
 )
 from blockpty.host.client import HostClient
@@ -31,11 +32,14 @@ from blockpty.runtime.ending import end_shell
 from blockpty.runtime.idle import close_idle
 from blockpty.runtime.importing import import_recording, refuse_imported
 from blockpty.runtime.starting import first_prompt, raise_descriptor_limit, start_shell
+from blockpty.screen.widths import VERSION as WIDTHS
 from blockpty.spool import archived, checkpoint
 from blockpty.spool.checkpoint import FORMAT_VERSION
 from blockpty.spool.full import full_is_an_error
 from blockpty.spool.layout import Layout, check_conversation_id, conversations_directory, default_home, make_private
 from blockpty.spool.ownership import Ownership
+
+_T = TypeVar("_T")
 
 # Conversations that `close` ends at a time: each may need the second of grace that a shell has after its hang-up.
 CLOSED_TOGETHER: Final = 64
@@ -107,6 +111,9 @@ class Engine:
         self._transient: set[str] = set()
         self._host: HostClient | None = None
         self._opening = asyncio.Lock()
+        self._closings = 0
+        # The opens that wait for a first prompt, by the names of their conversations.
+        self._awaited: dict[str, asyncio.Event] = {}
         self._connecting = asyncio.Lock()
         self._finding: asyncio.Task[None] | None = None
         self._stock: asyncio.Task[None] | None = None
@@ -125,7 +132,8 @@ class Engine:
         await self.close()
 
     async def close(self) -> None:
-        """Close what was opened without `persist`, and let go of the rest."""
+        """Close what was opened without `persist`, and let go of the rest; an `open` that is under way is refused."""
+        self._closings += 1
         watches = [*self._watches, *([self._stock] if self._stock is not None else [])]
         for watch in watches:
             watch.cancel()
@@ -135,7 +143,26 @@ class Engine:
         self._stock = None
         if self._finding is not None:
             await asyncio.wait((self._finding,))
+        async with self._opening:
+            # What was being started is started now.
+            awaited = [
+                (self._conversations.get(name), over)
+                for name, over in self._awaited.items()
+                if name in self._transient or name not in self._conversations
+            ]
         together = asyncio.Semaphore(CLOSED_TOGETHER)
+
+        async def fail(conversation: Conversation | None, over: asyncio.Event) -> None:
+            """Have an open fail that waits for a prompt, and return when it has removed what it had made."""
+            async with together:
+                with contextlib.suppress(BlockptyError):
+                    if conversation is not None:
+                        await conversation.close()
+            await over.wait()
+
+        async with asyncio.TaskGroup() as group:
+            for conversation, over in awaited:
+                group.create_task(fail(conversation, over))
 
         async def let_go(conversation: Conversation) -> None:
             async with together:
@@ -195,7 +222,9 @@ class Engine:
         }  # fmt: skip
         if conversation_id is not None:
             await self._admit(name)
+        closings = self._closings
         async with self._opening:
+            self._refuse_closed(closings)
             host = await self._connected()
             live, count = await host.find(name)
             known = self._conversations.get(name)
@@ -209,17 +238,62 @@ class Engine:
                 raise SessionLimit(
                     f"{count} conversations are open in {self.home}", hint="close one, or raise the limit"
                 )
-            layout = await asyncio.to_thread(self._create, name, settings)
-            self._settings[name] = settings
-            conversation = (
-                await self._rouse(resting) if (resting := self._resting.get(name)) else await self._attach(name, layout)
-            )
-            conversation.answering = answers
-            begin = await self._start(conversation, settings)
-            (self._transient.discard if persist else self._transient.add)(name)
+            # What lies there, damaged or not, is not this call's to remove.
+            fresh = not os.path.lexists(conversations_directory(self.home) / name)
+            before = self._settings.get(name)
+            attached = name in self._conversations or name in self._resting
+            try:
+                layout = await asyncio.to_thread(self._create, name, settings)
+                self._settings[name] = settings
+                resting = self._resting.get(name)
+                conversation = await (self._rouse(resting) if resting is not None else self._attach(name, layout))
+                conversation.answering = answers
+                (self._transient.discard if persist else self._transient.add)(name)
+                # The host starts the shell even when the caller has been cancelled; it is ended then.
+                begin = await to_the_end(self._start(conversation, settings))
+            except BaseException as problem:
+                # Only where this was cancelled a shell may run that is ours.
+                started = isinstance(problem, asyncio.CancelledError)
+                await to_the_end(self._undo(name, before, fresh=fresh, started=started))
+                if not attached and (left := self._conversations.pop(name, None)) is not None:
+                    self._transient.discard(name)
+                    await to_the_end(left.detach())
+                raise
             await self._rest()
-        await first_prompt(conversation, begin, timeout_ms)
+        self._awaited[name] = over = asyncio.Event()
+        try:
+            await first_prompt(conversation, begin, timeout_ms)
+        except SpawnFailed:
+            await self._undo(name, before, fresh=fresh, started=True)
+            self._refuse_closed(closings)
+            raise
+        except asyncio.CancelledError:
+            task = asyncio.current_task()
+            if task is None or not task.cancelling():
+                # Its wait was cancelled, because the engine was closed.
+                self._refuse_closed(closings)
+            raise
+        finally:
+            del self._awaited[name]
+            over.set()
         return conversation
+
+    def _refuse_closed(self, closings: int) -> None:
+        """Raise BadRequest when the engine has been closed since `_closings` was this."""
+        if self._closings != closings:
+            raise BadRequest("the engine was closed while a shell was opening", hint="open it in an engine that runs")
+
+    async def _undo(self, name: str, before: Mapping[str, Any] | None, *, fresh: bool, started: bool) -> None:
+        """Leave nothing of a shell that could not be opened; with `fresh`, nothing of its conversation either."""
+        if before is None:
+            self._settings.pop(name, None)
+        else:
+            self._settings[name] = dict(before)
+        with contextlib.suppress(BlockptyError, OSError):
+            if started and name in self._conversations:
+                await end_shell(self._conversations[name])
+            if fresh:
+                await retention.delete(self, name)
 
     async def conversation(self, conversation_id: str) -> Conversation:
         """Return a conversation that exists, with its shell running or not; raises NotFound."""
@@ -352,6 +426,7 @@ class Engine:
                         "conversation_id": name,
                         "created_ts": time.time_ns() // 1_000_000,
                         "shell": settings["shell"] or "",
+                        "widths": WIDTHS,
                         "open": {key: value for key, value in settings.items() if key != "env"},
                     },
                     force=self._durability != "process",
@@ -429,9 +504,26 @@ class Engine:
     async def _respawn(self, conversation: Conversation) -> OpenResult:
         settings = self._settings[conversation.id]
         refuse_imported(conversation.id, checkpoint.load_meta(conversation.layout.meta))
-        await end_shell(conversation)
-        begin = await self._start(conversation, settings)
+        closings = self._closings
+        # The conversation goes on, and so does what runs on its own (a server, an agent for keys).
+        await end_shell(conversation, leave=True)
+        async with self._opening:
+            self._refuse_closed(closings)
+            begin = await to_the_end(self._start(conversation, settings))
         return await first_prompt(conversation, begin, 30000)
 
     async def _start(self, conversation: Conversation, settings: Mapping[str, Any]) -> int:
         return await start_shell(conversation, settings, self._durability, *self._bounds, self._keep_bytes)
+
+
+async def to_the_end(work: Coroutine[Any, Any, _T]) -> _T:
+    """Await something that cannot be stopped half-way: cancelling is passed on when it has come to its end."""
+    task = asyncio.ensure_future(work)
+    try:
+        return await asyncio.shield(task)
+    except asyncio.CancelledError:
+        if not task.done():
+            await asyncio.wait((task,))
+        if not task.cancelled():
+            task.exception()
+        raise

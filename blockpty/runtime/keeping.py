@@ -21,6 +21,7 @@ from blockpty.engine.snapshot import MachineState
 from blockpty.errors import BlockptyError
 from blockpty.model.seal import is_sound
 from blockpty.runtime.covered import masked
+from blockpty.runtime.drawn import DrawnStream
 from blockpty.runtime.fold import Position
 from blockpty.runtime.screens import ScreenReader
 from blockpty.spool import checkpoint
@@ -154,7 +155,10 @@ def _prepare(layout: Layout, nonces: list[str], record: Mapping[str, Any]) -> Be
     """Let a record begin at a place that was noted; runs in a thread. Raises OSError, SpoolError."""
     stream, mask = StreamReader(layout.stream), Mask(nonces)
     place = Position(record["offset"], record["timeline"])
-    screens = ScreenReader(layout, lambda begin, end: masked(stream, mask, begin, end - begin))
+    drawn = DrawnStream(layout)
+    screens = ScreenReader(
+        layout, lambda begin, end: masked(drawn, mask, begin, end - begin), settled=drawn.settled
+    )
     try:
         for _ in screens.steps(place):
             pass
@@ -165,6 +169,7 @@ def _prepare(layout: Layout, nonces: list[str], record: Mapping[str, Any]) -> Be
         )  # fmt: skip
     finally:
         screens.close()
+        drawn.close()
         stream.close()
     begin_at(layout, beginning)
     return beginning

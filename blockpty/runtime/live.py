@@ -24,6 +24,7 @@ from blockpty.model.block import Block
 from blockpty.model.events import Event
 from blockpty.runtime.answers import Answers
 from blockpty.runtime.covered import Cover
+from blockpty.runtime.drawn import DrawnStream
 from blockpty.runtime.fold import Fold, Position, Step, resume_points
 from blockpty.runtime.keeping import Keeping
 from blockpty.runtime.pending import LiveWait, read_existing
@@ -81,7 +82,8 @@ class LiveRecord:
         self._keeping = Keeping(self, keep) if keep is not None else None
         self.layout = layout
         self.stream = StreamReader(layout.stream)
-        self.screens = Screens(layout, self.stream, lambda: self.mask)
+        self.drawn = DrawnStream(layout)
+        self.screens = Screens(layout, self.drawn, lambda: self.mask)
         self._loop = asyncio.get_running_loop()
         self._conversation_id = conversation_id
         self._journal: Journal | None = None
@@ -480,5 +482,6 @@ class LiveRecord:
     def _let_go(self) -> None:
         self.screens.close()
         self.stream.close()
+        self.drawn.close()
         if self._sink is not None:
             self._sink.close()

@@ -72,7 +72,8 @@ def tty_of(state: MachineState, sample: Mapping[str, Any] | None, modes: frozens
         return "alt_screen"
     if tty.get("icanon") is False and state.shell is ShellState.RUNNING:
         return "raw"
-    if tty.get("icanon") is True and tty.get("reads") is True and state.shell is ShellState.RUNNING:
+    reads = tty.get("icanon") is True and tty.get("reads") is True
+    if reads and state.shell in (ShellState.RUNNING, ShellState.STARTING):
         return "reads_line"
     return "running"
 

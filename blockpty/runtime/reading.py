@@ -217,7 +217,7 @@ async def follow_stream(
                     cursor += skipped
                     yield StreamPiece(cursor, b"", skipped)
                     continue
-                data, settled = live.cover.read_settled(live.stream, cursor, min(_PIECE_BYTES, end - cursor))
+                data, settled = live.cover.read_settled(live.drawn, cursor, min(_PIECE_BYTES, end - cursor))
                 if cursor + len(data) == end <= cursor + LONGEST and not (quiet or live.closed or live.state.eof):
                     data = data[:settled]
                 if not data:

@@ -16,13 +16,13 @@ from blockpty.errors import BadRequest
 from blockpty.model.entries import Entry
 from blockpty.model.results import ScreenResult
 from blockpty.runtime.covered import masked
+from blockpty.runtime.drawn import DrawnStream
 from blockpty.runtime.fold import Position
 from blockpty.screen import scrollback, snapshot
 from blockpty.screen.lazy import LazyScreen, Snapshot
 from blockpty.spool.beginning import load_beginning
 from blockpty.spool.layout import Layout
 from blockpty.spool.masking import Mask
-from blockpty.spool.stream import StreamReader
 from blockpty.spool.timeline import TimelineReader
 
 # How much of the stream lies between two checkpoints.
@@ -54,8 +54,13 @@ class ScreenReader:
     """Draws one record, forwards, by default from where that begins."""
 
     def __init__(
-        self, layout: Layout, read: Callable[[int, int], bytes], start: Point | None = None
+        self,
+        layout: Layout,
+        read: Callable[[int, int], bytes],
+        start: Point | None = None,
+        settled: Callable[[int], int] = int,
     ) -> None:
+        self._settled = settled
         self._pending: deque[tuple[Entry, int]] = deque()
         self.position = Position(0, 0)
         self._sized = False
@@ -70,7 +75,11 @@ class ScreenReader:
         self._spaced = self.position.offset
 
     def bring(self, until: Position) -> LazyScreen:
-        """Go on to a place that is not before this one, and return the screen of that place."""
+        """Draw up to a place that is not before this one, and return the screen of that place.
+
+        It stops in front of the echo of a command that is not whole.
+        """
+        until = Position(max(self.position.offset, self._settled(until.offset)), until.timeline)
         self._pending += self._timeline.read_new(until.timeline)
         while self._pending and self._pending[0][1] <= until.timeline and self._pending[0][0].offset <= until.offset:
             entry, after = self._pending.popleft()
@@ -86,7 +95,7 @@ class ScreenReader:
 
     def steps(self, until: Position) -> Iterator[None]:
         """Go on to near a place, a piece at a time, so that somebody else can have a turn between two."""
-        while until.offset - self.screen.end > STEP:
+        while self._settled(until.offset) - self.screen.end > STEP:
             self.bring(Position(self.screen.end + STEP, until.timeline)).catch_up()
             yield
 
@@ -118,8 +127,9 @@ class Screens:
     `mask` gives what covers them now.
     """
 
-    def __init__(self, layout: Layout, stream: StreamReader, mask: Callable[[], Mask]) -> None:
+    def __init__(self, layout: Layout, stream: DrawnStream, mask: Callable[[], Mask]) -> None:
         self._layout = layout
+        self._stream = stream
         self._mask = mask
         self._read = self._reading(stream)
         self._newest: ScreenReader | None = None
@@ -134,7 +144,7 @@ class Screens:
 
     def _reader(self) -> ScreenReader:
         if self._newest is None:
-            self._newest = ScreenReader(self._layout, self._read)
+            self._newest = ScreenReader(self._layout, self._read, settled=self._stream.settled)
         return self._newest
 
     def eye(self, position: Position) -> RecordEye:
@@ -147,22 +157,22 @@ class Screens:
         else:
             start = next((one for one in reversed(newest.points) if _is_before(one.position, position)), None)
         # Files of its own: a pattern that takes long is searched for in a thread.
-        stream = StreamReader(self._layout.stream)
-        return RecordEye(ScreenReader(self._layout, self._reading(stream), start), stream)
+        stream = DrawnStream(self._layout)
+        return RecordEye(ScreenReader(self._layout, self._reading(stream), start, stream.settled), stream)
 
     def past(self, position: Position) -> ScreenReader:
         """Return a reader that is before a place; close it when done."""
         points = self._newest.points if self._newest is not None else []
         start = next((one for one in reversed(points) if one.position.offset <= position.offset), None)
-        return ScreenReader(self._layout, self._read, start)
+        return ScreenReader(self._layout, self._read, start, self._stream.settled)
 
-    def _reading(self, stream: StreamReader) -> Callable[[int, int], bytes]:
+    def _reading(self, stream: DrawnStream) -> Callable[[int, int], bytes]:
         return lambda begin, end: masked(stream, self._mask(), begin, end - begin)
 
     def above(self, position: Position, lines: int) -> list[str]:
         """Return so many lines above the screen of a place, oldest first; takes a while, and may run in any thread."""
         resizes, size = self._sizes(position)
-        stream = StreamReader(self._layout.stream)
+        stream = DrawnStream(self._layout)
         points = [] if self._newest is None else list(self._newest.points)
         starts = [point for point in points if point.position.offset <= position.offset - NEAR]
         try:
@@ -201,7 +211,7 @@ class Screens:
 class RecordEye:
     """Sees the terminal at places of a record, in their order; `timeline`: how far the entries before the place go."""
 
-    def __init__(self, reader: ScreenReader, stream: StreamReader) -> None:
+    def __init__(self, reader: ScreenReader, stream: DrawnStream) -> None:
         self._reader = reader
         self._stream = stream
         self.timeline = reader.position.timeline

@@ -78,7 +78,7 @@ async def may_type(conversation: Conversation, session_id: str | None, author: s
 
 
 async def running_program(conversation: Conversation, session_id: str | None) -> None:
-    """Check that something runs, and wait until it has the terminal.
+    """Check that something runs, and wait until it has the terminal; a startup file that asks something is such.
 
     What is typed between a submission and its BEGIN meets the line editor's terminal modes: its CR would not be a
     line end for the program (measured: `read` never returns).
@@ -86,7 +86,7 @@ async def running_program(conversation: Conversation, session_id: str | None) ->
     await conversation.live.begun(BEGIN_SECONDS)
     alive(conversation)
     state = conversation.live.state
-    if state.shell not in (ShellState.RUNNING, ShellState.SUBMITTED):
+    if state.shell not in (ShellState.RUNNING, ShellState.SUBMITTED, ShellState.STARTING):
         raise NoSession(
             f"nothing runs in {conversation.id}", hint="exec_interactive starts a program; exec_block runs a command"
         )

@@ -5,25 +5,38 @@ Rules of this file: which conversations there are, and whether one may be opened
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import os
 import resource
 import secrets
+import sys
 from collections.abc import Mapping
 from typing import Any, Final
 
 from blockpty.engine.states import ShellState
 from blockpty.errors import NoPrompt, SpawnFailed
+from blockpty.host.answers import Inspected
+from blockpty.host.handover import HANDED_OVER
 from blockpty.host.shells import family_of, plan
 from blockpty.model.results import OpenResult
 from blockpty.runtime import keeping
 from blockpty.runtime.conversation import Conversation
+from blockpty.runtime.handover import REPAIR_SECONDS, can_repair
 from blockpty.runtime.modes import mode_of
 from blockpty.runtime.rcfiles import write_private
 
 # Files, doorbell and lock of one conversation in the engine, and what the rest of the program may need.
 DESCRIPTORS_EACH: Final = 10
 DESCRIPTORS_ELSE: Final = 200
+# How long a program that takes no hooks is waited for to start one that does, and how often that is looked at.
+FOREIGN_SECONDS: Final = 5.0
+CHECK_SECONDS: Final = 0.25
+# How often the hooks are typed into a shell that does not take them.
+ADOPT_TRIES: Final = 2
+# How far back the output of a shell that is not ready is looked at; a quarter of that is told.
+PRINTED_BYTES: Final = 4000
+QUESTION_CHARACTERS: Final = 80
 
 
 async def start_shell(
@@ -51,6 +64,8 @@ async def start_shell(
         "instance": instance, "nonce": nonce, "shell": made.name, "argv": list(made.argv), "cwd": settings["cwd"],
         "cols": settings["cols"], "rows": settings["rows"],
     }  # fmt: skip
+    if sys.platform != "linux":
+        entry["system"] = sys.platform  # other numbers of signals
     reply = await conversation.host.open(
         conversation.id, directory=str(conversation.directory), argv=made.argv, env=made.env, cwd=settings["cwd"],
         cols=settings["cols"], rows=settings["rows"], persist=bool(settings.get("persist")), entry=entry,
@@ -62,29 +77,102 @@ async def start_shell(
 
 
 async def first_prompt(conversation: Conversation, begin: int, timeout_ms: int) -> OpenResult:
-    """Wait until the shell that begins there is ready; raises SpawnFailed when it ended before that, and NoPrompt."""
+    """Wait until the shell that begins there is ready, or one that its startup files put in its place (`exec zsh`).
+
+    Raises SpawnFailed when it ended before that, and NoPrompt: then it runs on.
+    """
+    deadline = asyncio.get_running_loop().time() + timeout_ms / 1000
     result = await conversation.wait_for({"token": "PROMPT"}, from_cursor=begin, timeout_ms=timeout_ms)
+    cursor = result.cursor if result.matched else await _adopted(conversation, deadline)
     state = conversation.live.state
     if state.shell is ShellState.EXITED:
         raise SpawnFailed(
             f"the shell of {conversation.id} ended before its first prompt",
-            hint="look at what it printed with read",
-            details={"exit": state.exit, "printed": result.text[-1000:]},
+            hint="details.printed is what it said; look into its startup files",
+            details={"exit": state.exit, "printed": await _printed(conversation, begin)},
         )
-    if not result.matched:
-        raise NoPrompt(
-            f"the shell of {conversation.id} showed no prompt within {timeout_ms} ms",
-            hint="it may still be reading its rc files; status and wait_for tell",
-            details={"printed": result.text[-1000:]},
-        )
+    if cursor is None:
+        raise await _no_prompt(conversation, begin, timeout_ms)
     conversation.opened = OpenResult(
         conversation_id=conversation.id,
         shell_id=f"{conversation.id}.{state.instance}",
         pid=int(state.pid),
-        cursor=result.cursor,
+        cursor=cursor,
         mode=mode_of(state),
     )
     return conversation.opened
+
+
+async def _adopted(conversation: Conversation, deadline: float) -> int | None:
+    """Give our hooks to a shell that replaced ours before its first prompt; return where its prompt ended, or None."""
+    loop = asyncio.get_running_loop()
+    foreign_by, tries = loop.time() + FOREIGN_SECONDS, ADOPT_TRIES
+    while conversation.live.state.hooks_lost and (left := deadline - loop.time()) > 0:
+        sample = await conversation.host.inspect(conversation.id)
+        conversation.live.pump()
+        state = conversation.live.state
+        if state.shell is ShellState.EXITED:
+            return None
+        if can_repair(state, sample):
+            with contextlib.suppress(NoPrompt):
+                await conversation.enter_shell(timeout_ms=max(1, int(min(left, REPAIR_SECONDS) * 1000)))
+                return conversation.cursor
+            tries -= 1
+            if not tries:
+                return None
+        if _replacement(sample) not in HANDED_OVER and loop.time() >= foreign_by:
+            return None
+        await conversation.live.changed(min(left, CHECK_SECONDS))
+    return None
+
+
+async def _no_prompt(conversation: Conversation, begin: int, timeout_ms: int) -> NoPrompt:
+    """Return the error for a shell that runs and shows no prompt, and have the record say so."""
+    sample = await conversation.host.inspect(conversation.id)
+    conversation.live.pump()
+    state = conversation.live.state
+    details: dict[str, Any] = {
+        "conversation_id": conversation.id, "printed": await _printed(conversation, begin),
+        "waits_for_answer": bool(sample.icanon and sample.reads), "foreground": sample.foreground_name,
+    }  # fmt: skip
+    if not state.hooks_lost:
+        conversation.note({"type": "no_prompt"})
+        await conversation.noted()
+    if state.hooks_lost or sample.replaced:
+        other = _replacement(sample)
+        why = "which did not show a prompt with the hooks" if other in HANDED_OVER else "which takes no hooks"
+        return NoPrompt(
+            f"the shell of {conversation.id} was replaced by {other}, {why}",
+            hint="a startup file runs exec; the conversation stays: send, read and screen work with what runs there, "
+            "close ends it",
+            details=details,
+        )
+    if details["waits_for_answer"]:
+        question = details["printed"].strip().rpartition("\n")[2][-QUESTION_CHARACTERS:]
+        return NoPrompt(
+            f"the shell of {conversation.id} showed no prompt within {timeout_ms} ms: a startup file waits for an "
+            f"answer to {question!r}",
+            hint="the conversation stays: send the answer, then wait_for PROMPT; or reset",
+            details=details,
+        )
+    return NoPrompt(
+        f"the shell of {conversation.id} showed no prompt within {timeout_ms} ms",
+        hint="it may still be reading its startup files; the conversation stays: wait_for PROMPT goes on waiting, "
+        "status tells what runs, send answers what details.printed asks, reset starts again",
+        details=details,
+    )
+
+
+def _replacement(sample: Inspected) -> str:
+    """Return the name of the program that the shell's own process runs."""
+    # A host of an earlier version tells only what has the terminal.
+    return (sample.program or sample.foreground_name or "another program").lstrip("-")
+
+
+async def _printed(conversation: Conversation, begin: int) -> str:
+    """Return the end of what a shell has printed."""
+    end = conversation.cursor
+    return (await conversation.read(max(begin, end - PRINTED_BYTES), view="text")).data[-PRINTED_BYTES // 4 :]
 
 
 def raise_descriptor_limit(conversations: int) -> None:

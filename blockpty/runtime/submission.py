@@ -1,8 +1,12 @@
-"""Submitting a command: a staged file, one short typed line, and only at an authenticated prompt.
+"""Submitting a command: our private key, or one short typed line, and only at an authenticated prompt.
 
-Rules of this file: nothing is typed before the shell has shown a prompt that the machine believes; one submission at
-a time. The typed line is short whatever the command is, so no terminal cuts it, and the shell reads the command as
-one unit.
+The key makes the shell's line editor load the command from a file and run it, as if a person had typed it
+(docs/decisions/submission-key.md). A command that the line editor should not be given is staged: a line that reads it
+from a file is loaded, or typed where the shell has no key. Either way the typed bytes are few, so no terminal cuts
+them, and the shell reads the command as one unit.
+
+Rules of this file: nothing is typed before the shell has shown a prompt that the machine accepts; one submission at a
+time.
 """
 
 from __future__ import annotations
@@ -11,15 +15,17 @@ import asyncio
 import contextlib
 import os
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
+from blockpty.engine.loading import KEYS
 from blockpty.engine.snapshot import MachineState
 from blockpty.engine.states import ShellState
 from blockpty.errors import BadRequest, Busy, InteractiveSessionActive, NoPrompt
 from blockpty.host.handover import typed_command
-from blockpty.host.shells import clear_keys, stage, submit_line
+from blockpty.host.shells import SETTLE, clear_keys, is_settled, load_line, load_text, loads, stage, submit_line
 from blockpty.model.results import DoneResult
 from blockpty.runtime.covered import Cover
+from blockpty.runtime.drawn import drawn_command
 from blockpty.runtime.handover import REPAIR_SECONDS, can_repair, enter_shell, may_repair
 from blockpty.runtime.modes import is_session
 from blockpty.runtime.sessions import clear_line, ended
@@ -40,6 +46,13 @@ EDITOR_POLL_SECONDS: Final = 0.001
 # How long a shell that replaced ours may take to its first prompt.
 START_SECONDS: Final = 5.0
 SUBMIT_DEADLINE_MS: Final = 5000
+# How long a shell may take to run what its key has loaded, before the caller gets its answer anyway.
+TAKEN_SECONDS: Final = 5.0
+# A line editor that has read the key and stays silent for so long has no such key.
+UNBOUND_SECONDS: Final = 1.0
+UNBOUND_POLL_SECONDS: Final = 0.1
+# On one column zsh 5.9 crashes when it draws a text at once, bash 5.2 on two.
+NARROWEST: Final = 4
 MAX_COMMAND: Final = 16 * 1024 * 1024
 
 
@@ -52,12 +65,37 @@ class Submitted(NamedTuple):
     request: str
 
 
+class _Typed(NamedTuple):
+    """How a command is handed to the shell: what is typed, and what the timeline says of it.
+
+    `line` is what the shell draws where that is not the command.
+    """
+
+    data: bytes
+    key: bool
+    line: bytes | None = None
+    incomplete: bool = False
+
+    def fields(self) -> dict[str, Any]:
+        """Return what the timeline says beside the command."""
+        fields: dict[str, Any] = {"key": True} if self.key else {}
+        if self.line is not None:
+            fields["line"] = self.line.decode("utf-8", "surrogateescape")
+        if self.incomplete:
+            fields["incomplete"] = True
+        return fields
+
+
 class Submission:
     """Types commands into one conversation, in turn."""
 
     def __init__(self, conversation: Conversation) -> None:
         self._conversation = conversation
         self._turn = asyncio.Lock()
+        # The shell in which our key turned out not to be bound, by its nonce.
+        self._keyless = ""
+        # The request whose key may still be unread: it must not find the text of another command.
+        self._unread = ""
 
     async def submit(self, kind: str, command: str, cwd: str | None, *, queue: bool) -> Submitted:
         """Type one staged command."""
@@ -66,47 +104,111 @@ class Submission:
         async with self._turn:
             await self._ready(queue)
             _check_cwd(conversation.live.state, cwd)
-            line = self._line(conversation.live.state, command, cwd)
+            typed = self._form(conversation.live.state, command, cwd)
             request = conversation.next_request()
-            reply = await conversation.host.input(
-                conversation.id,
-                line + b"\r",
-                author="agent",
-                req=request,
-                submit={"kind": kind, "cmd": command, "request": request},
-                deadline_ms=SUBMIT_DEADLINE_MS,
-                epoch=conversation.epoch,
-            )
+            fields = {"kind": kind, "cmd": command, "request": request}
+            while True:
+                reply = await conversation.host.input(
+                    conversation.id,
+                    typed.data,
+                    author="agent",
+                    req=request,
+                    submit={**fields, **typed.fields()},
+                    deadline_ms=SUBMIT_DEADLINE_MS,
+                    epoch=conversation.epoch,
+                )
+                again = await self._taken(request, command, cwd) if typed.key else None
+                if again is None:
+                    break
+                typed = again
             seq, ts = conversation.live.submitted(request)
             return Submitted(seq, ts, reply.offset, request)
+
+    def _has_key(self, state: MachineState) -> bool:
+        """Return whether the shell's line editor has our key, which replaces whatever stands on the command line."""
+        if state.shell_name not in KEYS or state.size[0] < NARROWEST or state.nonce == self._keyless:
+            return False
+        return state.offers("key") and not state.offers("nofs")
 
     async def enter_shell(self, shell: str | None, seconds: float) -> DoneResult:
         """Give the hooks to the shell that is at a prompt now; in turn with commands."""
         async with self._turn:
             return await enter_shell(self._conversation, shell, seconds)
 
-    def _line(self, state: MachineState, command: str, cwd: str | None) -> bytes:
-        """Return the line that runs the command: it names a staged file, or holds the command itself."""
+    def _form(self, state: MachineState, command: str, cwd: str | None) -> _Typed:
+        """Return how a command is handed over: by our key, or as a line that names a staged file or holds it."""
         if state.offers("nofs"):
-            return typed_command(state.shell_name, command, cwd)
-        path = self._stage(state.next_block, command, cwd)
-        return submit_line(str(path), state.shell_name).encode("utf-8", "surrogateescape")
+            line = typed_command(state.shell_name, command, cwd)
+            return _Typed(line + b"\r", key=False, line=line)
+        has_key = self._has_key(state)
+        if has_key and cwd is None and loads(command, state.shell_name):
+            _write(self._conversation.layout.submit, load_text(command))
+            return _Typed(KEYS[state.shell_name], key=True)
+        return self._staged(state, command, cwd, history=command, key=has_key)
 
-    def _stage(self, seq: int, command: str, cwd: str | None) -> Path:
-        path = self._conversation.layout.commands / str(seq)
-        path.unlink(missing_ok=True)
-        flags = os.O_CREAT | os.O_EXCL | os.O_WRONLY
-        with full_is_an_error("the command's text"):
-            try:
-                descriptor = open_file(path, flags)
-            except FileNotFoundError:
-                # Somebody has removed the directory.
-                for directory in (path.parent.parent, path.parent):
-                    make_private(directory)
-                descriptor = open_file(path, flags)
-            with open(descriptor, "wb") as file:
-                file.write(stage(command, cwd, self._conversation.live.state.shell_name))
-        return path
+    def _staged(self, state: MachineState, command: str, cwd: str | None, *, history: str, key: bool) -> _Typed:
+        """Return the line that runs a command from a file, typed or loaded by our key."""
+        path = self._conversation.layout.commands / str(state.next_block)
+        settle = SETTLE if key and state.shell_name == "bash" and is_settled(command) else (b"", b"")
+        _write(path, stage(command, cwd, state.shell_name) + settle[0])
+        line = submit_line(str(path), state.shell_name).encode("utf-8", "surrogateescape")
+        if not key:
+            return _Typed(line + b"\r", key=False, line=line)
+        line += settle[1]
+        # The echo has room for the command then, which is drawn in its place; readline draws no more than a screen.
+        cols, rows = state.size
+        line = line.ljust(min(len(drawn_command(command)), cols * max(1, rows - 2)))
+        _write(self._conversation.layout.submit, line if state.shell_name == "fish" else load_line(line, history))
+        return _Typed(KEYS[state.shell_name], key=True, line=line)
+
+    async def _taken(self, request: str, command: str, cwd: str | None) -> _Typed | None:
+        """Wait until the shell runs what the key has loaded; return how to hand it over again where it does not.
+
+        Nothing of the command has run then: the text was incomplete, or the key is not bound in this keymap.
+        """
+        live = self._conversation.live
+        loop = asyncio.get_running_loop()
+        deadline, silent_since = loop.time() + TAKEN_SECONDS, None
+        while True:
+            live.pump()
+            state = live.state
+            self._unread = request if state.opened_by(request) is None else ""
+            if not self._unread or state.shell is not ShellState.SUBMITTED or loop.time() >= deadline:
+                return None
+            if state.incomplete:
+                await self._abandon()
+                # Read from a file it is an error like any other, and where only a here-document has no end, it runs.
+                # The shell has it in its history already.
+                typed = self._staged(live.state, command, cwd, history="", key=True)
+                return typed._replace(incomplete="<<" not in command)
+            wait = deadline - loop.time()
+            if await self._reads_on(state):
+                silent_since = silent_since or loop.time()
+                if loop.time() - silent_since >= UNBOUND_SECONDS:
+                    self._keyless = state.nonce
+                    await self._abandon()
+                    return self._form(live.state, command, cwd)
+                wait = UNBOUND_POLL_SECONDS
+            else:
+                silent_since = None
+            await live.changed(wait)
+
+    async def _reads_on(self, state: MachineState) -> bool:
+        """Return whether the line editor has read the key, and waits for more."""
+        tty = state.tty
+        if tty is None or tty.get("icanon") is not False or state.opening is not None:
+            return False
+        sample = await self._conversation.host.inspect(self._conversation.id)
+        return sample.icanon is False and not sample.unread
+
+    async def _abandon(self) -> None:
+        """Empty the command line, and wait for the prompt that says so."""
+        conversation = self._conversation
+        await conversation.type(clear_keys(conversation.live.state.shell_name), "engine")
+        loop = asyncio.get_running_loop()
+        deadline = loop.time() + READY_SECONDS
+        while conversation.live.state.shell is not ShellState.IDLE and loop.time() < deadline:
+            await conversation.live.changed(deadline - loop.time())
 
     async def _ready(self, queue: bool) -> None:
         """Return when the shell is at a clean prompt; raise when it cannot be, or only later without `queue`."""
@@ -115,7 +217,7 @@ class Submission:
         loop = asyncio.get_running_loop()
         deadline = loop.time() + READY_SECONDS
         settled_by, starts_by = loop.time() + SETTLED_SECONDS, loop.time() + START_SECONDS
-        cleared = repaired = edits = False
+        cleared = repaired = edits = redrawn = False
         while True:
             conversation.live.pump()
             state = conversation.live.state
@@ -135,18 +237,17 @@ class Submission:
                     f"{conversation.id} lost its shell integration: {state.integrity_reason}",
                     hint="reset starts a fresh shell; send and wait_for work on",
                 )
-            if state.shell is ShellState.IDLE and state.fed and loop.time() < settled_by:
-                # A program that was typed to may have left some of it unread; the silence after the prompt tells.
-                await conversation.live.changed(settled_by - loop.time())
-                continue
-            if state.shell is ShellState.IDLE and state.submission is not None and loop.time() < settled_by:
-                # One that was typed behind somebody else's line is about to begin, unless that line's program read it.
+            if state.shell is ShellState.IDLE and self._is_unsettled(state) and loop.time() < settled_by:
                 await conversation.live.changed(settled_by - loop.time())
                 continue
             if state.shell is ShellState.IDLE:
                 if state.shell_name in EDITS_LATE and not edits:
                     edits = True
                     await self._line_editor()
+                    continue
+                unread, self._unread = self._unread, ""
+                if unread and state.opened_by(unread) is None:
+                    await self._abandon()
                     continue
                 return
             if state.shell is ShellState.EDITING and not cleared and not state.inputs:
@@ -159,6 +260,10 @@ class Submission:
                 await conversation.live.changed()
                 deadline = loop.time() + READY_SECONDS
                 continue
+            if not redrawn and _lost_its_prompt(state):
+                redrawn = True
+                await conversation.type(clear_keys(state.shell_name), "engine")
+                continue
             if loop.time() >= deadline:
                 raise NoPrompt(
                     f"{conversation.id} shows no prompt",
@@ -166,6 +271,14 @@ class Submission:
                 )
             await conversation.live.changed(deadline - loop.time())
 
+
+    def _is_unsettled(self, state: MachineState) -> bool:
+        """Return whether the silence after the prompt has to tell what stands on the command line.
+
+        A program may have left some of what it was typed unread, which our key replaces; and a command that was typed
+        behind another line is about to begin, unless that line's program has read it.
+        """
+        return state.submission is not None or (bool(state.fed) and not self._has_key(state))
 
     async def _line_editor(self) -> None:
         """Return when the line editor reads: the prompt is there before, and what is typed in between echoes twice."""
@@ -175,6 +288,29 @@ class Submission:
                 # Polled, because nothing tells when the terminal's mode changes.
                 while (await conversation.host.inspect(conversation.id)).icanon is not False:  # noqa: ASYNC110
                     await asyncio.sleep(EDITOR_POLL_SECONDS)
+
+
+def _write(path: Path, text: bytes) -> None:
+    """Write a file that the shell reads; raises StorageFull."""
+    path.unlink(missing_ok=True)
+    flags = os.O_CREAT | os.O_EXCL | os.O_WRONLY
+    with full_is_an_error("the command's text"):
+        try:
+            descriptor = open_file(path, flags)
+        except FileNotFoundError:
+            # The directory was removed.
+            for directory in (path.parent.parent, path.parent):
+                make_private(directory)
+            descriptor = open_file(path, flags)
+        with open(descriptor, "wb") as file:
+            file.write(text)
+
+
+def _lost_its_prompt(state: MachineState) -> bool:
+    """Return whether a Ctrl-C has ended the function that draws fish's prompt: fish reads then, and shows none."""
+    tty = state.tty or {}
+    reads = tty.get("icanon") is False and tty.get("foreground") == "shell"
+    return state.shell_name == "fish" and state.shell is ShellState.RETURNING and reads
 
 
 def _refuse_busy(conversation_id: str, state: MachineState, queue: bool, cover: Cover) -> None:

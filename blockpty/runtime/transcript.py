@@ -125,8 +125,9 @@ class Transcript:
         kept = min(self.live.stream.begin, max(begin, end))
         truncated = kept if begin < kept else None
         begin = max(begin, kept)
+        stream = self.live.stream if view == "raw" else self.live.drawn
         data, cursor = reading.read_span(
-            self.live.stream, self.live.cover, view, begin, max(begin, end), max_bytes, self.live.state.size
+            stream, self.live.cover, view, begin, max(begin, end), max_bytes, self.live.state.size
         )
         result = reading.read_result(data, view, cursor, ended and cursor >= end)
         return result if truncated is None else replace(result, truncated_before=truncated)
@@ -177,13 +178,15 @@ class Transcript:
             yield piece
 
     async def screen(
-        self, *, format: str = "text", since: int | None = None, scrollback: int = 0, at: int | None = None
-    ) -> ScreenResult:
+        self, *, format: str = "text", since: int | None = None, scrollback: int = 0, at: int | None = None,
+        record: bool = False,
+    ) -> ScreenResult:  # fmt: skip
         """Return what the terminal shows now, or showed at a cursor: a function of the stream and the sizes up to it.
 
         `format`: text, json, ansi (draws it again), html, svg or agent. `since`: the `seqno` of an earlier result;
         `changed` then names the rows that are not as they were. `scrollback`: so many lines above the screen come
-        with it (in text, json and agent), at most those of `set_scrollback`. Raises BadRequest, BadCursor.
+        with it (in text, json and agent), at most those of `set_scrollback`. `record`: a `screen_snapshot` event names
+        the cursor of the result. Raises BadRequest, BadCursor, and with `record` Busy where another engine writes.
         """
         limits.check("scrollback", scrollback)
         check_style(format)
@@ -191,8 +194,13 @@ class Transcript:
         seen = await (self.look(since) if at is None else self._look_back(at, since))
         place = live.fold.position._replace(offset=seen.offset)
         lines = await asyncio.to_thread(live.screens.above, place, above) if above else []
+        if record:
+            await self._record_look(seen.offset)
         shown, lines = live.cover.screen(seen, lines, live.stream)
         return screen_result(shown, format, lines, fingerprint(seen))
+
+    async def _record_look(self, at: int) -> None:
+        raise BadRequest(f"{self.id} is only read here: nothing can be recorded", hint="leave `record` out")
 
     async def look(self, since: int | None = None) -> Snapshot:
         """Return what the terminal shows now; others have their turn meanwhile."""

@@ -12,6 +12,7 @@ from blockpty.engine.waiter import Outcome
 from blockpty.errors import BlockptyError
 from blockpty.model.entries import DAMAGED, Entry
 from blockpty.model.results import VerifyResult
+from blockpty.runtime.drawn import DrawnStream
 from blockpty.runtime.fold import Fold, Position
 from blockpty.runtime.screens import Screens
 from blockpty.runtime.waits import ResumePoints, WaitRequest, evaluate, first_point, outcome_to_note
@@ -41,7 +42,8 @@ class _Verification:
         self._sizes = sizes
         self._until = until
         self._stream = StreamReader(layout.stream)
-        self._screens = Screens(layout, self._stream, lambda: self._mask)
+        self._drawn = DrawnStream(layout)
+        self._screens = Screens(layout, self._drawn, lambda: self._mask)
         self._sink = CompareSink(layout, growing=sizes is None)
         self._mask = Mask()
         self._journal = Journal(conversation_id, self._stream, self._sink, self._mask)
@@ -88,6 +90,7 @@ class _Verification:
         finally:
             fold.close()
             self._screens.close()
+            self._drawn.close()
             self._stream.close()
 
     def _entry(self, entry: Entry) -> None:

@@ -7,8 +7,9 @@ of the moment of its question, so the screen must be brought to `Question.end` b
     DA1   CSI c             ESC [ ? 62 ; 22 c      a VT220 with colours
     DA2   CSI > c           ESC [ > 1 ; 10 ; 0 c
     DSR   CSI 5 n           ESC [ 0 n
-    CPR   CSI 6 n, ? 6 n    ESC [ row ; column R, with `?` and a page for the second
-    DECRQM  CSI n $ p, ? n $ p   ESC [ n ; state $ y, for the modes of the table only
+    CPR   CSI 6 n, ? 6 n    ESC [ row ; column R, with `?` and a page for the second; in origin mode from the margins
+    DECRQM  CSI n $ p, ? n $ p   ESC [ n ; state $ y; state 0 for a mode that is not there
+    DECRQSS  DCS $ q name ST   ESC P 1 $ r value name ST for SGR, cursor style, margins, DECSCA, DECSCL; else 0 $ r
     XTVERSION  CSI > q      ESC P > | blockpty ESC \
     XTWINOPS  CSI 14 t, 16 t, 18 t   the size in pixels, of a cell, in cells
     kitty keyboard  CSI ? u  ESC [ ? flags u
@@ -24,16 +25,17 @@ from typing import Final, NamedTuple
 from ahocorasick_rs import BytesAhoCorasick
 
 from blockpty.screen.markup import BACKGROUND, FOREGROUND, palette
+from blockpty.screen.pens import PROTECTED
 from blockpty.screen.protocol import Screen
+from blockpty.screen.snapshot import SHAPE_CODES, sgr
 
 # Pixels of a cell, for programs that ask; what html and svg draw comes near it.
 CELL_WIDTH: Final = 8
 CELL_HEIGHT: Final = 17
-# Private modes that we know of and do not have: 0 is the answer that lets a program stop asking.
-_NOT_HAD: Final = frozenset({8, 67, 1001, 1034, 2027, 2031, 2048})
 _LONGEST: Final = 32
 _QUESTION: Final = re.compile(
     rb"\x1b\[(?P<csi>0?c|>0?c|5n|6n|\?6n|\??\d{1,5}\$p|>0?q|1[468]t|\?u)"
+    rb"|\x1bP\$q(?P<setting>[ -~]{0,8})\x1b\\"
     rb"|\x1b\](?P<osc>4;\d{1,3};\?|1[012];\?)(?P<end>\x07|\x1b\\)"
 )
 # Each question has one of these. Looking for them first takes a seventh of the time where colours are printed.
@@ -41,10 +43,14 @@ _SIGNS: Final = BytesAhoCorasick(
     [
         *(b"\x1b[" + asked for asked in (b"c", b"0c", b">c", b">0c", b"5n", b"6n", b"?6n", b">q", b">0q", b"?u")),
         *(b"\x1b[1%dt" % number for number in (4, 6, 8)), *(b"%d$p" % digit for digit in range(10)),
+        b"\x1bP$q",
         *(b"\x1b]" + asked for asked in (b"4;", b"10;?", b"11;?", b"12;?")),
     ]
 )  # fmt: skip
-_MAY_BEGIN: Final = re.compile(rb"\x1b(?:\[[>?]?\d{0,5}\$?|\](?:\d{0,2}(?:;[\d;]{0,5}\??\x1b?)?)?)?\Z")
+_MAY_BEGIN: Final = re.compile(
+    rb"\x1b(?:\[[>?]?\d{0,5}\$?|P(?:\$(?:q[ -~]{0,8}\x1b?)?)?"
+    rb"|\](?:\d{0,2}(?:;[\d;]{0,5}\??\x1b?)?)?)?\Z"
+)
 
 
 class Question(NamedTuple):
@@ -83,6 +89,8 @@ def answer(asked: bytes, look: Callable[[], Screen]) -> bytes | None:
         return None
     if match["osc"]:
         return _color(match["osc"].decode("ascii"), match["end"])
+    if match["setting"] is not None:
+        return _setting(match["setting"], look).encode("ascii")
     question = match["csi"].decode("ascii")
     if question.endswith("$p"):
         return _mode(question[:-2], look())
@@ -92,7 +100,35 @@ def answer(asked: bytes, look: Callable[[], Screen]) -> bytes | None:
 
 def _position(screen: Screen, private: str) -> str:
     cursor, page = screen.cursor(), ";1" if private else ""
-    return f"\x1b[{private}{cursor.y + 1};{cursor.x + 1}{page}R"
+    top, _, left, _ = screen.margins() if screen.mode(6) else (0, 0, 0, 0)
+    return f"\x1b[{private}{cursor.y - top + 1};{cursor.x - left + 1}{page}R"
+
+
+def _setting(name: bytes, look: Callable[[], Screen]) -> str:
+    made = _SETTINGS.get(name)
+    value = None if made is None else made(look())
+    return "\x1bP0$r\x1b\\" if value is None else f"\x1bP1$r{value}{name.decode('ascii')}\x1b\\"
+
+
+def _region(screen: Screen) -> str:
+    top, bottom, _, _ = screen.margins()
+    return f"{top + 1};{bottom + 1}"
+
+
+def _columns(screen: Screen) -> str | None:
+    _, _, left, right = screen.margins()
+    return f"{left + 1};{right + 1}" if screen.mode(69) else None
+
+
+_SETTINGS: Final[dict[bytes, Callable[[Screen], str | None]]] = {
+    b"m": lambda screen: sgr(screen.frame().pen),
+    b" q": lambda screen: str(SHAPE_CODES[screen.cursor().shape, screen.cursor().blink]),
+    b"r": _region,
+    b"s": _columns,
+    b'"q': lambda screen: str(int(bool(screen.frame().pen.flags & PROTECTED))),
+    # A VT220 that takes 7-bit controls, as DA1 says.
+    b'"p': lambda screen: "62;1",
+}
 
 
 _ANSWERS: Final[dict[str, bytes | Callable[[Screen], str]]] = {
@@ -109,16 +145,11 @@ _ANSWERS: Final[dict[str, bytes | Callable[[Screen], str]]] = {
 }
 
 
-def _mode(asked: str, screen: Screen) -> bytes | None:
+def _mode(asked: str, screen: Screen) -> bytes:
     private = asked.startswith("?")
     number = int(asked.removeprefix("?"))
-    if not private or number not in _NOT_HAD:
-        known = screen.mode(number, private=private)
-        if known is None:
-            return None
-        state = 1 if known else 2
-    else:
-        state = 0
+    known = screen.mode(number, private=private)
+    state = 0 if known is None else 1 if known else 2
     return f"\x1b[{'?' if private else ''}{number};{state}$y".encode("ascii")
 
 

@@ -11,9 +11,10 @@ from __future__ import annotations
 
 import functools
 import re
+from bisect import bisect_right
 from typing import Final
 
-import wcwidth
+from blockpty.screen import widths
 
 # No control character is ever stored, so NUL is free.
 SPACER: Final = "\0"
@@ -29,7 +30,7 @@ _MOST_CLUSTERS: Final = 0xFFFF
 _MOST_IN_CELL: Final = 64
 _CLUSTER: Final = re.compile("[\U00100000-\U0010ffff]")
 
-# Characters of one column that text is mostly made of; tests hold this against wcwidth.
+# Characters of one column that text is mostly made of; tests hold this against the table.
 NARROW_RANGES: Final = (
     " -~\xa1-\xac\xae-\u02ff\u0370-\u0482\u048a-\u058f\u2010-\u2027\u2030-\u205e\u2070-\u20cf\u2100-\u2319"
     "\u231c-\u2328\u2500-\u25fc\u25ff-\u2613\u2800-\u28ff\ue000-\uf8ff"
@@ -40,7 +41,39 @@ is_narrow: Final = re.compile(f"[{NARROW_RANGES}]*").fullmatch
 @functools.lru_cache(8192)
 def width(character: str) -> int:
     """Return how many columns a character takes: 0, 1 or 2. What has no width of its own joins the cell before it."""
-    return max(0, wcwidth.wcwidth(character))
+    code = ord(character)
+    return 0 if _among(widths.ZERO, code) else 2 if _among(widths.WIDE, code) else 1
+
+
+def _among(ranges: tuple[tuple[int, int], ...], code: int) -> bool:
+    at = bisect_right(ranges, (code, 0x110000)) - 1
+    return at >= 0 and code <= ranges[at][1]
+
+
+@functools.lru_cache(8192)
+def joins(cluster: str, character: str) -> bool:
+    """Whether a character belongs to the grapheme cluster before it (mode 2027); a cluster is not empty."""
+    code = ord(character)
+    if width(character) == 0 or _among(widths.SPACING, code):
+        return True
+    if _is_half_flag(character):
+        return len(cluster) == 1 and _is_half_flag(cluster)
+    if not _among(widths.PICTOGRAPHS, ord(cluster[0])):
+        return False
+    return 0x1F3FB <= code <= 0x1F3FF or (cluster[-1] == "\u200d" and _among(widths.PICTOGRAPHS, code))
+
+
+@functools.lru_cache(8192)
+def cluster_width(cluster: str) -> int:
+    """Return how many columns a grapheme cluster takes: the most of its characters, 2 for flags and with VS16."""
+    pictograph = _among(widths.PICTOGRAPHS, ord(cluster[0])) or cluster[0] in "#*0123456789"
+    if (pictograph and "\ufe0f" in cluster) or (len(cluster) == 2 and _is_half_flag(cluster[1])):
+        return 2
+    return max(map(width, cluster))
+
+
+def _is_half_flag(character: str) -> bool:
+    return "\U0001f1e6" <= character <= "\U0001f1ff"
 
 
 class Row:

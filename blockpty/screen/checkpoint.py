@@ -18,11 +18,11 @@ from blockpty.screen.state import Held, Saved
 if TYPE_CHECKING:
     from blockpty.screen.emulator import Emulator
 
-VERSION: Final = 1
+VERSION: Final = 2
 _SAME: Final = re.compile(r"(.)\1*", re.DOTALL)
 _PLAIN: Final = (
     *("cols", "rows", "title", "icon_title", "cwd", "zone", "alt", "x", "y", "pending", "top", "bottom", "left"),
-    *("right", "shift", "single_shift", "modify_other_keys", "cursor_style"),
+    *("right", "shift", "single_shift", "guarded", "modify_other_keys", "cursor_style"),
 )
 _LISTS: Final = ("titles", "tabs", "charsets", "keyboard")
 

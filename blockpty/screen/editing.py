@@ -1,7 +1,9 @@
 """What erases, inserts, deletes, repeats and scrolls. Each function is one row of the table in sequences.py.
 
 Rules of this file: an erased cell keeps the current background and nothing else (background colour erase). ED and
-EL leave the cursor where it is; as in xterm, ED 0, ED 2 and EL 0 end a pending wrap, the others do not.
+EL leave the cursor where it is. While a wrap is pending, the cursor counts as behind the last column: EL 0 and ED 0
+erase nothing of its row and the wrap stays pending, as in tmux and xterm.js (docs/decisions/screen.md). ED 2 ends a
+pending wrap; ED 1, EL 1 and EL 2 do not, as in xterm. After SPA, erasing leaves protected cells alone, as in xterm.
 """
 
 from __future__ import annotations
@@ -50,7 +52,7 @@ def _erase_selectively(s: Emulator, y: int, x: int, end: int) -> None:
 
 
 def erase_in_line(s: Emulator, p: Parameters) -> None:
-    _in_line(s, p, _erase)
+    _in_line(s, p, _erase_selectively if s.guarded else _erase)
 
 
 def erase_in_line_selectively(s: Emulator, p: Parameters) -> None:
@@ -61,7 +63,7 @@ def erase_in_display(s: Emulator, p: Parameters) -> None:
     if p[0] == 3:
         s.history.clear()
     else:
-        _in_display(s, p, _erase)
+        _in_display(s, p, _erase_selectively if s.guarded else _erase)
 
 
 def erase_in_display_selectively(s: Emulator, p: Parameters) -> None:
@@ -69,17 +71,17 @@ def erase_in_display_selectively(s: Emulator, p: Parameters) -> None:
 
 
 def _in_line(s: Emulator, p: Parameters, erase: Callable[[Emulator, int, int, int], None]) -> None:
-    if p[0] <= 2:
-        erase(s, s.y, s.x if p[0] == 0 else 0, s.x + 1 if p[0] == 1 else s.cols)
-        if p[0] == 0:
-            s.pending = False
+    if p[0] > 2 or (p[0] == 0 and s.pending):
+        return
+    erase(s, s.y, s.x if p[0] == 0 else 0, s.x + 1 if p[0] == 1 else s.cols)
 
 
 def _in_display(s: Emulator, p: Parameters, erase: Callable[[Emulator, int, int, int], None]) -> None:
     if p[0] > 2:
         return
     if p[0] == 0:
-        erase(s, s.y, s.x, s.cols)
+        if not s.pending:
+            erase(s, s.y, s.x, s.cols)
         whole = range(s.y + 1, s.rows)
     elif p[0] == 1:
         whole = range(s.y)
@@ -88,12 +90,13 @@ def _in_display(s: Emulator, p: Parameters, erase: Callable[[Emulator, int, int,
         whole = range(s.rows)
     for y in whole:
         erase(s, y, 0, s.cols)
-    if p[0] != 1:
+    if p[0] == 2:
         s.pending = False
 
 
 def erase_characters(s: Emulator, p: Parameters) -> None:
-    _erase(s, s.y, s.x, min(s.x + (p[0] or 1), s.cols))
+    erase = _erase_selectively if s.guarded else _erase
+    erase(s, s.y, s.x, min(s.x + (p[0] or 1), s.cols))
     s.pending = False
 
 
@@ -157,13 +160,29 @@ def delete_columns(s: Emulator, p: Parameters) -> None:
             row.delete(s.x, p[0] or 1, s.right + 1, s.brush.blank)
 
 
+def back_index(s: Emulator, p: Parameters) -> None:
+    """DECBI: a column to the left; at the left margin the region scrolls to the right."""
+    if s.x == s.left:
+        scroll_right(s, (1,))
+    else:
+        s.x, s.pending = max(0, s.x - 1), False
+
+
+def forward_index(s: Emulator, p: Parameters) -> None:
+    """DECFI: a column to the right; at the right margin the region scrolls to the left."""
+    if s.x == s.right:
+        scroll_left(s, (1,))
+    else:
+        s.x, s.pending = min(s.cols - 1, s.x + 1), False
+
+
 def _region(s: Emulator) -> list[Row]:
     s.pending = False
     return s.lines[s.top : s.bottom + 1]
 
 
 def repeat(s: Emulator, p: Parameters) -> None:
-    """REP: the last character again, at most a screen of them, since no more could be seen."""
+    """REP: the character again that was drawn just before, at most a screen of them, since no more could be seen."""
     if s.last:
         character, mapping, s.mapping = s.last[-1], s.mapping, None
         s.draw(character * min(p[0] or 1, s.cols * s.rows))

@@ -16,7 +16,18 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from blockpty.screen import checkpoint, frames, modes, reflow, sequences
-from blockpty.screen.cells import PADDED, SPACER, WRAPPED, Clusters, Row, is_narrow, is_stand_in, width
+from blockpty.screen.cells import (
+    PADDED,
+    SPACER,
+    WRAPPED,
+    Clusters,
+    Row,
+    cluster_width,
+    is_narrow,
+    is_stand_in,
+    joins,
+    width,
+)  # fmt: skip
 from blockpty.screen.parser import GROUND, STARTS, Parser, pieces
 from blockpty.screen.pens import Brush, Brushes
 from blockpty.screen.protocol import Cursor, Frame, Line
@@ -65,8 +76,10 @@ class Emulator:
         self.alt = False
         self.x = self.y = 0
         self.pending = False
-        # The text that was drawn last, of which REP repeats the end.
+        # The text that was drawn just before, of which REP repeats the end; empty after anything else.
         self.last = ""
+        # Whether SPA was used last, and not DECSCA: then ED, EL and ECH leave protected cells alone.
+        self.guarded = False
         self.saved = [Saved(), Saved()]
         self.keyboard: list[list[int]] = [[0], [0]]
         self.modify_other_keys = 0
@@ -98,7 +111,8 @@ class Emulator:
         self.autowrap = mode[modes.DECAWM]
         self.narrowed = self.left > 0 or self.right < self.cols - 1
         self.mapping = sequences.CHARSETS.get(self.charsets[self.shift])
-        self.plain = not (self.insert or self.narrowed or self.single_shift or self.mapping)
+        self.clustered = mode[modes.CLUSTERS]
+        self.plain = not (self.insert or self.narrowed or self.single_shift or self.mapping or self.clustered)
 
     # --- the path of the bytes ------------------------------------------------------------------------------------
 
@@ -148,10 +162,12 @@ class Emulator:
             after = brush.after.get(sequence)
             if after is not None:
                 self.brush = brush = after
+                self.last = ""
                 continue
             entry = known.get(sequence)
             if entry is not None:
                 entry[0](self, entry[1])
+                self.last = ""
                 brush = self.brush
             elif sequence in STARTS:
                 parser.begin(STARTS[sequence])
@@ -167,6 +183,7 @@ class Emulator:
             modes.select_graphic_rendition(self, sequence)
         else:
             sequences.obey(self, sequence)
+        self.last = ""
 
     # --- drawing --------------------------------------------------------------------------------------------------
 
@@ -185,9 +202,12 @@ class Emulator:
             self._draw_mapped(text)
 
     def _draw_mapped(self, text: str) -> None:
-        if text.isascii() or is_narrow(text):
+        if text.isascii() or (is_narrow(text) and not self.clustered):
             self.last = text
             self._put(text, 1)
+            return
+        if self.clustered:
+            self._draw_clusters(text)
             return
         run: list[str] = []
         unit = 1
@@ -204,6 +224,37 @@ class Emulator:
             run.append(stored if unit == 1 else stored + SPACER)
             self.last = character
         self._put("".join(run), unit)
+
+    def _draw_clusters(self, text: str) -> None:
+        """Print text with one cell for each grapheme cluster (mode 2027)."""
+        for character in text:
+            if self.last and self.pending | self.x and self._extend(character):
+                continue
+            columns = min(width(character), self.cols)
+            if columns == 0:
+                self._join(character)
+                continue
+            stored = self.clusters.of(character) if is_stand_in(character) else character
+            self._put(stored if columns == 1 else stored + SPACER, columns)
+            self.last = character
+
+    def _extend(self, character: str) -> bool:
+        """Add a character to the cluster that was just drawn, if it belongs to it; a cell may become a wide one."""
+        row, x = self.lines[self.y], self._cell_before()
+        cluster = self.clusters.text(row.text[x])
+        if not joins(cluster, character):
+            return False
+        self._join(character)
+        if self.pending or cluster_width(cluster + character) == 1 or row.text[x + 1 : x + 2] == SPACER:
+            return True
+        limit = self.right + 1 if self.narrowed and x <= self.right else self.cols
+        if x + 1 < limit:
+            if self.insert:
+                row.insert(x + 1, 1, limit, self.brush.mark)
+            row.put(x, row.text[x] + SPACER, row.attrs[x])
+            self.x = min(x + 2, limit - 1)
+            self.pending = x + 2 >= limit
+        return True
 
     def _put(self, text: str, unit: int) -> None:
         """Write cells of `unit` columns each, wrapping."""
@@ -256,11 +307,12 @@ class Emulator:
 
     def _join(self, mark: str) -> None:
         """Add a character without width to the cell before the cursor."""
-        row = self.lines[self.y]
-        x = self.x if self.pending else max(0, self.x - 1)
-        if row.text[x] == SPACER:
-            x -= 1
+        row, x = self.lines[self.y], self._cell_before()
         row.text = f"{row.text[:x]}{self.clusters.joined(row.text[x], mark)}{row.text[x + 1 :]}"
+
+    def _cell_before(self) -> int:
+        x = self.x if self.pending else max(0, self.x - 1)
+        return x - (self.lines[self.y].text[x] == SPACER)
 
     # --- scrolling ------------------------------------------------------------------------------------------------
 
@@ -351,6 +403,10 @@ class Emulator:
     def cursor(self) -> Cursor:
         """Return where the cursor is now, also while a synchronized update is open."""
         return frames.cursor(self)
+
+    def margins(self) -> tuple[int, int, int, int]:
+        """Return the first and the last row and the first and the last column of the scrolling region, from 0."""
+        return self.top, self.bottom, self.left, self.right
 
     def mode(self, number: int, *, private: bool = True) -> bool | None:
         """Return whether a mode is set; None for one that is not known."""

@@ -5,7 +5,7 @@ screen as scrolling region, after `rows` line feeds of such a run the cursor is 
 and after `rows` more every row on the screen was made inside the run; with `history_rows` more so was the history. So
 of a run only what follows the n-th LF from its end is fed, n = 2 * rows + history_rows, from the end of a CR LF on,
 where the column is 0 and no wrap is pending. What the skipped part leaves behind otherwise is carried over: the pen,
-from its last reset on, and the last character, which REP may want. Tests compare the whole state with a full feed.
+from its last reset on. Tests compare the whole state with a full feed.
 """
 
 from __future__ import annotations
@@ -14,7 +14,6 @@ import re
 from collections.abc import Iterator
 from typing import Final
 
-from blockpty.screen.cells import width
 from blockpty.screen.emulator import Emulator
 from blockpty.screen.modes import REVERSE_WRAP
 
@@ -27,7 +26,6 @@ _IMPURE: Final = re.compile(
     rb"[\x00-\x06\x0b\x0c\x0e-\x1a\x1c-\x1f\x7f]|\xc2(?=[\x80-\x9f])|\x1b(?!\[[0-9;:]{0,255}+[mK])"
 )
 _SGR: Final = re.compile(rb"\x1b\[[0-9;:]{0,255}+m")
-_NOT_TEXT: Final = re.compile(rb"\x1b\[[0-9;:]*[mK]|[\x00-\x1f]")
 
 
 def feed(emulator: Emulator, data: bytes, least_run: int = LEAST_RUN) -> int:
@@ -94,7 +92,7 @@ def ready(s: Emulator) -> bool:
 
 
 def carry(s: Emulator, data: bytes, begin: int, end: int) -> None:
-    """Take over what a skipped part, which ends with a line feed, leaves behind: the pen and the last character."""
+    """Take over what a skipped part, which ends with a line feed, leaves behind: the pen."""
     reset = max(data.rfind(b"\x1b[m", begin, end), data.rfind(b"\x1b[0m", begin, end), begin)
     brush = s.brush
     for sequence in _SGR.findall(data, reset, end):
@@ -102,15 +100,5 @@ def carry(s: Emulator, data: bytes, begin: int, end: int) -> None:
         brush = brush.after.get(text) or s.brushes.apply(brush, text)
     s.brush = brush
     s.pending = False
-    s.last = _last_character(s, data, begin, end) or s.last
+    s.last = ""
 
-
-def _last_character(s: Emulator, data: bytes, begin: int, end: int) -> str:
-    """Return the last character that was drawn in a part that ends with a line feed, or ""."""
-    while begin < end:
-        line = data.rfind(b"\n", begin, end - 1) + 1 or begin
-        for character in reversed(_NOT_TEXT.sub(b"\n", data[line:end]).decode("utf-8", "replace")):
-            if character != "\n" and width(character):
-                return character.translate(s.mapping) if s.mapping else character
-        end = line
-    return ""

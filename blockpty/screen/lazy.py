@@ -18,7 +18,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Final
 
-from blockpty.screen import fastforward
+from blockpty.screen import fastforward, redraw
 from blockpty.screen.emulator import HISTORY_ROWS, Emulator
 from blockpty.screen.pens import Pen
 from blockpty.screen.protocol import Frame, Line
@@ -149,6 +149,10 @@ class LazyScreen:
         self._seen = frame.lines
         changed = [y for y, at in enumerate(self._changed_at) if since is None or since > now or at > since]
         return Snapshot(frame, now, self.end, tuple(changed))
+
+    def redraw(self) -> bytes:
+        """Return output that makes a terminal of this size what this one is, also in the middle of a sequence."""
+        return redraw.redraw(self.catch_up())
 
     def dump(self) -> dict[str, Any]:
         """Return a checkpoint of this point of the stream, as values that JSON has."""

@@ -37,6 +37,7 @@ DECLRMM: Final = 69 << 5
 BRACKETED_PASTE: Final = 2004 << 5
 FOCUS_EVENTS: Final = 1004 << 5
 SYNCHRONIZED: Final = 2026 << 5
+CLUSTERS: Final = 2027 << 5
 MOUSE: Final[dict[int, Mouse]] = {X10_MOUSE: "press", 1000 << 5: "click", 1002 << 5: "drag", 1003 << 5: "motion"}
 MOUSE_ENCODINGS: Final = {1005 << 5: "utf8", 1006 << 5: "sgr", 1015 << 5: "urxvt", 1016 << 5: "sgr-pixels"}
 _ALT: Final = {47 << 5, 1047 << 5, 1049 << 5}
@@ -48,7 +49,7 @@ INITIAL: Final[dict[int, bool]] = {
     **dict.fromkeys(
         (
             *(DECCKM, DECCOLM, DECSCNM, DECOM, BLINK_CURSOR, ALLOW_DECCOLM, REVERSE_WRAP, DECNKM, DECLRMM),
-            *(*MOUSE, *MOUSE_ENCODINGS, FOCUS_EVENTS, 1007 << 5, BRACKETED_PASTE, SYNCHRONIZED),
+            *(*MOUSE, *MOUSE_ENCODINGS, FOCUS_EVENTS, 1007 << 5, BRACKETED_PASTE, SYNCHRONIZED, CLUSTERS),
             *(47 << 5, 1047 << 5, _SAVE_CURSOR, 1049 << 5),
         ),
         False,
@@ -183,6 +184,7 @@ def soft_reset(s: Emulator, p: Parameters) -> None:
     s.modes[DECTCEM] = s.modes[DECAWM] = True
     s.full_margins()
     s.brush = s.brushes.of(DEFAULT)
+    s.guarded = False
     s.charsets[:] = "BBBB"
     s.shift = s.single_shift = 0
     s.saved[s.alt] = Saved()
@@ -199,10 +201,26 @@ def select_graphic_rendition(s: Emulator, sequence: str) -> None:
 
 
 def protect(s: Emulator, p: Parameters) -> None:
-    """DECSCA."""
+    """DECSCA: cells that selective erasing leaves alone."""
+    _protect(s, p[0] == 1)
+    if p[0] == 1:
+        s.guarded = False
+
+
+def guard(s: Emulator, p: Parameters) -> None:
+    """SPA: cells that ED, EL and ECH leave alone as well, until DECSCA is used."""
+    _protect(s, True)
+    s.guarded = True
+
+
+def end_guard(s: Emulator, p: Parameters) -> None:
+    """EPA: what comes now is not protected."""
+    _protect(s, False)
+
+
+def _protect(s: Emulator, on: bool) -> None:
     pen = s.brush.pen
-    flags = pen.flags | PROTECTED if p[0] == 1 else pen.flags & ~PROTECTED
-    s.brush = s.brushes.of(pen._replace(flags=flags))
+    s.brush = s.brushes.of(pen._replace(flags=pen.flags | PROTECTED if on else pen.flags & ~PROTECTED))
 
 
 def cursor_style(s: Emulator, p: Parameters) -> None:

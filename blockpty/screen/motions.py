@@ -26,6 +26,12 @@ def new_line(s: Emulator, p: Parameters = ()) -> None:
     s.index()
 
 
+def next_line(s: Emulator, p: Parameters) -> None:
+    """NEL: beside left and right margins it moves down before it moves to the margin, unlike CR LF."""
+    s.index()
+    carriage_return(s)
+
+
 def line_feed(s: Emulator, p: Parameters = ()) -> None:
     s.index()
     if s.newline:
@@ -102,8 +108,14 @@ def cursor_column(s: Emulator, p: Parameters) -> None:
     _to_column(s, p[0])
 
 
-def cursor_row(s: Emulator, p: Parameters) -> None:
-    _to_row(s, p[0])
+def cursor_row_absolute(s: Emulator, p: Parameters) -> None:
+    """VPA: origin mode does not count."""
+    s.y, s.pending = min((p[0] or 1), s.rows) - 1, False
+
+
+def cursor_column_absolute(s: Emulator, p: Parameters) -> None:
+    """HPA: origin mode does not count."""
+    s.x, s.pending = min((p[0] or 1), s.cols) - 1, False
 
 
 def column_relative(s: Emulator, p: Parameters) -> None:

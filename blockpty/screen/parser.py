@@ -5,7 +5,8 @@ at the speed of the `re` module; what it cannot take whole (a sequence that the 
 inside, control strings) goes character by character through `Parser.resume`, which holds at most `OSC_LIMIT`
 characters. Control strings that mean nothing to a screen (DCS, SOS, PM, APC) are swallowed to their end.
 
-The sequences that come out begin with `ESC`; the C1 characters are written that way too.
+The sequences that come out begin with `ESC`. C1 characters mean nothing, as in xterm with UTF-8. The Linux console's
+palette sequences (`ESC ] P` with seven hexadecimal digits, `ESC ] R`) have no end of their own, and are taken as that.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ pieces: Final = re.compile(
     r"""([\x00-\x1f\x7f-\x9f](?:
       (?<=\x1b)(?:
           \[ [0-?]{0,255}+ [ -/]{0,8}+ [@-~]
-        | \] [^\x00-\x1f\x7f-\x9f]{0,8192}+ (?:\x07 | \x1b\\)
+        | \] (?![PR]) [^\x00-\x1f\x7f-\x9f]{0,8192}+ (?:\x07 | \x1b\\)
         | [ -/]{1,8}+ [0-~]
         | [0-OQ-WYZ\\`-~]
       ) | (?<=\r)\n )?)""",
@@ -41,13 +42,12 @@ pieces: Final = re.compile(
 ).split
 
 _CSI_BODY: Final = re.compile(r"[0-?]*[ -/]*")
-_STRING_END: Final = re.compile("[\x07\x18\x1a\x1b\x9c]")
+_STRING_END: Final = re.compile("[\x07\x18\x1a\x1b]")
+_PALETTE: Final = re.compile("R|P[0-9A-Fa-f]{7}")
+_PALETTE_BEGUN: Final = re.compile("P[0-9A-Fa-f]{0,6}")
 _OPENS: Final = {"[": CSI, "]": OSC, "P": STRING, "X": STRING, "^": STRING, "_": STRING}
 # Controls that begin something instead of doing something: by character, the state.
-STARTS: Final = {
-    control.ESC: ESCAPE,
-    **{chr(ord(character) + 0x40): state for character, state in _OPENS.items()},
-}
+STARTS: Final = {control.ESC: ESCAPE}
 
 
 class Listener(Protocol):
@@ -78,6 +78,15 @@ class Parser:
         """Go on inside a sequence; return what follows its end, which may be nothing."""
         at = 0
         while at < len(text) and self.state != GROUND:
+            if self.state == OSC and len(self._held) < 8 and not self._too_long:
+                begun = self._held + text[at : at + 8]
+                if palette := _PALETTE.match(begun):
+                    at += palette.end() - len(self._held)
+                    self.begin(GROUND)
+                    continue
+                if _PALETTE_BEGUN.fullmatch(begun):
+                    self._held = begun
+                    return ""
             if self.state >= OSC:
                 found = _STRING_END.search(text, at)
                 self._hold(text[at : found.start() if found else len(text)])
@@ -129,10 +138,7 @@ class Parser:
             self.begin(STARTS[character])
         elif character in "\x18\x1a":
             self.begin(GROUND)
-        elif character >= "\x80":
-            self.begin(GROUND)
-            self._listener.dispatch("\x1b" + chr(ord(character) - 0x40))
-        elif character != "\x7f":
+        elif character < "\x7f":
             # A control inside a sequence does its work, and the sequence goes on.
             self._listener.dispatch(character)
 

@@ -128,6 +128,7 @@ def styled(pen: Pen, parameters: str) -> Pen:
 
 def _number(text: str) -> int:
     """Return a parameter; what is absent is 0, and what is too long to mean anything a number without meaning."""
+    text = text.lstrip("0")
     return 0 if not text else int(text) if len(text) <= 5 else 65535
 
 
@@ -149,10 +150,10 @@ def _colon_color(rest: list[str]) -> int | None:
 def _semicolon_color(groups: Iterator[str]) -> int | None:
     """Return the colour of `5;n` or `2;r;g;b`, taking its parameters away."""
     kind = next(groups, "")
-    if kind == "5":
+    if _number(kind) == 5:
         number = _number(next(groups, "256").partition(":")[0])
         return number if number < 256 else None
-    if kind == "2":
+    if _number(kind) == 2:
         values = [next(groups, "").partition(":")[0] for _ in range(3)]
         return _rgb(values[0], values[1], values[2])
     return None

@@ -118,6 +118,9 @@ class Screen(Protocol):
     def cursor(self) -> Cursor:
         """Return where the cursor is now, also while a synchronized update is open."""
 
+    def margins(self) -> tuple[int, int, int, int]:
+        """Return the first and the last row and the first and the last column of the scrolling region, from 0."""
+
     def mode(self, number: int, *, private: bool = True) -> bool | None:
         """Return whether a mode is set; None for one that is not known."""
 

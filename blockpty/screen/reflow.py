@@ -4,7 +4,8 @@ The rule, for the main screen: soft-wrapped rows are one line, and lines are wra
 line's end, and blank rows below the cursor, are not content). The cursor stays on its character. What was the top row
 stays the top row where the content still fits; else as many rows as needed go to the history. Where the cursor was on
 the last row and there is more room than before, rows come back from the history. The row of the cursor is never lost;
-rows below it are, if there is no room. The alternate screen is cropped or padded, since its program draws it anew.
+rows below it are, if there is no room. A saved cursor stays on its character, too. The alternate screen is cropped or
+padded, since its program draws it anew: at the right and at the bottom, or at the top where its cursor's row would go.
 Margins become the whole screen, new columns get default tab stops, an open synchronized update ends.
 """
 
@@ -14,6 +15,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from blockpty.screen.cells import PADDED, SPACER, WRAPPED, Row
+from blockpty.screen.state import Saved
 
 if TYPE_CHECKING:
     from blockpty.screen.emulator import Emulator
@@ -21,11 +23,16 @@ if TYPE_CHECKING:
 
 @dataclass
 class _Place:
-    """A place to be followed: its row among all rows, its column (after the last one where a wrap is pending)."""
+    """A place to be followed: its row among all rows, its column (after the last one where a wrap is pending).
+
+    `holds`: its line reaches to it, also over blanks. `beyond`: columns that it is behind its line otherwise.
+    """
 
     row: int
     x: int
     found: bool = False
+    holds: bool = True
+    beyond: int = 0
 
 
 def resize(s: Emulator, cols: int, rows: int) -> None:
@@ -39,9 +46,15 @@ def resize(s: Emulator, cols: int, rows: int) -> None:
     cursor = _Place(len(s.history) + y, x + pending)
     at_bottom = cursor.row == len(s.history) + s.rows - 1
     top = _Place(len(s.history), 0)
+    # On the alternate screen the cursor of the main one is the saved one. What was never saved stays at home.
+    kept = _Place(len(s.history) + min(saved.y, s.rows - 1), saved.x + saved.pending, holds=False)
+    follows = not s.alt and saved != Saved()
     content = _without_blank_end([*s.history, *main], cursor.row, blank)
     if cols != s.cols:
-        content = _wrapped(content, cols, blank, (cursor, top))
+        before = len(content)
+        content = _wrapped(content, cols, blank, (cursor, top, kept))
+        if not kept.found:
+            kept.row += len(content) - before
     first = top.row
     if len(content) - first > rows or at_bottom:
         first = max(0, len(content) - rows)
@@ -52,12 +65,18 @@ def resize(s: Emulator, cols: int, rows: int) -> None:
     main.extend(_blank(cols, blank) for _ in range(rows - len(main)))
     for row in alt:
         _fit(row, cols, blank)
+    above = max(0, s.y - rows + 1) if s.alt else 0
+    del alt[:above]
     del alt[rows:]
     alt.extend(_blank(cols, blank) for _ in range(rows - len(alt)))
     x, y, pending = cursor.x, cursor.row - first, cursor.x >= cols
     if s.alt:
         s.saved[0] = saved._replace(x=min(x, cols - 1), y=y, pending=pending)
-        x, y, pending = s.x, s.y, False
+        s.saved[1] = s.saved[1]._replace(y=max(0, s.saved[1].y - above))
+        x, y, pending = s.x, s.y - above, False
+    elif follows:
+        x_kept = min(kept.x + kept.beyond, cols - 1)
+        s.saved[0] = saved._replace(x=x_kept, y=min(max(0, kept.row - first), rows - 1), pending=kept.x >= cols)
     s.x, s.y, s.pending = min(x, cols - 1), min(y, rows - 1), pending
     s.tabs = [stop for stop in s.tabs if stop < cols]
     s.tabs += [stop for stop in range(8, cols, 8) if stop >= s.cols]
@@ -106,7 +125,10 @@ def _wrapped(rows: list[Row], cols: int, mark: str, places: tuple[_Place, ...]) 
                 break
         content = max(len(text.rstrip(" ")), len(attrs.rstrip(mark)))
         # The line reaches to the cursor.
-        content = max([content, 1, *inside.values()])
+        content = max([content, 1, *(offset for number, offset in inside.items() if places[number].holds)])
+        for number, offset in inside.items():
+            places[number].beyond = max(0, offset - content)
+            inside[number] = min(offset, content)
         text, attrs = text[:content].ljust(content), attrs[:content].ljust(content, mark)
         _cut_line(text, attrs, cols, mark, made, [(places[number], offset) for number, offset in inside.items()])
         begin = end

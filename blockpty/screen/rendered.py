@@ -118,7 +118,7 @@ class Rendered:
 
     def _seen(self, data: bytes) -> str | None:
         """Return whole lines from a fresh line on as they will be seen; None where they must be drawn for that."""
-        return _plain(data, self._emulator.cols)
+        return _plain(data)
 
     def _on_fresh_line(self) -> bool:
         """Whether lines that come now only push up what is there."""
@@ -208,8 +208,8 @@ class Drawing(Rendered):
             if not sequence:
                 continue
             if sequence[-1] == "K":
-                # Behind the text there is nothing to erase; but of a row that is full it is the last character.
-                if x == cols or sequence not in _TO_THE_END:
+                # Behind the text there is nothing to erase.
+                if sequence not in _TO_THE_END:
                     return None
                 continue
             after = brush.after.get(sequence) or s.brushes.apply(brush, sequence)
@@ -268,28 +268,14 @@ def _lines(data: bytes) -> list[str] | None:
     return text.split("\n")[:-1]
 
 
-def _plain(data: bytes, cols: int) -> str | None:
+def _plain(data: bytes) -> str | None:
     """Return lines as they will be seen, where that takes no screen; None where it does."""
     if data.count(b"\n") != data.count(b"\r\n"):
         return None
     if b"K" in data and _ERASE.search(data) is not None:
-        text = _ERASE.sub(b"\0", _SHOWS_NOTHING.sub(b"", data)).replace(b"\r\n", b"\n").decode("utf-8", "replace")
-        if _erases(text, cols):
-            return None
-        text = text.replace("\0", "")
-    else:
-        text = _SHOWS_NOTHING.sub(b"", data).replace(b"\r\n", b"\n").decode("utf-8", "replace")
+        data = _ERASE.sub(b"", data)
+    text = _SHOWS_NOTHING.sub(b"", data).replace(b"\r\n", b"\n").decode("utf-8", "replace")
     if _PLAIN.fullmatch(text) is None:
         return None
     return re.sub(" +\n", "\n", text) if " \n" in text else text
 
-
-def _erases(text: str, cols: int) -> bool:
-    """Whether a line is erased, at a NUL, where its row is full: then its last character goes."""
-    for line in text.split("\n"):
-        at, passed = line.find("\0"), 0
-        while at >= 0:
-            if at > passed and (at - passed) % cols == 0:
-                return True
-            at, passed = line.find("\0", at + 1), passed + 1
-    return False

@@ -77,7 +77,7 @@ _FIXED: Final[dict[str, Handler]] = {
     control.SO: _shift(1),
     control.SI: _shift(0),
     "\x1bD": motions.index,
-    "\x1bE": motions.new_line,
+    "\x1bE": motions.next_line,
     "\x1bH": motions.set_tab,
     "\x1bM": motions.reverse_index,
     "\x1bN": _single_shift(2),
@@ -85,13 +85,15 @@ _FIXED: Final[dict[str, Handler]] = {
     "\x1bc": modes.full_reset,
     "\x1bn": _shift(2),
     "\x1bo": _shift(3),
+    "\x1b6": editing.back_index,
+    "\x1b9": editing.forward_index,
     "\x1b7": modes.save_cursor,
     "\x1b8": modes.restore_cursor,
     "\x1b=": modes.application_keypad,
     "\x1b>": modes.numeric_keypad,
     "\x1b#8": editing.alignment_display,
-    "\x1bV": lambda s, p: modes.protect(s, (1,)),
-    "\x1bW": lambda s, p: modes.protect(s, (0,)),
+    "\x1bV": modes.guard,
+    "\x1bW": modes.end_guard,
     **{
         f"\x1b{intermediate}{designator}": _charset(slot, designator)
         for slot, intermediate in enumerate("()*+")
@@ -126,10 +128,10 @@ _CSI: Final[dict[str, Handler]] = {
     "?W": motions.default_tabs,
     "X": editing.erase_characters,
     "Z": motions.back_tab,
-    "`": motions.cursor_column,
+    "`": motions.cursor_column_absolute,
     "a": motions.column_relative,
     "b": editing.repeat,
-    "d": motions.cursor_row,
+    "d": motions.cursor_row_absolute,
     "e": motions.row_relative,
     "f": motions.cursor_position,
     "g": motions.clear_tab,
@@ -155,8 +157,6 @@ _CSI: Final[dict[str, Handler]] = {
     "'~": editing.delete_columns,
 }
 
-# The C1 characters, which are escapes in one.
-_FIXED.update({chr(ord(final) + 0x40): _FIXED["\x1b" + final] for final in "DEHMNOVW"})
 KNOWN: Final[dict[str, tuple[Handler, Parameters]]] = {text: (handler, _NONE) for text, handler in _FIXED.items()}
 _CSI_PARTS: Final = re.compile(r"\x1b\[([<-?]?)([0-9;:]*)([ -/]*[@-~])")
 
@@ -193,6 +193,6 @@ def _read(numbers: str) -> Parameters:
     """Return the parameters, at least one; what is absent is 0. Of colon groups the first counts."""
     read = []
     for group in numbers.split(";", _PARAMETERS)[:_PARAMETERS]:
-        number = group.partition(":")[0]
+        number = group.partition(":")[0].lstrip("0")
         read.append(0 if not number else min(int(number), _LARGEST) if len(number) <= 9 else _LARGEST)
     return tuple(read)

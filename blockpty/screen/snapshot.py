@@ -5,13 +5,15 @@ Rules of this file: pure functions of a frame. Rows and columns count from 0, cu
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from blockpty.screen.cells import width
-from blockpty.screen.lazy import Snapshot
 from blockpty.screen.markup import html, svg
 from blockpty.screen.pens import FLAG_NAMES, PROTECTED, RGB, UNDERLINES, Pen
 from blockpty.screen.protocol import Frame, Line
+
+if TYPE_CHECKING:
+    from blockpty.screen.lazy import Snapshot
 
 FORMATS: Final = ("text", "json", "ansi", "html", "svg", "agent")
 _HEAD: Final = "[Terminal Screen"
@@ -104,7 +106,7 @@ def ansi(frame: Frame) -> str:
         if runs and not joined:
             parts.append(f"\x1b[{y + 1}H")
         for run in runs:
-            parts.append(_change(pen, run.pen))
+            parts.append(change(pen, run.pen))
             parts.append(run.text)
             pen = run.pen
         joined = goes_on
@@ -116,7 +118,7 @@ def ansi(frame: Frame) -> str:
         pen = last.pen
     else:
         parts.append(f"\x1b[{cursor.y + 1};{cursor.x + 1}H")
-    parts.append(_change(pen, frame.pen))
+    parts.append(change(pen, frame.pen))
     parts.append(_modes(frame))
     return "".join(parts)
 
@@ -129,10 +131,11 @@ def _last_cell(frame: Frame, pen: Pen) -> str:
         at -= 1
     cell = last.text[max(0, at - 1) :]
     columns = max(1, width(cell[:1]))
-    return f"\x1b[{y + 1};{max(1, frame.cols + 1 - columns)}H{_change(pen, last.pen)}{cell}"
+    return f"\x1b[{y + 1};{max(1, frame.cols + 1 - columns)}H{change(pen, last.pen)}{cell}"
 
 
-def _change(old: Pen, new: Pen) -> str:
+def change(old: Pen, new: Pen) -> str:
+    """Return what makes one pen another."""
     if old == new:
         return ""
     parts = []
@@ -169,7 +172,7 @@ def _extended(color: int, code: int, between: str) -> str:
     return f"{code}{between}2{between}{':' if between == ':' else ''}{channels}"
 
 
-_SHAPE_CODES: Final = {("block", True): 1, ("block", False): 2, ("underline", True): 3, ("underline", False): 4,
+SHAPE_CODES: Final = {("block", True): 1, ("block", False): 2, ("underline", True): 3, ("underline", False): 4,
                        ("bar", True): 5, ("bar", False): 6}  # fmt: skip
 _MOUSE_CODES: Final = {"press": 9, "click": 1000, "drag": 1002, "motion": 1003}
 _ENCODING_CODES: Final = {"utf8": 1005, "sgr": 1006, "urxvt": 1015, "sgr-pixels": 1016}
@@ -189,7 +192,7 @@ def _modes(frame: Frame) -> str:
     parts = [f"\x1b[?{number}h" for number, on in private if on]
     if not cursor.visible:
         parts.append("\x1b[?25l")
-    parts.append(f"\x1b[{_SHAPE_CODES[cursor.shape, cursor.blink]} q")
+    parts.append(f"\x1b[{SHAPE_CODES[cursor.shape, cursor.blink]} q")
     if modes.keyboard:
         parts.append(f"\x1b[={modes.keyboard}u")
     if modes.modify_other_keys:

@@ -31,7 +31,7 @@ from blockpty.search.sqlite_segment import add_chunks, close_parts
 from blockpty.spool.layout import make_private
 
 # What is written depends on the machine's order of bytes, and on the fields of a block.
-VERSION: Final = f"5 {sys.byteorder} {' '.join(BLOCK_FIELDS)}"
+VERSION: Final = f"6 {sys.byteorder} {' '.join(BLOCK_FIELDS)}"
 # Raw bytes of the chunks in a segment, after which the next one is begun.
 SEGMENT_BYTES: Final = 256 * 1024 * 1024
 _BUSY_SECONDS: Final = 5.0

@@ -4,8 +4,9 @@ Rules of this file: pure. The cuts are a function of the block's bytes alone, so
 the same pieces and find the same matches, in whatever order they were built.
 
 A chunk is at most `CHUNK` raw bytes and ends at a line end. Only a line longer than that is cut elsewhere: before a
-CR, after a blank, or where it must be, never inside a character or a control sequence; its chunk then also sees the
-next `AHEAD` bytes of the line, and matches that begin before the cut are its own.
+CR, after a blank, after another ASCII character of no word, or else anywhere, but never inside a character or a control
+sequence; its chunk then also sees the next `AHEAD` bytes of the line, and matches that begin before the cut are its
+own.
 """
 
 from __future__ import annotations
@@ -22,8 +23,10 @@ CHUNK: Final = 16 * 1024
 AHEAD: Final = 4096
 PIECE: Final = 6 * 1024
 """What an index may look at by itself: about so many raw bytes of a chunk, whole lines."""
-# How far before the end of a chunk a blank is looked for in a line that has no better place.
-_BLANK: Final = 1024
+# How far before the end of a chunk a place between words is looked for, in a line without a CR.
+_BETWEEN: Final = 1024
+# Characters of no word, and of no sequence that begins with CSI.
+_NO_WORD: Final = b"\t!\"'()*,./>\\]{|}-"
 
 _SURROGATES: Final = re.compile("[\udc80-\udcff]")
 _WORD: Final = re.compile(r"[^\W_]+")
@@ -206,7 +209,12 @@ def seen(data: bytes, own: int, last: bool) -> int:
 
 
 def _inside_a_line(data: bytes) -> int:
-    for at in (len(data[: data.rfind(b"\r", 1, CHUNK)].rstrip(b"\r")), data.rfind(b" ", CHUNK - _BLANK, CHUNK) + 1):
+    carriage_return = data.rfind(b"\r", 1, CHUNK)
+    for at in (
+        len(data[:carriage_return].rstrip(b"\r")) if carriage_return > 0 else 0,
+        data.rfind(b" ", CHUNK - _BETWEEN, CHUNK) + 1,
+        max(data.rfind(character, CHUNK - _BETWEEN, CHUNK) for character in _NO_WORD) + 1,
+    ):
         if at > 0 and len(View("text", 0).feed(data[:at]).raw) == at:
             return at
     at = len(View("text", 0).feed(data[:CHUNK]).raw) or CHUNK

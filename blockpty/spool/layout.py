@@ -102,6 +102,11 @@ class Layout:
         return self.directory / "commands"
 
     @property
+    def submit(self) -> Path:
+        """The command that the shell's line editor loads next, by our key."""
+        return self.directory / "submit"
+
+    @property
     def checkpoint(self) -> Path:
         """Derived: where parsing may resume."""
         return self.directory / "checkpoint.json"

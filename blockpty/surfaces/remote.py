@@ -167,10 +167,11 @@ class RemoteConversation:
                 yield event
 
     async def screen(
-        self, *, format: str = "text", since: int | None = None, scrollback: int = 0, at: int | None = None
-    ) -> ScreenResult:
+        self, *, format: str = "text", since: int | None = None, scrollback: int = 0, at: int | None = None,
+        record: bool = False,
+    ) -> ScreenResult:  # fmt: skip
         """Show what the terminal shows, now or at a cursor."""
-        found = await self._call("screen", format=format, since=since, scrollback=scrollback, at=at)
+        found = await self._call("screen", format=format, since=since, scrollback=scrollback, at=at, record=record)
         return cast("ScreenResult", found)
 
     async def set_scrollback(self, lines: int = 1000) -> ScrollbackResult:
@@ -206,12 +207,12 @@ class RemoteConversation:
         return cast("OpenResult", await self._call("reset"))
 
     async def kill(self, *, signal: str = "TERM") -> DoneResult:
-        """Send a signal to the shell and to what it runs in the foreground."""
+        """End the shell and what it runs in the foreground, as `Conversation.kill` does."""
         return cast("DoneResult", await self._call("kill", signal=signal))
 
-    async def close(self) -> CloseResult:
-        """End the shell; the transcript stays."""
-        return cast("CloseResult", await self._call("close"))
+    async def close(self, *, leave: bool = False) -> CloseResult:
+        """End the shell and what came from it, as `Conversation.close` does; the transcript stays."""
+        return cast("CloseResult", await self._call("close", leave=leave))
 
     async def export(
         self,

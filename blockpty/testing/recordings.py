@@ -103,12 +103,12 @@ class FakePty:
         self.recording.entries.append(made)
         return made
 
-    def spawn(self, *, nonce: str = NONCE) -> None:
+    def spawn(self, *, nonce: str = NONCE, shell: str = "bash") -> None:
         """Start a shell."""
         self._instance += 1
         self.nonce = nonce
         self.seq = self.count = self.prompts = 0
-        self.entry("spawn", instance=self._instance, nonce=nonce, pid=self.pid, shell="bash", cols=80, rows=24)
+        self.entry("spawn", instance=self._instance, nonce=nonce, pid=self.pid, shell=shell, cols=80, rows=24)
 
     def enter(self, nonce: str, *, nested: bool = True, pid: int = 77, hello: bool = True) -> None:
         """The engine gives the hooks to another shell, which says hello."""
@@ -137,20 +137,29 @@ class FakePty:
             + b"\x07"
         )
 
-    def begin(self) -> None:
+    def begin(self, **fields: object) -> None:
         """The shell begins a command."""
         self.seq, self.count = self.seq + 1, self.count + 1
-        self.output(self.mark("BEGIN"))
+        self.output(self.mark("BEGIN", **fields))
 
-    def end(self, status: int = 0) -> None:
+    def end(self, status: int = 0, **fields: object) -> None:
         """The shell ends a command, or repeats its prompt."""
         self.seq += 1
-        self.output(self.mark("END", x=status))
+        self.output(self.mark("END", x=status, **fields))
 
     def prompt(self, status: int = 0) -> None:
         """The shell shows a fresh prompt."""
         self.prompts += 1
         self.output(b"$ " + self.mark("PROMPT", x=status))
+
+    def submit_key(self, command: str, kind: str = "command") -> None:
+        """The engine types the key by which the line editor loads a command; the echo comes with `output`."""
+        self._blocks += 1
+        name = f"1.{self._blocks}"
+        self.entry(
+            "input", author="agent", req=name, bytes=7, data="\x1b[7717~", echo=False, icanon=False,
+            submit={"kind": kind, "cmd": command, "request": name, "key": True},
+        )  # fmt: skip
 
     def submit(self, command: str, kind: str = "command") -> None:
         """The engine types a staged command."""

@@ -2,7 +2,7 @@
 #
 # Lives here: the marks that say where a command begins and ends and when the line editor is ready.
 # Does not know: what the engine makes of them. The wire form and the reasons are in ../README.md.
-# host/shells/fish.py puts a header in front (__bp_n, the nonce) and writes the whole as a 0600 file that
+# host/shells/fish.py puts a header in front (__bpty_n, the nonce) and writes the whole as a 0600 file that
 # `fish -C` sources after the user's configuration; it is removed at the first authenticated mark.
 #
 # Habits: between two prompts no fork, no external program, no command substitution and no arithmetic (50 us each); every
@@ -11,209 +11,236 @@
 # fish itself keeps $status and $pipestatus around event handlers, and `switch` leaves them alone.
 
 # Adding one would be (math ...). So the last two digits walk through tables, and only one step in fifty calculates.
-# Leading zeros mean nothing in a mark. __bp_k says where c, the number of commands, stands in them; s is twice that
+# Leading zeros mean nothing in a mark. __bpty_k says where c, the number of commands, stands in them; s is twice that
 # while a command runs and one more afterwards, since every BEGIN has its END.
-set -gu __bp_pairs
-set -gu __bp_after
-set -gu __bp_even
-set -gu __bp_odd
-for __bp_a in 0 1 2 3 4 5 6 7 8 9
-    for __bp_b in 0 1 2 3 4 5 6 7 8 9
-        set -a __bp_pairs $__bp_a$__bp_b
+set -gu __bpty_pairs
+set -gu __bpty_after
+set -gu __bpty_even
+set -gu __bpty_odd
+for __bpty_a in 0 1 2 3 4 5 6 7 8 9
+    for __bpty_b in 0 1 2 3 4 5 6 7 8 9
+        set -a __bpty_pairs $__bpty_a$__bpty_b
     end
 end
-for __bp_a in $__bp_pairs
-    set -a __bp_after (builtin math "($__bp_a + 1) % 100 + 1")
-    set -a __bp_even $__bp_pairs[(builtin math "$__bp_a * 2 % 100 + 1")]
-    set -a __bp_odd $__bp_pairs[(builtin math "$__bp_a * 2 % 100 + 2")]
+for __bpty_a in $__bpty_pairs
+    set -a __bpty_after (builtin math "($__bpty_a + 1) % 100 + 1")
+    set -a __bpty_even $__bpty_pairs[(builtin math "$__bpty_a * 2 % 100 + 1")]
+    set -a __bpty_odd $__bpty_pairs[(builtin math "$__bpty_a * 2 % 100 + 2")]
 end
-set -e __bp_a
-set -e __bp_b
+set -e __bpty_a
+set -e __bpty_b
 
-set -gu __bp_k 1
-set -gu __bp_low_p 1
-set -gu __bp_high_s 0
-set -gu __bp_high_c 0
-set -gu __bp_high_p 0
+set -gu __bpty_k 1
+set -gu __bpty_low_p 1
+set -gu __bpty_high_s 0
+set -gu __bpty_high_c 0
+set -gu __bpty_high_p 0
 # The status of the last command; empty while one runs.
-set -gu __bp_x
-set -gu __bp_jobs
-set -gu __bp_pwd
-set -gu __bp_moved 1
-set -gu __bp_narrow
-set -gu __bp_ours
+set -gu __bpty_x
+set -gu __bpty_jobs
+set -gu __bpty_pwd
+set -gu __bpty_moved 1
+set -gu __bpty_narrow
+set -gu __bpty_ours
 # What was copied last as the user's prompt, and the name of the copy.
-set -gu __bp_copied
-set -gu __bp_copy
+set -gu __bpty_copied
+set -gu __bpty_copy
+# Whether the line was loaded by the engine's key, as a field of a mark; the text that such a line evaluates.
+set -gu __bpty_l
+set -gu __bpty_h
 
 # fish 4 writes OSC 133 by itself. Here is what stands around our marks, for a terminal that a person attaches. A word
 # that holds an empty list vanishes.
-set -gu __bp_133b
-set -gu __bp_133c
-set -gu __bp_133d
+set -gu __bpty_133b
+set -gu __bpty_133c
+set -gu __bpty_133d
+# The field of __END__ that says so of the end of a command.
+set -gu __bpty_own ';d=1'
 if builtin string match -qr '^[0-3]\.' -- $version
-    set __bp_133b \e']133;B'\a
-    set __bp_133c \e']133;C'\a
-    set __bp_133d \e']133;D;'
+    set __bpty_133b \e']133;B'\a
+    set __bpty_133c \e']133;C'\a
+    set __bpty_133d \e']133;D;'
+    set __bpty_own ''
 end
 
 # Adds what a hundred steps of a table are: they begin at 1 again.
-function __bp_carry
-    for name in __bp_high_$argv
+function __bpty_carry
+    for name in __bpty_high_$argv
         set $name (builtin math $$name + 1)
     end
 end
 
 # Writes the mark of kind $argv[1] with the extra fields $argv[2] (each with its leading semicolon).
-function __bp_put
-    set -l low __bp_odd
-    switch "$__bp_x"
+function __bpty_put
+    set -l low __bpty_odd
+    switch "$__bpty_x"
         case ''
-            set low __bp_even
+            set low __bpty_even
     end
-    builtin printf '\e]7717;%s;n=%s;i=%s;s=%s;c=%s;p=%s%s\a' $argv[1] $__bp_n $fish_pid \
-        $__bp_high_s$$low[1][$__bp_k] $__bp_high_c$__bp_pairs[$__bp_k] $__bp_high_p$__bp_pairs[$__bp_low_p] "$argv[2]"
+    builtin printf '\e]7717;%s;n=%s;i=%s;s=%s;c=%s;p=%s%s\a' $argv[1] $__bpty_n $fish_pid \
+        $__bpty_high_s$$low[1][$__bpty_k] $__bpty_high_c$__bpty_pairs[$__bpty_k] $__bpty_high_p$__bpty_pairs[$__bpty_low_p] "$argv[2]"
 end
 
 # The working directory, percent-encoded; in pieces of 300 characters, so that each mark stays below 512.
-function __bp_cwd
-    set __bp_pwd $PWD
+function __bpty_cwd
+    set __bpty_pwd $PWD
     set -l encoded (builtin string escape --style=url -- $PWD | builtin string replace -a '~' %7E)
     set -l length (builtin string length -- $encoded)
     if builtin test $length -le 300
-        __bp_put __CWD__ ";d=$encoded"
+        __bpty_put __CWD__ ";d=$encoded"
     else
         set -l pieces (builtin math "ceil($length / 300)")
         set -l k 1
         while builtin test $k -le $pieces
             set -l from (builtin math "($k - 1) * 300 + 1")
-            __bp_put __CWD__ ";d=$k/$pieces:"(builtin string sub -s $from -l 300 -- $encoded)
+            __bpty_put __CWD__ ";d=$k/$pieces:"(builtin string sub -s $from -l 300 -- $encoded)
             set k (builtin math $k + 1)
         end
     end
 end
 
-function __bp_move --on-variable PWD
-    set __bp_moved 1
+function __bpty_move --on-variable PWD
+    set __bpty_moved 1
 end
 
-# A submitted line calls __bp_begun itself, as its first command: after this event fish still writes the window title and
+# A submitted line calls __bpty_begun itself, as its first command: after this event fish still writes the window title and
 # resets colours, which would be output otherwise. For a typed line there is no later place.
-function __bp_begin --on-event fish_preexec
+function __bpty_begin --on-event fish_preexec
     # fish raises this event for blanks and comments as well; they are no commands.
-    if not builtin string match -qr '^( __bp_begun; .*|\s*(#[^\n]*)?)$' -- $argv[1]
+    if not builtin string match -qr '^( __bpty_begun; .*|\s*(#[^\n]*)?)$' -- $argv[1]
         switch $argv[1]
             case ' eval *' ' \\\\builtin cd *'
                 # Submitted, where our files are not seen.
-                __bp_open
+                __bpty_open
             case '*'
-                __bp_open ';o=1'
+                switch "$__bpty_l"
+                    case ''
+                        __bpty_open ';o=1'
+                    case '*'
+                        __bpty_open $__bpty_l
+                end
         end
     end
 end
 
 # The first command of a submitted line; $status is handed on. It switches to full job control: in a sourced file fish
 # would leave its children in its own process group, and Ctrl-Z or a kill would hit both.
-function __bp_begun
+function __bpty_begun
     set -l x $status
     if builtin status is-interactive-job-control
-        set __bp_jobs 1
+        set __bpty_jobs 1
         builtin status job-control full
     end
-    __bp_open
+    # Here nothing of fish's own follows the mark.
+    __bpty_open $__bpty_l';b=1'
     return $x
 end
 
 # The output begins; the argument says that the line is another than a submitted one.
-function __bp_open
-    switch "$__bp_x"
+function __bpty_open
+    switch "$__bpty_x"
         case ''
         case '*'
-            set __bp_x
-            set __bp_k $__bp_after[$__bp_k]
-            switch $__bp_k
+            set __bpty_x
+            set __bpty_k $__bpty_after[$__bpty_k]
+            switch $__bpty_k
                 case 1
-                    __bp_carry s c
+                    __bpty_carry s c
                 case 51
-                    __bp_carry s
+                    __bpty_carry s
             end
-            builtin printf '%s\e]7717;__BEGIN__;n=%s;i=%s;s=%s;c=%s;p=%s%s\a' "$__bp_133c" $__bp_n $fish_pid \
-                $__bp_high_s$__bp_even[$__bp_k] $__bp_high_c$__bp_pairs[$__bp_k] $__bp_high_p$__bp_pairs[$__bp_low_p] "$argv"
+            builtin printf '%s\e]7717;__BEGIN__;n=%s;i=%s;s=%s;c=%s;p=%s%s\a' "$__bpty_133c" $__bpty_n $fish_pid \
+                $__bpty_high_s$__bpty_even[$__bpty_k] $__bpty_high_c$__bpty_pairs[$__bpty_k] $__bpty_high_p$__bpty_pairs[$__bpty_low_p] "$argv"
     end
 end
 
 # Last in a submitted line: the output is over. Before fish_postexec, fish 4 writes an OSC 133 of its own.
-function __bp_over
+function __bpty_over
     set -l x $status
-    __bp_put __OUT_END__
+    __bpty_put __OUT_END__
     return $x
 end
 
-function __bp_end --on-event fish_postexec
-    switch "$__bp_x"
+function __bpty_end --on-event fish_postexec
+    switch "$__bpty_x"
         case ''
-            set __bp_x $status
-            switch "$__bp_jobs"
+            set -l x $status
+            # A Ctrl-C in here ends this handler; the next prompt calls it again.
+            if builtin test -p $__bpty_dir/drain
+                __bpty_drain
+            end
+            set __bpty_x $x
+            set __bpty_l
+            switch "$__bpty_jobs"
                 case 1
-                    set __bp_jobs
+                    set __bpty_jobs
                     builtin status job-control interactive
             end
-            switch "$__bp_moved"
+            switch "$__bpty_moved"
                 case ''
-                    builtin printf '\e]7717;__END__;n=%s;i=%s;s=%s;c=%s;p=%s;x=%s\a%s' $__bp_n $fish_pid \
-                        $__bp_high_s$__bp_odd[$__bp_k] $__bp_high_c$__bp_pairs[$__bp_k] \
-                        $__bp_high_p$__bp_pairs[$__bp_low_p] $__bp_x $__bp_133d$__bp_x\a\e']133;A'\a
+                    builtin printf '\e]7717;__END__;n=%s;i=%s;s=%s;c=%s;p=%s;x=%s%s\a%s' $__bpty_n $fish_pid \
+                        $__bpty_high_s$__bpty_odd[$__bpty_k] $__bpty_high_c$__bpty_pairs[$__bpty_k] \
+                        $__bpty_high_p$__bpty_pairs[$__bpty_low_p] $__bpty_x "$__bpty_own" $__bpty_133d$__bpty_x\a\e']133;A'\a
                 case '*'
-                    __bp_put __END__ ";x=$__bp_x"
-                    set __bp_moved
-                    if builtin test "$PWD" != "$__bp_pwd"
-                        __bp_cwd
+                    __bpty_put __END__ ";x=$__bpty_x$__bpty_own"
+                    set __bpty_moved
+                    if builtin test "$PWD" != "$__bpty_pwd"
+                        __bpty_cwd
                     end
-                    builtin printf '%s' $__bp_133d$__bp_x\a\e']133;A'\a
+                    builtin printf '%s' $__bpty_133d$__bpty_x\a\e']133;A'\a
             end
-            __bp_listen
+            __bpty_listen
+    end
+end
+
+# What was typed with echo off and not read is discarded: the engine removes the FIFO when that is done.
+function __bpty_drain
+    builtin printf . >$__bpty_dir/drain
+    set -l left 200000
+    while builtin test -p $__bpty_dir/drain -a $left -gt 0
+        set left (builtin math $left - 1)
     end
 end
 
 # The next prompt is a fresh one: fish calls the function fish_prompt for every drawing, but raises this event only then.
 # Handlers are called in the order in which they were defined, and one of them may define fish_prompt anew at each prompt.
 # So ours is defined again after each command, which makes it the last, and asks whether fish_prompt is still ours.
-function __bp_listen
-    function __bp_fresh --on-event fish_prompt
-        switch "$__bp_x"
+function __bpty_listen
+    function __bpty_fresh --on-event fish_prompt
+        switch "$__bpty_x"
             case ''
-                __bp_end
+                __bpty_end
         end
-        set __bp_ours
-        builtin emit __bp_ask 1
-        switch "$__bp_ours"
+        set __bpty_ours
+        builtin emit __bpty_ask 1
+        switch "$__bpty_ours"
             case ''
-                __bp_wrap
+                __bpty_wrap
         end
-        __bp_next
+        __bpty_next
     end
 end
 
 # The prompt to come has the next number.
-function __bp_next
-    set __bp_low_p $__bp_after[$__bp_low_p]
-    switch $__bp_low_p
+function __bpty_next
+    set __bpty_low_p $__bpty_after[$__bpty_low_p]
+    switch $__bpty_low_p
         case 1
-            __bp_carry p
+            __bpty_carry p
     end
 end
 
 # Ctrl-C at something typed: nothing ran and $status is what it was, so there is no END. fish only draws the old prompt
 # again, mark and all; the second drawing runs fish_prompt, and so makes it a fresh one.
 # A syntax error (fish_posterror) stays on the line to be mended: not a fresh prompt, and no mark.
-function __bp_cancel --on-event fish_cancel
-    __bp_next
+function __bpty_cancel --on-event fish_cancel
+    __bpty_next
     builtin commandline -f repaint
 end
 
 # The engine's own key for an empty line: fish 3 turns Ctrl-C into a signal, and loses one that comes while it draws.
-function __bp_clear
-    __bp_next
+function __bpty_clear
+    __bpty_next
     # In the command mode of vi the next command would be read as keys.
     switch "$fish_key_bindings"
         case '*_vi_*' '*_hybrid_*'
@@ -222,74 +249,92 @@ function __bp_clear
     builtin commandline ''
     builtin commandline -f cancel repaint
 end
-for __bp_a in default insert visual replace replace_one
-    builtin bind -M $__bp_a \x1d __bp_clear
+
+# The engine's private key: puts the staged text onto the command line, whatever was there, and runs it. fish would keep a
+# text that does not parse on the line: that one is given to eval. What begins with our own function is a line that runs
+# a longer text.
+function __bpty_load
+    builtin read -z -g __bpty_h <$__bpty_dir/submit
+    set __bpty_l ';l=1'
+    switch "$fish_key_bindings"
+        case '*_vi_*' '*_hybrid_*'
+            set -g fish_bind_mode insert
+    end
+    builtin commandline -r -- $__bpty_h
+    if not builtin commandline --is-valid
+        builtin commandline -r -- ' __bpty_begun; eval $__bpty_h; __bpty_over'
+    end
+    builtin commandline -f execute
 end
-set -e __bp_a
+for __bpty_a in default insert visual replace replace_one
+    builtin bind -M $__bpty_a \x1d __bpty_clear
+    builtin bind -M $__bpty_a \x1e\x1e __bpty_load
+end
+set -e __bpty_a
 
 # Last in fish_prompt. The terminal is in raw mode since before the event fish_prompt.
-function __bp_ready
-    builtin printf '%s\e]7717;__PROMPT__;n=%s;i=%s;s=%s;c=%s;p=%s;x=%s\a' "$__bp_133b" $__bp_n $fish_pid \
-        $__bp_high_s$__bp_odd[$__bp_k] $__bp_high_c$__bp_pairs[$__bp_k] $__bp_high_p$__bp_pairs[$__bp_low_p] $__bp_x
+function __bpty_ready
+    builtin printf '%s\e]7717;__PROMPT__;n=%s;i=%s;s=%s;c=%s;p=%s;x=%s\a' "$__bpty_133b" $__bpty_n $fish_pid \
+        $__bpty_high_s$__bpty_odd[$__bpty_k] $__bpty_high_c$__bpty_pairs[$__bpty_k] $__bpty_high_p$__bpty_pairs[$__bpty_low_p] $__bpty_x
 end
 
 # On fewer than four columns fish runs the prompt and draws nothing of it, nor of what is typed.
-function __bp_width --on-variable COLUMNS
-    set __bp_narrow
+function __bpty_width --on-variable COLUMNS
+    set __bpty_narrow
     if builtin test "$COLUMNS" -lt 4 2>/dev/null
-        set __bp_narrow 1
+        set __bpty_narrow 1
     end
 end
 
 # Takes the user's fish_prompt as it is and puts our mark behind it. Each gets a name of its own: who keeps a copy of ours
 # under another name, as a Python environment does, calls the one that it replaced.
-function __bp_wrap
+function __bpty_wrap
     set -l user
     if not builtin functions -q fish_prompt
-        set user __bp_default_prompt
+        set user __bpty_default_prompt
     else
         # Such a copy given back, or these hooks once more: it names what it wraps. One that is defined anew for each prompt
         # has its copy already.
         set -l text (builtin functions fish_prompt)
-        set user (builtin string match -r '__bp_prompt_\d+|__bp_default_prompt' -- $text)[1]
-        if builtin test -z "$user" -a "$text" = "$__bp_copied"
-            set user $__bp_copy
+        set user (builtin string match -r '__bpty_prompt_\d+|__bpty_default_prompt' -- $text)[1]
+        if builtin test -z "$user" -a "$text" = "$__bpty_copied"
+            set user $__bpty_copy
         else if builtin test -z "$user"
             set -l number 1
-            while builtin functions -q __bp_prompt_$number
+            while builtin functions -q __bpty_prompt_$number
                 set number (builtin math $number + 1)
             end
-            set user __bp_prompt_$number
+            set user __bpty_prompt_$number
             builtin functions -c fish_prompt $user
-            set __bp_copied "$text"
-            set __bp_copy $user
+            set __bpty_copied "$text"
+            set __bpty_copy $user
         end
     end
     # The user's prompt first and nothing before it, because it wants to see $status and $pipestatus. Asked whether it is
     # still ours, which comes with an argument, it answers.
-    function fish_prompt --on-event __bp_ask --inherit-variable user
+    function fish_prompt --on-event __bpty_ask --inherit-variable user
         switch "$argv"
             case ''
                 $user
-                __bp_ready
-                switch "$__bp_narrow"
+                __bpty_ready
+                switch "$__bpty_narrow"
                     case 1
-                        __bp_ready >/dev/tty
+                        __bpty_ready >/dev/tty
                 end
             case '*'
-                set __bp_ours 1
+                set __bpty_ours 1
         end
     end
 end
 
-function __bp_default_prompt
+function __bpty_default_prompt
     builtin printf '> '
 end
 
 # A history of this conversation's own that no file keeps: fish can only name one in the user's directory.
 set -gu fish_history ''
-__bp_width
-__bp_wrap
-__bp_listen
-__bp_put __HELLO__ ";v=1;sh=fish;sv="(builtin string replace -ar '[^0-9A-Za-z.-]' _ -- $version)";f=preexec,postexec,prompt"
-__bp_end
+__bpty_width
+__bpty_wrap
+__bpty_listen
+__bpty_put __HELLO__ ";v=1;sh=fish;sv="(builtin string replace -ar '[^0-9A-Za-z.-]' _ -- $version)";f=preexec,postexec,prompt,key"
+__bpty_end

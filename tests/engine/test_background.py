@@ -93,6 +93,54 @@ def test_what_has_no_line_end_is_in_the_stream_only(text: bytes) -> None:
     assert [(kind, out) for kind, _, _, out in outputs(pty.recording)] == [("command", b"x\n")]
 
 
+# Two lines, as zsh, and as fish, which repeats its mark, draws them again.
+DRAWN_AGAIN = b"\r\x1b[A\x1b[0m\x1b[Juser@host ~ main\r\n\x1b[35m$\x1b[39m \x1b[K"
+
+
+@pytest.mark.parametrize("text", [
+    DRAWN_AGAIN, DRAWN_AGAIN * 3, b"\x1b[2Aone\r\ntwo\r\n$ ", b"\x1b[?25l\x1b[1A" + b"x" * 100 + b"\r\n$ ",
+], ids=["once", "three times", "three lines", "a long line"])  # fmt: skip
+def test_a_prompt_drawn_again_is_no_output(text: bytes) -> None:
+    pty, _ = settled()
+    for _ in range(2):
+        pty.output(text)
+        pty.silence(**AT_EDITOR)
+    assert outputs(pty.recording) == []
+    pty.output(text)
+    redraw(pty)
+    pty.silence(**AT_EDITOR)
+    assert outputs(pty.recording) == []
+
+
+def test_output_behind_a_prompt_that_was_drawn_again() -> None:
+    """Each line end down to where the cursor was is drawn, the next one is printed."""
+    pty, begin = settled()
+    pty.output(DRAWN_AGAIN + b"late\r\nlater")
+    end = len(pty.recording.stream)
+    pty.silence(**AT_EDITOR)
+    assert outputs(pty.recording) == [
+        ("background", begin + DRAWN_AGAIN.index(b"\n") + 1, end, b"\x1b[35m$\x1b[39m \x1b[Klate\nlater"),
+    ]  # fmt: skip
+
+
+def test_lines_that_were_gone_up_are_forgotten_at_a_silence() -> None:
+    pty, _ = settled()
+    pty.output(b"\x1b[20A")
+    pty.silence(**AT_EDITOR)
+    begin = len(pty.recording.stream)
+    pty.output(b"late\r\n")
+    end = len(pty.recording.stream)
+    pty.silence(**AT_EDITOR)
+    assert outputs(pty.recording) == [("background", begin, end, b"late\n")]
+
+
+def test_no_more_lines_can_be_gone_up_than_there_are() -> None:
+    pty, _ = settled()
+    pty.output(b"\x1b[999A" + b"x\r\n" * 25)
+    pty.silence(**AT_EDITOR)
+    assert [kind for kind, *_ in outputs(pty.recording)] == ["background"]
+
+
 def test_before_the_silence_the_shell_may_still_draw() -> None:
     pty = at_prompt()
     pty.output(b"a prompt\r\nof two lines $ ")

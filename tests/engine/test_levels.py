@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from blockpty.engine.machine import Machine
@@ -120,6 +122,37 @@ def test_only_who_knows_the_nonce_says_hello() -> None:
     pty.output(pty.mark("HELLO", i=6))
     machine, _ = play(pty)
     assert (machine.state.identity, machine.state.features) == ("77", "nofs")
+
+
+@pytest.mark.parametrize(
+    ("silence", "lost"),
+    [
+        ({"foreground": "shell", "depth": 6000}, True),
+        ({"foreground": "shell", "depth": 7000}, False),
+        ({"foreground": "shell", "depth": None}, False),
+        ({"foreground": "shell"}, False),
+        ({"foreground": "child", "depth": 6000}, False),
+    ],
+    ids=["where the prompt waits", "elsewhere", "unknown", "not written", "a program"],
+)
+@pytest.mark.parametrize("prompt", [6000, None])
+def test_a_shell_that_waits_where_its_prompt_does_has_lost_its_hooks(
+    silence: dict[str, Any], lost: bool, prompt: int | None
+) -> None:
+    pty = FakePty()
+    pty.spawn(nonce=NONCE)
+    pty.prompt()
+    pty.silence(icanon=False, echo=False, foreground="shell", depth=prompt)
+    pty.submit("unset PROMPT_COMMAND PS0; PS1='> '")
+    pty.begin()
+    pty.silence(icanon=False, echo=False, **silence)
+    machine, events = play(pty)
+    assert machine.state.hooks_lost is (lost and prompt is not None)
+    assert [event.fields["reason"] for event in events if event.type == "anomaly"] == ["hooks_lost"] * (
+        machine.state.hooks_lost
+    )
+    pty.spawn(nonce=INNER)
+    assert (play(pty)[0].state.prompt_depth, play(pty)[0].state.hooks_lost) == (None, False)
 
 
 @pytest.mark.parametrize("nested", [True, False])

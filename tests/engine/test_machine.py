@@ -16,9 +16,9 @@ from tests.engine.support import NONCE, at_prompt, blocks_of, running, stops_of,
 from tests.engine.test_states import in_state
 
 FIELDS = {
-    "spawn": ("instance", "nonce", "pid", "shell", "hooks", "cols", "rows"),
+    "spawn": ("instance", "nonce", "pid", "shell", "hooks", "cols", "rows", "system"),
     "tick": ("ms",),
-    "silence": ("ms", "icanon", "echo", "foreground", "replaced", "reads"),
+    "silence": ("ms", "icanon", "echo", "foreground", "replaced", "reads", "depth"),
     "input": ("author", "req", "bytes", "data", "data_b64", "redacted", "echo", "icanon", "submit"),
     "input_cut": ("req", "accepted"),
     "resize": ("cols", "rows", "author"),
@@ -354,3 +354,21 @@ def test_an_interrupt_counts_where_no_begin_is_written() -> None:
     pty.prompt(130)
     (block,) = blocks_of(pty.recording)
     assert (block["state"], block["exit_status"], block["degraded"]) == ("interrupted", 130, "prompt_only")
+
+
+@pytest.mark.parametrize(("system", "number", "name", "state"), [
+    (None, 10, "SIGUSR1", "ended"), (None, 12, "SIGUSR2", "ended"), (None, 19, "SIGSTOP", "stopped"),
+    (None, 20, "SIGTSTP", "stopped"), (None, 21, "SIGTTIN", "stopped"), (None, 34, "SIGRTMIN", "ended"),
+    (None, 36, "SIGRTMIN+2", "ended"), (None, 64, "SIGRTMAX", "ended"), (None, 2, "SIGINT", "ended"),
+    ("darwin", 10, "SIGBUS", "ended"), ("darwin", 18, "SIGTSTP", "stopped"), ("darwin", 19, "SIGCONT", "ended"),
+    ("freebsd14", 10, "SIG10", "ended"), ("freebsd14", 9, "SIGKILL", "ended"),
+])  # fmt: skip
+def test_a_status_names_the_signal_of_its_system(system: str | None, number: int, name: str, state: str) -> None:
+    pty = FakePty()
+    pty.spawn()
+    if system is not None:
+        pty.recording.entries[-1].fields["system"] = system  # type: ignore[index]
+    pty.prompt()
+    pty.run("./program", b"", 128 + number)
+    (block,) = blocks_of(pty.recording)
+    assert (block["signal"], block["state"]) == (name, state)

@@ -14,10 +14,17 @@ from tests.engine.support import NONCE, at_prompt
 
 # What FakePty shows of its first submission.
 ECHO = b" . /c/1\r\n"
-PAIRS = list(itertools.product(ShellState, Stimulus))
+# The END of a line that never ran means something of its own only where another line was submitted.
+PAIRS = [
+    (state, stimulus)
+    for state, stimulus in itertools.product(ShellState, Stimulus)
+    if stimulus is not Stimulus.OTHER_END or state is ShellState.SUBMITTED
+]
 
 
-def in_state(state: ShellState, *, inside: bool = False, prompt_only: bool = False) -> FakePty:
+def in_state(
+    state: ShellState, *, inside: bool = False, prompt_only: bool = False, key: bool = False
+) -> FakePty:
     """Return a terminal whose shell is in this state; `inside`, one that was entered from another."""
     pty = FakePty()
     pty.spawn(nonce=NONCE)
@@ -34,7 +41,7 @@ def in_state(state: ShellState, *, inside: bool = False, prompt_only: bool = Fal
     if state is ShellState.EDITING:
         pty.type(b"\x03", echo=False, icanon=False)
     if state in (ShellState.SUBMITTED, ShellState.RUNNING, ShellState.RETURNING):
-        pty.submit("x")
+        (pty.submit_key if key else pty.submit)("x")
         if prompt_only:
             pty.recording.stream = pty.recording.stream[: -len(ECHO)]
     if state in (ShellState.RUNNING, ShellState.RETURNING):
@@ -56,7 +63,7 @@ def stimulate(pty: FakePty, stimulus: Stimulus) -> None:
         pty.type(b"z")
     elif stimulus is Stimulus.BEGIN:
         pty.begin()
-    elif stimulus is Stimulus.END:
+    elif stimulus in (Stimulus.END, Stimulus.OTHER_END):
         pty.end()
     elif stimulus is Stimulus.LATE_END:
         pty.seq, pty.count = pty.seq + 1, pty.count + 1
@@ -94,7 +101,8 @@ def test_the_states_can_be_reached(state: ShellState) -> None:
 @pytest.mark.parametrize(("state", "stimulus"), PAIRS, ids=lambda item: item.value)
 def test_every_pair_is_listed_or_an_anomaly(state: ShellState, stimulus: Stimulus) -> None:
     # Only where no BEGIN will come does the end of the echoed line mean anything.
-    pty = in_state(state, inside=stimulus is Stimulus.LEFT, prompt_only=stimulus is Stimulus.ECHOED)
+    pty = in_state(state, inside=stimulus is Stimulus.LEFT, prompt_only=stimulus is Stimulus.ECHOED,
+                   key=stimulus is Stimulus.OTHER_END)
     _, before = play(pty)
     stimulate(pty, stimulus)
     machine, events = play(pty)

@@ -50,7 +50,7 @@ REFUSED: list[tuple[str, dict[str, Any], str]] = [
     # choices
     ("read", {**C1, "view": "html"}, "view"),
     ("wait_for", {**C1, "match": "x", "view": "rendered"}, "view"),
-    ("kill", {**C1, "signal": "SIGTERM"}, "signal"),
+    ("kill", {**C1, "signal": "SIGUSR1"}, "signal"),
     ("interrupt", {**C1, "up_to": "STOP"}, "up_to"),
     ("send", {**C1, "data": "x", "author": "engine"}, "author"),
     # names
@@ -96,6 +96,11 @@ def test_defaults_are_those_of_the_contract() -> None:
         "echo": False,
     }
     assert OPERATIONS["kill"].parse(C1).model_dump()["signal"] == "TERM"
+
+
+@pytest.mark.parametrize("signal", ["KILL", "kill", "SIGKILL", "sigkill", "SigTerm", "quit"])
+def test_a_signal_may_be_named_either_way(signal: str) -> None:
+    assert OPERATIONS["kill"].parse({**C1, "signal": signal}) and OPERATIONS["interrupt"].parse({**C1, "up_to": signal})
 
 
 def test_a_misspelled_parameter_gets_a_suggestion() -> None:

@@ -53,25 +53,6 @@ async def test_a_session_has_the_terminal_to_itself(home: Path) -> None:
         assert (await conversation.verify()).clean
 
 
-@pytest.mark.parametrize(
-    ("program", "ready", "how"),
-    [
-        pytest.param("bash --norc", {"regex": "[$#] $"}, "exit", id="a shell"),
-        pytest.param("sleep 1000", None, "ctrl_c", id="no REPL"),
-        pytest.param("trap '' INT; while :; do read x; done", None, "reset", id="stubborn"),
-    ],
-)
-@async_test
-async def test_end_session_takes_the_gentlest_way(home: Path, program: str, ready: Any, how: str) -> None:
-    async with blockpty.Engine(home) as engine:
-        conversation = await engine.open("c1")
-        session = await conversation.exec_interactive(program)
-        await conversation.wait_for([ready or {"idle_ms": 50}, {"idle_ms": 5000}])
-        assert (await conversation.end_session(session.session_id)).how == how
-        assert (await conversation.run("echo on")).output == "on\n"
-        assert (await conversation.verify()).clean
-
-
 @async_test
 async def test_interrupt_goes_as_far_as_it_may(home: Path) -> None:
     async with blockpty.Engine(home) as engine:
@@ -339,14 +320,3 @@ async def test_verify_sees_a_changed_byte(home: Path) -> None:
         assert not report.clean and report.differences[0]["invariant"] == "I4"
         path.write_bytes(b"evidence\n")
         assert (await conversation.verify()).clean
-
-
-@pytest.mark.parametrize("signal", ["HUP", "KILL"])
-@async_test
-async def test_a_kill_that_ends_the_shell_has_gone_well(home: Path, signal: str) -> None:
-    async with blockpty.Engine(home) as engine:
-        for _ in range(5):
-            conversation = await engine.open("c1", shell="bash")
-            # At a prompt the shell itself is in the foreground: it may be gone before it is its own turn.
-            assert (await conversation.kill(signal=signal)).how == signal
-            assert (await conversation.wait_for({"token": "EOF"})).matched

@@ -7,6 +7,7 @@ import os
 import shutil
 import socket
 import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -77,6 +78,64 @@ async def test_a_shell_that_replaced_ours_gets_the_hooks(first: str, second: str
         if second != "fish":  # there `exit` in a sourced file ends only that
             left = await conversation.run("exit 7", timeout_ms=TIMEOUT_MS)
             assert (left.reason, left.block.exit_status, left.block.state) == ("eof", 7, "shell_exited")
+        assert (await conversation.verify()).clean
+
+
+# Each takes away every hook that the shell has.
+GONE = {
+    "bash": "unset PROMPT_COMMAND PS0; PS1='x> '",
+    "zsh": "precmd_functions=() preexec_functions=(); zle -D zle-line-init",
+    "fish": "functions -e (functions -a)",
+}
+# Builtins that read keys, in the mode of the line editor or with it, and what ends them.
+READERS = {
+    "bash": (("read -e x", "1\r"), ("read -s -n1 x", "1"), ("f() { read -e x; }; f", "1\r"),
+             ("eval 'while read -e x; do break; done'", "1\r")),
+    "zsh": (("vared -c x", "1\r"), ("read -k x", "1"), ("read -q", "y"), ("f() { vared -c y }; f", "1\r")),
+    "fish": (("read x", "1\r"), ("read -n1 x", "1"), ("set x (read)", "1\r"), ("read -s x", "1\r")),
+}  # fmt: skip
+
+
+async def measured(conversation: blockpty.Conversation) -> None:
+    """Return when the record says where the shell waits at its prompt."""
+    while conversation.live.state.prompt_depth is None:
+        assert (await conversation.wait_for(IDLE, timeout_ms=TIMEOUT_MS)).matched
+
+
+@pytest.mark.linux
+@pytest.mark.parametrize("shell", [pytest.param(name, marks=pytest.mark.needs(name)) for name in GONE])
+@async_test
+async def test_a_shell_that_has_lost_its_hooks_gets_them_again(shell: str, home: Path) -> None:
+    async with blockpty.Engine(home) as engine:
+        conversation = await engine.open("c1", shell=shell)
+        for _ in range(2):
+            await measured(conversation)
+            begun = await conversation.exec_block(GONE[shell])
+            lost = await conversation.wait_for(PROMPT, from_cursor=begun.cursor, timeout_ms=TIMEOUT_MS)
+            status = await conversation.status()
+            assert (lost.reason, status.integrity) == ("hooks_lost", "degraded")
+            assert status.integrity_reason == "hooks_lost: the shell reads a command, and its hooks are gone"
+            await play(conversation, shell)
+            assert (await conversation.status()).integrity == "ok"
+            block = (await conversation.block(begun.block_id)).block
+            assert (block.state, block.exit_status, block.degraded) == ("ended", None, "shell_entered")
+        assert (await conversation.verify()).clean
+
+
+@pytest.mark.parametrize("shell", [pytest.param(name, marks=pytest.mark.needs(name)) for name in READERS])
+@async_test
+async def test_a_builtin_that_reads_keys_is_no_lost_shell(shell: str, home: Path) -> None:
+    async with blockpty.Engine(home) as engine:
+        conversation = await engine.open("c1", shell=shell)
+        for command, keys in READERS[shell]:
+            if sys.platform == "linux":
+                await measured(conversation)
+            session = await started(conversation, command)
+            assert (await conversation.status()).integrity == "ok"
+            await conversation.send(keys)
+            ended = await conversation.wait_for(PROMPT, from_cursor=session.cursor, timeout_ms=TIMEOUT_MS)
+            assert (ended.matched, (await conversation.status()).integrity) == (True, "ok")
+        assert {block.degraded for block in (await conversation.blocks()).blocks} == {None}
         assert (await conversation.verify()).clean
 
 

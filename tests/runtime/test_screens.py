@@ -130,7 +130,7 @@ async def test_a_new_shell_finds_a_terminal_of_its_own(home: Path) -> None:
     async with blockpty.Engine(home) as engine:
         conversation = await engine.open("c1", shell="bash")
         await conversation.run("echo kept")
-        await conversation.exec_interactive(r"printf '\033[?1049h\033[?25l\033[?1000hfull'; cat")
+        await conversation.exec_interactive(r"printf '\033[?1049h\033[?25l\033[?1000hfu''ll'; cat")
         await conversation.wait_for({"screen": "full"})
         assert (await conversation.screen()).alt_screen
         await conversation.reset()
@@ -167,6 +167,36 @@ async def test_a_torn_frame_is_not_shown_until_the_program_falls_silent(home: Pa
         assert (await conversation.wait_for({"screen": "^torn"}, timeout_ms=20_000)).matched
         assert (await conversation.verify()).clean
         await conversation.close()
+
+
+@async_test
+async def test_events_name_the_pictures_of_blocks_and_of_recorded_looks(home: Path, tmp_path: Path) -> None:
+    async with blockpty.Engine(home) as engine:
+        conversation = await engine.open("c1", shell="bash")
+        plain = await conversation.run("echo plain")
+        begun = await conversation.exec_interactive(program(tmp_path, DRAWING))
+        await conversation.wait_for({"screen": "count 0"}, timeout_ms=20_000)
+        looked = await conversation.screen(record=True)
+        await conversation.send("q", session_id=begun.session_id)
+        await conversation.wait_for("PROMPT", timeout_ms=20_000)
+        events = [event async for event in conversation.events(follow=False)]
+        switched = [event for event in events if event.type == "alt_screen"]
+        assert [event.fields["on"] for event in switched] == [True, False]
+        pictures = [event for event in events if event.type == "screen_snapshot"]
+        assert [(event.fields["block_id"], event.fields["alt_screen"]) for event in pictures] == [
+            (plain.block.block_id, False), (None, True), (begun.block_id, False),
+        ]  # fmt: skip
+        shown = [await conversation.screen(at=event.fields["at"]) for event in pictures]
+        assert "\nplain" in shown[0].content
+        assert (shown[1].content, shown[1].hash) == (looked.content, looked.hash)
+        assert [screen.alt_screen for screen in shown] == [False, True, False]
+        assert (await conversation.verify()).clean
+        await conversation.close()
+        with pytest.raises(blockpty.errors.Exited):
+            await conversation.screen(record=True)
+    async with blockpty.Engine(home) as engine:
+        again = [event async for event in (await engine.conversation("c1")).events(follow=False)]
+        assert again[: len(events)] == events
 
 
 @async_test
@@ -211,7 +241,7 @@ async def test_a_pattern_that_does_not_end_is_refused_and_stops_nobody(home: Pat
 async def test_no_screen_shows_a_nonce(home: Path) -> None:
     async with blockpty.Engine(home) as engine:
         conversation = await engine.open("c1", shell="bash")
-        nonce = (await conversation.run('printf %s "$__bp_n"')).output
+        nonce = (await conversation.run('printf %s "$__bpty_n"')).output
         assert set(nonce) == {"*"}
         secret = conversation.live.state.nonce
         for style in ("text", "json", "ansi", "html", "svg", "agent"):

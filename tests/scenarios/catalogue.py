@@ -1,8 +1,8 @@
 """The catalogue of edge cases of shell integration: what each one is, and what shows that it is right.
 
 Rules of this file: every item is either played (then `expected` judges, as in the table of scenarios), or covered by
-rows and tests that are named, or cannot happen here, with the reason. The numbers are those of the study of shell
-integration from which the list was made.
+rows and tests that are named, or cannot happen here, with the reason. The numbers up to 70 are those of the study of
+shell integration from which the list was made.
 """
 
 from __future__ import annotations
@@ -18,6 +18,12 @@ from tests.scenarios.stage import Stage
 BASH = "tests/shellrc/test_bash.py::"
 ZSH = "tests/shellrc/test_zsh.py::"
 FISH = "tests/shellrc/test_fish.py::"
+HANDOVER = "tests/runtime/test_handover.py::"
+FRAMEWORK = "tests/scenarios/test_rc.py::test_framework"
+TYPED = "tests/runtime/test_as_typed.py::"
+HIDDEN = "tests/runtime/test_hidden_input.py::"
+ENDING = "tests/runtime/test_ending.py::"
+STARTING = "tests/runtime/test_starting.py::"
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,7 +141,8 @@ ITEMS = (
     Item(56, "stty raw left behind", covered=(69,)),
     Item(57, "kill -9, exit, set -e: the end without END is the end of the shell", covered=(21, 22, 27)),
     Item(58, "an EXIT trap runs when the shell ends and not before", quirks.exit_trap_waits,
-         both((ok(), HEALTHY, (4, "shell_exited", b"bye\n"))), (28,)),
+         {"bash": (ok(), HEALTHY, (4, "shell_exited", b"exit\nbye\n")),
+          "zsh": (ok(), HEALTHY, (4, "shell_exited", b"bye\n"))}, (28,)),
     Item(59, "Ctrl-L and a new size repeat the mark; that is no new prompt", quirks.redrawn,
          both((0, "idle", HEALTHY)), (BASH + "test_redraw_repeats_the_count", FISH + "test_redraw_repeats_the_count")),
     Item(60, "questions inside a block are no prompt", covered=(47, 48, 60)),
@@ -155,4 +162,49 @@ ITEMS = (
     Item(69, "half a line left in vi's command mode", quirks.vi_leftover, both(HEALTHY)),
     Item(70, "select and a line editor inside a block are no prompt", quirks.asks,
          both((["timeout", "timeout"], True, 2, HEALTHY))),
+    # From here on: what a later study found with the startup files of real people.
+    Item(71, "no framework has a name of ours, and the hooks leave no other name behind",
+         covered=("tests/shellrc/test_names.py::test_no_framework_has_a_name_of_ours",
+                  "tests/shellrc/test_names.py::test_every_name_has_our_prefix", FRAMEWORK)),
+    Item(72, "a framework wraps our zle-line-init, and ours wraps its: no recursion, one mark for each prompt",
+         covered=(ZSH + "test_wrapped_widget", FRAMEWORK)),
+    Item(73, "what the user's PS0 prints is in no block",
+         covered=(BASH + "test_what_the_users_ps0_prints_is_no_output",
+                  BASH + "test_a_ps0_that_cannot_be_expanded_is_told_by_the_numbers")),
+    Item(74, "a prompt of several lines drawn again by itself makes no block",
+         covered=("tests/engine/test_background.py::test_a_prompt_drawn_again_is_no_output", FRAMEWORK)),
+    Item(75, "PROMPT_COMMAND assigned by a command: what is appended is in no block",
+         covered=(BASH + "test_command_that_changes_prompt_command",),
+         later="bash: what is put in front of our element is in the block of that command, PROMPT_COMMAND=(...) "
+               "also in the next"),
+    Item(76, "a command takes all hooks away: noticed, mended by the next command; `read -e` is not mistaken for it",
+         covered=(HANDOVER + "test_a_shell_that_has_lost_its_hooks_gets_them_again",
+                  HANDOVER + "test_a_builtin_that_reads_keys_is_no_lost_shell")),
+    # And with what a submitted command is to the shell, what was left unread, and how things end.
+    Item(77, "40 commands: history, hooks and the screen show the command",
+         covered=(TYPED + "test_hooks_history_and_screen_show_the_command",)),
+    Item(78, "the last argument, the statuses of a pipeline and an ERR trap are those of typed commands",
+         covered=(TYPED + "test_last_argument_pipeline_and_traps", 18, 19)),
+    Item(79, "a wrong text: the words of the shell, and no path in them",
+         covered=(TYPED + "test_a_wrong_text_is_rejected_in_the_words_of_the_shell",)),
+    Item(80, "a keymap that has lost our key", covered=(TYPED + "test_a_keymap_without_the_key_falls_back",)),
+    Item(81, "texts of 5,000 to 1,000,000 characters, and a directory for one command",
+         covered=(TYPED + "test_long_texts_and_directories",)),
+    Item(82, "a secret that is never read is not run, drawn or recorded",
+         covered=(HIDDEN + "test_a_secret_that_nobody_reads",)),
+    Item(83, "input in raw mode that is never read", covered=(HIDDEN + "test_input_in_raw_mode_that_nobody_reads",)),
+    Item(84, "a pager, an editor, a program deaf to Ctrl-C: the session ends, the shell stays",
+         covered=(ENDING + "test_a_session_is_ended_and_the_shell_stays",)),
+    Item(85, "kill ends the conversation, or says that the shell still runs",
+         covered=(ENDING + "test_kill_ends_the_conversation", ENDING + "test_a_kill_that_the_shell_survives_says_so")),
+    Item(86, "signals have names, and a stopped job is not over",
+         covered=(ENDING + "test_signals_have_names_and_a_stopped_job_is_not_over",)),
+    Item(87, "what the line editor draws after a signal is no block",
+         covered=(ENDING + "test_what_a_shell_draws_after_a_signal_is_no_block",)),
+    Item(88, "close names what has left the session", covered=(ENDING + "test_close_names_what_has_left_the_session",)),
+    Item(89, "a startup file replaces the shell by another one",
+         covered=(STARTING + "test_a_startup_file_that_becomes_another_shell",
+                  STARTING + "test_what_replaced_the_shell_is_named")),
+    Item(90, "a startup file asks", covered=(STARTING + "test_a_question_at_startup_can_be_answered",)),
+    Item(91, "an open that fails leaves nothing", covered=(STARTING + "test_what_could_not_be_opened_leaves_nothing",)),
 )  # fmt: skip

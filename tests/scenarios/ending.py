@@ -6,7 +6,7 @@ import shlex
 from typing import Any
 
 from blockpty.model.block import Block
-from tests.scenarios.stage import EOF, PROMPT, SHORT_MS, TIMEOUT_MS, Stage
+from tests.scenarios.stage import EOF, PROMPT, TIMEOUT_MS, Stage
 
 STOPPABLE = "sh -c 'echo started; exec sleep 1000'"
 
@@ -174,22 +174,7 @@ async def hooks_unset(stage: Stage) -> Any:
         if done[0].output and not lost.degraded:
             wrong.append((command, "the prompt is in its output, and nothing says that its end was not seen"))
     last = (await stage.blocks())[-1]
-    facts = {"wrong": wrong, "last": last.degraded, "blocks": len(await stage.blocks())}
-    if stage.shell == "bash":
-        facts["all at once"] = await _all_hooks_gone(stage)
-    return facts
-
-
-async def _all_hooks_gone(stage: Stage) -> Any:
-    """Nothing of ours is left in the shell, which then looks like any program that reads keys; reset cures it."""
-    result = await stage.conversation.run("unset PROMPT_COMMAND PS0; PS1='$ '", timeout_ms=10 * SHORT_MS)
-    status = await stage.conversation.status()
-    await stage.conversation.reset()
-    return (
-        (result.timed_out, result.reason),
-        (status.mode, status.tty, status.foreground),
-        await stage.done("echo back"),
-    )
+    return {"wrong": wrong, "last": last.degraded, "blocks": len(await stage.blocks())}
 
 
 async def disguised_printf(stage: Stage) -> Any:

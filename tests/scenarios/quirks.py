@@ -136,10 +136,10 @@ async def prompt_with_code(stage: Stage) -> Any:
 
 
 async def foreign_ps0(stage: Stage) -> Any:
-    """A PS0 of the user's is printed, behind our mark: it is what the terminal shows of the command."""
+    """A PS0 of the user's is printed before our mark, so it is no output."""
     on = await stage.done("PS0='[mine]'\"$PS0\"")
     output = (await stage.done("echo a")).output
-    return on.exit_status, output.removeprefix(b"[mine]"), (await stage.conversation.status()).integrity
+    return on.exit_status, output, (await stage.conversation.status()).integrity
 
 
 async def rewritten_ps0(stage: Stage) -> Any:

@@ -189,7 +189,9 @@ async def test_shell_ends_while_no_engine_looks(shell: str, home: Path, tmp_path
             assert waited.reason == "eof"
             status = await conversation.status()
             assert (status.mode, status.exit) == ("exited", {"status": 6, "signal": None})
-            assert stage.told((await stage.blocks())[-1]) == (6, "shell_exited", b"zero\nbye\n")
+            assert stage.told((await stage.blocks())[-1]) == (
+                6, "shell_exited", b"zero\nbye\nexit\n" if shell == "bash" else b"zero\nbye\n",
+            )  # fmt: skip
             await stage.verified()
             opened = await engine.open("survivor", shell=shell, cwd=str(tmp_path))
             assert opened.opened is not None and opened.opened.shell_id == "survivor.2"

@@ -190,6 +190,7 @@ async def test_ctrl_c_at_the_prompt(shell: str, home: Path) -> None:
 @in_every_shell()
 @async_test
 async def test_odd_commands(shell: str, home: Path) -> None:
+    # zsh runs a text that it finds incomplete from a file, and keeps the status before a wrong one unless that was 0.
     error = 2 if shell == "bash" else 126
     async with open_stage(home, shell) as stage:
         await stage.run("false")
@@ -208,7 +209,8 @@ async def test_odd_commands(shell: str, home: Path) -> None:
                 result.block.state,
                 result.block.parts,
             )
-            assert told == (number, command, expected, "ended", 1), result
+            state = "rejected" if command in broken else "ended"
+            assert told == (number, command, expected, state, 1), result
             # bash warns about the here-document without an end.
             assert bool(result.output) == (expected != 0 or (shell == "bash" and command == ":<<END")), result
         assert await stage.done("echo next") == (0, "ended", b"next\n")
@@ -262,7 +264,7 @@ async def test_open_with_bad_parameters(shell: str, home: Path) -> None:
     async with open_stage(home, shell) as stage:
         bad: list[dict[str, Any]] = [
             {"cols": 0}, {"cols": 1001}, {"rows": -1}, {"rows": True}, {"env": {"A=B": "c"}}, {"env": {"": "c"}},
-            {"env": {"A": "b\0"}}, {"env": {"PS1": "x"}}, {"env": {"__bp_n": "x"}}, {"env": {"PROMPT_COMMAND": "x"}},
+            {"env": {"A": "b\0"}}, {"env": {"PS1": "x"}}, {"env": {"__bpty_n": "x"}}, {"env": {"PROMPT_COMMAND": "x"}},
         ]  # fmt: skip
         for parameters in bad:
             with pytest.raises(BadRequest):

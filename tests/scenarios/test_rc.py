@@ -11,13 +11,18 @@ import pytest
 from blockpty import Engine, NoPrompt
 from tests.asyncio_support import async_test
 from tests.scenarios.rc.commands import EXPECTED, play
+from tests.scenarios.rc.frameworks import FRAMEWORKS, Framework
 from tests.scenarios.rc.packages import PACKAGES, Package
 from tests.scenarios.rc.table import SETUPS, Setup
 from tests.scenarios.stage import SHELLS, in_every_shell, open_stage
 
+PLACE = Path(__file__).parents[2].parent / "shared" / "fixtures" / "startup"
+
 
 def _write(home: Path, shell: str, rc: str) -> None:
-    (home.parent / "user" / f".{shell}rc").write_text(rc + "\n")
+    path = home.parent / "user" / {"fish": ".config/fish/config.fish"}.get(shell, f".{shell}rc")
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(rc + "\n")
 
 
 @pytest.mark.parametrize(
@@ -47,6 +52,30 @@ async def test_real_package(package: Package, home: Path) -> None:
     async with open_stage(home, package.shell) as stage:
         assert await play(stage) == EXPECTED[package.shell]
         assert (await stage.conversation.status()).integrity == "ok"
+
+
+@pytest.mark.parametrize(
+    "framework",
+    [pytest.param(one, id=f"{one.shell}: {one.title}", marks=pytest.mark.needs(one.shell)) for one in FRAMEWORKS],
+)
+@async_test(timeout_seconds=100)
+async def test_framework(framework: Framework, home: Path) -> None:
+    """One call is one exact block, and a prompt that draws itself again afterwards is none."""
+    missing = [folder for folder in framework.folders if not (PLACE / folder).is_dir()]
+    if missing:
+        pytest.skip(f"not in ../shared/fixtures/startup: {', '.join(missing)}")
+    _write(home, framework.shell, framework.text(str(PLACE)))
+    async with open_stage(home, framework.shell) as stage:
+        done = [await stage.run(cmd) for cmd in ("echo hi", "false")]
+        # Whatever is drawn now is drawn without a command; a clock never lets a second be silent.
+        await stage.conversation.wait_for({"idle_ms": 1000}, timeout_ms=1500)
+        done.append(await stage.run("echo end"))
+        # As text: a title that a hook sets before the command runs is in the output of the command.
+        assert [(one.output, one.exit_status) for one in done] == [("hi\n", 0), ("", 1), ("end\n", 0)]
+        blocks = [(block.kind, block.cmd, block.degraded) for block in await stage.blocks()]
+        assert blocks == [("command", cmd, None) for cmd in ("echo hi", "false", "echo end")]
+        assert (await stage.conversation.status()).integrity_reason is None
+        assert b"maximum nested function level" not in stage.stream()
 
 
 @in_every_shell()

@@ -80,6 +80,9 @@ async def test_an_incomplete_input_is_reported_and_aborted(shell: str, home: Pat
         waited = await stage.conversation.wait_for("never", from_cursor=cursor, timeout_ms=5000)
         assert (waited.reason, waited.tty) == ("incomplete_input", "incomplete_input")
         assert (await stage.conversation.status()).tty == "incomplete_input"
+        # A wait that is begun behind the silence is not left waiting either.
+        late = await stage.conversation.wait_for(PROMPT, from_cursor=cursor, timeout_ms=20_000)
+        assert (late.matched, late.reason) == (False, "incomplete_input")
         await stage.conversation.ctrl_c()
         await stage.wait(PROMPT, cursor)
         assert (await stage.conversation.status()).tty == "at_prompt"

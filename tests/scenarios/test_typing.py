@@ -51,6 +51,23 @@ async def test_an_edited_line_is_the_command(shell: str, home: Path) -> None:
         assert await stage.doubts() == []
 
 
+@pytest.mark.needs("bash")
+@pytest.mark.parametrize("ps0", [r"[PS0]\n", "no line end", r"$(date)\n\n", r"\e[0m"])
+@async_test(timeout_seconds=60)
+async def test_what_the_users_ps0_prints_is_no_part_of_the_command(ps0: str, home: Path) -> None:
+    (home.parent / "user" / ".bashrc").write_text(f"PS0='{ps0}'\n")
+    async with open_stage(home, "bash") as stage:
+        for typed, command in ([b"echo hi\r"], "echo hi"), TYPED["continued"], TYPED["wrapped"]:
+            await type_out(stage, typed)
+            assert ((await stage.blocks())[-1].kind, (await stage.blocks())[-1].cmd) == ("user", command)
+        await type_out(stage, [b"echo hi\r"])
+        assert (await stage.done("echo two")).output == b"two\n"
+        blocks = await stage.blocks()
+        assert [stage.told(block).output for block in blocks[-2:]] == [b"hi\n", b"two\n"]
+        assert [block.cmd for block in blocks[-2:]] == ["echo hi", "echo two"]
+        assert await stage.doubts() == []
+
+
 @in_every_shell()
 @async_test(timeout_seconds=60)
 async def test_a_staged_command_is_not_told_twice(shell: str, home: Path) -> None:

@@ -110,7 +110,7 @@ def test_the_tables_do_not_grow_with_what_was_shown(monkeypatch: pytest.MonkeyPa
     assert emulator.frame().lines[0].text == "e" + chr(0x300 + 2999 % 90) * (1 + 2999 // 90)
 
 
-def test_what_counts_as_narrow_is_narrow_to_wcwidth() -> None:
+def test_what_counts_as_narrow_is_narrow_in_the_table() -> None:
     for code in range(0x20, 0x10000):
         character = chr(code)
         if is_narrow(character):

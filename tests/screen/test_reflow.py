@@ -72,6 +72,38 @@ def test_the_alternate_screen_is_cropped_and_the_main_one_wrapped() -> None:
     assert text(emulator) == ["012345", "6789c"]
 
 
+def test_the_alternate_screen_keeps_the_row_of_its_cursor() -> None:
+    emulator = fed("\x1b[?1049h1\r\n2\x1b7\r\n3\r\n4\r\n5\x1b[5;2H", 6, 6)
+    emulator.resize(6, 3)
+    assert text(emulator) == ["3", "4", "5"]
+    assert (emulator.x, emulator.y) == (1, 2)
+    emulator.feed(b"\x1b8X")
+    assert text(emulator)[0] == "3X"
+    emulator = fed("\x1b[?1049h1\r\n2\r\n3\x1b[2;1H", 6, 6)
+    emulator.resize(6, 2)
+    assert text(emulator) == ["1", "2"]
+
+
+@pytest.mark.parametrize("cols", [3, 4, 5, 9, 40])
+def test_a_saved_cursor_stays_on_its_character(cols: int) -> None:
+    emulator = fed("first line\r\n0123456789abc\x1b[2;6H\x1b7\x1b[5;1Hend", 20, 8)
+    emulator.resize(cols, 8)
+    emulator.feed(b"\x1b8X")
+    rows = "".join(line.text for line in emulator.frame().lines)
+    assert "01234X6789abc" in rows
+
+
+def test_a_saved_cursor_beside_the_text_keeps_its_row_and_column() -> None:
+    emulator = fed("0123456789ab\r\nx\x1b[2;6H\x1b7\x1b[6;1H", 20, 8)
+    emulator.resize(10, 8)
+    emulator.feed(b"\x1b8Y")
+    assert text(emulator) == ["0123456789", "ab", "x    Y"]
+    emulator = fed("0123456789ab\x1b[7;3H\x1b7\x1b[1;1H", 20, 8)
+    emulator.resize(10, 8)
+    emulator.feed(b"\x1b8Y")
+    assert text(emulator)[7] == "  Y"
+
+
 def test_margins_tab_stops_and_an_open_update() -> None:
     emulator = fed("\x1b[2;3r\x1b[?6h\x1b[?2026h", 10, 4)
     emulator.resize(30, 5)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import shlex
 import shutil
 import signal
 import subprocess
@@ -196,7 +197,7 @@ def test_xtrace_shows_nothing_of_ours(bash: Open) -> None:
     start = terminal.position
     run = terminal.run("echo hi")
     assert run.output.endswith(b"+ echo hi\r\nhi\r\n")
-    assert b"__bp" not in terminal.data[start:]
+    assert b"__bpty" not in terminal.data[start:]
 
 
 @pytest.mark.parametrize("where", ["startup", "command"])
@@ -345,6 +346,61 @@ def test_prompt_command_changed_later(open_terminal: Open, command: str) -> None
         before = run.prompt
 
 
+@pytest.mark.parametrize(("command", "output", "then"), [
+    ("PROMPT_COMMAND+=('echo mine')", b"", b""),
+    ("PROMPT_COMMAND+='; echo mine'", b"", b""),
+    ("PROMPT_COMMAND=\"$PROMPT_COMMAND; echo mine\"", b"", b""),
+    ("PROMPT_COMMAND=\"echo mine; $PROMPT_COMMAND\"", b"mine\r\n", b""),
+    ("PROMPT_COMMAND='echo mine'", b"mine\r\n\x1b[?2004h", b""),
+    ("PROMPT_COMMAND=('echo mine')", b"mine\r\n\x1b[?2004h", b"mine\r\n"),
+])  # fmt: skip
+def test_command_that_changes_prompt_command(open_terminal: Open, command: str, output: bytes, then: bytes) -> None:
+    """What the command puts in front of our element comes before END, once or twice: see "Known limits"."""
+    terminal = open_terminal("bash")
+    terminal.start()
+    run = terminal.run(command)
+    assert (run.output, run.status) == (output, 0)
+    assert [terminal.run("echo hi").output for _ in range(2)] == [b"hi\r\n" + then, b"hi\r\n"]
+
+
+@pytest.mark.parametrize(("ps0", "shown"), [
+    (r"[PS0]\n", b"[PS0]\r\r\n"),
+    (r"$(echo $x; false)\n", b"seen\r\r\n"),
+    ("\\\\", b"\\"),
+    (r"\\\\\\", b"\\\\"),
+    ("$", b"$"),
+    (r"\e[0m\[\]", b"\x1b[0m\x01\x02"),
+])  # fmt: skip
+@pytest.mark.parametrize("where", ["rc", "command", "prompt"])
+def test_what_the_users_ps0_prints_is_no_output(bash: Open, ps0: str, shown: bytes, where: str) -> None:
+    text = f"x=seen PS0='{ps0}'"
+    terminal = bash({"rc": text, "prompt": f"PROMPT_COMMAND={shlex.quote(text)}"}.get(where, ""))
+    terminal.start()
+    if where == "command":
+        assert terminal.run(text).output == b""
+    before = terminal.run(":").prompt
+    for _ in range(2):
+        run = terminal.run("echo hi; (exit 3)")
+        check_cycle(run.marks, terminal.pid, before=before)
+        assert (run.output, run.status) == (b"hi\r\n", 3)
+        line = run.one("LINE")
+        assert terminal.data[line.end : run.one("BEGIN").start] == shown + b"\x1b]133;C\x07"
+        assert terminal.data[: line.start].endswith(b"\n\x1b[?2004l\r")
+        before = run.prompt
+
+
+@pytest.mark.parametrize("ps0", ["${nope?bad}", "$((1/0))", "`x", "${x"])
+def test_a_ps0_that_cannot_be_expanded_is_told_by_the_numbers(bash: Open, ps0: str) -> None:
+    """bash prints its text as it is, ours included; that a command began is told by the next END."""
+    terminal = bash(f"PS0='{ps0}'")
+    before = terminal.start()[-1]
+    run = terminal.run("(exit 3)")
+    assert [mark.kind for mark in run.marks if mark.fields["n"] == NONCE] == ["__END__", "__PROMPT__"]
+    assert run.prompt.number("s") == before.number("s") + 2
+    assert run.prompt.number("c") == before.number("c") + 1
+    assert run.status == 3
+
+
 @pytest.mark.parametrize("command", [
     "unset PROMPT_COMMAND PS0", "PS0=; PROMPT_COMMAND=", "set -eu; unset PROMPT_COMMAND PS0 PS2",
 ])  # fmt: skip
@@ -482,7 +538,7 @@ def test_nested_shell_is_silent(bash: Open) -> None:
 def test_exported_everything_gives_no_valid_mark_in_a_child(bash: Open) -> None:
     terminal = bash()
     terminal.start()
-    terminal.submit("export PS1 PS0 PS2 PROMPT_COMMAND; export ${!__bp_*}; bash --norc --noprofile")
+    terminal.submit("export PS1 PS0 PS2 PROMPT_COMMAND; export ${!__bpty_*}; bash --norc --noprofile")
     begin = terminal.until("__BEGIN__")[-1]
     terminal.until_text(b"__PROMPT__")
     terminal.type("exit 5\r")
@@ -523,7 +579,7 @@ def test_nonce_is_not_in_the_environment_and_the_file_is_gone(bash: Open) -> Non
     terminal.start()
     run = terminal.run("env; cat /proc/self/environ /proc/$$/environ | tr '\\0' '\\n'; set -a; env")
     assert NONCE.encode() not in run.output
-    assert b"__bp_n=" not in run.output
+    assert b"__bpty_n=" not in run.output
     assert NONCE.encode() not in Path(f"/proc/{terminal.pid}/environ").read_bytes()
     assert NONCE.encode() not in Path(f"/proc/{terminal.pid}/cmdline").read_bytes()
     assert not (terminal.directory / "rc" / "1").exists()
@@ -559,7 +615,7 @@ def test_a_users_own_descriptor_is_left_alone(bash: Open) -> None:
     run = terminal.run("echo kept >&254; set -x; (exit 3)")
     check_cycle(run.marks, terminal.pid, before=before)
     run = terminal.run("set +x; cat ~/mine")
-    assert run.output.endswith(b"kept\r\n") and b"__bp" not in run.output
+    assert run.output.endswith(b"kept\r\n") and b"__bpty" not in run.output
 
 
 @pytest.mark.parametrize(("files", "expected"), [

@@ -32,7 +32,7 @@ def test_first_prompt(open_terminal: Open) -> None:
     assert kinds(marks) == ["HELLO", "END", "CWD", "PROMPT"]
     hello, end, cwd, prompt = marks
     assert [hello.number(name) for name in "scp"] == [0, 0, 0]
-    assert (hello.fields["v"], hello.fields["sh"], hello.fields["f"]) == ("1", "fish", "preexec,postexec,prompt")
+    assert (hello.fields["v"], hello.fields["sh"], hello.fields["f"]) == ("1", "fish", "preexec,postexec,prompt,key")
     assert [end.number(name) for name in "scx"] == [1, 0, 0]
     assert terminal.directory_told([cwd]) == os.fsencode(terminal.home)
     assert [prompt.number(name) for name in "scpx"] == [1, 0, 1, 0]
@@ -206,7 +206,7 @@ def test_directory(open_terminal: Open, name: str) -> None:
 def test_nothing_is_exported(open_terminal: Open) -> None:
     terminal = open_terminal("fish")
     terminal.start()
-    assert terminal.run("set -x PATH $PATH; env | grep -c __bp_").output == b"0\r\n"
+    assert terminal.run("set -x PATH $PATH; env | grep -c __bpty_").output == b"0\r\n"
     environment = Path(f"/proc/{terminal.pid}/environ")
     if environment.exists():
         assert NONCE.encode() not in environment.read_bytes()

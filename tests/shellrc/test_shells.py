@@ -30,8 +30,8 @@ def test_bash_plan() -> None:
     assert (plan.name, name, plan.secret_files) == ("bash", "rc/2/bashrc", ("rc/2/bashrc", "rc/2"))
     assert plan.argv[1:] == ("--rcfile", "/d/rc/2/bashrc", "-i")
     assert os.path.isabs(plan.argv[0])
-    assert f"__bp_n='{NONCE}'\n".encode() in content
-    assert b"__bp_login=0\n" in content
+    assert f"__bpty_n='{NONCE}'\n".encode() in content
+    assert b"__bpty_login=0\n" in content
 
 
 @pytest.mark.skipif(shutil.which("zsh") is None, reason="zsh is not installed")
@@ -40,8 +40,8 @@ def test_zsh_plan() -> None:
     name, content = plan.files[0]
     assert (plan.name, name, plan.argv[1:]) == ("zsh", "rc/2/.zshenv", ("-l", "-i"))
     assert plan.env["ZDOTDIR"] == "/d/rc/2"
-    assert b"__bp_zdotdir='/it'\\''s'\n" in content
-    assert b"__bp_zdotdir=" not in make("zsh").files[0][1]
+    assert b"__bpty_zdotdir='/it'\\''s'\n" in content
+    assert b"__bpty_zdotdir=" not in make("zsh").files[0][1]
 
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish", "sh", "busybox"])
@@ -70,7 +70,7 @@ def test_fish_plan(tmp_path: Path) -> None:
     assert (plan.name, name, plan.secret_files) == ("fish", "rc/2/blockpty.fish", ("rc/2/blockpty.fish", "rc/2"))
     assert plan.argv[:3] == (str(program), "-l", "-i")
     assert plan.argv[3:] == ("-C", "source '/it\\'s \\\\/rc/2/blockpty.fish'")
-    assert content.startswith(f"set -gu __bp_n '{NONCE}'\n".encode())
+    assert content.startswith(f"set -gu __bpty_n '{NONCE}'\n".encode())
 
 
 def test_posix_plan(tmp_path: Path) -> None:
@@ -79,8 +79,8 @@ def test_posix_plan(tmp_path: Path) -> None:
     assert (plan.name, name, plan.argv) == ("sh", "rc/2/blockpty.sh", ("/bin/sh", "-i"))
     assert plan.secret_files == ("rc/2/blockpty.sh", "rc/2")
     assert plan.env["ENV"] == "/d/rc/2/blockpty.sh"
-    assert b"__bp_env='/it'\\''s'\n" in content and b"__bp_login=1\n" in content
-    assert b"__bp_env=" not in make("/bin/sh").files[0][1]
+    assert b"__bpty_env='/it'\\''s'\n" in content and b"__bpty_login=1\n" in content
+    assert b"__bpty_env=" not in make("/bin/sh").files[0][1]
     with pytest.raises(BadRequest):
         make("/bin/sh", directory="/of $HOME")
     program = tmp_path / "busybox"
@@ -125,7 +125,8 @@ def test_bad_parameters(changes: dict[str, object]) -> None:
 def test_environment_is_an_allow_list() -> None:
     names = (
         "LD_PRELOAD LD_LIBRARY_PATH DYLD_INSERT_LIBRARIES BASH_ENV ENV PYTHONPATH PYTHONSTARTUP NODE_OPTIONS "
-        "PROMPT_COMMAND PS0 PS1 PS2 PS4 BLOCKPTY_HOME BLOCKPTY_TOKEN SHELLOPTS SECRET_KEY __bp_n BASH_FUNC_x%% HISTFILE"
+        "PROMPT_COMMAND PS0 PS1 PS2 PS4 BLOCKPTY_HOME BLOCKPTY_TOKEN SHELLOPTS SECRET_KEY __bpty_n BASH_FUNC_x%% "
+        "HISTFILE"
     )
     unwanted = names.split()
     wanted = "HOME PATH USER LANG LC_CTYPE TZ XDG_RUNTIME_DIR SSH_AUTH_SOCK DISPLAY EDITOR TMPDIR".split()  # noqa: SIM905
@@ -138,7 +139,7 @@ def test_additions() -> None:
     assert (env["LD_PRELOAD"], env["BLOCKPTY_HOME"], env["TERM"], env["MINE"]) == ("/x.so", "/h", "dumb", "")
 
 
-@pytest.mark.parametrize("name", [*sorted(shells.REFUSED), "__bp_n", "BASH_FUNC___bp_pre%%", "", "a=b", "a\0b"])
+@pytest.mark.parametrize("name", [*sorted(shells.REFUSED), "__bpty_n", "BASH_FUNC___bpty_pre%%", "", "a=b", "a\0b"])
 def test_refused_additions(name: str) -> None:
     with pytest.raises(BadRequest):
         shells.clean_environment(HOME, {name: "x"})
@@ -147,8 +148,8 @@ def test_refused_additions(name: str) -> None:
 def test_submit_line_forms() -> None:
     assert shells.submit_line("/a b/1") == " . '/a b/1'"
     assert shells.submit_line("/it's!\n") == " . $'/it\\x27s\\x21\\x0a'"
-    assert shells.submit_line("/a b/1", "fish") == " __bp_begun; . '/a b/1'; __bp_over"
-    assert shells.submit_line("/it's é/1", "fish") == " __bp_begun; . /it\\X27s\\X20\\Xc3\\Xa9/1; __bp_over"
+    assert shells.submit_line("/a b/1", "fish") == " __bpty_begun; . '/a b/1'; __bpty_over"
+    assert shells.submit_line("/it's é/1", "fish") == " __bpty_begun; . /it\\X27s\\X20\\Xc3\\Xa9/1; __bpty_over"
     assert shells.submit_line("/it's é/1", "dash") == " . '/it'\\''s é/1'"
     for path in ("relative", "", "/nul\0"):
         with pytest.raises(BadRequest):
@@ -167,7 +168,7 @@ def test_quoting_is_read_back(shell: str, path: str) -> None:
         pytest.skip(f"{shell} is not installed")
     line = shells.submit_line(f"/{path}", shell)
     assert line.isascii() and line.isprintable()
-    command = "printf %s" + line[line.index(" . ") + 2 :].removesuffix("; __bp_over")
+    command = "printf %s" + line[line.index(" . ") + 2 :].removesuffix("; __bpty_over")
     option = "-Nc" if shell == "fish" else "-fc"
     assert subprocess.run([shell, option, command], capture_output=True, check=True).stdout == f"/{path}".encode()
 

@@ -154,7 +154,7 @@ def test_shell_options(zsh: Open, typed: str) -> None:
     check_cycle(run.marks, terminal.pid, before=before)
     assert b"hi\r\n" in run.output
     assert terminal.directory_told(run.marks) == os.fsencode(terminal.home / "a b")
-    assert b"__bp_" not in re.sub(rb"\+__bp_\w+:\d+>[^\n]*", b"", run.output)
+    assert b"__bpty_" not in re.sub(rb"\+__bpty_\w+:\d+>[^\n]*", b"", run.output)
     again = terminal.run(":")
     check_cycle(again.marks, terminal.pid, before=run.prompt)
 
@@ -184,7 +184,7 @@ def test_output_elsewhere(zsh: Open, redirection: str) -> None:
 def test_closed_descriptor_is_opened_again(zsh: Open) -> None:
     terminal = zsh()
     before = terminal.start()[-1]
-    run = terminal.run("exec {__bp_fd}>&-")
+    run = terminal.run("exec {__bpty_fd}>&-")
     check_cycle(run.marks, terminal.pid, before=before)
 
 
@@ -221,12 +221,44 @@ def test_startup_files(zsh: Open, rc: str) -> None:
         before = run.prompt
 
 
+def test_first_prompt_after_a_startup_file_that_failed(zsh: Open) -> None:
+    assert [mark.fields["x"] for mark in zsh("(exit 5)").start() if "x" in mark.fields] == ["0", "0"]
+
+
+# Each wraps zle-line-init as a framework does: by alias or by function, in its first precmd or at every prompt.
+_WRAP = "zle -A zle-line-init mine; li() { (( ${+widgets[mine]} )) && zle mine }; zle -N zle-line-init li"
+_OWN = "own() { print -n '<own>' }; zle -N zle-line-init own\n"
+
+
+@pytest.mark.parametrize("rc", [
+    f"w() {{ precmd_functions=(${{precmd_functions:#w}}); {_WRAP} }}; precmd_functions+=(w)",
+    f"w() {{ [[ $widgets[zle-line-init] == user:li ]] || {_WRAP} }}; precmd_functions+=(w)",
+    "w() { local f=${widgets[zle-line-init]#user:}; eval \"li() { $f }\"; zle -N zle-line-init li; unset -f w }; "
+    "precmd_functions=($precmd_functions w)",
+    "w() { zle -D zle-line-init; zle -N zle-line-init own }; precmd_functions+=(w)",
+    "other() { : }; w() { autoload -Uz add-zle-hook-widget; zle -N other; add-zle-hook-widget line-init other; "
+    f"{_WRAP}; precmd_functions=(${{precmd_functions:#w}}) }}; precmd_functions+=(w)",
+], ids=["once", "whenever another is on top", "by function", "deleted and put back", "add-zle-hook-widget, wrapped"])
+def test_wrapped_widget(zsh: Open, rc: str) -> None:
+    """Whichever wraps last: each prompt is marked once, the user's own widget runs once, nothing recurses."""
+    terminal = zsh(_OWN + rc)
+    before = terminal.start()[-1]
+    for _ in range(4):
+        shown = terminal.position
+        run = terminal.run("echo hi; (exit 3)")
+        check_cycle(run.marks, terminal.pid, before=before)
+        assert (run.output, run.status) == (b"hi\r\n", 3)
+        assert terminal.data[shown : run.prompt.start].count(b"<own>") == 1
+        before = run.prompt
+    assert b"nested" not in terminal.data
+
+
 @pytest.mark.parametrize("command", [
     "precmd_functions=()", "preexec_functions=()", "precmd_functions=() preexec_functions=()", "zle -D zle-line-init",
     "zle-line-init() { : }; zle -N zle-line-init", "PROMPT_EOL_MARK=x", ". ~/.zshrc",
     "unset precmd_functions preexec_functions", "unset PROMPT_EOL_MARK",
     "autoload -Uz add-zle-hook-widget; g() { : }; zle -N g; add-zle-hook-widget line-init g",
-    "unsetopt zle", "unsetopt zle; setopt zle", "exec {__bp_fd}>&-",
+    "unsetopt zle", "unsetopt zle; setopt zle", "exec {__bpty_fd}>&-",
     "autoload -Uz promptinit; promptinit; prompt walters",
 ])  # fmt: skip
 def test_removed_hooks_heal(zsh: Open, command: str) -> None:

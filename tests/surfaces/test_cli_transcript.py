@@ -77,7 +77,7 @@ async def test_tail_is_live(conversation: Conversation) -> None:
         await conversation.wait_for({"token": "PROMPT"})
         await conversation.run("printf '\\033[2J\\377'; exit 5")
         # Into a pipe it goes as it is; what is no UTF-8 is replaced.
-        assert await rest(process) == "\x1b[2J\ufffd".encode()
+        assert await rest(process) == "\x1b[2J\ufffdexit\n".encode()
         assert process.stderr is not None
         assert b"has ended (exit status 5)" in await process.stderr.read()
 

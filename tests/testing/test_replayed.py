@@ -93,6 +93,23 @@ async def test_a_session_is_ended_and_a_shell_is_replaced(tmp_path: Path) -> Non
         assert await act(again) == live == ["matched", True, True, "42\n"]
 
 
+@pytest.mark.needs("bash")
+@async_test
+async def test_kills_are_compared(tmp_path: Path) -> None:
+    async def act(conversation: Conversation) -> list[Any]:
+        await conversation.exec_block("trap '' TERM; sleep 1000")
+        await conversation.wait_for({"idle_ms": 50})
+        return [(await conversation.kill(signal=signal)).how for signal in ("INT", "TERM")]
+
+    async with blockpty.Engine(tmp_path) as engine:
+        conversation = await engine.open("c", shell="bash")
+        live = await act(conversation)
+        recording = Recording.load(conversation.directory)
+    assert live == ["running", "HUP"]
+    async with replayed(recording) as again:
+        assert await act(again) == live
+
+
 def installer() -> FakePty:
     pty = FakePty()
     pty.spawn()

@@ -21,11 +21,21 @@ from blockpty.host.shells.environment import KEPT, KEPT_PREFIXES, REFUSED, REFUS
 from blockpty.host.shells.families import BASH, FISH, POSIX, ZSH, family_of, is_supported
 from blockpty.host.shells.finding import DEFAULTS, find_shell
 from blockpty.host.shells.plans import Place, ShellPlan, shellrc_directory
-from blockpty.host.shells.staging import clear_keys, stage, submit_line
+from blockpty.host.shells.staging import (
+    SETTLE,
+    clear_keys,
+    is_settled,
+    load_line,
+    load_text,
+    loads,
+    stage,
+    submit_line,
+)
 
 __all__ = [
-    "BASH", "DEFAULTS", "FISH", "KEPT", "KEPT_PREFIXES", "POSIX", "REFUSED", "REFUSED_PREFIXES", "ShellPlan", "ZSH",
-    "clean_environment", "clear_keys", "family_of", "is_supported", "plan", "shellrc_directory", "stage", "submit_line",
+    "BASH", "DEFAULTS", "FISH", "KEPT", "KEPT_PREFIXES", "POSIX", "REFUSED", "REFUSED_PREFIXES", "SETTLE", "ShellPlan",
+    "ZSH", "clean_environment", "clear_keys", "family_of", "is_settled", "is_supported", "load_line", "load_text",
+    "loads", "plan", "shellrc_directory", "stage", "submit_line",
 ]  # fmt: skip
 
 _NONCE = re.compile(r"[A-Za-z0-9_-]{16,64}")

@@ -24,7 +24,7 @@ REFUSED = frozenset("PROMPT_COMMAND PS0 PS1 PS2 PROMPT PROMPT_EOL_MARK POSIXLY_C
 POSIXLY_CORRECT makes bash ignore --rcfile; SHELLOPTS can trace the startup file, nonce and all.
 """
 
-REFUSED_PREFIXES = ("__bp_", "BASH_FUNC___bp_")
+REFUSED_PREFIXES = ("__bpty_", "BASH_FUNC___bpty_")
 
 _DEFAULT_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 

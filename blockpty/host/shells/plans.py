@@ -62,4 +62,4 @@ def shellrc_directory() -> Path:
 
 def header(forget: bytes, nonce: str, directory: str) -> bytes:
     """Forget inherited variables of our names, with their export attribute, then set what only this instance knows."""
-    return b"\\builtin unset " + forget + f"\n__bp_n='{nonce}'\n__bp_dir=".encode() + quote_bytes(directory) + b"\n"
+    return b"\\builtin unset " + forget + f"\n__bpty_n='{nonce}'\n__bpty_dir=".encode() + quote_bytes(directory) + b"\n"

@@ -27,12 +27,12 @@ def plan(path: str, env: dict[str, str], place: Place) -> ShellPlan:
     if any(character in file for character in "$`\\"):
         raise BadRequest(f"{base} would expand the name {file!r}", hint="use a home without $, ` and backslash")
     header = (
-        f"__bp_n='{place.nonce}'\n__bp_login={int(place.login)}\n__bp_sh='{_CLEAN.sub('_', base)}'\n"
-        "__bp_esc='\x1b' __bp_bel='\x07' __bp_soh='\x01' __bp_cr='\r'\n"
+        f"__bpty_n='{place.nonce}'\n__bpty_login={int(place.login)}\n__bpty_sh='{_CLEAN.sub('_', base)}'\n"
+        "__bpty_esc='\x1b' __bpty_bel='\x07' __bpty_soh='\x01' __bpty_cr='\r'\n"
     ).encode()
-    header += b"__bp_dir=" + quote_bytes(place.directory) + b"\n"
+    header += b"__bpty_dir=" + quote_bytes(place.directory) + b"\n"
     if "ENV" in env:
-        header += b"__bp_env=" + quote_bytes(env["ENV"]) + b"\n"
+        header += b"__bpty_env=" + quote_bytes(env["ENV"]) + b"\n"
     content = header + (shellrc_directory() / "posix" / "blockpty.sh").read_bytes()
     # busybox is many programs and takes the name of the one it is to be from its arguments.
     argv = (path, "ash", "-i") if base.startswith("busybox") else (path, "-i")

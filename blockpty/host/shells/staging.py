@@ -7,12 +7,22 @@ terminal in canonical mode would take a control character for itself; the staged
 from __future__ import annotations
 
 import re
+from typing import Final
 
 from blockpty.errors import BadRequest
 from blockpty.host.shells.families import FISH, POSIX, family_of
 
 _PLAIN = re.compile(r"[ -&(-\[\]-~]*")
 _ESCAPED_PLAIN = frozenset(range(0x20, 0x7F)) - frozenset(b"'\\!")
+# What a line editor would draw in another way than it prints, or cannot be given.
+_UNTYPED = re.compile(r"[\x00-\x08\x0b-\x1f\x7f\udc80-\udcff]")
+SETTLE: Final = (
+    b"{ __bpty_us=$_ __bpty_st=$?; } 2>/dev/null\n",
+    b"; { __bpty_settle \"${__bpty_us-$_}\"; } 2>/dev/null",
+)
+"""In bash, what follows a command in its file and the line that reads the file: `$_` is the command's then."""
+MAX_LOADED = 32_768
+"""Characters of a command beyond which drawing it costs too much: a line that reads it from a file stands for it."""
 _CONTROL = re.compile(rb"[\x00-\x1f\x7f]")
 
 
@@ -32,7 +42,7 @@ def submit_line(path: str, shell: str = "bash") -> str:
     if not path.startswith("/") or "\0" in path:
         raise BadRequest(f"the staged file {path!r} is not an absolute path")
     family = family_of(shell)
-    dot, over = (" __bp_begun; . ", "; __bp_over") if family == FISH else (" . ", "")
+    dot, over = (" __bpty_begun; . ", "; __bpty_over") if family == FISH else (" . ", "")
     if _PLAIN.fullmatch(path) and "!" not in path:
         return f"{dot}'{path}'{over}"
     if family == FISH:
@@ -45,6 +55,44 @@ def submit_line(path: str, shell: str = "bash") -> str:
             raise BadRequest(f"the staged file {path!r} cannot be typed into {shell}", hint="use a home without them")
         return dot + quote_bytes(path).decode("utf-8", "surrogateescape")
     return dot + escaped(encode(path)).decode("ascii")
+
+
+def loads(command: str, shell: str) -> bool:
+    """Return whether the line editor of `shell` takes a command as a person would have typed it.
+
+    Not one that is no command at all (blank, or comments alone: the shell would say nothing about it), one too long to
+    be drawn, one with control characters, or one whose last line goes on. bash runs several lines one after another,
+    with a BEGIN for each.
+    """
+    text = command.rstrip("\n")
+    if len(text) > MAX_LOADED or text.endswith("\\") or _UNTYPED.search(text):
+        return False
+    if "\n" in text and family_of(shell) == "bash":
+        return False
+    return _says_something(text)
+
+
+def is_settled(command: str) -> bool:
+    """Return whether `SETTLE` may follow a command: it says something, and no open here-document would swallow it."""
+    text = command.rstrip("\n")
+    return "<<" not in text and not text.endswith("\\") and _says_something(text)
+
+
+def _says_something(text: str) -> bool:
+    return any(line.strip() and not line.lstrip().startswith("#") for line in text.split("\n"))
+
+
+def load_text(command: str) -> bytes:
+    """Return the content of the file from which the key loads a command."""
+    return encode(command.rstrip("\n"))
+
+
+def load_line(line: bytes, history: str) -> bytes:
+    """Return the content of that file where a line runs a command which it does not hold.
+
+    `history` goes into the shell's history in place of the line; nothing does where it is empty.
+    """
+    return line + b"\0" + encode(history.rstrip("\n"))
 
 
 def stage(command: str, cwd: str | None = None, shell: str = "bash") -> bytes:

@@ -11,9 +11,9 @@ from blockpty.host.shells.staging import quote_bytes
 def plan(path: str, env: dict[str, str], place: Place) -> ShellPlan:
     """Say how zsh is started with our hooks in it."""
     name = f"{place.folder}/.zshenv"
-    head = header(b"-m '__bp_*'", place.nonce, place.directory)
+    head = header(b"-m '__bpty_*'", place.nonce, place.directory)
     if "ZDOTDIR" in env:
-        head += b"__bp_zdotdir=" + quote_bytes(env["ZDOTDIR"]) + b"\n"
+        head += b"__bpty_zdotdir=" + quote_bytes(env["ZDOTDIR"]) + b"\n"
     source = shellrc_directory() / "zsh"
     content = head + (source / "blockpty.zsh").read_bytes() + (source / "zshenv").read_bytes()
     argv = (path, "-l", "-i") if place.login else (path, "-i")

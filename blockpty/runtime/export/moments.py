@@ -17,6 +17,7 @@ from blockpty.engine.views import Unmarked
 from blockpty.model.block import Block
 from blockpty.model.entries import Entry
 from blockpty.runtime.covered import Cover
+from blockpty.runtime.drawn import DrawnStream
 from blockpty.runtime.fold import Position
 from blockpty.runtime.screens import Screens, screen_result
 from blockpty.spool.layout import Layout
@@ -152,9 +153,9 @@ class Source:
         """
         return _Reading(self, opening, marks=marks, ends=ends).moments()
 
-    def output(self, begin: int, end: int) -> Generator[bytes, None, None]:
-        """Yield the bytes of a part of the stream, as far as it lies in the span."""
-        stream = StreamReader(self.layout.stream)
+    def output(self, begin: int, end: int, *, drawn: bool = False) -> Generator[bytes, None, None]:
+        """Yield the bytes of a part of the stream, as far as it lies in the span; `drawn`: as they are drawn."""
+        stream = DrawnStream(self.layout) if drawn else StreamReader(self.layout.stream)
         try:
             at, end = max(begin, self.begin), min(end, self.end)
             while at < end and (data := self.cover.read(stream, at, min(_READ, end - at))):
@@ -165,7 +166,7 @@ class Source:
 
     def screen(self, opening: Opening) -> bytes:
         """Return output that draws what the terminal shows where the span begins."""
-        stream = StreamReader(self.layout.stream)
+        stream = DrawnStream(self.layout)
         screens = Screens(self.layout, stream, lambda: self.cover.mask)
         try:
             seen = screens.now(Position(self.begin, opening.timeline)).snapshot()
@@ -215,7 +216,7 @@ class _Reading:
         self._blocks = source.blocks()
         self._block = next(self._blocks, None)
         self._open: Block | None = None
-        self._pieces = source.output(source.begin, source.end)
+        self._pieces = source.output(source.begin, source.end, drawn=not marks)
         self._buffer = memoryview(b"")
         self._at = source.begin
 

@@ -27,6 +27,7 @@ from blockpty.runtime.export.typescript import BLOCK
 from blockpty.runtime.importing.asciicast import asciicast
 from blockpty.runtime.importing.parts import MAX_LINE, Border, Cut, Header, Over, Part, Shown, Sized, bad
 from blockpty.runtime.importing.typescript import typescript
+from blockpty.screen.widths import VERSION as WIDTHS
 from blockpty.spool import checkpoint
 from blockpty.spool.layout import Layout, conversations_directory, make_private
 from blockpty.spool.stream import SEGMENT_BYTES, segment_name
@@ -59,6 +60,7 @@ def import_file(
             "conversation_id": conversation_id,
             "created_ts": ts,
             "shell": header.shell,
+            "widths": WIDTHS,
             "open": {
                 "shell": None, "cwd": "/", "cols": header.cols, "rows": header.rows, "login": False, "persist": False,
             },

@@ -249,7 +249,21 @@ def _candidates(place: _Place) -> None:
         ))  # fmt: skip
 
 
-STEPS: Final[tuple[Callable[[_Place], None], ...]] = (_first, _terms, _at_hand, _candidates)
+def _cut_again(place: _Place) -> None:
+    """Have all indexed again: lines of more than 16 KiB are cut at other places."""
+    run = place.connection.execute
+    if place.number is not None or not place.shards:
+        run("SET LOCAL statement_timeout = 0")
+        for name in ("chunk", "block"):
+            # Not TRUNCATE: the coordinator's transaction may have read the table in an earlier step, and would wait.
+            table = name if place.number is None else f"{name}_{place.number}"
+            run(sql.SQL("DELETE FROM {}").format(sql.Identifier(table)))
+    if place.number is None:
+        run("UPDATE conversation SET lines = NULL")
+        run("UPDATE home SET generation = md5(random()::text || home)")
+
+
+STEPS: Final[tuple[Callable[[_Place], None], ...]] = (_first, _terms, _at_hand, _candidates, _cut_again)
 VERSION: Final = len(STEPS)
 
 

@@ -48,8 +48,11 @@ def whole(seen: Seen) -> bytes:
     return b"x" * LARGE if seen.cmd.startswith("head ") else seen.output
 
 
+_STATES: Mapping[str, str] = {INTERRUPTED: "interrupted", SYNTAX_ERROR: "rejected"}
+
+
 def _expected(shell: str) -> list[Seen]:
-    syntax = {"bash": 2, "zsh": 126}[shell]
+    syntax = {"bash": 2, "zsh": 1}[shell]
     rows = [
         ("true", 0, b""),
         ("false", 1, b""),
@@ -66,7 +69,7 @@ def _expected(shell: str) -> list[Seen]:
         ("echo end", 0, b"end\n"),
     ]
     return [
-        Seen(cmd, status, "interrupted" if cmd == INTERRUPTED else "ended", "work" if at <= 5 else "/", output)
+        Seen(cmd, status, _STATES.get(cmd, "ended"), "work" if at <= 5 else "/", output)
         for at, (cmd, status, output) in enumerate(rows)
     ]
 

@@ -53,6 +53,18 @@ def _without(*lost: bytes) -> Change:
 ERROR, AFTER_INTERRUPT = b"<syntax error>\n", b"\n"
 
 
+def _staged(status: int, change: Change = _same) -> Change:
+    """A wrong command has a BEGIN there, or nothing tells that it had none: it ends, with this status."""
+
+    def changed(blocks: list[Seen]) -> list[Seen]:
+        return change([
+            block._replace(state="ended", exit_status=status) if block.state == "rejected" else block
+            for block in blocks
+        ])
+
+    return changed
+
+
 def _ends_at_the_prompt(blocks: list[Seen]) -> list[Seen]:
     """No END: what readline prints before the prompt counts as output; and nobody tells the directory."""
     tail = b"\x1b[?2004h"
@@ -86,7 +98,7 @@ def _closed(*, fails: bool) -> Change:
 
 CLOSED = re.compile(rb"[^\n]*write error: [Bb]ad file descriptor\n")
 VERBOSE = re.compile(
-    rb"^(?:%b)\n|\{ __bp_end; \} >(?:&254 2>&254|/dev/null 2>&1)\n"
+    rb"^(?:%b|\{ __bpty_us=[^\n]*)\n|\{ __bpty_end; \} >(?:&254 2>&254|/dev/null 2>&1)\n"
     % b"|".join(
         re.escape(line.encode()) for blocks in EXPECTED.values() for seen in blocks for line in seen.cmd.splitlines()
     ),
@@ -115,11 +127,12 @@ PROMPT_COMMAND=pe_prompt
     Setup("extdebug with a DEBUG trap that lets all pass", "bash", "shopt -s extdebug; trap 'true' DEBUG"),
     Setup("PROMPT_COMMAND as a string that prints and fails", "bash", "PROMPT_COMMAND='echo in the prompt; false'"),
     Setup("PROMPT_COMMAND as an array", "bash", "PROMPT_COMMAND=('x=1' 'false' 'PS1=\"now> \"')"),
-    Setup("PROMPT_COMMAND readonly", "bash", "PS1='> '; readonly PROMPT_COMMAND=:", change=_ends_at_the_prompt,
+    Setup("PROMPT_COMMAND readonly", "bash", "PS1='> '; readonly PROMPT_COMMAND=:",
+          change=_staged(2, _ends_at_the_prompt),
           reason="end_lost"),
-    Setup("PS0 readonly and empty", "bash", "readonly PS0=''"),
-    Setup("PS0 readonly", "bash", "readonly PS0='mine\\n'", noise=re.compile(rb"\Amine\r*\n")),
-    Setup("PS0 and PS1 readonly", "bash", "readonly PS0='' PS1='fixed> '", reason="prompt_lost"),
+    Setup("PS0 readonly and empty", "bash", "readonly PS0=''", change=_staged(2)),
+    Setup("PS0 readonly", "bash", "readonly PS0='mine\\n'", noise=re.compile(rb"\Amine\r*\n"), change=_staged(2)),
+    Setup("PS0 and PS1 readonly", "bash", "readonly PS0='' PS1='fixed> '", reason="prompt_lost", change=_staged(2)),
     Setup("set -u", "bash", "set -u"),
     Setup("set -e", "bash", "set -e", change=_ends_at("false")),
     Setup("set -x", "bash", "set -x", noise=TRACE),
@@ -140,7 +153,8 @@ PROMPT_COMMAND=pe_prompt
     Setup("functions named like builtins", "bash", "".join(
         f"{name}() {{ command {name} \"$@\"; }}\n"
         for name in ("local", "return", "shopt", "export", "unset", "set", "declare", "type", "read", "test", "["))),
-    Setup("functions called builtin and command", "bash", "builtin() { :; }; command() { :; }"),
+    Setup("functions called builtin and command", "bash", "builtin() { :; }; command() { :; }",
+          change=_staged(2)),
     Setup("IFS of digits and letters", "bash", "IFS=0123456789abcdefx7"),
     Setup("noclobber", "bash", "set -o noclobber"),
     Setup("failglob", "bash", "shopt -s failglob"),
@@ -213,7 +227,7 @@ zle -N self-insert wrapped-insert
     Setup("exec 2>/dev/null", "zsh", "exec 2>/dev/null", change=_without(ERROR)),
     Setup("exec 1>&-", "zsh", "exec 1>&-", noise=CLOSED, change=_closed(fails=False)),
     Setup("prints a lot", "zsh", "for i in {1..2000}; do echo \"line $i\"; done; printf '\\e]133;A\\a no newline'"),
-    Setup("unsetopt zle", "zsh", "unsetopt zle"),
+    Setup("unsetopt zle", "zsh", "unsetopt zle", change=_staged(126)),
     Setup("PROMPT_SP forced on, with a mark of its own", "zsh",
           "setopt prompt_sp prompt_cr; PROMPT_EOL_MARK='%B%S%#%s%b'; f() { setopt prompt_sp; PROMPT_EOL_MARK='%%' }; "
           "precmd_functions+=(f)"),

@@ -113,6 +113,7 @@ async def test_s1_questions_are_answered_by_constants_and_numbers_only(home: Pat
         # Numbers in a fixed frame, colours, our own name: nothing that the program has printed.
         told_only = re.compile(
             r"\x1b\[[?>]?[\d;]{0,24}(?:[cnRut]|\$y)|\x1bP>\|blockpty\x1b\\"
+            r"|\x1bP[01]\$r(?:[\d;]{0,24}(?:[mr]|[ \"]q|\"p)?)?\x1b\\"
             r"|\x1b\](?:4;\d+|1[012]);rgb:[0-9a-f]{4}(?:/[0-9a-f]{4}){2}(?:\x07|\x1b\\)"
         )
         assert told_only.sub("", rest) == "" and len(told_only.findall(rest)) > 20

@@ -114,7 +114,7 @@ async def test_a_slow_viewer_is_sent_on_by_cursor(home: Path, monkeypatch: pytes
             terminal = Terminal(socket)
             await terminal.next()
             # Next to nothing is taken while 19 MB go by; then the end is near at once, and what lies between is named.
-            result = await conversation.run("seq 1 2500000; echo the end", timeout_ms=60_000)
+            result = await conversation.run("seq 1 2500000; echo the'' end", timeout_ms=60_000)
             assert result.block.out_bytes > 18_000_000
             await terminal.until(b"the end\r\n")
             skipped = sum(content["skipped_bytes"] for content in terminal.told if content["type"] == "resync")

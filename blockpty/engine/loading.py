@@ -1,0 +1,51 @@
+"""A submitted text that the shell's line editor loads by our private key.
+
+The marks of such a line say so (`l=1`), which tells it from every line that a person or a program typed: no drawing has
+to be read. Around the output, fish draws bytes of its own that no hook can precede or follow; they are recognised here.
+
+Rules of this file: pure, total and bounded; what is recognised depends on bytes alone, not on how they were split.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+import regex
+
+from blockpty.engine.marks import Mark
+
+KEYS: Final = {"bash": b"\x1b[7717~", "zsh": b"\x1b[7717~", "fish": b"\x1e\x1e"}
+"""What is typed to submit, by shell; shellrc/ binds it. fish 4 drops a control sequence that it does not know."""
+
+# What fish writes between its last hook and the command: paste mode off (fish 3), the title with a reset of the colours
+# and a CR, or the reset alone where the title is empty, or nothing where the terminal has no title.
+_NORMAL: Final = rb"(?:\x1b\[30m)?\x1b(?:\(B\x1b)?\[m\x0f?"
+_TITLE: Final = rb"\x1b\][012];(?:[^\x07\x1b]|\x1b(?!\\))*(?:\x07|\x1b\\)"
+_PROLOGUE: Final = regex.compile(rb"(?:\x1b\[\?2004l)?(?:" + _TITLE + _NORMAL + rb"\r|" + _NORMAL + rb")?")
+# A title holds the whole command.
+MAX_PROLOGUE: Final = 64 * 1024
+
+
+def was_loaded(mark: Mark) -> bool:
+    """Return whether the line that a BEGIN, END or PS2 speaks of was loaded by our key."""
+    return mark.fields.get("l") == "1"
+
+
+def has_prologue(mark: Mark, shell: str) -> bool:
+    """Return whether bytes of the shell itself follow a BEGIN."""
+    return shell == "fish" and was_loaded(mark) and mark.fields.get("b") != "1"
+
+
+def prologue_end(data: bytes) -> int | None:
+    """Return how many bytes at the beginning of `data` are the shell's own; None while more bytes decide."""
+    undecided = not data.endswith(b"\r") and regex.fullmatch(_PROLOGUE, data, partial=True) is not None
+    if undecided and len(data) < MAX_PROLOGUE:
+        return None
+    found = _PROLOGUE.match(data)
+    return found.end() if found is not None else 0
+
+
+def is_keyed(submission: Mapping[str, Any] | None) -> bool:
+    """Return whether a submission was typed as our key."""
+    return submission is not None and submission.get("key") is True

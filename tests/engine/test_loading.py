@@ -1,0 +1,137 @@
+"""Lines that our key has loaded: which line a mark speaks of, and what of the stream is the shell's own."""
+
+from __future__ import annotations
+
+import pytest
+
+from blockpty.engine.loading import prologue_end
+from blockpty.model.events import Event
+from blockpty.testing import FakePty, events_of, every_split
+from tests.engine.support import NONCE, at_prompt
+
+TITLE = b"\x1b]0;echo hi /home\x07"
+NORMAL = b"\x1b[30m\x1b(B\x1b[m"
+
+
+def blocks(events: list[Event]) -> list[tuple[str, str, str, int | None, list[int]]]:
+    return [
+        (block["kind"], block["cmd"], block["state"], block["exit_status"], block["span"])
+        for block in (event.fields["block"] for event in events if event.type == "agent_block_end")
+    ]
+
+
+def every_way(pty: FakePty) -> list[Event]:
+    """Return the events of a recording, which are the same however its bytes come."""
+    whole = events_of(pty.recording)
+    for cuts in every_split(pty.recording.stream):
+        assert events_of(pty.recording, cuts) == whole
+    return whole
+
+
+@pytest.mark.parametrize(
+    ("data", "end"),
+    [
+        (b"\x1b[?2004l" + TITLE + NORMAL + b"\r", "all"), (TITLE + NORMAL + b"\r", "all"),
+        (b"\x1b]0;x\x1b\\\x1b[m\r", "all"), (b"\x1b[?2004l" + NORMAL + b"\r", 8 + len(NORMAL)),
+        (b"\x1b[?2004lhi", 8), (b"hi", 0), (b"\x1b[32mhi", 0), (TITLE + b"hi", 0),
+        (b"\x1b]0;" + b"\x1b[31m" + b"\x07" + NORMAL + b"\r", "all"),
+    ],
+)  # fmt: skip
+def test_what_fish_prints_itself(data: bytes, end: object) -> None:
+    """The end is the same at whatever byte it is asked for, once it is known."""
+    expected = len(data) if end == "all" else end
+    rest = data + b"output"
+    known = [prologue_end(rest[:length]) for length in range(len(rest) + 1)]
+    assert {one for one in known if one is not None} == {expected}
+
+
+def test_a_loaded_line_is_the_submitted_one() -> None:
+    pty = at_prompt()
+    pty.submit_key("echo hi")
+    pty.output(b"\r\x1b[K$ echo hi\r\n\x1b[?2004l\r")
+    pty.begin(l=1)
+    pty.output(b"hi\r\n")
+    pty.end(0, l=1)
+    pty.prompt()
+    ((kind, cmd, state, status, span),) = blocks(every_way(pty))
+    assert (kind, cmd, state, status) == ("command", "echo hi", "ended", 0)
+    assert pty.recording.stream[span[0] : span[1]] == b"hi\r\n"
+
+
+def test_another_line_comes_first() -> None:
+    """However it is drawn, and though it ends with what was submitted: it does not say that our key loaded it."""
+    pty = at_prompt()
+    pty.submit_key("echo hi")
+    pty.output(b"echo hi\r\n")
+    pty.begin()
+    pty.output(b"theirs\r\n")
+    pty.end(0)
+    pty.prompt()
+    pty.output(b"$ echo hi\r\n")
+    pty.begin(l=1)
+    pty.output(b"ours\r\n")
+    pty.end(3, l=1)
+    pty.prompt()
+    first, second = blocks(every_way(pty))
+    assert first[0] == "user" and second[:4] == ("command", "echo hi", "ended", 3)
+
+
+def test_an_empty_line_comes_first() -> None:
+    pty = at_prompt()
+    pty.submit_key("echo hi")
+    pty.output(b"\r\n")
+    pty.end(0)
+    pty.prompt()
+    pty.output(b"$ echo hi\r\n")
+    pty.begin(l=1)
+    pty.end(0, l=1)
+    pty.prompt()
+    assert [block[:4] for block in blocks(every_way(pty))] == [("command", "echo hi", "ended", 0)]
+
+
+def test_a_rejected_line_has_the_message_of_the_shell() -> None:
+    pty = at_prompt()
+    pty.submit_key("echo )")
+    pty.output(b"\r\x1b[K$ echo )\r\n\x1b[?2004l\rbash: syntax error\r\n")
+    pty.end(2, l=1)
+    pty.prompt()
+    ((_, cmd, state, status, span),) = blocks(every_way(pty))
+    assert (cmd, state, status) == ("echo )", "rejected", 2)
+    assert pty.recording.stream[span[0] : span[1]] == b"bash: syntax error\r\n"
+
+
+def test_an_incomplete_line_is_no_block() -> None:
+    """Nothing of it has run; the engine hands it over again."""
+    pty = at_prompt()
+    pty.submit_key("echo 'x")
+    pty.output(b"echo 'x\r\n> " + pty.mark("PS2", l=1))
+    pty.type(b"\x03", echo=False, icanon=False)
+    pty.end(130, l=1)
+    pty.prompt()
+    assert blocks(every_way(pty)) == []
+
+
+def test_fish_prints_around_the_output() -> None:
+    pty = FakePty()
+    pty.spawn(nonce=NONCE, shell="fish")
+    pty.prompt()
+    pty.submit_key("echo hi")
+    pty.output(b"echo hi\r\n")
+    pty.begin(l=1)
+    pty.output(b"\x1b[?2004l" + TITLE + NORMAL + b"\rhi\r\n")
+    pty.output(b"\x1b]133;D;0\x07")
+    pty.end(0, d=1)
+    pty.prompt()
+    ((_, _, state, _, span),) = blocks(every_way(pty))
+    assert state == "ended" and pty.recording.stream[span[0] : span[1]] == b"hi\r\n"
+
+
+def test_a_mark_of_a_program_in_front_of_the_end_is_output() -> None:
+    pty = at_prompt()
+    pty.submit_key("x")
+    pty.begin(l=1)
+    pty.output(b"\x1b]133;D;0\x07")
+    pty.end(0, l=1)
+    pty.prompt()
+    ((*_, span),) = blocks(every_way(pty))
+    assert pty.recording.stream[span[0] : span[1]] == b"\x1b]133;D;0\x07"

@@ -1,0 +1,109 @@
+"""A secret that was typed with echo off and never read is not run, not drawn and not recorded."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import os
+import shutil
+from pathlib import Path
+
+import pytest
+
+import blockpty
+from blockpty.runtime.conversation import Conversation
+from tests.asyncio_support import async_test
+
+SECRET = "hunter2leak"
+TIMEOUT_MS = 20_000
+SHELLS = [pytest.param(shell, marks=pytest.mark.needs(shell)) for shell in ("bash", "zsh", "fish")]
+# Each waits in line mode without echo. All but the last read a line and end; that one never reads.
+PROMPTS = {
+    "bash read -s": "bash -c 'read -s x; sleep 0'",
+    "bash read -s -p": "bash -c 'read -s -p \"Password: \" x'",
+    "getpass": "python3 -c 'import getpass; getpass.getpass()'",
+    "stty -echo": "sh -c 'stty -echo; read x; stty echo'",
+    "zsh read -s": "zsh -fc 'read -s x'",
+    "left behind": "sh -c 'stty -echo; exec sleep 1000'",
+}
+ENDS = ("interrupt", "ctrl_c", "term", "kill", "hup")
+
+
+async def ended(conversation: Conversation, how: str, session_id: str) -> None:
+    """End the program that asks, in one of five ways."""
+    if how == "interrupt":
+        await conversation.interrupt()
+    elif how == "ctrl_c":
+        await conversation.ctrl_c(session_id=session_id)
+    else:
+        status = await conversation.status()
+        pid = int(status.pid or 0)
+        signals = {"term": "TERM", "kill": "KILL", "hup": "HUP"}
+        assert pid
+        await asyncio.to_thread(os.system, f"pkill -{signals[how]} -P {pid}")
+
+
+def traces(home: Path) -> list[Path]:
+    """Return the files of a home that hold the secret, in any of the usual forms."""
+    plain = SECRET.encode()
+    forms = (
+        plain, base64.b64encode(plain).rstrip(b"=")[:-1], plain.hex().encode(), SECRET.encode("utf-16-le"),
+        SECRET.encode("utf-16-be"),
+    )  # fmt: skip
+    return [
+        path
+        for path in home.rglob("*")
+        if path.is_file() and not path.is_symlink() and any(form in path.read_bytes() for form in forms)
+    ]
+
+
+@pytest.mark.parametrize("shell", SHELLS)
+@pytest.mark.parametrize("kind", PROMPTS)
+@async_test
+async def test_a_secret_that_nobody_reads(shell: str, kind: str, home: Path) -> None:
+    if kind.startswith("zsh") and shutil.which("zsh") is None:
+        pytest.skip("zsh is not installed")
+    async with blockpty.Engine(home) as engine:
+        conversation = await engine.open("c1", shell=shell)
+        for how in ENDS:
+            for whole in (False, True):
+                session = await conversation.exec_interactive(PROMPTS[kind])
+                asked = await conversation.wait_for(
+                    {"regex": "never there"}, from_cursor=session.cursor, timeout_ms=TIMEOUT_MS
+                )
+                assert asked.reason == "password", asked
+                await conversation.send(SECRET + ("\r" if whole else ""), session_id=session.session_id)
+                if not whole or kind == "left behind":
+                    await ended(conversation, how, session.session_id)
+                await conversation.wait_for({"token": "PROMPT"}, from_cursor=session.cursor, timeout_ms=TIMEOUT_MS)
+                result = await conversation.run("echo OK-$((6 * 7))" if shell != "fish" else "echo OK-(math 6 x 7)",
+                                                timeout_ms=TIMEOUT_MS)
+                assert (result.output, result.block.exit_status, result.block.degraded) == ("OK-42\n", 0, None)
+                await conversation.run("stty echo icanon", timeout_ms=TIMEOUT_MS)
+        assert SECRET not in (await conversation.screen(scrollback=1000)).content
+        kinds = {block.kind for block in (await conversation.blocks()).blocks}
+        assert kinds <= {"session", "command"}, "what was left over was run"
+        assert (await conversation.verify()).clean
+    assert traces(home) == []
+
+
+@pytest.mark.parametrize("shell", SHELLS)
+@pytest.mark.parametrize("size", [3, 13_824])
+@async_test
+async def test_input_in_raw_mode_that_nobody_reads(shell: str, size: int, home: Path) -> None:
+    """Raw and without echo: whatever is left over, the command that was submitted is the command that runs."""
+    async with blockpty.Engine(home) as engine:
+        conversation = await engine.open("c1", shell=shell)
+        for program in ("stty raw -echo; sleep 1000", "sh -c 'stty raw -echo; sleep 1'"):
+            session = await conversation.exec_interactive(program)
+            await conversation.wait_for({"idle_ms": 300}, from_cursor=session.cursor, timeout_ms=TIMEOUT_MS)
+            sending = asyncio.create_task(conversation.send("y" * size, session_id=session.session_id))
+            await asyncio.wait((sending,), timeout=0.5)
+            if "1000" in program:
+                await conversation.interrupt()
+            await conversation.wait_for({"token": "PROMPT"}, from_cursor=session.cursor, timeout_ms=TIMEOUT_MS)
+            await sending
+            result = await conversation.run("echo next", timeout_ms=TIMEOUT_MS)
+            assert (result.output, result.block.exit_status) == ("next\n", 0)
+            await conversation.run("stty sane", timeout_ms=TIMEOUT_MS)
+        assert {block.kind for block in (await conversation.blocks()).blocks} <= {"session", "command"}
