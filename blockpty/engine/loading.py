@@ -20,9 +20,13 @@ KEYS: Final = {"bash": b"\x1b[7717~", "zsh": b"\x1b[7717~", "fish": b"\x1e\x1e"}
 
 # What fish writes between its last hook and the command: paste mode off (fish 3), the title with a reset of the colours
 # and a CR, or the reset alone where the title is empty, or nothing where the terminal has no title.
-_NORMAL: Final = rb"(?:\x1b\[30m)?\x1b(?:\(B\x1b)?\[m\x0f?"
+# The reset is what the terminal's description says: padding is written out, and `ansi` has more in it.
+_NORMAL: Final = rb"(?:\x1b\[30m)?\x1b(?:\(B\x1b)?\[(?:0;10)?m\x0f?(?:\$<2>)?"
 _TITLE: Final = rb"\x1b\][012];(?:[^\x07\x1b]|\x1b(?!\\))*(?:\x07|\x1b\\)"
-_PROLOGUE: Final = regex.compile(rb"(?:\x1b\[\?2004l)?(?:" + _TITLE + _NORMAL + rb"\r|" + _NORMAL + rb")?")
+_PROLOGUE: Final = regex.compile(rb"(?:\x1b\[\?2004l)?(?:" + _TITLE + rb"(?:" + _NORMAL + rb")?\r|" + _NORMAL + rb")?")
+# On a dumb terminal fish 4 leaves out the reset and, since 4.1, the title; the CR behind them is always written.
+_BARE: Final = regex.compile(rb"(?:" + _TITLE + rb")?\r?")
+_UNTITLED: Final = regex.compile(rb"(?:\x1b\[\?2004l)?" + _NORMAL)
 # A title holds the whole command.
 MAX_PROLOGUE: Final = 64 * 1024
 
@@ -37,13 +41,28 @@ def has_prologue(mark: Mark, shell: str) -> bool:
     return shell == "fish" and was_loaded(mark) and mark.fields.get("b") != "1"
 
 
-def prologue_end(data: bytes) -> int | None:
+def is_bare(mark: Mark) -> bool:
+    """Return whether a BEGIN says that its shell takes the terminal for a dumb one."""
+    return mark.fields.get("t") == "0"
+
+
+def prologue_end(data: bytes, bare: bool = False) -> int | None:
     """Return how many bytes at the beginning of `data` are the shell's own; None while more bytes decide."""
-    undecided = not data.endswith(b"\r") and regex.fullmatch(_PROLOGUE, data, partial=True) is not None
+    grammar = _BARE if bare else _PROLOGUE
+    undecided = not data.endswith(b"\r") and grammar.fullmatch(data, partial=True) is not None
     if undecided and len(data) < MAX_PROLOGUE:
         return None
-    found = _PROLOGUE.match(data)
+    found = grammar.match(data)
     return found.end() if found is not None else 0
+
+
+def owes_more(data: bytes) -> bool:
+    """Return whether the shell has yet to write a title, or what follows it; `data` was no whole prologue so far.
+
+    A shell that sets no title and changes no colours has nothing more to write. That cannot be told from one that is
+    slow, so the block of such a command begins with its first output, its first child or its end.
+    """
+    return _UNTITLED.fullmatch(data) is None
 
 
 def is_keyed(submission: Mapping[str, Any] | None) -> bool:

@@ -20,7 +20,7 @@ from blockpty.engine.imported import imported
 from blockpty.engine.judge import judge, level_of
 from blockpty.engine.keyboard import ECHO_WINDOW, Keyboard
 from blockpty.engine.ledger import Ledger, prompt_only
-from blockpty.engine.loading import MAX_PROLOGUE, has_prologue, is_keyed, prologue_end, was_loaded
+from blockpty.engine.loading import MAX_PROLOGUE, has_prologue, is_bare, is_keyed, owes_more, prologue_end, was_loaded
 from blockpty.engine.loss import hooks_gone
 from blockpty.engine.marks import Mark, joined
 from blockpty.engine.records import exit_number, input_bytes, is_answer, nonce_of, number, word
@@ -81,7 +81,7 @@ class Machine:
 
     def apply(self, entry: Entry) -> tuple[list[Event], list[Signal]]:
         """Take the next timeline entry; the bytes before its offset must have been fed."""
-        if self.state.opening is not None and not _passes(entry):
+        if self.state.opening is not None and not _passes(entry, self.state.prologue):
             self._open_loaded(self.state.classified)
         self.state.ts = max(self.state.ts, entry.ts)
         handler = _ENTRIES.get(entry.kind)
@@ -124,12 +124,12 @@ class Machine:
         if state.inputs and token.end - state.inputs[0][0] > ECHO_WINDOW:
             state.inputs = [item for item in state.inputs if token.end - item[0] <= ECHO_WINDOW]
 
-    def _prologue(self, token: Token, opening: tuple[int, int]) -> None:
+    def _prologue(self, token: Token, opening: tuple[int, int, bool]) -> None:
         """Take what comes behind the BEGIN of a loaded line where the shell itself still prints."""
         state = self.state
         before = len(state.prologue)
         state.prologue += self._scanner.bytes_of(token, MAX_PROLOGUE)
-        end = prologue_end(state.prologue)
+        end = prologue_end(state.prologue, opening[2])
         if end is not None:
             self._open_loaded(token.begin - before + end)
 
@@ -209,7 +209,7 @@ class Machine:
             # fish abandons a line without an END. Ours may still be loaded.
             self._step(Stimulus.OTHER_END, token.begin, token.begin, mark)
         if judged is Stimulus.BEGIN and has_prologue(mark, self.state.shell_name):
-            self.state.opening = (token.begin, token.end)
+            self.state.opening = (token.begin, token.end, is_bare(mark))
             return
         if judged is Stimulus.REDRAW:
             # The line is drawn behind the prompt, once more.
@@ -592,10 +592,11 @@ _ENTRIES: Final = {
 }  # fmt: skip
 
 
-def _passes(entry: Entry) -> bool:
+def _passes(entry: Entry, prologue: bytes) -> bool:
+    """Return whether the shell may still print its own before a command's output, after it printed `prologue`."""
     note = entry.fields.get("note")
     if entry.kind == "note":
         return isinstance(note, Mapping) and note.get("type") in _PASSING_NOTES
-    # The shell has not given the terminal to the command: it is busy with its own.
-    still = entry.fields.get("icanon") is False and entry.fields.get("foreground") == "shell"
-    return entry.kind in _PASSING or (entry.kind == "silence" and still)
+    # A shell that is slow with its title: the terminal has the modes of commands by then, so that they tell nothing.
+    slow = entry.fields.get("foreground") == "shell" and owes_more(prologue)
+    return entry.kind in _PASSING or (entry.kind == "silence" and slow)

@@ -73,8 +73,8 @@ class MachineState:
         hidden: whether some of it was typed with echo off in line mode, as a secret is.
         submitted_at, echoed: where that command was typed and what came back before its BEGIN (at most 4 KiB).
         line_end: where the line that our key loaded ended on the screen; None before that.
-        opening, prologue: begin and end of the BEGIN of such a line in fish, while the shell itself still prints behind
-            it, and what has come of that.
+        opening, prologue: begin and end of the BEGIN of such a line in fish and whether its terminal is a dumb one,
+            while the shell itself still prints behind it, and what has come of that.
         block: the open block.
         background: the open block of what comes at an idle prompt, or after the shell's end; never beside `block`.
         settled: from here on text is background output; None while the shell may still draw.
@@ -137,7 +137,7 @@ class MachineState:
     submitted_at: int = 0
     echoed: bytes = b""
     line_end: int | None = None
-    opening: tuple[int, int] | None = None
+    opening: tuple[int, int, bool] | None = None
     prologue: bytes = b""
     block: OpenBlock | None = None
     background: OpenBlock | None = None

@@ -56,6 +56,8 @@ set -gu __bpty_133c
 set -gu __bpty_133d
 # The field of __END__ that says so of the end of a command.
 set -gu __bpty_own ';d=1'
+# The field of __BEGIN__ that says that fish 4 draws no title.
+set -gu __bpty_bare
 if builtin string match -qr '^[0-3]\.' -- $version
     set __bpty_133b \e']133;B'\a
     set __bpty_133c \e']133;C'\a
@@ -117,7 +119,7 @@ function __bpty_begin --on-event fish_preexec
                     case ''
                         __bpty_open ';o=1'
                     case '*'
-                        __bpty_open $__bpty_l
+                        __bpty_open "$__bpty_l$__bpty_bare"
                 end
         end
     end
@@ -278,6 +280,13 @@ function __bpty_ready
         $__bpty_high_s$__bpty_odd[$__bpty_k] $__bpty_high_c$__bpty_pairs[$__bpty_k] $__bpty_high_p$__bpty_pairs[$__bpty_low_p] $__bpty_x
 end
 
+function __bpty_terminal --on-variable TERM
+    set __bpty_bare
+    if builtin test "$TERM" = dumb -a -n "$__bpty_own"
+        set __bpty_bare ';t=0'
+    end
+end
+
 # On fewer than four columns fish runs the prompt and draws nothing of it, nor of what is typed.
 function __bpty_width --on-variable COLUMNS
     set __bpty_narrow
@@ -334,6 +343,7 @@ end
 # A history of this conversation's own that no file keeps: fish can only name one in the user's directory.
 set -gu fish_history ''
 __bpty_width
+__bpty_terminal
 __bpty_wrap
 __bpty_listen
 __bpty_put __HELLO__ ";v=1;sh=fish;sv="(builtin string replace -ar '[^0-9A-Za-z.-]' _ -- $version)";f=preexec,postexec,prompt,key"

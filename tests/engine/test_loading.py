@@ -35,6 +35,7 @@ def every_way(pty: FakePty) -> list[Event]:
         (b"\x1b]0;x\x1b\\\x1b[m\r", "all"), (b"\x1b[?2004l" + NORMAL + b"\r", 8 + len(NORMAL)),
         (b"\x1b[?2004lhi", 8), (b"hi", 0), (b"\x1b[32mhi", 0), (TITLE + b"hi", 0),
         (b"\x1b]0;" + b"\x1b[31m" + b"\x07" + NORMAL + b"\r", "all"),
+        (TITLE + b"\x1b[30m\x1b[0;10m\r", "all"), (TITLE + b"\x1b[m\x0f$<2>\r", "all"), (TITLE + b"\r", "all"),
     ],
 )  # fmt: skip
 def test_what_fish_prints_itself(data: bytes, end: object) -> None:
@@ -124,6 +125,49 @@ def test_fish_prints_around_the_output() -> None:
     pty.prompt()
     ((_, _, state, _, span),) = blocks(every_way(pty))
     assert state == "ended" and pty.recording.stream[span[0] : span[1]] == b"hi\r\n"
+
+
+@pytest.mark.parametrize("cut", range(len(b"\x1b[?2004l" + TITLE + NORMAL) + 1))
+def test_fish_is_slow_with_its_title(cut: int) -> None:
+    """A silence in its midst does not end it, although the terminal has the modes of commands already."""
+    before = b"\x1b[?2004l" + TITLE + NORMAL
+    pty = FakePty()
+    pty.spawn(nonce=NONCE, shell="fish")
+    pty.prompt()
+    pty.submit_key("echo hi")
+    pty.begin(l=1)
+    pty.output(before[:cut])
+    pty.silence(icanon=True, echo=True, foreground="shell")
+    pty.output(before[cut:] + b"\rhi\r\n")
+    pty.end(0)
+    pty.prompt()
+    ((*_, span),) = blocks(every_way(pty))
+    assert pty.recording.stream[span[0] : span[1]] == b"hi\r\n"
+
+
+@pytest.mark.parametrize("before", [b"", b"\x1b[?2004l"])
+def test_a_quiet_command_of_fish_has_begun_when_its_program_has_the_terminal(before: bytes) -> None:
+    pty = FakePty()
+    pty.spawn(nonce=NONCE, shell="fish")
+    pty.prompt()
+    pty.submit_key("sleep 100")
+    pty.begin(l=1)
+    pty.output(before)
+    pty.silence(icanon=True, echo=True, foreground="child")
+    assert [event.type for event in every_way(pty)][-1] == "agent_block_begin"
+
+
+def test_a_dumb_terminal_gets_no_title_of_fish() -> None:
+    pty = FakePty()
+    pty.spawn(nonce=NONCE, shell="fish")
+    pty.prompt()
+    pty.submit_key("echo hi")
+    pty.begin(l=1, t=0)
+    pty.output(b"\r\rhi\r\n")
+    pty.end(0)
+    pty.prompt()
+    ((*_, span),) = blocks(every_way(pty))
+    assert pty.recording.stream[span[0] : span[1]] == b"\rhi\r\n"
 
 
 def test_a_mark_of_a_program_in_front_of_the_end_is_output() -> None:

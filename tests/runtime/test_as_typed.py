@@ -197,3 +197,19 @@ async def test_long_texts_and_directories(shell: str, home: Path) -> None:
         assert (await conversation.run("pwd", cwd="/usr", timeout_ms=TIMEOUT_MS)).output == "/usr\n"
         assert "/commands/" not in (await conversation.screen()).content
         assert (await conversation.run("cat <<END\nno end", timeout_ms=TIMEOUT_MS)).output.endswith("no end\n")
+
+
+@pytest.mark.parametrize(("shell", "program"), programs())
+@async_test
+async def test_output_begins_with_the_programs_first_byte(shell: str, program: str, home: Path) -> None:
+    """On terminals that know no title, no colours or other names for them; and where the title takes its time."""
+    if (needed := startup(shell, Path(program))) is not None:
+        (Path.home() / needed[0]).write_text(needed[1])
+    async with blockpty.Engine(home) as engine:
+        for term in ("dumb", "linux", "vt100", "ansi", "unknown"):
+            conversation = await engine.open(f"c-{term}", shell=program, env={"TERM": term}, cwd=str(Path.home()))
+            if shell == "fish":
+                await conversation.run("function fish_title; sleep 0.1; echo $argv[1]; end", timeout_ms=TIMEOUT_MS)
+            result = await conversation.run("printf '\\rone\\n'", timeout_ms=TIMEOUT_MS)
+            assert result.output == "\rone\n", term
+            await conversation.close()
