@@ -127,7 +127,11 @@ class Ledger:
             shown = str((state.submission or {}).get("shown", "")).encode("utf-8", "surrogateescape")
             at = state.echoed.find(shown)
             drawn = state.line_end is not None and 0 <= at < state.line_end - state.submitted_at
-            return self._behind_paste(state.line_end or 0) if drawn else state.submitted_at
+            if drawn:
+                return self._behind_paste(state.line_end or 0)
+            # Highlighting draws the text in pieces. zsh ends its paste mode, may draw once more, and ends the line.
+            off = state.echoed.find(_PASTE_OFF[:-1]) if state.shell_name == "zsh" else -1
+            return state.submitted_at + (state.echoed.find(b"\n", off) + 1 if off >= 0 else 0)
         line = str((state.submission or {}).get("line", "")).rstrip("\r\n").encode("utf-8")
         begin = state.submitted_at
         found = state.echoed.find(line) if line else -1

@@ -83,22 +83,35 @@ function __bpty_put
         $__bpty_high_s$$low[1][$__bpty_k] $__bpty_high_c$__bpty_pairs[$__bpty_k] $__bpty_high_p$__bpty_pairs[$__bpty_low_p] "$argv[2]"
 end
 
-# The working directory, percent-encoded; in pieces of 300 characters, so that each mark stays below 512.
-function __bpty_cwd
-    set __bpty_pwd $PWD
-    set -l encoded (builtin string escape --style=url -- $PWD | builtin string replace -a '~' %7E)
+# Writes marks of kind $argv[1] with the text $argv[2], percent-encoded; in pieces of 300 characters, so that each mark
+# stays below 512, at most $argv[3] of them.
+function __bpty_tell
+    set -l encoded (builtin string escape --style=url -- $argv[2] | builtin string replace -a '~' %7E)
     set -l length (builtin string length -- $encoded)
+    set -l cut ''
+    set -l most (builtin math "300 * $argv[3]")
+    if builtin test $length -gt $most
+        set encoded (builtin string sub -l $most -- $encoded | builtin string replace -r '%.?$' '')
+        set length (builtin string length -- $encoded)
+        set cut ';t=1'
+    end
     if builtin test $length -le 300
-        __bpty_put __CWD__ ";d=$encoded"
+        __bpty_put $argv[1] ";d=$encoded$cut"
     else
         set -l pieces (builtin math "ceil($length / 300)")
         set -l k 1
         while builtin test $k -le $pieces
             set -l from (builtin math "($k - 1) * 300 + 1")
-            __bpty_put __CWD__ ";d=$k/$pieces:"(builtin string sub -s $from -l 300 -- $encoded)
+            __bpty_put $argv[1] ";d=$k/$pieces:"(builtin string sub -s $from -l 300 -- $encoded)$cut
             set k (builtin math $k + 1)
         end
     end
+end
+
+# The working directory; a path has at most 4,096 bytes.
+function __bpty_cwd
+    set __bpty_pwd $PWD
+    __bpty_tell __CWD__ $PWD 42
 end
 
 function __bpty_move --on-variable PWD
@@ -117,6 +130,8 @@ function __bpty_begin --on-event fish_preexec
             case '*'
                 switch "$__bpty_l"
                     case ''
+                        # A person typed it.
+                        __bpty_tell __CMD__ $argv[1] 64
                         __bpty_open ';o=1'
                     case '*'
                         __bpty_open "$__bpty_l$__bpty_bare"

@@ -101,6 +101,20 @@ def test_a_rejected_line_has_the_message_of_the_shell() -> None:
     assert pty.recording.stream[span[0] : span[1]] == b"bash: syntax error\r\n"
 
 
+def test_a_rejected_line_of_zsh_that_was_highlighted() -> None:
+    """Its text is drawn in pieces, and once more when the paste mode has ended."""
+    pty = FakePty()
+    pty.spawn(nonce=NONCE, shell="zsh")
+    pty.prompt()
+    pty.submit_key("echo )")
+    pty.output(b"\x07\x1b[32mec\x1b[39mho )\x08\x08\x1b[?2004l\x1b[32mecho\x1b[39m \x1b[31m)\x1b[39m\r\r\nzsh: parse error\r\n")
+    pty.output(pty.mark("OUT_END"))
+    pty.end(1, l=1)
+    pty.prompt()
+    ((_, _, state, _, span),) = blocks(every_way(pty))
+    assert state == "rejected" and pty.recording.stream[span[0] : span[1]] == b"zsh: parse error\r\n"
+
+
 def test_an_incomplete_line_is_no_block() -> None:
     """Nothing of it has run; the engine hands it over again."""
     pty = at_prompt()

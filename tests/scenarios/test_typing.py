@@ -51,6 +51,25 @@ async def test_an_edited_line_is_the_command(shell: str, home: Path) -> None:
         assert await stage.doubts() == []
 
 
+@pytest.mark.needs("fish")
+@async_test(timeout_seconds=100)
+async def test_fish_names_the_line_that_a_person_typed(home: Path) -> None:
+    typed = {name: TYPED[name] for name in ("plain", "backspace", "home and end", "arrows", "kill line", "paste", "wrapped")}
+    typed["continued"] = ([b"for x in 1 2\r", b"echo $x\r", b"end\r"], "for x in 1 2\necho $x\nend")
+    typed["every character"] = ([b"echo '~%;' \"a\\$b\" #x\r"], "echo '~%;' \"a\\$b\" #x")
+    typed["long"] = (["echo é".encode() * 700 + b"\r"], "echo é" * 700)
+    async with open_stage(home, "fish") as stage:
+        for name, (bursts, command) in typed.items():
+            await type_out(stage, bursts)
+            block = (await stage.blocks())[-1]
+            # fish indents what is continued.
+            text = "\n".join(line.strip() for line in block.cmd.split("\n"))
+            assert (block.kind, block.author, text) == ("user", "user", command), name
+        assert (await stage.done("echo ours")).output == b"ours\n"
+        assert (await stage.blocks())[-1].cmd == "echo ours"
+        assert await stage.doubts() == []
+
+
 @pytest.mark.needs("bash")
 @pytest.mark.parametrize("ps0", [r"[PS0]\n", "no line end", r"$(date)\n\n", r"\e[0m"])
 @async_test(timeout_seconds=60)

@@ -70,13 +70,14 @@ class Terminal:
                 # A test run in the background of a shell has them ignored, and so would every child.
                 for ignored in (signal.SIGINT, signal.SIGQUIT, signal.SIGTSTP):
                     signal.signal(ignored, signal.SIG_DFL)
+                # Before the shell is there: one that has begun draws its prompt again for another size.
+                fcntl.ioctl(0, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 80, 0, 0))
                 os.chdir(home)
                 os.execve(argv[0], argv, env)
             finally:
                 os._exit(127)
         os.set_blocking(self.fd, False)
         os.set_inheritable(self.fd, False)
-        fcntl.ioctl(self.fd, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 80, 0, 0))
 
     # -- reading ------------------------------------------------------------------------------------------------------
 

@@ -93,7 +93,8 @@ def test_nothing_to_run(open_terminal: Open, typed: str) -> None:
 def test_typed_command(open_terminal: Open) -> None:
     terminal = open_terminal("fish")
     before = terminal.start()[-1]
-    marks = terminal.line("echo typed")
+    told, *marks = terminal.line("echo 'typed'")
+    assert (told.kind, told.fields["d"]) == ("__CMD__", "echo%20%27typed%27")
     check_cycle(marks, terminal.pid, before=before)
     assert b"typed\r\n" in terminal.data[marks[0].end : marks[1].start]
 
