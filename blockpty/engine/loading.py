@@ -46,6 +46,11 @@ def is_bare(mark: Mark) -> bool:
     return mark.fields.get("t") == "0"
 
 
+def is_wrong(mark: Mark) -> bool:
+    """Return whether a BEGIN says that the shell cannot parse the text: it only prints what is wrong with it."""
+    return was_loaded(mark) and mark.fields.get("r") == "1"
+
+
 def prologue_end(data: bytes, bare: bool = False) -> int | None:
     """Return how many bytes at the beginning of `data` are the shell's own; None while more bytes decide."""
     grammar = _BARE if bare else _PROLOGUE

@@ -20,7 +20,16 @@ from blockpty.engine.imported import imported
 from blockpty.engine.judge import judge, level_of
 from blockpty.engine.keyboard import ECHO_WINDOW, Keyboard
 from blockpty.engine.ledger import Ledger, prompt_only
-from blockpty.engine.loading import MAX_PROLOGUE, has_prologue, is_bare, is_keyed, owes_more, prologue_end, was_loaded
+from blockpty.engine.loading import (
+    MAX_PROLOGUE,
+    has_prologue,
+    is_bare,
+    is_keyed,
+    is_wrong,
+    owes_more,
+    prologue_end,
+    was_loaded,
+)
 from blockpty.engine.loss import hooks_gone
 from blockpty.engine.marks import Mark, joined
 from blockpty.engine.records import exit_number, input_bytes, is_answer, nonce_of, number, word
@@ -208,6 +217,8 @@ class Machine:
         if judged is Stimulus.PROMPT and submitted and not ran and self.state.shell_name == "fish":
             # fish abandons a line without an END. Ours may still be loaded.
             self._step(Stimulus.OTHER_END, token.begin, token.begin, mark)
+        if judged is Stimulus.BEGIN and is_wrong(mark) and self.state.submission is not None:
+            self.state.submission = {**self.state.submission, "incomplete": True}
         if judged is Stimulus.BEGIN and has_prologue(mark, self.state.shell_name):
             self.state.opening = (token.begin, token.end, is_bare(mark))
             return

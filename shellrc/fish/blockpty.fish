@@ -279,6 +279,7 @@ function __bpty_load
     end
     builtin commandline -r -- $__bpty_h
     if not builtin commandline --is-valid
+        set __bpty_l ';l=1;r=1'
         builtin commandline -r -- ' __bpty_begun; eval $__bpty_h; __bpty_over'
     end
     builtin commandline -f execute

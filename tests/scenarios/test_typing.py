@@ -54,7 +54,8 @@ async def test_an_edited_line_is_the_command(shell: str, home: Path) -> None:
 @pytest.mark.needs("fish")
 @async_test(timeout_seconds=100)
 async def test_fish_names_the_line_that_a_person_typed(home: Path) -> None:
-    typed = {name: TYPED[name] for name in ("plain", "backspace", "home and end", "arrows", "kill line", "paste", "wrapped")}
+    same = ("plain", "backspace", "home and end", "arrows", "kill line", "paste", "wrapped")
+    typed = {name: TYPED[name] for name in same}
     typed["continued"] = ([b"for x in 1 2\r", b"echo $x\r", b"end\r"], "for x in 1 2\necho $x\nend")
     typed["every character"] = ([b"echo '~%;' \"a\\$b\" #x\r"], "echo '~%;' \"a\\$b\" #x")
     typed["long"] = (["echo é".encode() * 700 + b"\r"], "echo é" * 700)
