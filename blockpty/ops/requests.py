@@ -343,7 +343,7 @@ class EndSessionRequest(ConversationRequest):
     that loses the shell's directory and variables.
     """
 
-    session_id: str = Field(min_length=1, description="Name of the session, such as s7.")
+    session_id: SessionId = None
 
 
 class EnterShellRequest(ConversationRequest):

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from blockpty.engine.keys import KeyModes, bracket, encode_keys
 from blockpty.engine.states import ShellState
-from blockpty.errors import BadRequest, Busy, InternalError
+from blockpty.errors import BadRequest, Busy, InternalError, NoSession
 from blockpty.model.conditions import Match
 from blockpty.model.results import (
     CloseResult,
@@ -35,7 +35,7 @@ from blockpty.runtime import ending, limits
 from blockpty.runtime.answers import Answers
 from blockpty.runtime.listing import lost_because
 from blockpty.runtime.live import LiveRecord
-from blockpty.runtime.modes import mode_of, nested_of, private_modes, status_of, tty_of
+from blockpty.runtime.modes import is_session, mode_of, nested_of, private_modes, status_of, tty_of
 from blockpty.runtime.notes import Notes
 from blockpty.runtime.running import own_block, run_result, until_done
 from blockpty.runtime.sessions import alive, clear_line, known_session, may_type, running_program, sample
@@ -405,16 +405,18 @@ class Conversation(Transcript):
         self.live.pump()
         return DoneResult(reply.offset)
 
-    async def end_session(self, session_id: str) -> DoneResult:
-        """End a session the gentlest way that works; `how` says which.
+    async def end_session(self, session_id: str | None = None) -> DoneResult:
+        """End a session (the active one unless named) the gentlest way that works; `how` says which.
 
         `exit`: the command of a known shell or REPL; `quit`: the keys of a known pager or editor (what was not saved is
         lost); `ctrl_c`; `SIGINT`, `SIGQUIT`, `SIGTERM`, `SIGKILL` to the foreground; `reset`: a new shell, which alone
         loses the shell's directory and variables. A second or two may pass for each step.
         """
         await running_program(self, session_id)
+        if not is_session(self.live.state):
+            raise NoSession(f"no interactive session is active in {self.id}", hint="interrupt ends a running command")
         await self.own()
-        return await ending.end_session(self, session_id)
+        return await ending.end_session(self)
 
     async def enter_shell(self, shell: str | None = None, *, timeout_ms: int = 10000) -> DoneResult:
         """Give our hooks to the shell that is at a prompt now inside a running command (ssh, su, a container, bash).

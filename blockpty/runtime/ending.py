@@ -87,8 +87,8 @@ async def hang_up(conversation: Conversation) -> None:
         await conversation.host.signal(conversation.id, "HUP", target="shell", epoch=conversation.epoch)
 
 
-async def end_session(conversation: Conversation, session_id: str) -> DoneResult:
-    """End a session the gentlest way that works; only the last of them, a new shell, costs what the shell knows."""
+async def end_session(conversation: Conversation) -> DoneResult:
+    """End the active session the gentlest way that works; only the last of them, a new shell, loses the old one's state."""
     how = await _leave(conversation)
     if how is None and conversation.live.state.shell is ShellState.RUNNING:
         await conversation.type(b"\x03", "engine")

@@ -190,7 +190,7 @@ class RemoteConversation:
         """Stop the capture and write its asciicast, on the server's machine."""
         return cast("CaptureResult", await self._call("stop_capture"))
 
-    async def end_session(self, session_id: str) -> DoneResult:
+    async def end_session(self, session_id: str | None = None) -> DoneResult:
         """End an interactive session as gently as it allows; the result says how."""
         return cast("DoneResult", await self._call("end_session", session_id=session_id))
 

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 import blockpty
+from blockpty.errors import NoSession
 from blockpty.host import cgroup, spawn
 from tests.asyncio_support import async_test
 
@@ -86,6 +87,21 @@ async def test_a_session_is_ended_and_the_shell_stays(
         assert (await conversation.run("echo $KEEP $PWD")).output == f"kept {work}\n"
         assert conversation.shell_id == shell
         assert (await conversation.verify()).clean
+
+
+@async_test
+async def test_the_session_to_end_needs_no_name(home: Path) -> None:
+    async with blockpty.Engine(home) as engine:
+        conversation = await engine.open("c1", shell="bash")
+        with pytest.raises(NoSession, match="nothing runs"):
+            await conversation.end_session()
+        await conversation.exec_block("sleep 1000")
+        with pytest.raises(NoSession, match="no interactive session"):
+            await conversation.end_session()
+        await conversation.interrupt()
+        await conversation.wait_for({"token": "PROMPT"})
+        await conversation.exec_interactive("sleep 1000")
+        assert (await conversation.end_session()).how == "ctrl_c"
 
 
 @async_test
