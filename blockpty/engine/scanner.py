@@ -150,11 +150,11 @@ def _token_at(buffer: bytes, at: int, base: int) -> tuple[Token | None, int]:
     if terminator <= 0:
         return None, terminator
     if buffer.startswith(LEAD, at):
-        token, after = _begin_at(buffer, at, base)
+        token, after = _joined_at(buffer, at, at + len(LEAD), _BEGIN, base)
         if token is not None or after == _MORE:
             return token, after
     elif TRAIL.fullmatch(buffer, at, end + terminator):
-        token, after = _end_at(buffer, at, end + terminator, base)
+        token, after = _joined_at(buffer, at, end + terminator, _END, base)
         if token is not None or after == _MORE:
             return token, after
     hint = parse_hint(found.group(1), found.group(2))
@@ -163,29 +163,19 @@ def _token_at(buffer: bytes, at: int, base: int) -> tuple[Token | None, int]:
     return Token(base + at, base + end + terminator, hint=hint), end + terminator
 
 
-def _begin_at(buffer: bytes, at: int, base: int) -> tuple[Token | None, int]:
-    """Return the BEGIN with the zone mark in front of it, as if they were one mark, in length too."""
-    mark_at = at + len(LEAD)
-    rest = buffer[mark_at : mark_at + len(_BEGIN)]
-    if rest != _BEGIN:
-        return None, _MORE if _BEGIN.startswith(rest) else _TEXT
+def _joined_at(buffer: bytes, at: int, mark_at: int, introducer: bytes, base: int) -> tuple[Token | None, int]:
+    """Return the BEGIN or END with the zone mark in front of it, as if they were one mark, in length too.
+
+    An END takes in only a zone mark that is the shell's: it says so itself.
+    """
+    rest = buffer[mark_at : mark_at + len(introducer)]
+    if rest != introducer:
+        return None, _MORE if introducer.startswith(rest) else _TEXT
     token, after = _mark_at(buffer, mark_at, base)
     if token is None:
         return None, _MORE if len(buffer) - at < MAX_MARK else _TEXT
-    if token.mark is None or after - at > MAX_MARK:
-        return None, _TEXT
-    return token._replace(begin=base + at), after
-
-
-def _end_at(buffer: bytes, at: int, mark_at: int, base: int) -> tuple[Token | None, int]:
-    """Return the END that says of the zone mark in front of it that it is the shell's, as if they were one mark."""
-    rest = buffer[mark_at : mark_at + len(_END)]
-    if rest != _END:
-        return None, _MORE if _END.startswith(rest) else _TEXT
-    token, after = _mark_at(buffer, mark_at, base)
-    if token is None:
-        return None, _MORE if len(buffer) - at < MAX_MARK else _TEXT
-    if token.mark is None or after - at > MAX_MARK or token.mark.fields.get(TRAIL_FIELD) != "1":
+    foreign = token.mark is not None and introducer == _END and token.mark.fields.get(TRAIL_FIELD) != "1"
+    if token.mark is None or foreign or after - at > MAX_MARK:
         return None, _TEXT
     return token._replace(begin=base + at), after
 

@@ -88,7 +88,7 @@ async def hang_up(conversation: Conversation) -> None:
 
 
 async def end_session(conversation: Conversation) -> DoneResult:
-    """End the active session the gentlest way that works; only the last of them, a new shell, loses the old one's state."""
+    """End the active session the gentlest way that works; only a new shell, the last of them, loses its variables."""
     how = await _leave(conversation)
     if how is None and conversation.live.state.shell is ShellState.RUNNING:
         await conversation.type(b"\x03", "engine")

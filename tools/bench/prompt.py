@@ -1,6 +1,7 @@
-"""One prompt cycle of each shell: `:` and Enter to the next prompt, with our hooks and without, on equal terminals.
+"""One prompt cycle of each shell: from `:`, submitted, to the next prompt, with our hooks and without them.
 
-What the hooks cost is the difference of the two medians of a round, in which the shells take turns. Besides the shells
+With hooks the command is submitted as the engine does it: our key is typed, and the line editor loads the text from a
+file. Without them `:` and Enter are typed. What the hooks cost is the difference of the two medians of a round, in which the shells take turns. Besides the shells
 on PATH also those that `tools/shells` has fetched into the directory that BLOCKPTY_SHELLS names.
 """
 
@@ -8,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import select
 import shutil
 import subprocess
 import time
@@ -15,16 +17,17 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from bench.report import Row, Run, median, skipped
-from bench.terminals import PROMPT, on_terminal, read_some
+from bench.terminals import CHUNK, PROMPT, on_terminal, read_some
+from blockpty.engine.loading import KEYS
 from blockpty.host.shells import plan
 
 # Microseconds that the hooks may add to one cycle.
 AIMS_US = {"bash": 80, "zsh": 100, "fish": 150}
 WARM_UP = 50
 NOTE = (
-    "prompt: `:` and Enter, written and read in a blocking loop on an equal terminal, until all of the next prompt is"
-    " there; same startup file, with and without our hooks, taking turns cycle by cycle; median of 150, then the median"
-    " and the range over the rounds; no recorder, no engine"
+    "prompt: `:`, submitted by our key with hooks, typed without them; written and read in a blocking loop on an equal"
+    " terminal, until all of the next prompt is there; same startup file, taking turns cycle by cycle; median of 150,"
+    " then the median and the range over the rounds; no recorder, no engine"
 )
 _RC = {
     "bash": (".bashrc", f"PS1='{PROMPT.decode()}'\n"),
@@ -85,6 +88,7 @@ def _compared(run: Run, name: str, path: str) -> Row:
     for relative, content in made.files:
         (place / relative).parent.mkdir(parents=True, exist_ok=True)
         (place / relative).write_bytes(content)
+    (place / "submit").write_bytes(b":")
     bare_env = {"HOME": str(place), **({"ZDOTDIR": str(place)} if name == "zsh" else {})}
     per_round = run.count(150, 20)
     added, with_hooks, without = [], [], []
@@ -116,19 +120,23 @@ def _cycle(master: int, name: str, *, hooks: bool) -> Callable[[], None]:
     shown = b";__PROMPT__;" if hooks else PROMPT
     last = _LAST.get(name, b"\x07" if hooks else PROMPT)
 
-    def read_prompt() -> None:
+    def read_prompt(begin: bytes) -> None:
+        # Before the command begins, bash draws its prompt again.
         data, answered = b"", 0
-        while last not in data[data.rfind(shown) :] or shown not in data:
+        while begin not in data or shown not in data[data.find(begin) :] or last not in data[data.rfind(shown) :]:
             data += read_some(master, data)
             while answered < data.count(_QUESTION):
                 os.write(master, _ANSWER)
                 answered += 1
 
     def cycle() -> None:
-        os.write(master, b":\r")
-        read_prompt()
+        os.write(master, KEYS[name] if hooks else b":\r")
+        read_prompt(b";__BEGIN__;" if hooks else b"")
 
-    read_prompt()
+    read_prompt(b"")
+    # fish may draw its first prompt a second time.
+    while select.select((master,), (), (), 0.3)[0]:
+        os.read(master, CHUNK)
     return cycle
 
 
