@@ -22,7 +22,18 @@ from blockpty.engine.snapshot import MachineState
 from blockpty.engine.states import ShellState
 from blockpty.errors import BadRequest, Busy, InteractiveSessionActive, NoPrompt
 from blockpty.host.handover import typed_command
-from blockpty.host.shells import SETTLE, clear_keys, is_settled, load_line, load_text, loads, stage, submit_line
+from blockpty.host.shells import (
+    KEEP_LAST,
+    SETTLE,
+    clear_keys,
+    eval_line,
+    is_settled,
+    load_line,
+    load_text,
+    loads,
+    stage,
+    submit_line,
+)
 from blockpty.model.results import DoneResult
 from blockpty.runtime.covered import Cover
 from blockpty.runtime.drawn import drawn_command
@@ -146,20 +157,39 @@ class Submission:
             return _Typed(KEYS[state.shell_name], key=True)
         return self._staged(state, command, cwd, history=command, key=has_key)
 
-    def _staged(self, state: MachineState, command: str, cwd: str | None, *, history: str, key: bool) -> _Typed:
-        """Return the line that runs a command from a file, typed or loaded by our key."""
+    def _staged(
+        self, state: MachineState, command: str, cwd: str | None, *, history: str, key: bool, runs: bool = True
+    ) -> _Typed:
+        """Return the line that runs a command from a file, typed or loaded by our key; a wrong one does not run."""
         path = self._conversation.layout.commands / str(state.next_block)
         settle = SETTLE if key and state.shell_name == "bash" and is_settled(command) else (b"", b"")
         _write(path, stage(command, cwd, state.shell_name) + settle[0])
         line = submit_line(str(path), state.shell_name).encode("utf-8", "surrogateescape")
         if not key:
             return _Typed(line + b"\r", key=False, line=line)
-        line += settle[1]
+        if settle[1] and not runs:
+            line = KEEP_LAST + line
+        return self._loaded_line(state, line + settle[1], command, history=history)
+
+    def _loaded_line(self, state: MachineState, line: bytes, command: str, *, history: str) -> _Typed:
+        """Return a line that our key loads in place of a command, and what the shell's history gets for it."""
         # The echo has room for the command then, which is drawn in its place; readline draws no more than a screen.
         cols, rows = state.size
         line = line.ljust(min(len(drawn_command(command)), cols * max(1, rows - 2)))
         _write(self._conversation.layout.submit, line if state.shell_name == "fish" else load_line(line, history))
         return _Typed(KEYS[state.shell_name], key=True, line=line)
+
+    def _rejected(self, state: MachineState, command: str, cwd: str | None) -> _Typed:
+        """Return the line that has the shell say what is wrong with a text that it found incomplete.
+
+        Where only a here-document has no end, the text runs.
+        """
+        if "<<" in command:
+            return self._staged(state, command, cwd, history="", key=True)
+        line = eval_line(command) if state.shell_name == "zsh" else None
+        if line is None:
+            return self._staged(state, command, cwd, history="", key=True, runs=False)._replace(incomplete=True)
+        return self._loaded_line(state, line, command, history="")._replace(incomplete=True)
 
     async def _taken(self, request: str, command: str, cwd: str | None) -> _Typed | None:
         """Wait until the shell runs what the key has loaded; return how to hand it over again where it does not.
@@ -177,10 +207,8 @@ class Submission:
                 return None
             if state.incomplete:
                 await self._abandon()
-                # Read from a file it is an error like any other, and where only a here-document has no end, it runs.
                 # The shell has it in its history already.
-                typed = self._staged(live.state, command, cwd, history="", key=True)
-                return typed._replace(incomplete="<<" not in command)
+                return self._rejected(live.state, command, cwd)
             wait = deadline - loop.time()
             if await self._reads_on(state):
                 silent_since = silent_since or loop.time()

@@ -146,6 +146,9 @@ async def test_last_argument_pipeline_and_traps(shell: str, program: str, home: 
         await output("echo one two")
         assert await output("echo $_") == "two\n"
         if shell == "bash":
+            await output("echo before")
+            await output("echo \"it's open")
+            assert await output("echo $_") == "before\n"
             await output("echo one\necho two three")
             assert await output("echo $_") == "three\n"
         await output("false | true | (exit 3)")
@@ -162,7 +165,7 @@ async def test_a_wrong_text_is_rejected_in_the_words_of_the_shell(shell: str, pr
             result = await conversation.run(wrong, timeout_ms=TIMEOUT_MS)
             assert result.block.cmd == wrong and result.block.exit_status not in (0, None), result
             assert result.block.state == "rejected", result
-            assert result.output.strip(), result
+            assert result.output.strip() and (shell == "bash" or "/commands/" not in result.output), result
         assert "/commands/" not in (await conversation.run("echo )", timeout_ms=TIMEOUT_MS)).output
         assert (await conversation.run("echo next", timeout_ms=TIMEOUT_MS)).output == "next\n"
         assert [block.cmd for block in (await conversation.blocks()).blocks][::-1][:3] != []

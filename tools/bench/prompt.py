@@ -1,8 +1,9 @@
 """One prompt cycle of each shell: from `:`, submitted, to the next prompt, with our hooks and without them.
 
 With hooks the command is submitted as the engine does it: our key is typed, and the line editor loads the text from a
-file. Without them `:` and Enter are typed. What the hooks cost is the difference of the two medians of a round, in which the shells take turns. Besides the shells
-on PATH also those that `tools/shells` has fetched into the directory that BLOCKPTY_SHELLS names.
+file. Without them `:` and Enter are typed. What the hooks cost is the difference of the two medians of a round,
+in which the shells take turns. Besides the shells on PATH also those that `tools/shells` has fetched into the directory
+that BLOCKPTY_SHELLS names.
 """
 
 from __future__ import annotations

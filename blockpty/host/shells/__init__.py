@@ -22,8 +22,10 @@ from blockpty.host.shells.families import BASH, FISH, POSIX, ZSH, family_of, is_
 from blockpty.host.shells.finding import DEFAULTS, find_shell
 from blockpty.host.shells.plans import Place, ShellPlan, shellrc_directory
 from blockpty.host.shells.staging import (
+    KEEP_LAST,
     SETTLE,
     clear_keys,
+    eval_line,
     is_settled,
     load_line,
     load_text,
@@ -33,9 +35,9 @@ from blockpty.host.shells.staging import (
 )
 
 __all__ = [
-    "BASH", "DEFAULTS", "FISH", "KEPT", "KEPT_PREFIXES", "POSIX", "REFUSED", "REFUSED_PREFIXES", "SETTLE", "ShellPlan",
-    "ZSH", "clean_environment", "clear_keys", "family_of", "is_settled", "is_supported", "load_line", "load_text",
-    "loads", "plan", "shellrc_directory", "stage", "submit_line",
+    "BASH", "DEFAULTS", "FISH", "KEEP_LAST", "KEPT", "KEPT_PREFIXES", "POSIX", "REFUSED", "REFUSED_PREFIXES", "SETTLE",
+    "ShellPlan", "ZSH", "clean_environment", "clear_keys", "eval_line", "family_of", "is_settled", "is_supported",
+    "load_line", "load_text", "loads", "plan", "shellrc_directory", "stage", "submit_line",
 ]  # fmt: skip
 
 _NONCE = re.compile(r"[A-Za-z0-9_-]{16,64}")

@@ -21,8 +21,12 @@ SETTLE: Final = (
     b"; { __bpty_settle \"${__bpty_us-$_}\"; } 2>/dev/null",
 )
 """In bash, what follows a command in its file and the line that reads the file: `$_` is the command's then."""
+KEEP_LAST: Final = b" { __bpty_us=$_; } 2>/dev/null;"
+"""What begins that line where nothing of the file will run: `$_` stays what it was."""
 MAX_LOADED = 32_768
 """Characters of a command beyond which drawing it costs too much: a line that reads it from a file stands for it."""
+MAX_EVALUATED: Final = 4096
+"""Characters of a line that holds a command in quotes; a longer one reads it from a file."""
 _CONTROL = re.compile(rb"[\x00-\x1f\x7f]")
 
 
@@ -93,6 +97,16 @@ def load_line(line: bytes, history: str) -> bytes:
     `history` goes into the shell's history in place of the line; nothing does where it is empty.
     """
     return line + b"\0" + encode(history.rstrip("\n"))
+
+
+def eval_line(command: str) -> bytes | None:
+    """Return a line that has zsh say what is wrong with an incomplete command; None where it would be too long.
+
+    zsh says it in the words that a typed command gets at its end, without the path of a file. Not for bash: after an
+    incomplete text in `eval`, its parser takes the next line wrongly.
+    """
+    line = b" \\builtin eval " + escaped(encode(command.rstrip("\n")))
+    return line if len(line) <= MAX_EVALUATED else None
 
 
 def stage(command: str, cwd: str | None = None, shell: str = "bash") -> bytes:
