@@ -5,16 +5,17 @@ Rules of this file: text in, bytes out; it does not know what runs in the termin
     text          itself, in UTF-8; a newline is the Enter key
     ^C            a control character: ^@, ^A to ^Z, ^[, ^\\, ^], ^_, ^?
     [UP]          a named key: UP DOWN LEFT RIGHT HOME END PGUP PGDN INS DEL ESC TAB ENTER BS SPACE F1 to F12
-    [C-S-LEFT]    the same with modifiers: C- (Ctrl), M- (Alt or Meta), S- (Shift), in any order
+    [C-S-LEFT]    the same with modifiers: C- or CTRL-, M- or ALT- or META-, S- or SHIFT-, in any order
     [M-x] [C-/]   a character with modifiers
     [KP5] [KP+]   a key of the keypad: KP0 to KP9, KP+ KP- KP* KP/ KP. KPENTER
     [CLICK 9,4]   the mouse at a column and row, from 0: CLICK MCLICK RCLICK SCROLLUP SCROLLDOWN, also with modifiers
     [[  ^^        a literal [ and a literal ^; a lone ] is itself
 
-It is read from left to right, so `^[[[A` is ESC, a literal `[`, and `A`. Names are not case-sensitive. The encodings
-are those of xterm in its default configuration (ctlseqs, "PC-Style Function Keys" and "VT220-Style Function Keys"), or
-those of the kitty keyboard protocol where the program has asked for it ("disambiguate escape codes"). A combination
-for which the terminal sends the same as without the modifier is refused: the program could not see it.
+It is read from left to right, so `^[[[A` is ESC, a literal `[`, and `A`. Names are not case-sensitive; BACKSPACE,
+DELETE, ESCAPE, INSERT, PAGEDOWN, PAGEUP and RETURN are known as well. The encodings are those of xterm in its default
+configuration (ctlseqs, "PC-Style Function Keys" and "VT220-Style Function Keys"), or those of the kitty keyboard
+protocol where the program has asked for it ("disambiguate escape codes"). A combination for which the terminal sends
+the same as without the modifier is refused: the program could not see it.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ PASTE_BEGIN: Final = b"\x1b[200~"
 PASTE_END: Final = b"\x1b[201~"
 
 _ESC: Final = b"\x1b"
-_MODIFIERS: Final = {"S": 1, "M": 2, "C": 4}
+_MODIFIERS: Final = {"S": 1, "SHIFT": 1, "M": 2, "ALT": 2, "META": 2, "C": 4, "CTRL": 4}
 _SHIFT, _META, _CTRL = 1, 2, 4
 
 # Keys that end in a letter: CSI letter, in application cursor mode SS3 letter, with modifiers CSI 1;m letter.
@@ -55,13 +56,17 @@ _KEYPAD: Final = {
     "KP*": ("j", "*"), "KP+": ("k", "+"), "KP-": ("m", "-"), "KP.": ("n", "."), "KP/": ("o", "/"),
     "KPENTER": ("M", "\r"),
 }  # fmt: skip
+_OTHER_NAMES: Final = {
+    "BACKSPACE": "BS", "DELETE": "DEL", "ESCAPE": "ESC", "INSERT": "INS", "PAGEDOWN": "PGDN", "PAGEUP": "PGUP",
+    "RETURN": "ENTER",
+}  # fmt: skip
 KEY_NAMES: Final = (*_CURSOR_KEYS, *_TILDE_KEYS, *_PF_KEYS, *_PLAIN_KEYS, *_KEYPAD)
 
 # The kitty keyboard protocol: numbers of the keys that are one character, and its flags for them.
 _KITTY_CODES: Final = {"ESC": 27, "TAB": 9, "ENTER": 13, "BS": 127, "SPACE": 32}
 _DISAMBIGUATE, _ALL_KEYS = 1, 8
 
-_NAMED: Final = re.compile(r"\[((?:[CMScms]-)*)([^\[\]\s]+|[\[\]])\]")
+_NAMED: Final = re.compile(r"\[((?:(?:C|M|S|CTRL|ALT|META|SHIFT)-)*)([^\[\]\s]+|[\[\]])\]", re.IGNORECASE)
 _TOKEN: Final = re.compile(r"\^\^|\[\[|\^|\[|\r\n|\n|[^\^\[\r\n]+|\r")
 
 
@@ -174,16 +179,16 @@ def _control(character: str) -> bytes | None:
 
 
 def _named(named: re.Match[str], modes: KeyModes) -> bytes:
-    modifiers = 0
-    for letter in named[1].upper().split("-")[:-1]:
-        modifiers |= _MODIFIERS[letter]
-    encoded = _kitty(named[2], modifiers, modes.keyboard) if modes.keyboard & (_DISAMBIGUATE | _ALL_KEYS) else None
-    if encoded is None and len(named[2]) == 1:
-        encoded = _character(named[2], modifiers)
-    elif encoded is None:
-        encoded = _key(named[2].upper(), modifiers, modes)
+    modifiers, name = 0, named[2]
+    for modifier in named[1].upper().split("-")[:-1]:
+        modifiers |= _MODIFIERS[modifier]
+    if len(name) > 1:
+        name = _OTHER_NAMES.get(name.upper(), name.upper())
+    encoded = _kitty(name, modifiers, modes.keyboard) if modes.keyboard & (_DISAMBIGUATE | _ALL_KEYS) else None
     if encoded is None:
-        known = len(named[2]) == 1 or named[2].upper() in KEY_NAMES
+        encoded = _character(name, modifiers) if len(name) == 1 else _key(name, modifiers, modes)
+    if encoded is None:
+        known = len(name) == 1 or name in KEY_NAMES
         raise _unknown(named.string, named.start()) if not known or not modifiers else _no_such_combination(named)
     return encoded
 

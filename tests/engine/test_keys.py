@@ -80,6 +80,10 @@ SENT = [
     ("[C-/]", b"\x1f"),
     ("[M--]", b"\x1b-"),
     ("[M-.]", b"\x1b."),
+    # names that are written out
+    ("[CTRL-C][ctrl-d][Alt-x][META-X]", b"\x03\x04\x1bx\x1bX"),
+    ("[CTRL-SHIFT-LEFT][SHIFT-TAB]", b"\x1b[1;6D\x1b[Z"),
+    ("[BACKSPACE][Delete][ESCAPE][INSERT][PAGEUP][PageDown][RETURN]", b"\x7f\x1b[3~\x1b\x1b[2~\x1b[5~\x1b[6~\r"),
     # all of it together
     (":w[ENTER]^C[UP]x", b":w\r\x03\x1b[Ax"),
 ]
@@ -103,6 +107,8 @@ REFUSED = [
     ("[X-UP]", "[X-UP]"),
     ("[C-]", "[C-]"),
     ("[C-ab]", "[C-ab]"),
+    ("[CTRL-]", "[CTRL-]"),
+    ("[CONTROL-C]", "[CONTROL-C]"),
     ("[-]", "[-]"),
     ("^[[A", "[A"),
     ("^", "^"),
