@@ -222,7 +222,7 @@ class Timeline:
         last = self.tail(LAST_BYTES)[-1:]
         self.ts: int = last[0]["ts"] if last else 0
         self._link = link_of(self._last_line())
-        # Where the last entry stands in the stream. A timeline that was lost vouches for nothing before its new begin.
+        # Where the last entry stands in the stream; not known where no line can be read.
         self._covered: int | None = last[0]["offset"] if last else None if self.size else 0
         self._written_ns = 0
 

@@ -171,8 +171,10 @@ class LiveRecord:
 
     def reopen(self, *, owner: bool) -> None:
         """Go on after `close`, from the checkpoint."""
-        self.closed = False
+        self.closed, self.problem = False, None
         self._place = Place(self.layout)
+        # Another record may lie there by now.
+        self.recent.clear()
         self._resume(owner)
 
     def pump(self) -> bool:

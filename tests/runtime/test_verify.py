@@ -6,6 +6,8 @@ What it cannot find is listed in docs/topics/verify.md with the reason, and here
 from __future__ import annotations
 
 import asyncio
+import contextlib
+import os
 import re
 import shutil
 from collections.abc import Callable
@@ -467,6 +469,66 @@ async def test_a_home_that_was_replaced_is_noticed_while_shells_run(tmp_path: Pa
         assert everything(other) == before
         shutil.rmtree(home / "conversations")
         (home / "moved").rename(home / "conversations")
+
+
+@async_test
+async def test_a_record_that_was_replaced_while_it_rested_is_read_as_it_is(
+    recorded: tuple[Path, Path], tmp_path: Path
+) -> None:
+    directory = tmp_path / "conversations" / "c1"
+    async with blockpty.Engine(tmp_path) as engine:
+        conversation = await engine.open("c1", shell="bash")
+        await conversation.run("echo of the first")
+        await conversation.close()
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr("blockpty.runtime.engine.ENDED_KEPT", 0)
+            await engine._rest()
+        assert engine.taken_up("c1") is None
+        shutil.rmtree(directory)
+        shutil.copytree(recorded[0], directory)
+        again = await engine.conversation("c1")
+        assert (await again.block("b1")).block.cmd == "echo first; seq 100"
+        assert (await again.verify()).clean
+
+
+# No room
+
+
+@pytest.mark.linux
+@async_test
+async def test_on_a_full_disk_what_waits_for_room_is_no_difference(tmp_path: Path) -> None:
+    place = tmp_path / "conversations"
+    place.mkdir(mode=0o700)
+    if os.geteuid() != 0 or await _system("mount", "-t", "tmpfs", "-o", "size=2m,mode=700", "tmpfs", str(place)):
+        pytest.skip("needs to mount a small file system")
+    try:
+        async with blockpty.Engine(tmp_path) as engine:
+            conversation = await engine.open("c1", shell="bash", env={"HISTFILE": "/dev/null"})
+            begun = await conversation.exec_block("read -r _; seq 30000")
+            await conversation.live.begun(5)
+            ballast = place / "ballast"
+            with contextlib.suppress(OSError), ballast.open("ab", buffering=0) as file:
+                while True:
+                    file.write(b"b" * 4096)
+            os.truncate(ballast, ballast.stat().st_size - 64 * 1024)
+            await conversation.send("\r")
+            async with asyncio.timeout(30):
+                while conversation.live.problem is None:  # noqa: ASYNC110 - nobody tells
+                    await asyncio.sleep(0.01)
+            result = await engine.verify("c1")
+            assert result.clean and result.behind, told(result)
+            assert all("waits for room" in one["message"] for one in result.behind)
+            ballast.unlink()
+            assert (await conversation.wait_for({"token": "PROMPT"}, from_cursor=begun.cursor)).matched
+            result = await engine.verify("c1")
+            assert result.clean and result.behind == [], told(result)
+    finally:
+        assert await _system("umount", "-l", str(place)) == 0
+
+
+async def _system(*arguments: str) -> int:
+    process = await asyncio.create_subprocess_exec(*arguments, stderr=asyncio.subprocess.DEVNULL)
+    return await process.wait()
 
 
 # Seals by a key
