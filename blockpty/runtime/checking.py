@@ -35,7 +35,10 @@ async def check(engine: Engine, conversation_id: str, key: str | None, *, redact
         found = (await engine.sizes()).get(name)
         return Position(*found) if found is not None else None
 
-    return await check_files(name, layout, engine.taken_up(name), key, sizes, redact=redact)
+    conversation = engine.taken_up(name)
+    if conversation is not None:
+        await engine.refuse_replaced(conversation)
+    return await check_files(name, layout, conversation, key, sizes, redact=redact)
 
 
 async def check_files(
@@ -51,7 +54,6 @@ async def check_files(
     known_key, written = Key(key) if key is not None else None, None
     if conversation is not None:
         await conversation.noted()
-        conversation.live.check_place()
         written = conversation.live.journal_sizes()
     least = await sizes() if sizes is not None else None
     waits = False

@@ -185,7 +185,7 @@ class Conversation(Transcript):
 
     def note(self, note: Mapping[str, Any]) -> None:
         """Have something recorded in the timeline, if this engine owns the conversation."""
-        if self._ownership is not None:
+        if self._ownership is not None and not self.live.replaced():
             self._notes.add(note, self.epoch)
 
     async def noted(self) -> None:

@@ -309,7 +309,7 @@ class Engine:
         """Return a conversation that exists, with its shell running or not; raises NotFound."""
         name = check_conversation_id(conversation_id)
         if name in self._conversations:
-            await self._refuse_replaced(self._conversations[name])
+            await self.refuse_replaced(self._conversations[name])
             return self._conversations[name]
         if (resting := self._resting.get(name)) is not None:
             return await self._rouse(resting)
@@ -325,12 +325,18 @@ class Engine:
         await self._rest()
         return conversation
 
-    async def _refuse_replaced(self, conversation: Conversation) -> None:
+    async def refuse_replaced(self, conversation: Conversation) -> None:
         """Raise SpoolCorrupt when another record lies where this one was, and forget it unless its shell runs."""
         try:
             conversation.live.check_place()
-        except SpoolCorrupt:
-            if conversation.id not in await self.live() and self._conversations.get(conversation.id) is conversation:
+        except SpoolCorrupt as problem:
+            if conversation.id in await self.live():
+                raise SpoolCorrupt(
+                    problem.message,
+                    hint=f"its shell, process {conversation.pid}, still runs: put the record back, or end that process",
+                    details=problem.details,
+                ) from None
+            if self._conversations.get(conversation.id) is conversation:
                 del self._conversations[conversation.id]
                 await conversation.detach()
             raise

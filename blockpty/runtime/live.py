@@ -190,15 +190,16 @@ class LiveRecord:
 
     def check_place(self) -> None:
         """Raise SpoolCorrupt when another record has taken the place of this one."""
-        if not self.closed and self._replaced():
+        if not self.closed and self.replaced():
             assert self.problem is not None
             raise self.problem
 
-    def _replaced(self) -> bool:
+    def replaced(self) -> bool:
         """Whether another record lies where this one was: then nothing of this one may be written there."""
         if self._sink is not None and not isinstance(self.problem, SpoolCorrupt):
             try:
-                self._place.check(self._sink.events.descriptor)
+                self._place.check(self._sink.events.descriptor, made_again=self._sink.made_again)
+                self._sink.made_again = False
             except SpoolCorrupt as problem:
                 self.problem = problem
         return isinstance(self.problem, SpoolCorrupt)
@@ -215,7 +216,7 @@ class LiveRecord:
 
     def _take(self, room: int, steps: int) -> bool:
         """Take about so many bytes and at most so many steps; return whether there is more."""
-        if self.closed or self._replaced():
+        if self.closed or self.replaced():
             return False
         self.fold.look()
         more = False
@@ -469,7 +470,7 @@ class LiveRecord:
         """Return what a checkpoint holds; None while there is nothing that can be vouched for."""
         if self._journal is None or self._sink is None or self._journal.pending or not self._settled or self.closed:
             return None
-        if self._replaced():
+        if self.replaced():
             return None
         points: Iterable[ResumePoint] = [*self.points.sparse, ResumePoint(self.state, self.fold.position.timeline)]
         return {

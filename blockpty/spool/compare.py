@@ -11,6 +11,8 @@ from blockpty.spool.layout import Layout
 from blockpty.spool.opening import open_file
 
 MAX_DIFFERENCES: Final = 100
+# What is shown on both sides of a difference, in bytes.
+_AROUND: Final = 60
 _JOURNALS: Final = ("events", "blocks")
 
 
@@ -120,8 +122,7 @@ class CompareSink:
             descriptor = self._open(kind, self._files[kind])
             found = os.pread(descriptor, min(len(line), size - place), place) if descriptor >= 0 else b""
             if not line.startswith(found) or (len(found) < len(line) and end <= size):
-                message = f"is {found[:200]!r}, the record gives {line[:200]!r}"
-                self.differ("I4", f"{kind}.jsonl line {number}", message)
+                self.differ("I4", f"{kind}.jsonl line {number}", _unlike(found, line, place))
                 return
         if end > size and kind not in self._told:
             self._told.add(kind)
@@ -156,6 +157,14 @@ class CompareSink:
         descriptor = self._descriptors.pop(name, -1)
         if descriptor >= 0:
             os.close(descriptor)
+
+
+def _unlike(found: bytes, line: bytes, place: int) -> str:
+    """Say where a line differs from what it should be, and how."""
+    at = next((at for at, (one, other) in enumerate(zip(found, line, strict=False)) if one != other), len(found))
+    begin = max(0, at - _AROUND)
+    shown = [repr(text[begin : at + _AROUND]) for text in (found, line)]
+    return f"differs from byte {place + at} on: is {shown[0]}, the record gives {shown[1]}"
 
 
 def foreign(names: Collection[str], derived: Collection[str], first_block: int) -> set[str]:

@@ -22,15 +22,21 @@ class Place:
     def __init__(self, layout: Layout) -> None:
         self._layout = layout
         self._directory = _identity(layout.directory)
-        self._meta = _identity(layout.meta)
+        self._meta = _identity(layout.meta, changed=True)
         self._owner = self._found()
 
-    def check(self, descriptor: int) -> None:
-        """Raise SpoolCorrupt when another record lies here; `descriptor` is an open file of this one."""
-        if _identity(self._layout.directory) == self._directory and _identity(self._layout.meta) == self._meta:
+    def check(self, descriptor: int, *, made_again: bool) -> None:
+        """Raise SpoolCorrupt when another record lies here.
+
+        `descriptor` is an open file of this one; `made_again`: it had been removed, and was given its place back.
+        """
+        found, meta = _identity(self._layout.directory), _identity(self._layout.meta, changed=True)
+        if found == self._directory and meta == self._meta:
             return
-        found, owner = _identity(self._layout.directory), self._found()
-        moved = found is not None and found != self._directory and not is_removed(descriptor)
+        owner = self._found()
+        # What was missing a moment ago was removed, and is made again.
+        known = self._directory is not None and found is not None
+        moved = known and found != self._directory and not made_again and not is_removed(descriptor)
         if owner is not None and (owner != self._owner or moved):
             raise SpoolCorrupt(
                 f"{self._layout.directory} is another record than the one that was taken up here",
@@ -38,22 +44,21 @@ class Place:
                 details={"path": str(self._layout.directory)},
             )
         # Made again, or written again by its own engine.
-        self._directory, self._meta = found, _identity(self._layout.meta)
+        self._directory, self._meta = found, meta
 
     def _found(self) -> tuple[Any, Any] | None:
         """Return whose record lies here; None when nothing says that."""
         try:
             meta: Mapping[str, Any] = checkpoint.load_meta(self._layout.meta)
-        except FileNotFoundError:
+        except (FileNotFoundError, SpoolError):
             return None
-        except SpoolError:
-            return (None, None)
         return meta.get("conversation_id"), meta.get("created_ts")
 
 
-def _identity(path: str | os.PathLike[str]) -> tuple[int, int] | None:
+def _identity(path: str | os.PathLike[str], *, changed: bool = False) -> tuple[int, ...] | None:
     try:
         found = os.lstat(path)
     except OSError:
         return None
-    return found.st_dev, found.st_ino
+    # The number of a file that was removed is soon that of another.
+    return (found.st_dev, found.st_ino, found.st_mtime_ns) if changed else (found.st_dev, found.st_ino)

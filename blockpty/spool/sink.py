@@ -141,6 +141,7 @@ class FileSink:
     Attributes:
         events, blocks: the journals.
         unforced: bytes written since `force`.
+        made_again: whether what had been removed was made again, since it was last asked.
     """
 
     def __init__(
@@ -148,6 +149,7 @@ class FileSink:
         first_block: int | None = None,
     ) -> None:  # fmt: skip
         self.unforced = 0
+        self.made_again = False
         # All that is derived from the record's beginning on, where that is derived: no other output may lie there.
         self._first_block, self._derived = first_block, set[str]()
         self._forces = forces
@@ -210,6 +212,7 @@ class FileSink:
         """Make what was removed meanwhile again, as far as it is open here: the journals, the open block's output."""
         if not is_removed(self.events.descriptor) and not is_removed(self.blocks.descriptor):
             return
+        self.made_again = True
         make_private(self._layout.directory)
         make_private(self._layout.outputs)
         for lines, path in ((self.events, self._layout.events), (self.blocks, self._layout.blocks)):

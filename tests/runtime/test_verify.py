@@ -451,6 +451,38 @@ async def test_a_conversation_that_was_replaced_is_noticed(recorded: tuple[Path,
 
 
 @async_test
+async def test_a_conversation_that_was_made_again_under_its_name_is_noticed(tmp_path: Path) -> None:
+    """Somebody resets the state directory, and another engine opens a conversation of the same name there."""
+    async with blockpty.Engine(tmp_path) as engine:
+        conversation = await engine.open("c1", shell="bash")
+        await conversation.run("echo of the first")
+        await conversation.close()
+        shutil.rmtree(conversation.directory)
+        async with blockpty.Engine(tmp_path) as other:
+            await (await other.open("c1", shell="bash")).close()
+        before = everything(conversation.directory)
+        with pytest.raises(blockpty.SpoolCorrupt, match="another record"):
+            await engine.verify("c1")
+        assert everything(conversation.directory) == before
+        assert (await engine.verify("c1")).clean and everything(conversation.directory) == before
+        assert (await (await engine.conversation("c1")).blocks()).blocks == []
+
+
+@async_test
+async def test_a_directory_that_was_removed_is_not_replaced(tmp_path: Path) -> None:
+    """It is made again, as far as its files are open: that was promised before."""
+    async with blockpty.Engine(tmp_path) as engine:
+        conversation = await engine.open("c1", shell="bash")
+        await conversation.run("echo one")
+        shutil.rmtree(conversation.directory)
+        # Looked at while it is missing, and then.
+        conversation.live.check_place()
+        await conversation.exec_block("echo two")
+        assert (await conversation.wait_for("two", from_cursor=0)).matched
+        await (await engine.conversation("c1")).run("echo three")
+
+
+@async_test
 async def test_a_home_that_was_replaced_is_noticed_while_shells_run(tmp_path: Path) -> None:
     home = tmp_path / "home"
     async with blockpty.Engine(home) as engine:
@@ -464,8 +496,9 @@ async def test_a_home_that_was_replaced_is_noticed_while_shells_run(tmp_path: Pa
         before = everything(other)
         with pytest.raises(blockpty.SpoolCorrupt, match="another record"):
             await conversation.run("echo no")
-        with pytest.raises(blockpty.SpoolCorrupt, match="another record"):
-            await engine.conversation("c1")
+        for _ in range(2):
+            with pytest.raises(blockpty.SpoolCorrupt, match=f"process {conversation.pid}, still runs"):
+                await engine.conversation("c1")
         assert everything(other) == before
         shutil.rmtree(home / "conversations")
         (home / "moved").rename(home / "conversations")
