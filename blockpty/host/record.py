@@ -18,16 +18,19 @@ import errno
 import json
 import os
 import time
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from blockpty.host.mending import set_aside
 from blockpty.host.plain import is_removed, make_again, make_directory, open_plain
-from blockpty.model.seal import is_sound, sealed
+from blockpty.model.entries import SEALS
+from blockpty.model.seal import digest_of, is_sound, link_of, linked
 
 SPLICE_NONBLOCK = 2
 TAIL_BYTES = 256 * 1024
 LAST_BYTES = 2048
 TICK_NS = 2_000_000
+PIECE = 256 * 1024
 
 _encode_json = json.JSONEncoder(separators=(",", ":"), ensure_ascii=False).encode
 
@@ -127,10 +130,37 @@ class Stream:
         self._size += moved
         return moved
 
+    def pieces(self, begin: int, end: int) -> Iterator[bytes]:
+        """The bytes from `begin` to `end`, read back: by splice they never come through this process."""
+        if begin < self._base:
+            yield from stream_pieces(self._directory, begin, min(end, self._base))
+        yield from _pieces(self._fd, max(begin, self._base) - self._base, end - self._base)
+
     def close(self) -> None:
         if self._fd >= 0:
             os.close(self._fd)
             self._fd = -1
+
+
+def _pieces(fd: int, begin: int, end: int) -> Iterator[bytes]:
+    while begin < end and (piece := os.pread(fd, min(PIECE, end - begin), begin)):
+        yield piece
+        begin += len(piece)
+
+
+def stream_pieces(directory: str, begin: int, end: int) -> Iterator[bytes]:
+    """The bytes from `begin` to `end` of the segments in a directory, as far as they are there; raises OSError."""
+    try:
+        bases = sorted(int(name) for name in os.listdir(directory) if name.isdigit() and len(name) == 20)
+    except FileNotFoundError:
+        return
+    for base, after in zip(bases, [*bases[1:], end], strict=True):
+        if begin < after and base < end:
+            fd = open_plain(os.path.join(directory, f"{base:020d}"), os.O_RDONLY)
+            try:
+                yield from _pieces(fd, max(begin, base) - base, min(after, end) - base)
+            finally:
+                os.close(fd)
 
 
 def last_segment(directory: str) -> int:
@@ -168,15 +198,22 @@ def entry_of(line: bytes) -> dict[str, Any] | None:
     with contextlib.suppress(ValueError, RecursionError):
         entry = json.loads(line)
         if isinstance(entry, dict):
-            entry.pop("crc", None)
+            for name in SEALS:
+                entry.pop(name, None)
             return entry
     return None
 
 
 class Timeline:
-    """One JSON object per line; `offset` and `ts` never decrease."""
+    """One JSON object per line; `offset` and `ts` never decrease.
 
-    def __init__(self, directory: str) -> None:
+    Each line has the digest of the line before it, and of the bytes of the stream between their offsets. `pieces` reads
+    those bytes; without it they are read from the stream's files.
+    """
+
+    def __init__(self, directory: str, pieces: Callable[[int, int], Iterable[bytes]] | None = None) -> None:
+        stream = os.path.join(directory, "stream")
+        self._pieces = pieces or (lambda begin, end: stream_pieces(stream, begin, end))
         self._path = os.path.join(directory, "timeline.jsonl")
         self._fd = open_plain(self._path, os.O_RDWR | os.O_CREAT)
         self.restored = False
@@ -184,6 +221,9 @@ class Timeline:
         self._mend()
         last = self.tail(LAST_BYTES)[-1:]
         self.ts: int = last[0]["ts"] if last else 0
+        self._link = link_of(self._last_line())
+        # Where the last entry stands in the stream; not known where no line can be read.
+        self._covered: int | None = last[0]["offset"] if last else None if self.size else 0
         self._written_ns = 0
 
     @property
@@ -206,6 +246,16 @@ class Timeline:
             os.ftruncate(self._fd, start)
             self.size = start
 
+    def _last_line(self) -> bytes:
+        """The last line, whatever is in it, without its line feed; b"" when there is none."""
+        span = LAST_BYTES
+        while True:
+            begin = max(0, self.size - span)
+            _, found, line = os.pread(self._fd, self.size - begin, begin)[:-1].rpartition(b"\n")
+            if found or not begin:
+                return line
+            span *= 8
+
     def tail(self, span: int = TAIL_BYTES) -> list[dict[str, Any]]:
         """The last entries (all within the last `span` bytes, at least the very last), oldest first."""
         while True:
@@ -227,14 +277,14 @@ class Timeline:
         entry = {"offset": offset, "ts": ts, "kind": kind}
         if fields:
             entry.update(fields)
-        self._append(sealed(_encode_json(entry).encode("utf-8", "replace")))
+        self._append(offset, _encode_json(entry).encode("utf-8", "replace"))
         self.ts = ts
 
     def tick(self, offset: int) -> None:
         """Say that the bytes from `offset` on come now or later, unless the last entry is fresh enough to say so."""
         if time.monotonic_ns() - self._written_ns > TICK_NS:
             ts = self._now()
-            self._append(sealed(b'{"offset":%d,"ts":%d,"kind":"tick"}' % (offset, ts)))
+            self._append(offset, b'{"offset":%d,"ts":%d,"kind":"tick"}' % (offset, ts))
             self.ts = ts
 
     def _now(self) -> int:
@@ -242,9 +292,16 @@ class Timeline:
         now = time.time_ns() // 1_000_000
         return max(self.ts, now)
 
-    def _append(self, line: bytes) -> None:
+    def vouches_for(self, offset: int) -> bool:
+        """Whether the last entry stands at the end of the stream, and so vouches for all of it."""
+        return self._covered == offset
+
+    def _append(self, offset: int, record: bytes) -> None:
         written = 0
         try:
+            grown = self._covered is not None and offset > self._covered
+            digest = digest_of(self._pieces(self._covered or 0, offset)) if grown else None
+            line = linked(record, self._link, digest)
             if is_removed(self._fd):
                 fd = make_again(self._fd, self._path)
                 os.close(self._fd)
@@ -256,6 +313,7 @@ class Timeline:
                 os.ftruncate(self._fd, self.size)
             raise StorageFailed(error, self._path) from error
         self.size += len(line)
+        self._link, self._covered = link_of(line[:-1]), offset
         self._written_ns = time.monotonic_ns()
 
     def close(self) -> None:

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 Answer = dict[str, Any] | None
 # What the host itself says in a spawn entry.
-RESERVED = frozenset(("offset", "ts", "kind", "pid", "transport", "boot", "crc"))
+RESERVED = frozenset(("offset", "ts", "kind", "pid", "transport", "boot", "sum", "prev", "crc"))
 
 
 # -- reading a request --------------------------------------------------------------------------------------------

@@ -63,7 +63,7 @@ class Terminal:
         self.holding = holding
         self.pid = holding.pid
         self.stream = Stream(holding.directory, holding.segment_bytes)
-        self.timeline = Timeline(holding.directory)
+        self.timeline = Timeline(holding.directory, self.stream.pieces)
         self.quiet = Quiet(self)
         self.keyboard = Keyboard(self)
         self.drain = Drain(self)
@@ -449,6 +449,9 @@ class Terminal:
             if not self._wrote_eof:
                 self.write("eof")
                 self._wrote_eof = True
+            if not self.timeline.vouches_for(self.stream.offset):
+                # The terminal was opened again after its eof.
+                self.write("tick")
         except StorageFailed as failure:
             self._stop_moving(failure, self._finish)
             return

@@ -17,8 +17,9 @@ ENTRY_KINDS: Final = frozenset(
 # What a reader makes of lines that it cannot read; no writer ever writes one.
 DAMAGED: Final = "damaged"
 
-# `crc` says whether the line is whole, and nothing about what happened.
-_FRAME: Final = ("offset", "ts", "kind", "crc")
+# What vouches for the record (model/seal.py), and says nothing about what happened.
+SEALS: Final = ("sum", "prev", "crc")
+_FRAME: Final = frozenset({"offset", "ts", "kind", *SEALS})
 
 
 @dataclass(frozen=True, slots=True)

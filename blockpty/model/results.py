@@ -364,12 +364,18 @@ class CaptureResult(Result):
 
 @dataclass(frozen=True, slots=True)
 class VerifyResult(Result):
-    """What re-deriving everything from stream and timeline showed.
+    """What comparing everything with what follows from stream and timeline showed.
 
     Attributes:
         clean: no differences.
         events, blocks, waits: how many were compared.
         differences: one dict a difference: {"invariant", "where", "message"}; at most 100.
+        behind: what is missing at the ends of files, because no engine has come to it yet: {"where", "message"} each.
+        vouched: [begin, end) of the stream that the timeline has digests of; null: it has none, so that nobody can
+            tell whether the record is complete (it was written by an older version).
+        head: digest of the whole record up to here; keep it elsewhere to know this record again.
+        record: how long stream and timeline were, in bytes, where `head` is.
+        sealed_to: how far the last seal of the given key goes, in bytes of the stream; null without a key.
     """
 
     clean: bool
@@ -377,6 +383,38 @@ class VerifyResult(Result):
     events: int
     blocks: int
     waits: int
+    differences: list[dict[str, Any]] = field(default_factory=list)
+    behind: list[dict[str, Any]] = field(default_factory=list)
+    vouched: list[int] | None = None
+    head: str | None = None
+    record: list[int] | None = None
+    sealed_to: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class SealResult(Result):
+    """A seal by a key, which is in the record from now on.
+
+    Attributes:
+        sealed_to: how far it goes, in bytes of the stream.
+        head: digest of the whole record up to there.
+    """
+
+    sealed_to: int
+    head: str
+
+
+@dataclass(frozen=True, slots=True)
+class RepairResult(Result):
+    """What repairing changed.
+
+    Attributes:
+        changed: what differed or was behind before, and does not now: {"where", "message"} each, as `verify` said.
+        differences: what `verify` still finds: stream and timeline cannot be derived from anything.
+    """
+
+    clean: bool
+    changed: list[dict[str, Any]] = field(default_factory=list)
     differences: list[dict[str, Any]] = field(default_factory=list)
 
 

@@ -3,10 +3,15 @@
 The seal is `"crc":"%08x"`, the CRC-32 of the line's object without that field and without the line feed. It finds every
 damage of up to 32 bits in a row and all but one in 4 billion others; it proves nothing against somebody who wants to
 deceive.
+
+A line of the timeline is also linked to the line before it: `prev` is a digest of that whole line, and `sum` one of the
+bytes of the stream between the offsets of the two. So each line vouches for everything before it.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from hashlib import sha256
 from typing import Final
 from zlib import crc32
 
@@ -25,3 +30,29 @@ def is_sound(line: bytes) -> bool | None:
     if not (seal.startswith(_KEY) and seal.endswith(b'"}') and len(seal) == _LENGTH):
         return None
     return seal[len(_KEY) : -2] == b"%08x" % crc32(line[:-_LENGTH] + b"}")
+
+
+# 128 bits: enough that nobody finds a second text with the same digest.
+DIGEST_DIGITS: Final = 32
+
+
+def digest_of(pieces: Iterable[bytes]) -> str:
+    """Return the digest of some bytes, as `sum` and `prev` hold it."""
+    digest = sha256()
+    for piece in pieces:
+        digest.update(piece)
+    return digest.hexdigest()[:DIGEST_DIGITS]
+
+
+def link_of(line: bytes) -> str:
+    """Return what the line after this one has as `prev`; `line` without its line feed, b"" for none."""
+    return sha256(line.lstrip(b"\0")).hexdigest()[:DIGEST_DIGITS]
+
+
+def linked(record: bytes, link: str, digest: str | None) -> bytes:
+    """Return a JSON object that has at least one field, linked to the line before it and sealed, with a line feed.
+
+    `digest` is that of the stream's bytes since the offset of that line, None when there are none.
+    """
+    summed = b',"sum":"%s"' % digest.encode() if digest is not None else b""
+    return sealed(b'%s%s,"prev":"%s"}' % (record[:-1], summed, link.encode()))

@@ -28,9 +28,11 @@ from blockpty.model.results import (
     OverviewResult,
     PruneResult,
     ReadResult,
+    RepairResult,
     RunResult,
     ScreenResult,
     ScrollbackResult,
+    SealResult,
     SearchResult,
     SendResult,
     SessionResult,
@@ -279,4 +281,12 @@ async def import_recording(engine: Engine, request: record_requests.ImportRecord
 
 
 async def verify(engine: Engine, request: requests.VerifyRequest) -> VerifyResult:
-    return await (await _of(engine, request)).verify()
+    return await engine.verify(request.conversation_id, key=request.key)
+
+
+async def repair(engine: Engine, request: requests.RepairRequest) -> RepairResult:
+    return await engine.repair(request.conversation_id, key=request.key)
+
+
+async def seal(engine: Engine, request: requests.SealRequest) -> SealResult:
+    return await engine.seal(request.conversation_id, request.key)

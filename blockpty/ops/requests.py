@@ -303,9 +303,7 @@ class ScreenRequest(ConversationRequest):
         default=0, ge=0, le=100_000, description="So many lines above the screen come too, in text, json and agent."
     )
     at: Cursor | None = Field(default=None, description="Show what was shown at this cursor; by default now.")
-    record: bool = Field(
-        default=False, description="Record this look: a `screen_snapshot` event names its cursor."
-    )
+    record: bool = Field(default=False, description="Record this look: a `screen_snapshot` event names its cursor.")
 
 
 class SetScrollbackRequest(ConversationRequest):
@@ -436,5 +434,29 @@ class ExportRequest(ConversationRequest):
     )
 
 
-class VerifyRequest(ConversationRequest):
-    """Derive everything again from stream and timeline, re-run the waits, and report what differs."""
+_KEY: Final = "A secret of yours, at least 16 characters; it is kept nowhere."
+OptionalKey = Annotated[str | None, Field(min_length=16, max_length=4096, description=_KEY)]
+
+
+class VerifyRequest(Request):
+    """Compare all files with what follows from stream and timeline, waits included; nothing is written.
+
+    With a key: also look for the seals that were made with it.
+    """
+
+    conversation_id: ConversationId
+    key: OptionalKey = None
+
+
+class RepairRequest(Request):
+    """Derive everything again from stream and timeline, and say what that changed; only while no shell runs."""
+
+    conversation_id: ConversationId
+    key: OptionalKey = None
+
+
+class SealRequest(Request):
+    """Seal the record, as far as it goes now, with a key: who has the key can tell it from any other by verify."""
+
+    conversation_id: ConversationId
+    key: Annotated[str, Field(min_length=16, max_length=4096, description=_KEY)]

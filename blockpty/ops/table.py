@@ -103,7 +103,18 @@ OPERATIONS: Final[Mapping[str, Operation]] = {
             handlers.import_recording, record_requests.ImportRecordingRequest, results.ImportResult, _LIFE, "path",
             "conversation_id", path="/v1/import_recording",
         ),
-        _line(handlers.verify, requests.VerifyRequest, results.VerifyResult, _READ),
+        _line(
+            handlers.verify, requests.VerifyRequest, results.VerifyResult, _READ, "conversation_id",
+            path=_CONVERSATION + "/verify",
+        ),
+        _line(
+            handlers.repair, requests.RepairRequest, results.RepairResult, _LIFE, "conversation_id",
+            path=_CONVERSATION + "/repair",
+        ),
+        _line(
+            handlers.seal, requests.SealRequest, results.SealResult, _LIFE, "conversation_id", "key",
+            path=_CONVERSATION + "/seal",
+        ),
     )
 }  # fmt: skip
 

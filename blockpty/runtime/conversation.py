@@ -11,7 +11,6 @@ import asyncio
 import base64
 import itertools
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
 from blockpty.engine.keys import KeyModes, bracket, encode_keys
@@ -24,7 +23,9 @@ from blockpty.model.results import (
     DoneResult,
     ExecResult,
     OpenResult,
+    RepairResult,
     RunResult,
+    SealResult,
     SendResult,
     SessionResult,
     StatusResult,
@@ -33,6 +34,7 @@ from blockpty.model.results import (
 )
 from blockpty.runtime import ending, limits
 from blockpty.runtime.answers import Answers
+from blockpty.runtime.checking import check_files
 from blockpty.runtime.listing import lost_because
 from blockpty.runtime.live import LiveRecord
 from blockpty.runtime.modes import is_session, mode_of, nested_of, private_modes, status_of, tty_of
@@ -41,7 +43,6 @@ from blockpty.runtime.running import own_block, run_result, until_done
 from blockpty.runtime.sessions import alive, clear_line, known_session, may_type, running_program, sample
 from blockpty.runtime.submission import Submission, Submitted, encoded
 from blockpty.runtime.transcript import Transcript
-from blockpty.runtime.verify import verify
 from blockpty.runtime.waiting import Waiting
 from blockpty.screen.protocol import Modes
 from blockpty.spool.layout import Layout
@@ -49,6 +50,7 @@ from blockpty.spool.ownership import Ownership
 
 if TYPE_CHECKING:
     from blockpty.host.client import HostClient
+    from blockpty.runtime.engine import Engine
 
 SEND_DEADLINE_MS: Final = 5000
 
@@ -87,6 +89,8 @@ class Conversation(Transcript):
         self.host = host
         self._ownership = ownership
         self._respawn = respawn
+        # The engine that it belongs to, where there is one.
+        self.records: Engine | None = None
         self.erase: Callable[[str], Awaitable[DeleteResult]] | None = None  # how the engine deletes it
         self._waiting = Waiting(self.live, self.note, self._watch_idle, lambda: sample(self), f"w{self.epoch}.")
         self._notes = Notes(host, conversation_id)
@@ -181,7 +185,7 @@ class Conversation(Transcript):
 
     def note(self, note: Mapping[str, Any]) -> None:
         """Have something recorded in the timeline, if this engine owns the conversation."""
-        if self._ownership is not None:
+        if self._ownership is not None and not self.live.replaced():
             self._notes.add(note, self.epoch)
 
     async def noted(self) -> None:
@@ -264,6 +268,7 @@ class Conversation(Transcript):
         """Make sure that this engine may write; another one may have gone since."""
         if self._rouse is not None:
             await self._rouse(self)
+        self.live.check_place()
         if self.live.problem is not None:
             raise self.live.problem
         if self._ownership is None:
@@ -476,9 +481,28 @@ class Conversation(Transcript):
         assert self.erase is not None  # the engine sets it
         return await self.erase(self.id)
 
-    async def verify(self) -> VerifyResult:
-        """Derive everything again from stream and timeline, run every recorded wait again, and compare."""
+    async def verify(self, *, key: str | None = None) -> VerifyResult:
+        """Compare all files with what follows from stream and timeline, every recorded wait included.
+
+        Nothing is written. `key`: also look for the seals that were made with it. Raises as `Engine.verify` does.
+        """
+        if self.records is None:
+            return await check_files(self.id, self.layout, self, key)
+        return await self.records.verify(self.id, key=key)
+
+    async def repair(self, *, key: str | None = None) -> RepairResult:
+        """Derive everything again, and return what that changed. Raises as `Engine.repair` does."""
+        assert self.records is not None
+        return await self.records.repair(self.id, key=key)
+
+    async def seal(self, key: str) -> SealResult:
+        """Have the record, as far as it goes now, sealed with a key. Raises as `Engine.seal` does."""
+        assert self.records is not None
+        return await self.records.seal(self.id, key)
+
+    async def derive_again(self) -> None:
+        """Have everything derived from the record's beginning; the waits end as cancelled. Raises Busy."""
+        await self.own()
         await self.noted()
-        position, sizes = self.live.fold.position, self.live.journal_sizes()
-        result = await asyncio.to_thread(verify, self.id, self.layout, position, sizes)
-        return replace(result, differences=self.live.cover.value(result.differences))
+        self.live.derive_again()
+        await self.live.catch_up()

@@ -21,12 +21,22 @@ from blockpty.errors import (
     NotFound,
     SessionLimit,
     SpawnFailed,
+    SpoolCorrupt,
     StorageFull,
 )
 from blockpty.host.client import HostClient
 from blockpty.host.protocol import DURABILITIES, NICEST, PROCESS_LIMIT, SHELL_NICE
-from blockpty.model.results import DeleteResult, ImportResult, ListResult, OpenResult, PruneResult
-from blockpty.runtime import keeping, limits, listing, retention
+from blockpty.model.results import (
+    DeleteResult,
+    ImportResult,
+    ListResult,
+    OpenResult,
+    PruneResult,
+    RepairResult,
+    SealResult,
+    VerifyResult,
+)
+from blockpty.runtime import checking, keeping, limits, listing, retention
 from blockpty.runtime.conversation import Conversation
 from blockpty.runtime.ending import end_shell
 from blockpty.runtime.idle import close_idle
@@ -299,6 +309,7 @@ class Engine:
         """Return a conversation that exists, with its shell running or not; raises NotFound."""
         name = check_conversation_id(conversation_id)
         if name in self._conversations:
+            await self.refuse_replaced(self._conversations[name])
             return self._conversations[name]
         if (resting := self._resting.get(name)) is not None:
             return await self._rouse(resting)
@@ -313,6 +324,22 @@ class Engine:
         conversation = await self._attach(name, layout)
         await self._rest()
         return conversation
+
+    async def refuse_replaced(self, conversation: Conversation) -> None:
+        """Raise SpoolCorrupt when another record lies where this one was, and forget it unless its shell runs."""
+        try:
+            conversation.live.check_place()
+        except SpoolCorrupt as problem:
+            if conversation.id in await self.live():
+                raise SpoolCorrupt(
+                    problem.message,
+                    hint=f"its shell, process {conversation.pid}, still runs: put the record back, or end that process",
+                    details=problem.details,
+                ) from None
+            if self._conversations.get(conversation.id) is conversation:
+                del self._conversations[conversation.id]
+                await conversation.detach()
+            raise
 
     async def _admit(self, conversation_id: str) -> None:
         """Refuse a name for a conversation; an engine that knows of other hosts does."""
@@ -376,6 +403,33 @@ class Engine:
     async def live(self) -> frozenset[str]:
         """Return the names of the conversations whose shell runs."""
         return frozenset(item.conversation for item in await (await self._connected()).list())
+
+    def taken_up(self, conversation_id: str) -> Conversation | None:
+        """Return a conversation that this engine has taken up, None for any other."""
+        return self._conversations.get(conversation_id)
+
+    async def verify(self, conversation_id: str, *, key: str | None = None) -> VerifyResult:
+        """Compare the files of a conversation with what follows from its stream and timeline; nothing is written.
+
+        `key`: also look for the seals that were made with it. Raises NotFound, SpoolCorrupt (what would be compared
+        cannot be read), SpoolVersion, BadRequest.
+        """
+        return await checking.check(self, conversation_id, key, redact=self._redaction[0])
+
+    async def repair(self, conversation_id: str, *, key: str | None = None) -> RepairResult:
+        """Derive everything of a conversation again, and return what that changed; stream and timeline stay.
+
+        Only a line of the timeline without an end is taken back. Raises Busy while its shell runs, else as `verify`.
+        """
+        return await checking.repair(self, conversation_id, key)
+
+    async def seal(self, conversation_id: str, key: str) -> SealResult:
+        """Have a conversation's record, as far as it goes now, sealed with a key, which is written nowhere.
+
+        Raises SpoolCorrupt when `verify` finds differences, BadRequest for a key below 16 bytes, Busy when another
+        engine owns it, NotFound.
+        """
+        return await checking.seal(self, conversation_id, key)
 
     async def sizes(self) -> dict[str, tuple[int, int]]:
         """Return how long stream and timeline of each conversation are whose shell runs, in bytes."""
@@ -452,6 +506,7 @@ class Engine:
                 conversation = self._made(name, layout, host, None)
             conversation.answering = bool(self._settings[name].get("answers", True))
             conversation.erase = self._erase
+            conversation.records = self
             try:
                 await conversation.attach(host)
             except BaseException:

@@ -18,7 +18,7 @@ from blockpty.engine.records import new_nonce
 from blockpty.engine.snapshot import MachineState
 from blockpty.engine.states import ShellState
 from blockpty.engine.waiter import Outcome
-from blockpty.errors import SpoolError, StorageFull
+from blockpty.errors import SpoolCorrupt, SpoolError, StorageFull
 from blockpty.host.mending import boot_id
 from blockpty.model.block import Block
 from blockpty.model.events import Event
@@ -37,6 +37,7 @@ from blockpty.spool.beginning import Beginning, load_beginning
 from blockpty.spool.journal import Journal
 from blockpty.spool.layout import Layout
 from blockpty.spool.masking import Mask
+from blockpty.spool.place import Place
 from blockpty.spool.sink import FileSink
 from blockpty.spool.stream import StreamReader
 
@@ -99,7 +100,9 @@ class LiveRecord:
         self._cleaned_instance = 0
         self.mask = Mask()
         self.recent: dict[str, Block] = {}
-        self.problem: StorageFull | None = None
+        # Why nothing can be written: for now, or because the record was replaced.
+        self.problem: SpoolError | None = None
+        self._place = Place(layout)
         # Who answers what programs ask the terminal; None while old bytes are read.
         self.answers: Answers | None = None
         self._answered: list[tuple[LiveWait, Outcome]] = []
@@ -126,7 +129,8 @@ class LiveRecord:
         if journal is not None:
             self.mask = Mask(journal["nonces"])
         if owner:
-            self._sink = FileSink(self.layout, forces=self._durability != "process", marks=marks)
+            first = None if points else 1 if beginning is None else beginning.first_block()
+            self._sink = FileSink(self.layout, forces=self._durability != "process", marks=marks, first_block=first)
             self._settled = False
             self._journal = Journal(self._conversation_id, self.stream, self._sink, self.mask)
             if journal is not None:
@@ -167,7 +171,10 @@ class LiveRecord:
 
     def reopen(self, *, owner: bool) -> None:
         """Go on after `close`, from the checkpoint."""
-        self.closed = False
+        self.closed, self.problem = False, None
+        self._place = Place(self.layout)
+        # Another record may lie there by now.
+        self.recent.clear()
         self._resume(owner)
 
     def pump(self) -> bool:
@@ -181,13 +188,35 @@ class LiveRecord:
         """Take what is new when it is this record's turn: what the doorbell calls."""
         self._turns.ask(self._bite)
 
+    def check_place(self) -> None:
+        """Raise SpoolCorrupt when another record has taken the place of this one."""
+        if not self.closed and self.replaced():
+            assert self.problem is not None
+            raise self.problem
+
+    def replaced(self) -> bool:
+        """Whether another record lies where this one was: then nothing of this one may be written there."""
+        if self._sink is not None and not isinstance(self.problem, SpoolCorrupt):
+            try:
+                self._place.check(self._sink.events.descriptor, made_again=self._sink.made_again)
+                self._sink.made_again = False
+            except SpoolCorrupt as problem:
+                self.problem = problem
+        return isinstance(self.problem, SpoolCorrupt)
+
+    def derive_again(self) -> None:
+        """Derive everything from the record's beginning, from nothing that was saved; the waits end as cancelled."""
+        self.close()
+        self.layout.checkpoint.unlink(missing_ok=True)
+        self.reopen(owner=True)
+
     def _bite(self) -> bool:
         alone = self._turns.idle and not any(wait.waiter.reads for wait in self._waits)
         return self._take(ALONE if alone else BITE, BITE_STEPS)
 
     def _take(self, room: int, steps: int) -> bool:
         """Take about so many bytes and at most so many steps; return whether there is more."""
-        if self.closed:
+        if self.closed or self.replaced():
             return False
         self.fold.look()
         more = False
@@ -440,6 +469,8 @@ class LiveRecord:
     def _checkpoint(self, last: bool) -> dict[str, Any] | None:
         """Return what a checkpoint holds; None while there is nothing that can be vouched for."""
         if self._journal is None or self._sink is None or self._journal.pending or not self._settled or self.closed:
+            return None
+        if self.replaced():
             return None
         points: Iterable[ResumePoint] = [*self.points.sparse, ResumePoint(self.state, self.fold.position.timeline)]
         return {

@@ -1,23 +1,33 @@
-"""The proof: derive everything again from stream and timeline and compare, recorded waits included."""
+"""The proof: what lies there is compared with what follows from stream and timeline, recorded waits included.
+
+Rules of this file: nothing is written. The record is what it is when it is looked at; what lay there before that must
+follow from it. Only at the ends of derived files something may be missing, that no engine has come to yet.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from blockpty.engine.matchers import PatternTimeout
 from blockpty.engine.records import new_nonce
 from blockpty.engine.waiter import Outcome
-from blockpty.errors import BlockptyError
+from blockpty.errors import BadCursor, BlockptyError, SpoolCorrupt
+from blockpty.host.mending import read_forced
 from blockpty.model.entries import DAMAGED, Entry
 from blockpty.model.results import VerifyResult
+from blockpty.runtime.covered import Cover
 from blockpty.runtime.drawn import DrawnStream
 from blockpty.runtime.fold import Fold, Position
 from blockpty.runtime.screens import Screens
+from blockpty.runtime.sealing import Key, seals_in
 from blockpty.runtime.waits import ResumePoints, WaitRequest, evaluate, first_point, outcome_to_note
+from blockpty.spool import checkpoint
 from blockpty.spool.beginning import load_beginning
-from blockpty.spool.compare import CompareSink
+from blockpty.spool.chain import Chain
+from blockpty.spool.compare import CompareSink, Lying
 from blockpty.spool.journal import Journal
 from blockpty.spool.layout import Layout
 from blockpty.spool.masking import Mask
@@ -26,27 +36,81 @@ from blockpty.spool.stream import StreamReader
 _COMPARED = ("matched", "reason", "to_cursor", "index", "span", "match_text", "groups")
 
 
-def verify(conversation_id: str, layout: Layout, until: Position, sizes: tuple[int, int] | None) -> VerifyResult:
-    """Check a conversation's files against its record up to a position; runs in any thread, reads only.
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """What a verification begins with, looked at in this order, since each may only grow.
 
-    `sizes` are those of events.jsonl and blocks.jsonl at that position; None when another engine writes them just now.
-    Differences name the invariant: I1 stream, I2 spans, I3 event numbers, I4 derived files, I5 cursors, I6 owners, I7
-    secrets, I8 waits.
+    Attributes:
+        saved: the checkpoint; forced: how far the files were on the medium. Both: stream, timeline. None: not known.
+        lying: what lies there of what is derived.
+        written: how much of the journals was written once, and so must be there.
+        record: how long stream and timeline are.
+        until: how far to derive.
+        damaged: whether there is a checkpoint that cannot be read.
+        least, most: how long the recorder's files were before and after that; None when no shell runs.
     """
-    return _Verification(conversation_id, layout, until, sizes).run()
+
+    saved: Position | None
+    forced: Position | None
+    lying: Lying
+    written: tuple[int, int]
+    record: Position
+    until: Position
+    damaged: bool = False
+    least: Position | None = None
+    most: Position | None = None
+
+    @classmethod
+    def of(cls, layout: Layout, until: Position | None = None, written: tuple[int, int] | None = None) -> Seen:
+        """Look at the files; an engine that writes them says how far it has come, and what it has `written`."""
+        saved, damaged = checkpoint.load_checkpoint(layout.checkpoint), False
+        ends, vouched = None, (0, 0)
+        if saved is None:
+            damaged = checkpoint.is_damaged(layout.checkpoint)
+        else:
+            try:
+                vouched = int(saved["files"]["events"][0]), int(saved["files"]["blocks"][0])
+                ends = Position(*map(int, saved["ends"]))
+            except (KeyError, TypeError, ValueError, IndexError):
+                damaged = "ends" in saved
+        noted = read_forced(str(layout.directory))
+        forced = Position(noted.stream, noted.timeline) if noted is not None else None
+        lying = Lying.of(layout)
+        stream = StreamReader(layout.stream)
+        try:
+            size = stream.size()
+        finally:
+            stream.close()
+        record = Position(size, layout.timeline.stat().st_size if layout.timeline.exists() else 0)
+        return cls(ends, forced, lying, vouched if written is None else written, record, until or record, damaged)
+
+
+def verify(
+    conversation_id: str, layout: Layout, seen: Seen, key: Key | None = None, *, redact: bool = True
+) -> VerifyResult:
+    """Compare a conversation's files with its record; runs in any thread, reads only.
+
+    Differences name the invariant: I1 stream and timeline, I2 spans, I3 event numbers, I4 derived files, I5 cursors, I6
+    owners, I7 secrets, I8 waits.
+    """
+    verification = _Verification(conversation_id, layout, seen, key)
+    result = verification.run()
+    return replace(result, differences=Cover(verification.mask, redact).value(result.differences))
 
 
 class _Verification:
-    def __init__(self, conversation_id: str, layout: Layout, until: Position, sizes: tuple[int, int] | None) -> None:
+    def __init__(self, conversation_id: str, layout: Layout, seen: Seen, key: Key | None) -> None:
         self._layout = layout
-        self._sizes = sizes
-        self._until = until
+        self._seen = seen
+        self._until = seen.until
+        self._key = key
         self._stream = StreamReader(layout.stream)
         self._drawn = DrawnStream(layout)
-        self._screens = Screens(layout, self._drawn, lambda: self._mask)
-        self._sink = CompareSink(layout, growing=sizes is None)
-        self._mask = Mask()
-        self._journal = Journal(conversation_id, self._stream, self._sink, self._mask)
+        self._screens = Screens(layout, self._drawn, lambda: self.mask)
+        self._sink = CompareSink(layout, seen.lying, written=seen.written)
+        self.mask = Mask()
+        self._conversation_id = self._own_name(conversation_id)
+        self._journal = Journal(self._conversation_id, self._stream, self._sink, self.mask)
         self._beginning = load_beginning(layout.directory)
         self._points = ResumePoints(first_point(self._beginning))
         self._requests: dict[str, tuple[WaitRequest, Position]] = {}
@@ -56,28 +120,25 @@ class _Verification:
         self._epoch = 0
         if self._beginning is not None:
             self._journal.restore(self._beginning.journal)
-            self._mask = self._journal.mask
-            self._sink.begin({name: place[0] for name, place in self._beginning.files.items()})
+            self.mask = self._journal.mask
+            output = self._beginning.journal["output"]
+            places = {name: place[0] for name, place in self._beginning.files.items()}
+            self._sink.begin(places, output[0] if output is not None else None)
             self._next_event = int(self._beginning.state["next_event"])
 
     def run(self) -> VerifyResult:
         fold = Fold(self._layout, self._stream)
         try:
-            fold.look()
-            while (step := fold.step(self._until)) is not None:
-                if step.entry is not None:
-                    self._entry(step.entry)
-                    if step.entry.kind in ("silence", "input"):
-                        self._points.add(fold.machine.state, fold.position)
-                self._check(step.events, fold.position.offset)
-                self._journal.append(step.events)
-                if any(event.type in ("prompt", "agent_block_begin") for event in step.events):
-                    self._points.add(fold.machine.state, fold.position)
+            chain, sealed_to = self._record()
+            try:
+                self._derive(fold)
+            except (BadCursor, SpoolCorrupt) as problem:
+                self._sink.differ("I1", "stream", str(problem))
             if fold.position.offset < self._until.offset:
                 self._sink.differ(
                     "I1", "stream", f"ends at {fold.position.offset}, readers have seen {self._until.offset}"
                 )
-            self._sink.finish(self._sizes)
+            self._sink.finish(1 if self._beginning is None else self._beginning.first_block())
             self._secrets()
             return VerifyResult(
                 clean=not self._sink.differences,
@@ -86,6 +147,11 @@ class _Verification:
                 blocks=self._sink.blocks,
                 waits=self._waits,
                 differences=self._sink.differences,
+                behind=self._sink.behind,
+                vouched=[chain.begin, chain.last or 0] if chain.begin is not None else None,
+                head=chain.head if chain.begin is not None else None,
+                record=[chain.last or 0, chain.position],
+                sealed_to=sealed_to,
             )
         finally:
             fold.close()
@@ -93,9 +159,82 @@ class _Verification:
             self._drawn.close()
             self._stream.close()
 
+    def _derive(self, fold: Fold) -> None:
+        fold.look()
+        while (step := fold.step(self._until)) is not None:
+            if step.entry is not None:
+                self._entry(step.entry)
+                if step.entry.kind in ("silence", "input"):
+                    self._points.add(fold.machine.state, fold.position)
+            self._check(step.events, fold.position.offset)
+            self._journal.append(step.events)
+            if any(event.type in ("prompt", "agent_block_begin") for event in step.events):
+                self._points.add(fold.machine.state, fold.position)
+
+    def _own_name(self, conversation_id: str) -> str:
+        """Return the name that the record was made under; its directory may have another."""
+        try:
+            own = str(checkpoint.load_meta(self._layout.meta).get("conversation_id"))
+        except FileNotFoundError:
+            return conversation_id  # a bare record
+        if own != conversation_id:
+            self._sink.differ("I4", "meta.json", f"is of the conversation {own!r}, in the place of {conversation_id!r}")
+        return own
+
+    def _record(self) -> tuple[Chain, int | None]:
+        """Look whether stream and timeline are what was written; return how far a key has sealed them as well."""
+        sink, seen = self._sink, self._seen
+        chain = Chain(
+            self._layout.timeline, self._stream, sink.differ, 0 if self._beginning is None else self._beginning.timeline
+        )
+        seals = seals_in(self._layout.timeline, seen.record.timeline) if self._key is not None else []
+        chain.walk(seen.record.timeline, frozenset(at.timeline for at, _ in seals))
+        known_to = (("the checkpoint", seen.saved), ("`forced`", seen.forced), ("the recorder", seen.least))
+        for name, known in known_to:
+            if known is not None and known.offset > seen.record.offset:
+                sink.differ("I1", "stream", f"ends at {seen.record.offset}, {name} has seen {known.offset} bytes")
+            if known is not None and known.timeline > seen.record.timeline:
+                message = f"ends at byte {seen.record.timeline}, {name} has seen {known.timeline}"
+                sink.differ("I1", "timeline.jsonl", message)
+        if seen.most is not None and seen.record.offset > seen.most.offset:
+            sink.differ("I1", "stream", f"ends at {seen.record.offset}, the recorder is at {seen.most.offset}")
+        if seen.most is not None and seen.record.timeline > seen.most.timeline:
+            message = f"ends at byte {seen.record.timeline}, the recorder is at {seen.most.timeline}"
+            sink.differ("I1", "timeline.jsonl", message)
+        if seen.damaged:
+            sink.differ("I4", "checkpoint.json", "is damaged")
+        size = self._stream.size()
+        if chain.last is not None and chain.last > size:
+            sink.differ("I1", "stream", f"ends at {size}, the timeline speaks of {chain.last}")
+        elif chain.last is not None and chain.last < seen.record.offset and chain.over:
+            message = f"ends at {seen.record.offset}, the terminal was gone at {chain.last}"
+            sink.differ("I1", "stream", message)
+        if chain.torn is not None:
+            message = f"the line at byte {chain.torn} has no end; who writes on takes it back"
+            sink.behind.append({"where": "timeline.jsonl", "message": message})
+        return chain, self._seals(seals, chain)
+
+    def _seals(self, seals: list[tuple[Position, Mapping[str, Any]]], chain: Chain) -> int | None:
+        """Check the seals of a key; return how far the last sound one goes."""
+        if self._key is None:
+            return None
+        sealed_to = None
+        for at, note in seals:
+            where = f"the seal of byte {at.timeline} of timeline.jsonl"
+            if note.get("key") != self._key.name:
+                continue
+            head = chain.heads.get(at.timeline)
+            if head is not None and self._key.made(note, self._conversation_id, at, head):
+                sealed_to = at.offset
+            elif self._beginning is None or at.timeline > self._beginning.timeline:
+                self._sink.differ("I1", where, "was made of another record")
+        if sealed_to is None:
+            self._sink.differ("I1", "timeline.jsonl", "has no seal that was made of this record with this key")
+        return sealed_to
+
     def _entry(self, entry: Entry) -> None:
         if nonce := new_nonce(entry):
-            self._mask.add(nonce)
+            self.mask.add(nonce)
         if entry.kind == DAMAGED:
             begin, end = entry.fields["bytes"]
             self._sink.differ("I1", "timeline.jsonl", f"bytes {begin} to {end} are damaged")
@@ -173,7 +312,7 @@ class _Verification:
         """No nonce in any derived file."""
         derived = [self._layout.events, self._layout.blocks]
         derived += sorted(self._layout.outputs.glob("*.out")) if self._layout.outputs.is_dir() else []
-        nonces = [nonce.encode() for nonce in self._mask.nonces]
+        nonces = [nonce.encode() for nonce in self.mask.nonces]
         for path in derived:
             if path.exists() and _contains(path, nonces):
                 self._sink.differ("I7", path.name, "holds a nonce")

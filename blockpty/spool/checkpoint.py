@@ -46,6 +46,20 @@ def load_checkpoint(path: Path) -> dict[str, Any] | None:
     return None
 
 
+def is_damaged(path: Path) -> bool:
+    """Whether there is a checkpoint that is not what was written; one of another version is not damaged."""
+    try:
+        content = read_file(path)
+    except FileNotFoundError:
+        return False
+    except (OSError, SpoolError):
+        return True
+    with contextlib.suppress(orjson.JSONDecodeError):
+        record = orjson.loads(content)
+        return not isinstance(record, dict) or not is_sound(content.rstrip(b"\n"))
+    return True
+
+
 def load_meta(path: Path) -> dict[str, Any]:
     """Return a conversation's identity; raises FileNotFoundError, SpoolCorrupt or SpoolVersion."""
     content = read_file(path)

@@ -15,6 +15,7 @@ from typing import Any, Final, NamedTuple, Self
 from zlib import crc32
 
 from blockpty.errors import StorageFull
+from blockpty.spool.compare import foreign
 from blockpty.spool.full import full_is_an_error
 from blockpty.spool.layout import Layout, make_private
 from blockpty.spool.opening import is_removed, make_again, open_file, read_file
@@ -140,10 +141,17 @@ class FileSink:
     Attributes:
         events, blocks: the journals.
         unforced: bytes written since `force`.
+        made_again: whether what had been removed was made again, since it was last asked.
     """
 
-    def __init__(self, layout: Layout, *, forces: bool = False, marks: Mapping[str, Any] | None = None) -> None:
+    def __init__(
+        self, layout: Layout, *, forces: bool = False, marks: Mapping[str, Any] | None = None,
+        first_block: int | None = None,
+    ) -> None:  # fmt: skip
         self.unforced = 0
+        self.made_again = False
+        # All that is derived from the record's beginning on, where that is derived: no other output may lie there.
+        self._first_block, self._derived = first_block, set[str]()
         self._forces = forces
         self._finished: list[int] = []
         self._layout = layout
@@ -168,6 +176,8 @@ class FileSink:
         """Write bytes of a `.out` file; the same bytes may be written twice."""
         self._keep()
         if name != self._open_name or self._open_descriptor < 0:
+            if self._first_block is not None:
+                self._derived.add(name.rpartition("/")[2])
             descriptor = open_file(self._layout.directory / name, os.O_CREAT | os.O_RDWR)
             self._close_out()
             if name != self._open_name:
@@ -202,6 +212,7 @@ class FileSink:
         """Make what was removed meanwhile again, as far as it is open here: the journals, the open block's output."""
         if not is_removed(self.events.descriptor) and not is_removed(self.blocks.descriptor):
             return
+        self.made_again = True
         make_private(self._layout.directory)
         make_private(self._layout.outputs)
         for lines, path in ((self.events, self._layout.events), (self.blocks, self._layout.blocks)):
@@ -222,6 +233,12 @@ class FileSink:
                     os.ftruncate(self._open_descriptor, self._open_mark.size)
         self.events.settle()
         self.blocks.settle()
+        if self._first_block is not None:
+            with full_is_an_error("blocks"):
+                for name in foreign(os.listdir(self._layout.outputs), self._derived, self._first_block):
+                    os.replace(self._layout.outputs / name, self._layout.outputs / f"{name}.torn")
+            self._first_block = None
+        self._derived.clear()
 
     def force(self) -> None:
         """Have everything that was written on the medium; what was finished since is kept open for that."""

@@ -28,8 +28,11 @@ from blockpty.model.results import (
     OpenResult,
     OverviewResult,
     PruneResult,
+    RepairResult,
     Result,
+    SealResult,
     SearchResult,
+    VerifyResult,
 )
 from blockpty.ops.kinds import Effect
 from blockpty.ops.outline import Outline, outline
@@ -132,6 +135,18 @@ class Client:
         """Ship the streams of ended conversations, as `Engine.archive` does."""
         params = {"conversation_id": conversation_id, "keep_days": keep_days}
         return cast("ArchiveResult", await self.call("archive", params))
+
+    async def verify(self, conversation_id: str, *, key: str | None = None) -> VerifyResult:
+        """Compare the files of a conversation with its record, as `Engine.verify` does."""
+        return cast("VerifyResult", await self.call("verify", {"conversation_id": conversation_id, "key": key}))
+
+    async def repair(self, conversation_id: str, *, key: str | None = None) -> RepairResult:
+        """Derive everything of a conversation again, as `Engine.repair` does."""
+        return cast("RepairResult", await self.call("repair", {"conversation_id": conversation_id, "key": key}))
+
+    async def seal(self, conversation_id: str, key: str) -> SealResult:
+        """Have a conversation's record sealed with a key, as `Engine.seal` does."""
+        return cast("SealResult", await self.call("seal", {"conversation_id": conversation_id, "key": key}))
 
     async def prune(self, *, keep_days: int | None = None, keep_total_mb: int | None = None) -> PruneResult:
         """Delete ended conversations, as `Engine.prune` does."""

@@ -24,9 +24,11 @@ from blockpty.model.results import (
     ExportResult,
     OpenResult,
     ReadResult,
+    RepairResult,
     RunResult,
     ScreenResult,
     ScrollbackResult,
+    SealResult,
     SendResult,
     SessionResult,
     StatusResult,
@@ -253,6 +255,14 @@ class RemoteConversation:
         }  # fmt: skip
         return RemoteReplay(self._client, self.id, params)
 
-    async def verify(self) -> VerifyResult:
-        """Derive everything again from stream and timeline, and report what differs."""
-        return cast("VerifyResult", await self._call("verify"))
+    async def verify(self, *, key: str | None = None) -> VerifyResult:
+        """Compare all files with what follows from stream and timeline, as `Conversation.verify` does."""
+        return cast("VerifyResult", await self._call("verify", key=key))
+
+    async def repair(self, *, key: str | None = None) -> RepairResult:
+        """Derive everything again, and return what that changed, as `Conversation.repair` does."""
+        return cast("RepairResult", await self._call("repair", key=key))
+
+    async def seal(self, key: str) -> SealResult:
+        """Have the record sealed with a key, as `Conversation.seal` does."""
+        return cast("SealResult", await self._call("seal", key=key))

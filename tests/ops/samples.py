@@ -33,10 +33,12 @@ from blockpty.model.results import (
     OverviewResult,
     PruneResult,
     ReadResult,
+    RepairResult,
     Result,
     RunResult,
     ScreenResult,
     ScrollbackResult,
+    SealResult,
     SearchHit,
     SearchResult,
     SendResult,
@@ -105,7 +107,9 @@ PARAMS: Final[dict[str, dict[str, Any]]] = {
         "redact": True,
     },
     "import_recording": {"path": "/r/demo.cast", "conversation_id": "c1", "timing": "/r/demo.timing"},
-    "verify": {"conversation_id": "c1"},
+    "verify": {"conversation_id": "c1", "key": "0123456789abcdef"},
+    "repair": {"conversation_id": "c1", "key": "0123456789abcdef"},
+    "seal": {"conversation_id": "c1", "key": "0123456789abcdef"},
 }  # fmt: skip
 
 OPENED: Final = OpenResult("c1", "c1.1", 42, 9, "idle")
@@ -147,12 +151,18 @@ RESULTS: Final[dict[str, Result]] = {
     "search": SearchResult([HIT], "eA", True, ["shard2"]),
     "diff": DiffResult(BLOCK, BLOCK, False, "--- b3\n+++ b7\n@@ -1 +1 @@\n-a\n+b\n", True, True, 20),
     "overview": OverviewResult(
-        [Activity("c1", True, 7, 1, 1_700_000_000_000, BLOCK)], [FoundBlock("c1", BLOCK)], {"0": 6, "unknown": 1},
-        1, 7, True,
+        [Activity("c1", True, 7, 1, 1_700_000_000_000, BLOCK)],
+        [FoundBlock("c1", BLOCK)],
+        {"0": 6, "unknown": 1},
+        1,
+        7,
+        True,
     ),
     "export": ExportResult(20, "cast3", (3, 20), 9, "{}\n"),
     "import_recording": ImportResult("c1", 20, "asciicast-2", 20, 1.5, 2),
-    "verify": VerifyResult(True, 20, 3, 1, 0),
+    "verify": VerifyResult(True, 20, 3, 1, 0, [], [], [0, 20], "0" * 32, [20, 300], 20),
+    "repair": RepairResult(True, [{"where": "events.jsonl", "message": "ends at byte 9"}]),
+    "seal": SealResult(20, "0" * 32),
 }
 
 EVENTS: Final = (

@@ -254,9 +254,9 @@ async def test_killed_between_any_two_steps_it_opens_and_is_cut_by_the_next(
 
 
 def keeping_verified(layout: Layout, position: Any, sizes: Any) -> Any:
-    from blockpty.runtime.verify import verify
+    from blockpty.runtime.verify import Seen, verify
 
-    return verify("c1", layout, position, sizes)
+    return verify("c1", layout, Seen.of(layout, position, sizes))
 
 
 @pytest.mark.parametrize("place", range(0, 120, 7))

@@ -82,7 +82,7 @@ def store(recording: Recording, directory: Path) -> Layout:
 
 def derived_files(layout: Layout) -> Derived:
     """Return what is on disk."""
-    outputs = {f"blocks/{path.name}": path.read_bytes() for path in layout.outputs.iterdir()}
+    outputs = {f"blocks/{path.name}": path.read_bytes() for path in layout.outputs.glob("*.out")}
     events = layout.events.read_bytes() if layout.events.exists() else b""
     blocks = layout.blocks.read_bytes() if layout.blocks.exists() else b""
     return Derived(events, blocks, outputs)

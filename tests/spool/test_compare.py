@@ -30,13 +30,12 @@ def on_disk(directory: Path) -> Layout:
     return layout
 
 
-def compared(layout: Layout, *, growing: bool = False) -> CompareSink:
+def compared(layout: Layout, *, written: tuple[int, int] | None = None) -> CompareSink:
     before = {path: path.stat().st_mtime_ns for path in layout.directory.rglob("*")}
-    stream, sink = StreamReader(layout.stream), CompareSink(layout, growing=growing)
+    stream, sink = StreamReader(layout.stream), CompareSink(layout, written=written)
     open_files = len(os.listdir("/dev/fd"))
     Journal(disk.NAME, stream, sink, Mask(disk.NONCES)).append(EVENTS)
-    sizes = [path.stat().st_size if path.exists() else 0 for path in (layout.events, layout.blocks)]
-    sink.finish(None if growing else (sizes[0], sizes[1]))
+    sink.finish()
     stream.close()
     assert len(os.listdir("/dev/fd")) == open_files
     assert {path: path.stat().st_mtime_ns for path in layout.directory.rglob("*")} == before
@@ -81,14 +80,26 @@ def test_other_damage_is_found(tmp_path: Path, change: Callable[[Path], object],
     assert any(name in found["where"] or found["where"] in name for found in compared(layout).differences)
 
 
-def test_a_file_that_another_engine_is_writing_may_be_short(tmp_path: Path) -> None:
+def test_what_was_never_written_may_be_missing(tmp_path: Path) -> None:
     layout = on_disk(tmp_path / "c1")
     lines = CLEAN.events.splitlines(keepends=True)
     layout.events.write_bytes(b"".join(lines[:5]))
     layout.blocks.write_bytes(b"")
-    assert compared(layout, growing=True).differences == []
+    sink = compared(layout, written=(0, 0))
+    assert sink.differences == []
+    assert [one["where"] for one in sink.behind] == ["events.jsonl", "blocks.jsonl"]
+    # What was there once must be.
+    (difference,) = compared(layout, written=(layout.events.stat().st_size + 1, 0)).differences
+    assert difference["where"] == "events.jsonl"
     layout.events.write_bytes(b"".join(lines[:5])[:-2] + b"x\n")
-    assert len(compared(layout, growing=True).differences) == 1
+    assert len(compared(layout, written=(0, 0)).differences) == 1
+
+
+def test_an_output_that_follows_from_nothing_is_found(tmp_path: Path) -> None:
+    layout = on_disk(tmp_path / "c1")
+    (layout.outputs / "2_1700000000001.out").write_bytes(b"never printed\n")
+    (difference,) = compared(layout).differences
+    assert difference["where"] == "blocks/2_1700000000001.out"
 
 
 def test_at_most_a_hundred_differences(tmp_path: Path) -> None:

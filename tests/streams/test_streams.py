@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 
 from blockpty.runtime.fold import Position
-from blockpty.runtime.verify import verify
+from blockpty.runtime.verify import Seen, verify
 from blockpty.spool.layout import Layout
 from blockpty.testing import Derived, Recording, derive, every_split
 from tests.schema_support import problem
@@ -88,7 +88,7 @@ def test_the_proof(name: str) -> None:
     """All invariants of a conversation hold for what is kept, and each of its waits gives the same result again."""
     layout = Layout(HERE / name)
     until = Position(len(recording(name).stream), layout.timeline.stat().st_size)
-    report = verify(name, layout, until, (layout.events.stat().st_size, layout.blocks.stat().st_size))
+    report = verify(name, layout, Seen.of(layout, until))
     assert report.differences == []
     assert report.waits == sum(event["type"] == "wait_end" for event in lines(name, "events.jsonl")) > 0
     assert report.blocks == len(lines(name, "blocks.jsonl")) == len(expected(name).outputs)

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import atexit
+import functools
 import io
 import json
 import os
 import subprocess
 import sys
+import tempfile
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -46,11 +49,20 @@ def written(value: Any) -> str:
     return value if isinstance(value, str) else json.dumps(value)
 
 
+@functools.cache
+def key_file(key: str) -> str:
+    """Return the name of a file that holds a key: no key is ever an argument."""
+    with tempfile.NamedTemporaryFile("w", prefix="key", delete=False) as file:
+        file.write(f"{key}\n")
+    atexit.register(os.unlink, file.name)
+    return file.name
+
+
 def command_line(name: str) -> list[str]:
     """Write the sample parameters of an operation as a command line: required ones bare, the others as options."""
     words = [name.replace("_", "-")]
     for parameter, field in OPERATIONS[name].request.model_fields.items():
-        value = PARAMS[name][parameter]
+        value = PARAMS[name][parameter] if parameter != "key" else key_file(PARAMS[name][parameter])
         option = f"--{parameter.replace('_', '-')}"
         if field.is_required():
             words.append(written(value))

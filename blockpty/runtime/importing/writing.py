@@ -15,6 +15,7 @@ import stat
 import threading
 import time
 from collections.abc import Iterator
+from hashlib import sha256
 from pathlib import Path
 from typing import IO, Any, Final
 
@@ -22,7 +23,7 @@ import orjson
 
 from blockpty.errors import BadRequest, Busy, NotFound, StorageFull
 from blockpty.model.results import ImportResult
-from blockpty.model.seal import sealed
+from blockpty.model.seal import DIGEST_DIGITS, link_of, linked
 from blockpty.runtime.export.typescript import BLOCK
 from blockpty.runtime.importing.asciicast import asciicast
 from blockpty.runtime.importing.parts import MAX_LINE, Border, Cut, Header, Over, Part, Shown, Sized, bad
@@ -126,9 +127,7 @@ def _mentions(path: Path, word: bytes) -> bool:
 
 
 class _Writing:
-    def __init__(
-        self, layout: Layout, header: Header, ts: int, stopped: threading.Event, marked: bool
-    ) -> None:
+    def __init__(self, layout: Layout, header: Header, ts: int, stopped: threading.Event, marked: bool) -> None:
         self._marked = marked
         self._layout = layout
         self._header = header
@@ -137,6 +136,10 @@ class _Writing:
         self._last_ts = ts
         self._at = 0
         self._ticked = -1
+        # For the next line of the timeline: the digest of the line before it, and of the bytes since.
+        self._link = link_of(b"")
+        self._sum = sha256()
+        self._summed = 0
         self._blocks = 0
         self._files = contextlib.ExitStack()
         self._stream: IO[bytes] | None = None
@@ -206,12 +209,16 @@ class _Writing:
 
     def _line(self, kind: str, **fields: Any) -> None:
         line = {"offset": self._at, "ts": self._last_ts, "kind": kind, **fields}
-        self._timeline.write(sealed(orjson.dumps(line)))
+        digest = self._sum.hexdigest()[:DIGEST_DIGITS] if self._at > self._summed else None
+        written = linked(orjson.dumps(line), self._link, digest)
+        self._timeline.write(written)
+        self._link, self._sum, self._summed = link_of(written[:-1]), sha256(), self._at
         self._ticked = self._last_ts
 
     def _show(self, data: bytes) -> None:
         if self._last_ts > self._ticked:
             self._line("tick")
+        self._sum.update(data)
         view = memoryview(data)
         while view:
             if self._at >= self._segment_end:

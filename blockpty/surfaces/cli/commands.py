@@ -17,7 +17,7 @@ import click
 
 from blockpty import __version__
 from blockpty.surfaces.cli.completion import COMPLETED
-from blockpty.surfaces.cli.inputs import STDIN, options_of, take
+from blockpty.surfaces.cli.inputs import KEYED, STDIN, options_of, take
 from blockpty.surfaces.cli.invocation import Invocation, anywhere, finished
 
 if TYPE_CHECKING:
@@ -31,7 +31,8 @@ HAND_WRITTEN: Final = ("serve", "mcp", "token", "peers", "tail", "log", "doctor"
 # The one difference to the table: the engine of a command lives only as long as the command.
 _CLI_DEFAULTS: Final[Mapping[str, Mapping[str, Any]]] = {"open": {"persist": True}}
 _NOTES: Final[Mapping[str, str]] = {
-    "open": "On the command line the shell always outlives the command, unless --no-persist is given."
+    "open": "On the command line the shell always outlives the command, unless --no-persist is given.",
+    **dict.fromkeys(KEYED, "On the command line the key is the name of a file that holds it."),
 }
 
 

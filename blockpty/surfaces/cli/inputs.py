@@ -22,6 +22,9 @@ STDIN: Final[Mapping[str, str]] = {
     "send": "data",
     "paste": "text",
 }
+# Their key is in a file: what is an argument, other users can list.
+KEYED: Final = ("verify", "repair", "seal")
+_LONGEST_KEY: Final = 64 * 1024
 # Nothing of this size is accepted anyway, so no more is read.
 _MOST: Final = 64 * 1024 * 1024
 
@@ -53,6 +56,8 @@ def take(operation: str, values: Mapping[str, Any]) -> dict[str, Any]:
     if operation == "import_recording":
         # The engine may have another working directory.
         taken |= {one: os.path.abspath(taken[one]) for one in ("path", "timing") if taken.get(one) is not None}
+    if isinstance(file := taken.get("key"), str) and operation in KEYED:
+        taken["key"] = _key(file)
     from_stdin, hidden = taken.pop("from_stdin", False), taken.pop("hidden", False)
     name = STDIN.get(operation)
     if name is None:
@@ -70,6 +75,15 @@ def take(operation: str, values: Mapping[str, Any]) -> dict[str, Any]:
     elif operation != "send" and not given:
         raise click.UsageError(f"Missing argument '{name.upper()}', and no --stdin.")
     return taken
+
+
+def _key(file: str) -> str:
+    """Return what a file holds, without the line feed at its end."""
+    try:
+        with open(file, encoding="utf-8") as opened:
+            return opened.read(_LONGEST_KEY).rstrip("\n")
+    except (OSError, UnicodeDecodeError) as problem:
+        raise click.UsageError(f"no key can be read from {file!r}: {problem}") from None
 
 
 def _ask(conversation_id: str) -> str:

@@ -27,6 +27,7 @@ from blockpty.model.results import (
     ListResult,
     OverviewResult,
     ReadResult,
+    RepairResult,
     Result,
     RunResult,
     ScreenResult,
@@ -41,7 +42,19 @@ EXIT_TIMEOUT: Final = 3
 EXIT_EXITED: Final = 4
 
 _LONG_OPERATIONS: Final = frozenset(
-    {"open", "run", "wait_for", "end_session", "reset", "export", "stop_capture", "import_recording", "verify"}
+    {
+        "open",
+        "run",
+        "wait_for",
+        "end_session",
+        "reset",
+        "export",
+        "stop_capture",
+        "import_recording",
+        "verify",
+        "repair",
+        "seal",
+    }
 )
 _WHY: Final[Mapping[str, str]] = {
     "password": "the program waits for a password; answer with `send`",
@@ -65,7 +78,7 @@ def exit_status(operation: str, result: Result) -> int:
         return EXIT_EXITED if result.block.state == "shell_exited" else 1
     if isinstance(result, WaitResult) and not result.matched:
         return {"timeout": EXIT_TIMEOUT, "eof": EXIT_EXITED}.get(result.reason, 1)
-    if isinstance(result, VerifyResult):
+    if isinstance(result, VerifyResult | RepairResult):
         return 0 if result.clean else 1
     return 0
 
@@ -133,6 +146,8 @@ class Screen:
             self._search(result, params)
         elif isinstance(result, VerifyResult):
             self._verify(result)
+        elif isinstance(result, RepairResult):
+            self._repair(result)
         elif isinstance(result, BlockResult):
             self._fields(result.block.to_dict())
         else:
@@ -267,11 +282,32 @@ class Screen:
         compared = f"{derived} of {result.stream_bytes} bytes compared"
         if result.clean:
             self._line(f"clean: {compared}")
+            self._completeness(result)
             return
         found = len(result.differences)
         self._line(f"{found} difference{'' if found == 1 else 's'}: {compared}")
         for difference in result.differences[:1]:
             self._fields(difference)
+
+    def _completeness(self, result: VerifyResult) -> None:
+        """Say what is known beyond the comparison."""
+        for one in result.behind:
+            self._line(one_line(f"behind: {one['where']}: {one['message']}"))
+        if result.vouched is None:
+            self._line("complete: cannot be shown, the record is of an older version")
+        else:
+            begin, end = result.vouched
+            self._line(f"complete: bytes {begin} to {end}, digest {result.head}")
+        if result.sealed_to is not None:
+            self._line(f"sealed: up to {result.sealed_to}")
+
+    def _repair(self, result: RepairResult) -> None:
+        for one in result.changed:
+            self._line(one_line(f"repaired: {one['where']}: {one['message']}"))
+        if not result.changed:
+            self._line("nothing was to be repaired")
+        for one in result.differences:
+            self._line(one_line(f"left: {one['where']}: {one['message']}"))
 
     # Ways to draw
 

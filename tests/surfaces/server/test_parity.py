@@ -104,7 +104,7 @@ SCENARIO: Final[list[tuple[str, dict[str, Any]]]] = [
 # What differs between two runs of the same thing: clocks, processes, and how many digits these have in the stream.
 _CHANCE: Final = frozenset({
     "cursor", "span", "pid", "signal", "ts_begin", "ts_end", "duration_ms", "created_ts", "out_path", "stream_bytes",
-    "events",
+    "events", "vouched", "head", "record",
     "next_seq", "seqno", "capture_file", "duration_seconds",
     "tty", "mode",  # as they are in the moment of the answer, when a program may be about to read or to end
 })  # fmt: skip
