@@ -67,10 +67,17 @@ class Cover:
         left = whole[before : before + length]
         return left, min(max(0, found.settled - before), len(left))
 
-    def _around(self, stream: StreamReader, begin: int, length: int) -> tuple[bytes, int]:
+    def spans(self, stream: StreamReader, begin: int, end: int, first: int | None = None) -> list[tuple[int, int]]:
+        """Return the secrets in a span of the stream, as spans of it in order; `first` as for `masked`."""
+        data, before = self._around(stream, begin, end - begin, first)
+        at = begin - before
+        found = find_shown(data, more=True).spans
+        return [(at + one, at + two) for one, two in found if at + two > begin and at + one < end]
+
+    def _around(self, stream: StreamReader, begin: int, length: int, first: int | None = None) -> tuple[bytes, int]:
         """Return a range with as much before and after it as is needed, and where the range begins in that."""
         # Older segments may not be there any more.
-        before = min(max(0, begin - stream.begin), LONGEST)
+        before = min(max(0, begin - (stream.begin if first is None else first)), LONGEST)
         data = self.mask.hide(stream.read(begin - before, before + length + _AHEAD))
         start = _begin(data, before)
         return data[start:], before - start

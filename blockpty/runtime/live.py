@@ -391,8 +391,9 @@ class LiveRecord:
                 await asyncio.sleep(0)
         start = self.points.before(request.cursor)
         ahead = request.cursor >= self.fold.position.offset and not self.state.inputs and self._nothing_held()
-        eye = self.screens.eye(self.fold.position if ahead else start.position) if request.looks else None
-        waiter = request.waiter(eye)
+        place = self.fold.position if ahead else start.position
+        eye = self.screens.eye(place, request.redact) if request.looks else None
+        waiter = request.waiter(self.stream, eye)
         future: asyncio.Future[Outcome] = self._loop.create_future()
         wait = LiveWait(waiter, future)
         if ahead:

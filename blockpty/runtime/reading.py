@@ -154,12 +154,15 @@ class Wanted:
         )
 
 
-def read_blocks(layout: Layout, wanted: Wanted, page: int, page_size: int, cursor: int) -> BlocksResult:
-    """Return one page of finished blocks, oldest first."""
+def read_blocks(layout: Layout, cover: Cover, wanted: Wanted, page: int, page_size: int, cursor: int) -> BlocksResult:
+    """Return one page of finished blocks, oldest first; what is looked for in a command is looked for as it leaves."""
     found: list[Block] = []
     skip, more = page * page_size, False
     for record in iterate_lines(layout.blocks):
         if record not in wanted:
+            continue
+        block = cover.block(Block.from_dict(record))
+        if wanted.text is not None and block.cmd != record.get("cmd") and wanted.text not in block.cmd:
             continue
         if skip:
             skip -= 1
@@ -167,7 +170,7 @@ def read_blocks(layout: Layout, wanted: Wanted, page: int, page_size: int, curso
             more = True
             break
         else:
-            found.append(Block.from_dict(record))
+            found.append(block)
     return BlocksResult(found, page + 1 if more else None, cursor)
 
 

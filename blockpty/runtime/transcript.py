@@ -49,9 +49,7 @@ class Transcript:
         directory: where its files are.
     """
 
-    def __init__(
-        self, conversation_id: str, layout: Layout, live: LiveRecord, allow_uncovered: bool = False
-    ) -> None:
+    def __init__(self, conversation_id: str, layout: Layout, live: LiveRecord, allow_uncovered: bool = False) -> None:
         self.id = conversation_id
         self.directory: Path = layout.directory
         self.layout = layout
@@ -83,8 +81,7 @@ class Transcript:
         limits.check("page_size", page_size)
         self.live.pump()
         wanted = reading.Wanted(filter, failed, min_duration_ms, cwd)
-        found = reading.read_blocks(self.layout, wanted, page, page_size, self.cursor)
-        return replace(found, blocks=[self.live.cover.block(block) for block in found.blocks])
+        return reading.read_blocks(self.layout, self.live.cover, wanted, page, page_size, self.cursor)
 
     async def block(self, block_id: str) -> BlockResult:
         """Return one block, running or finished; raises NotFound."""
