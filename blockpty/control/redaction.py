@@ -52,7 +52,7 @@ _SHAPES: Final = {
     word: tuple(
         (
             shape.pattern.match, ("value",) if "value" in shape.pattern.groupindex else ("quoted", "bare"),
-            shape.least, shape.judge,
+            shape.least, shape.judge, shape.may_be,
         )
         for shape in NAMED
         if shape.word == word
@@ -142,7 +142,9 @@ def _tokens(text: bytes, spans: list[tuple[int, int]], more: bool) -> int:
 def _named(text: bytes, spans: list[tuple[int, int]], more: bool) -> int:
     settled = len(text)
     for at, word in suspects.words(text):
-        for match, groups, least, judge in _SHAPES.get(word, ()):
+        for match, groups, least, judge, may_be in _SHAPES.get(word, ()):
+            if may_be is not None and not may_be(text, at):
+                continue
             found = match(text, at)
             if found is None:
                 continue

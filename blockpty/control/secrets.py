@@ -149,12 +149,14 @@ class Named(NamedTuple):
         pattern: matches from the word on; one of its groups is the value.
         judge: whether the value of a match in a text is a secret; asked only where the text goes on behind it.
         least: bytes of the shortest value that the judge takes for one.
+        may_be: whether what stands before the word allows it; most words are turned down by a look at one byte.
     """
 
     word: bytes
     pattern: re.Pattern[bytes]
     judge: Callable[[bytes, re.Match[bytes], bytes], bool]
     least: int = 1
+    may_be: Callable[[bytes, int], bool] | None = None
 
 
 _IGNORED: Final = re.compile(
@@ -239,12 +241,24 @@ def _given(text: bytes, found: re.Match[bytes], value: bytes) -> bool:
     return not _IGNORED.match(value) and not re.search(rb"[<>{}()]|\$[A-Za-z{(]|^%|\.\.\.", value)
 
 
+_OPTION: Final = re.compile(rb"(?:^|[\s'\"])--?[A-Za-z0-9-]*\Z").search
+_NETRC: Final = re.compile(rb"login\s+\S+\s+\Z").search
+_OF_OPTIONS: Final = frozenset(b"-ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789")
+
+
+def _is_flag(text: bytes, at: int) -> bool:
+    """Whether a word may be the end of an option's name, or stand behind a login."""
+    before = text[max(0, at - 120) : at]
+    if before and before[-1] in _OF_OPTIONS:
+        return b"-" in before and _OPTION(before) is not None
+    return b"login" in before and _NETRC(before) is not None
+
+
 def _flag(text: bytes, found: re.Match[bytes], value: bytes) -> bool:
     """`--password hunter2`, and `login me password hunter2` in a .netrc."""
-    before = text[max(0, found.start() - 120) : found.start()]
-    if re.search(rb"(?:^|[\s'\"])--?[A-Za-z0-9-]*\Z", before):
-        return _given(text, found, value) and not value.startswith((b"-", b"/", b"[", b"=")) and _mixed(value)
-    return bool(re.search(rb"login\s+\S+\s+\Z", before)) and _given(text, found, value)
+    if text[found.start() - 1 : found.start()].isspace():
+        return _given(text, found, value)
+    return _given(text, found, value) and not value.startswith((b"-", b"/", b"[", b"=")) and _mixed(value)
 
 
 def _credentials(text: bytes, found: re.Match[bytes], value: bytes) -> bool:
@@ -272,7 +286,7 @@ def _assigned(name: bytes, judge: _Judge, least: int, word: bytes = b"") -> Name
 
 
 def _spaced(name: bytes, judge: _Judge, word: bytes = b"") -> Named:
-    return Named(word or name, re.compile(b"(?i:" + name + b")" + _SPACED), judge)
+    return Named(word or name, re.compile(b"(?i:" + name + b")" + _SPACED), judge, may_be=_is_flag)
 
 
 NAMED: Final = (

@@ -253,7 +253,7 @@ class Conversation(Transcript):
         result = await until_done(self.live, self._waiting, typed, timeout_ms)
         self._cursor = result.cursor
         block = self.live.cover.block(own_block(self.id, self.live, typed, self._block))
-        return run_result(self.live, block, result, max_bytes)
+        return await run_result(self.live, block, result, max_bytes, self._over_bytes)
 
     async def _submit(self, kind: str, command: str, cwd: str | None, queue: bool) -> Submitted:
         typed = await self._submission.submit(kind, command, cwd, queue=queue)

@@ -12,6 +12,7 @@ from dataclasses import replace
 from typing import Any, Final
 
 from blockpty.control.redaction import LONGEST, cover_known, cover_shown, covered, find_shown, secrets
+from blockpty.control.veil import Veil
 from blockpty.engine.marks import NONCE_LENGTH
 from blockpty.model.block import Block
 from blockpty.model.events import Event
@@ -91,6 +92,10 @@ class Cover:
         data = self.mask.hide(data)
         return cover_shown(data) if self.redact else data
 
+    def drawn(self) -> Drawn:
+        """Return what covers a text that was drawn, which comes in pieces."""
+        return Drawn(self)
+
     def text(self, text: str, known: Sequence[bytes] = (), *, more: bool = False) -> str:
         """Cover a text; `known` are secrets that it may hold pieces of, `more`: it may go on."""
         if len(text) < _SHORTEST and not known:
@@ -150,6 +155,36 @@ class Cover:
             lines.append(Line(tuple(runs), line.wrapped))
         frame = frame._replace(lines=tuple(lines), title=title)
         return replace(seen, frame=frame), shown[: len(head)].split("\n")[: len(above)]
+
+
+class Drawn:
+    """Covers a long text in pieces: what is drawn may hold secrets that were not to be seen in the bytes."""
+
+    def __init__(self, cover: Cover) -> None:
+        self._mask = cover.mask
+        self._veil = Veil(lambda offset, length: b"") if cover.redact else None
+        self._held, self._at = b"", 0
+
+    def feed(self, text: bytes) -> bytes:
+        """Take the next piece; return what leaves of it and of those before."""
+        if self._veil is None:
+            return self._mask.hide(text)
+        self._veil.feed(text)
+        self._held += text
+        return self._settled(self._veil)
+
+    def finish(self) -> bytes:
+        """Return what is left."""
+        if self._veil is None:
+            return b""
+        self._veil.flush()
+        return self._settled(self._veil)
+
+    def _settled(self, veil: Veil) -> bytes:
+        count = veil.settled - self._at
+        out, self._held = veil.cover(self._at, self._held[:count]), self._held[count:]
+        self._at += count
+        return self._mask.hide(out)
 
 
 def _whole(line: Line) -> str:

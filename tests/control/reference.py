@@ -106,6 +106,8 @@ def _named(text: bytes, spans: list[tuple[int, int]], more: bool) -> int:
         at = small.find(word)
         while at >= 0:
             for shape in shapes:
+                if shape.may_be is not None and not shape.may_be(text, at):
+                    continue
                 found = shape.pattern.match(text, at)
                 if found is None:
                     continue
