@@ -15,7 +15,7 @@ from typing import Final, TypeVar
 T = TypeVar("T")
 
 SLICE_SECONDS: Final = 0.002
-_REST_SECONDS: Final = 0.001
+_REST_SECONDS: Final = 0.0002
 
 
 class Pace:
@@ -28,6 +28,10 @@ class Pace:
     def __call__(self) -> None:
         if self.stopped.is_set():
             raise asyncio.CancelledError
+        self.rest()
+
+    def rest(self) -> None:
+        """Give the loop its turn when the slice is over."""
         if time.perf_counter() >= self._ends:
             time.sleep(_REST_SECONDS)
             self._ends = time.perf_counter() + SLICE_SECONDS

@@ -88,8 +88,10 @@ class Finding:
         clock: Callable[[], float] = time.monotonic,
         *,
         redact: bool = True,
+        pace: Callable[[], None] = lambda: None,
     ) -> None:
         self._redact = redact
+        self._pace = pace
         self._records = records
         self._index = index
         self._query = query
@@ -122,6 +124,7 @@ class Finding:
                 continue
 
     def _remaining(self) -> float:
+        self._pace()
         left = self._deadline - self._clock()
         if left <= 0:
             raise OutOfTime
@@ -383,12 +386,15 @@ def snippet_of(text: str, begin: int, end: int) -> tuple[str, tuple[int, int]]:
     return text[first:last], (begin - first, min(end, last) - first)
 
 
-def find(records: Records, index: Index, query: Query, *, redact: bool = True) -> SearchResult:
+def find(
+    records: Records, index: Index, query: Query, *, redact: bool = True, pace: Callable[[], None] = lambda: None
+) -> SearchResult:
     """Search; this blocks, for at most about the query's time. Raises BadRequest for a pattern that is none.
 
-    With `redact`, secrets are covered in what is shown, and what overlaps one is not found.
+    With `redact`, secrets are covered in what is shown, and what overlaps one is not found. `pace` is called
+    between pieces, and ends it by an exception.
     """
-    matches, following, unfinished, missing = Finding(records, index, query, redact=redact).run()
+    matches, following, unfinished, missing = Finding(records, index, query, redact=redact, pace=pace).run()
     # Many matches are of few blocks.
     shown = {cmd: cover(cmd) if redact else cmd for cmd in {match.block.cmd for match in matches}}
     return SearchResult(
