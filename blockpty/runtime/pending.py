@@ -18,7 +18,9 @@ from blockpty.runtime.waits import INLINE_BUDGET, PATIENCE, advance
 
 # How a wait's turns grow that has much to read, and how far.
 _GROWTH: Final = 1.01
-_LONGEST_SLICE_SECONDS: Final = 0.016
+_LONGEST_SLICE_SECONDS: Final = 0.008
+# What others need takes several turns of the loop, and each would come behind another of these.
+_REST_SECONDS: Final = 0.002
 
 
 class LiveWait:
@@ -105,8 +107,11 @@ async def read_existing(
                 if outcome is not None:
                     return outcome
                 left -= len(step.data)
-                if left <= 0 or perf_counter() >= ends_by:
+                late = perf_counter() >= ends_by
+                if left <= 0 or late:
                     await turn()
+                    if late:
+                        await asyncio.sleep(_REST_SECONDS)
                     left, slice_seconds = room, min(slice_seconds * _GROWTH, _LONGEST_SLICE_SECONDS)
                     ends_by = perf_counter() + slice_seconds
             if fold.position == here():
