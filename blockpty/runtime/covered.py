@@ -137,19 +137,25 @@ class Cover:
         frame = seen.frame
         begin = min(seen.offset, max(stream.begin, seen.offset - _ON_SCREEN))
         tail = self.mask.hide(stream.read(begin, seen.offset - begin))
-        known = secrets(tail) if _KEY in tail else []
+        # What shows nothing may stand before one.
+        known = secrets(tail) if _KEY in tail or b"\0" in tail else []
         rows = "".join([_whole(line) for line in frame.lines])
         head = "".join([f"{line}\n" for line in above])
         text = head + rows
         shown = self.text(text, known)
         title = self.text(frame.title)
-        if shown == text and title == frame.title:
+        links = {run.pen.link.uri for line in frame.lines for run in line.runs if run.pen.link is not None}
+        uris = {uri: self.text(uri) for uri in links}
+        if shown == text and title == frame.title and all(uri == target for uri, target in uris.items()):
             return seen, above
         lines, at = [], len(head)
         for line in frame.lines:
             runs = []
             for run in line.runs:
-                runs.append(run._replace(text=shown[at : at + len(run.text)]))
+                pen = run.pen
+                if pen.link is not None:
+                    pen = pen._replace(link=pen.link._replace(uri=uris[pen.link.uri]))
+                runs.append(run._replace(text=shown[at : at + len(run.text)], pen=pen))
                 at += len(run.text)
             at += not line.wrapped
             lines.append(Line(tuple(runs), line.wrapped))
