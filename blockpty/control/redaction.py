@@ -39,7 +39,7 @@ LONGEST: Final = 32 * 1024
 _RUN: Final = b"a" * RUN_LEAST
 _RUNS: Final = bytes(97 if one in RUN_CHARS else 32 for one in range(256))
 # A token's prefix may stand before its run (the digits and the colon of a bot's), and its value go on behind it.
-_BEFORE_RUN: Final = 24
+_BEFORE_RUN: Final = 40
 _AFTER_RUN: Final = 128
 _OPEN_BYTES: Final = 4096
 # Who has none of the strings here has none at all, most of the time.
@@ -52,7 +52,7 @@ _SHAPES: Final = {
     word: tuple(
         (
             shape.pattern.match, ("value",) if "value" in shape.pattern.groupindex else ("quoted", "bare"),
-            shape.least, shape.judge,
+            shape.least, shape.judge, shape.may_be,
         )
         for shape in NAMED
         if shape.word == word
@@ -71,6 +71,10 @@ _SEQUENCE: Final = re.compile(
 # Those that `suspects` has made sure that there are no others, in half the time.
 _SIMPLE_SEQUENCE: Final = re.compile(rb"\x1b\[[0-9;?]*[A-Za-z]")
 _SILENT: Final = re.compile(b"[%s]+" % re.escape(SILENT_BYTES))
+# Characters without a width, and a CSI of one character with what belongs to it.
+_HIDDEN: Final = re.compile(
+    rb"\xe2\x80[\x8b-\x8f]|\xe2\x81[\xa0-\xa4]|\xef\xbb\xbf|\xc2\xad|\xc2\x9b[0-?]{0,64}[ -/]{0,8}[@-~]"
+)
 # A line editor that goes to its column from the left edge after each key.
 _JUMP: Final = re.compile(rb"\r(?=\x1b\[[0-9]+C|\x1b?\Z|\x1b\[[0-9]*\Z)")
 _WRAPPED: Final = re.compile(rb" \r(?=[^\n])")
@@ -142,7 +146,9 @@ def _tokens(text: bytes, spans: list[tuple[int, int]], more: bool) -> int:
 def _named(text: bytes, spans: list[tuple[int, int]], more: bool) -> int:
     settled = len(text)
     for at, word in suspects.words(text):
-        for match, groups, least, judge in _SHAPES.get(word, ()):
+        for match, groups, least, judge, may_be in _SHAPES.get(word, ()):
+            if may_be is not None and not may_be(text, at):
+                continue
             found = match(text, at)
             if found is None:
                 continue
@@ -251,6 +257,8 @@ def _find_between(data: bytes, begin: int, end: int, more: bool, spans: list[tup
 
 def _find_in_lines(part: bytes, more: bool) -> Found | None:
     """Find the secrets by looking at few lines; None where all must be looked at."""
+    if b"\0" in part or suspects.has_hidden(part):
+        return None
     head = part.rfind(b"\n") + 1
     ranges = suspects.pieces(part[:head]) if head > _FEW_BYTES else None
     if ranges is None:
@@ -273,6 +281,15 @@ def _find_in_lines(part: bytes, more: bool) -> Found | None:
 
 def _find_exactly(part: bytes, more: bool) -> Found:
     """Find the secrets by taking out every control sequence."""
+    found = _find_as_shown(part, more)
+    if b"\0" not in part:
+        return found
+    # It shows nothing, and it is what programs put between two texts: a secret may go on over it, or begin behind it.
+    apart = _find_as_shown(part.replace(b"\0", b"\n"), more)
+    return Found(found.spans + apart.spans, min(found.settled, apart.settled))
+
+
+def _find_as_shown(part: bytes, more: bool) -> Found:
     clean, taken = _cleaned(part)
     found = find(clean, more=more)
     spans, settled = found.spans, len(part)
@@ -299,6 +316,9 @@ def _cleaned(data: bytes) -> tuple[bytes, list[tuple[bytes, re.Pattern[bytes]]]]
     if len(heard) != len(data):
         taken.append((data, _SILENT))
         data = heard
+    if suspects.has_hidden(data):
+        taken.append((data, _HIDDEN))
+        data = _HIDDEN.sub(b"", data)
     if suspects.may_be_wrapped(data):
         taken.append((data, _WRAPPED))
         data = _WRAPPED.sub(b"", data)
@@ -370,8 +390,10 @@ def secrets(data: bytes) -> list[bytes]:
     found: set[bytes] = set()
     at = 0
     for border in [*(_BORDER.finditer(data) if suspects.has_string(data) else ()), None]:
-        clean = _cleaned(data[at : border.start() if border is not None else len(data)])[0]
-        found.update(clean[begin:end] for begin, end in find(clean, more=border is None).spans)
+        part = data[at : border.start() if border is not None else len(data)]
+        for text in (part, part.replace(b"\0", b"\n")) if b"\0" in part else (part,):
+            clean = _cleaned(text)[0]
+            found.update(clean[begin:end] for begin, end in find(clean, more=border is None).spans)
         at = border.end() if border is not None else at
     return sorted(found, key=len, reverse=True)
 

@@ -103,6 +103,10 @@ TOKENS: Final = (
     Token("atlassian token", "ATATT3x", "A-Za-z0-9_=-", 60),
     Token("buildkite token", "bk(?:ua|ct|at)_", "a-f0-9", 32),
     Token("tailscale key", "tskey-(?:auth|api|client|webhook|scim)-", "A-Za-z0-9-", 20),
+    Token("crypt hash", "[567y]\\$(?:[./A-Za-z0-9=,]{1,32}\\$){1,2}", "./A-Za-z0-9", 40),
+    Token("md5 crypt hash", "1\\$[./A-Za-z0-9]{1,16}\\$", "./A-Za-z0-9", 22),
+    Token("apache hash", "apr1\\$[./A-Za-z0-9]{1,16}\\$", "./A-Za-z0-9", 22),
+    Token("bcrypt hash", "2[abxy]\\$[0-9]{2}\\$", "./A-Za-z0-9", 50),
     Token("json web token", "eyJ", "A-Za-z0-9_.-", 30, "[A-Za-z0-9_-]{10,}\\.[A-Za-z0-9_-]{10,}[A-Za-z0-9_.-]*"),
 )
 
@@ -149,12 +153,14 @@ class Named(NamedTuple):
         pattern: matches from the word on; one of its groups is the value.
         judge: whether the value of a match in a text is a secret; asked only where the text goes on behind it.
         least: bytes of the shortest value that the judge takes for one.
+        may_be: whether what stands before the word allows it; most words are turned down by a look at one byte.
     """
 
     word: bytes
     pattern: re.Pattern[bytes]
     judge: Callable[[bytes, re.Match[bytes], bytes], bool]
     least: int = 1
+    may_be: Callable[[bytes, int], bool] | None = None
 
 
 _IGNORED: Final = re.compile(
@@ -166,6 +172,12 @@ _IGNORED: Final = re.compile(
 _CODE: Final = re.compile(rb"[(){}\[\]<>]|\$|^[%@&*!]|^[A-Za-z_]+\d?(?:\.[A-Za-z_]+\d?)+$|^[./~]|://|\\[nrt]$")
 _PLAIN_WORDS: Final = re.compile(rb"[A-Za-z]+(?:[-_.:/][A-Za-z]+)*[-_.:,;]?")
 _NUMBERED: Final = re.compile(rb"[a-z_]+\d{1,2}|v?[\d.]+|0x[0-9a-fA-F]+|[A-Z_]+\d{0,2}", re.ASCII)
+
+
+# Of a declaration: the name of a type, an empty assignment before the next one, the rest of a name in C++.
+_NO_VALUE: Final = re.compile(
+    rb"[A-Za-z0-9_.]*[a-z0-9](?:Password|Token|Secret|PrivateKey|PublicKey)|[A-Za-z_][A-Za-z0-9_]*=|:.*", re.DOTALL
+)
 
 
 def _bits(value: bytes) -> float:
@@ -195,12 +207,16 @@ def _random(value: bytes) -> bool:
 
 def _password(text: bytes, found: re.Match[bytes], value: bytes) -> bool:
     """Words are a password where they are quoted, or assigned as a shell assigns: `DB_PASSWORD=correcthorse`."""
-    if len(value) < 5 or _IGNORED.match(value) or _CODE.search(value):
+    if len(value) < 5 or _IGNORED.match(value) or _CODE.search(value) or _NO_VALUE.fullmatch(value):
         return False
+    if found["sep"] == b":" and text[found.start() - 2 : found.start()] == b"${":
+        return False  # a substring, in a shell
     if _mixed(value):
         return len(value) > 5 and any(not 97 <= one <= 122 for one in value)
     if found["quote"]:
-        return len(value) > 5 and not _NUMBERED.fullmatch(value)
+        # PASS is as well what a test did, or what is passed on.
+        plain = found[0][4:5] in b" \t=:" and value.isalpha() and value.islower()
+        return len(value) > 5 and not plain and not _NUMBERED.fullmatch(value)
     word = text[found.start() : found.start() + 3]
     return found["sep"] == b"=" and len(value) > 7 and word.isupper() and value != value.upper()
 
@@ -212,7 +228,7 @@ def _secret(text: bytes, found: re.Match[bytes], value: bytes) -> bool:
 
 
 def _token(text: bytes, found: re.Match[bytes], value: bytes) -> bool:
-    return _random(value)
+    return _random(value) and text[max(0, found.start() - 9) : found.start()].lower() != b"publickey"
 
 
 _KEY_OF: Final = re.compile(
@@ -223,6 +239,8 @@ _KEY_OF: Final = re.compile(
 
 def _key(text: bytes, found: re.Match[bytes], value: bytes) -> bool:
     """A key without a word that says which is any key of any table."""
+    if _NO_VALUE.fullmatch(value):
+        return False
     return bool(_KEY_OF.search(text, max(0, found.start() - 16), found.start())) and _random(value)
 
 
@@ -239,17 +257,56 @@ def _given(text: bytes, found: re.Match[bytes], value: bytes) -> bool:
     return not _IGNORED.match(value) and not re.search(rb"[<>{}()]|\$[A-Za-z{(]|^%|\.\.\.", value)
 
 
+_OPTION: Final = re.compile(rb"(?:^|[\s'\"])--?[A-Za-z0-9-]*\Z").search
+_NETRC: Final = re.compile(rb"login\s+(?!and\s|or\s)\S+\s+\Z").search
+_OF_OPTIONS: Final = frozenset(b"-ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789")
+
+
+def _is_flag(text: bytes, at: int) -> bool:
+    """Whether a word may be the end of an option's name, or stand behind a login."""
+    before = text[max(0, at - 120) : at]
+    if before and before[-1] in _OF_OPTIONS:
+        return b"-" in before and _OPTION(before) is not None
+    return b"login" in before and _NETRC(before) is not None
+
+
 def _flag(text: bytes, found: re.Match[bytes], value: bytes) -> bool:
     """`--password hunter2`, and `login me password hunter2` in a .netrc."""
-    before = text[max(0, found.start() - 120) : found.start()]
-    if re.search(rb"(?:^|[\s'\"])--?[A-Za-z0-9-]*\Z", before):
-        return _given(text, found, value) and not value.startswith((b"-", b"/", b"[", b"=")) and _mixed(value)
-    return bool(re.search(rb"login\s+\S+\s+\Z", before)) and _given(text, found, value)
+    if text[found.start() - 1 : found.start()].isspace():
+        return _given(text, found, value)
+    return _given(text, found, value) and not value.startswith((b"-", b"/", b"[", b"=")) and _mixed(value)
 
 
 def _credentials(text: bytes, found: re.Match[bytes], value: bytes) -> bool:
     """`scheme://name:password@host`."""
     return text[found.end("value") : found.end("value") + 1] == b"@" and _given(text, found, value)
+
+
+def _after(*before: bytes) -> Callable[[bytes, int], bool]:
+    """Return whether one of these, in lower case, stands right before a word."""
+    longest = max(map(len, before))
+    return lambda text, at: text[max(0, at - longest) : at].lower().endswith(before)
+
+
+def _not_after(before: bytes) -> Callable[[bytes, int], bool]:
+    return lambda text, at: not text[max(0, at - len(before)) : at].lower().endswith(before)
+
+
+_COOKIE: Final = re.compile(rb"=(?=[^;\s]*[0-9])[^;\s]{8,}")
+
+
+def _cookies(text: bytes, found: re.Match[bytes], value: bytes) -> bool:
+    return _COOKIE.search(b"=" + value) is not None
+
+
+def _argument(text: bytes, found: re.Match[bytes], value: bytes) -> bool:
+    return len(value) >= 3 and _given(text, found, value) and not value.startswith((b"$", b"-", b"["))
+
+
+def _told(text: bytes, found: re.Match[bytes], value: bytes) -> bool:
+    """`the passphrase is hunter2`, and not `the password is required`."""
+    value = value.rstrip(b".!?")
+    return len(value) >= 5 and _mixed(value) and any(48 <= one <= 57 for one in value)
 
 
 def _bearer(text: bytes, found: re.Match[bytes], value: bytes) -> bool:
@@ -272,12 +329,46 @@ def _assigned(name: bytes, judge: _Judge, least: int, word: bytes = b"") -> Name
 
 
 def _spaced(name: bytes, judge: _Judge, word: bytes = b"") -> Named:
-    return Named(word or name, re.compile(b"(?i:" + name + b")" + _SPACED), judge)
+    return Named(word or name, re.compile(b"(?i:" + name + b")" + _SPACED), judge, may_be=_is_flag)
+
+
+def _of_mysql(word: bytes) -> Named:
+    # Of `mysql`, `mysqldump` and `mysqladmin` what has no `m` in it, and overlaps no other word.
+    options = rb"[a-z]{0,8}(?<=[a-z]) [^\r\n|;]{0,256}?(?<=[ \t])-p[\"']?(?P<value>[^\s\"']{1,256})"
+    return Named(word, re.compile(b"(?i:" + word.strip() + b")" + options), _argument, may_be=_after(b"mys"))
 
 
 NAMED: Final = (
     _assigned(b"pass(?:w|phrase|code|[_0-9-]|(?![a-z]))", _password, 5, word=b"pass"),
     _spaced(b"pass(?:w|phrase|code|(?![a-z]))", _flag, word=b"pass"),
+    Named(
+        b"pass", re.compile(rb"(?i:pass(?:word|phrase|code))[ \t]{1,4}is:?[ \t]{1,4}(?P<value>[^\s\"']{1,256})"), _told
+    ),
+    Named(
+        b"pass", re.compile(rb"(?i:pass)[ \t]{1,4}-p[ \t]{0,4}[\"']?(?P<value>[^\s\"']{1,256})"), _argument,
+        may_be=_after(b"ssh"),
+    ),
+    *(_of_mysql(name) for name in (b"ql ", b"qldu", b"qlad")),
+    Named(
+        b"curl ",
+        re.compile(
+            rb"(?i:curl)(?= )[^\r\n|;]{0,512}?[ \t](?:-u|-U|--user|--proxy-user)[ \t=]{0,4}[\"']?[^\s:\"'/]{1,128}:"
+            rb"(?P<value>[^\s\"']{1,256})"
+        ),
+        _argument,
+    ),
+    Named(
+        b"cookie",
+        re.compile(
+            rb"(?i:cookie):[ \t]{0,4}[^\s=;]{1,128}="
+            rb"(?P<value>[^\s;\"']{1,4096}(?:;[ \t]?[^\s=;]{1,128}=[^\s;\"']{0,4096}){0,32})"
+        ),
+        _cookies, may_be=_not_after(b"set-"),
+    ),
+    Named(
+        b"cookie", re.compile(rb"(?i:cookie):[ \t]{0,4}[^\s=;]{1,128}=(?P<value>[^\s;\"']{1,4096})"), _cookies,
+        may_be=_after(b"set-"),
+    ),
     _assigned(b"pwd", _password, 5),
     _assigned(b"secret", _secret, 8),
     _spaced(b"secret", _flag),
@@ -317,7 +408,8 @@ NAMED: Final = (
 
 FRAGMENTS: Final = {
     b"pass": b"pass", b"pwd": b"pwd", b"secret": b"ecret", b"token": b"oken", b"key": b"key", b"auth": b"auth",
-    b"bearer": b"bearer", b"://": b"://",
+    b"bearer": b"bearer", b"://": b"://", b"ql ": b"ql ", b"qldu": b"qldu", b"qlad": b"qlad",
+    b"curl ": b"curl ", b"cookie": b"ooki",
 }  # fmt: skip
 """What of each word is looked for: fragments of which none can overlap another, as `passecret` has two of the words."""
 

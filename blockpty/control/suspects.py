@@ -80,6 +80,11 @@ _MOVE: Final = re.compile(rb"\x1b\[[a-ln-z]")
 _NO_ESCAPE: Final = bytes(one for one in range(256) if one != 27)
 _ERASE: Final = BytesAhoCorasick([b"\x1b[K"])
 _STRINGS: Final = BytesAhoCorasick([b"\x1b]", b"\x1bP", b"\x1bX", b"\x1b^", b"\x1b_"])
+_HIDDEN: Final = BytesAhoCorasick([
+    *(b"\xe2\x80" + bytes([one]) for one in range(0x8B, 0x90)),
+    *(b"\xe2\x81" + bytes([one]) for one in range(0xA0, 0xA5)),
+    b"\xef\xbb\xbf", b"\xc2\xad", b"\xc2\x9b",
+])  # fmt: skip
 _PRIVATE_KEY: Final = BytesAhoCorasick([PRIVATE_KEY_WORD])
 _JUMP: Final = BytesAhoCorasick([b"\r\x1b["])
 _JUMP_FLAT: Final = BytesAhoCorasick([b"\r\x1b[c"])
@@ -209,6 +214,11 @@ def _pieces_of_lines(data: bytes, shown: bytes, mapped: bytes) -> list[tuple[int
 def has_private_key(text: bytes) -> bool:
     """Whether there is the word for a private key in text form."""
     return _found(_PRIVATE_KEY, text)
+
+
+def has_hidden(data: bytes) -> bool:
+    """Whether there are characters without a width, or a CSI of one character."""
+    return not data.isascii() and _found(_HIDDEN, data)
 
 
 def has_string(data: bytes) -> bool:

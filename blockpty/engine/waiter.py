@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
 from blockpty.engine.echo import EchoFilter, expectations
 from blockpty.engine.looks import Eye, Looks
@@ -52,6 +52,24 @@ class Outcome:
     groups: dict[str, Any] | None = None
 
 
+class Veil(Protocol):
+    """Covers what a wait may not see, and says up to which offset that is known."""
+
+    settled: int
+
+    def restart(self, offset: int, *, attach: bool = False) -> None:
+        """Begin at an offset; with `attach` in the middle of a text."""
+
+    def feed(self, data: bytes) -> None:
+        """Take the next bytes."""
+
+    def flush(self) -> None:
+        """Settle everything."""
+
+    def cover(self, offset: int, data: bytes) -> bytes:
+        """Return bytes of the stream covered; their number stays."""
+
+
 class Waiter:
     """Looks for conditions from a cursor on.
 
@@ -63,6 +81,8 @@ class Waiter:
         max_bytes: give up after this many bytes of the view.
         echo: match the echo of what was typed as well.
         eye: sees the terminal, for conditions on the screen.
+        veil: covers what is not to be matched; what may still become a secret is looked at when that is known, at the
+            next silence, or when the region ends.
     """
 
     def __init__(
@@ -75,6 +95,7 @@ class Waiter:
         max_bytes: int | None = None,
         echo: bool = False,
         eye: Eye | None = None,
+        veil: Veil | None = None,
     ) -> None:
         self._conditions = tuple(conditions)
         self._all = [*self._conditions, *stops]
@@ -90,6 +111,8 @@ class Waiter:
         self._raw = bytearray()
         self._at = self._classified = 0
         self._filter = EchoFilter()
+        self._veil = veil
+        self._held: list[tuple[int, bytes]] = []
         self._pending: list[Signal] = []
         self._over_at: int | None = None
         self._restart(cursor)
@@ -106,6 +129,8 @@ class Waiter:
             for offset, data, echo, icanon in state.inputs:
                 self._filter.expect(expectations(offset, data, echo, icanon))
         self._restart(max(self._cursor, state.classified))
+        if self._veil is not None:
+            self._veil.restart(state.classified, attach=True)
 
     def advance(self, data: bytes, signals: list[Signal], classified: int) -> Outcome | None:
         """Take the next raw bytes, the signals they gave and how far they are classified.
@@ -176,6 +201,8 @@ class Waiter:
         seen = self._at if self._region is None else min(self._at, self._view.next)
         if self._filter.held_at is not None:
             seen = min(seen, self._filter.held_at)
+        if self._held:
+            seen = min(seen, self._held[0][0])
         if wanted and self._window.text:
             seen = min(seen, self._window.raw(min(wanted)))
         return max(self._cursor, seen)
@@ -206,10 +233,29 @@ class Waiter:
             return None
         data = bytes(self._raw[:count])
         del self._raw[:count]
+        if self._veil is not None:
+            self._veil.feed(data)
         return self._take(self._filter.feed(data, begin))
 
+    def _flush(self) -> Outcome | None:
+        """Look at what was held back: nothing more is waited for."""
+        if self._veil is not None and self.reads:
+            self._veil.flush()
+        return self._take(self._filter.flush())
+
+    def _covered(self, veil: Veil, pieces: list[tuple[int, bytes]]) -> list[tuple[int, bytes]]:
+        """Return what is settled of the pieces that came and of those held back."""
+        self._held += pieces
+        ready: list[tuple[int, bytes]] = []
+        while self._held and (count := veil.settled - self._held[0][0]) > 0:
+            offset, data = self._held.pop(0)
+            ready.append((offset, veil.cover(offset, data[:count])))
+            if count < len(data):
+                self._held.insert(0, (offset + count, data[count:]))
+        return ready
+
     def _take(self, pieces: list[tuple[int, bytes]]) -> Outcome | None:
-        for offset, data in pieces:
+        for offset, data in pieces if self._veil is None else self._covered(self._veil, pieces):
             if offset < self._cursor:
                 data, offset = data[self._cursor - offset :], self._cursor
             if not data:
@@ -262,6 +308,9 @@ class Waiter:
             self._region = signal.value
             self._filter = EchoFilter()
             self._restart(max(at, self._cursor))
+            if self._veil is not None:
+                self._held = []
+                self._veil.restart(at)
             return outcome
         if kind == "input" and not self._echo:
             # Inputs before the cursor count as well: their echo may still come.
@@ -271,7 +320,7 @@ class Waiter:
             )
         if at < self._cursor or (at == self._cursor and not self._live):
             if kind == "silence":
-                self._take(self._filter.flush())
+                self._flush()
             return None
         if kind in _LOOKED_AT or (kind == "tick" and self._looks and self._looks.due(signal.value)):
             shown = self._look(at)
@@ -294,7 +343,7 @@ class Waiter:
     def _end_region(self, at: int) -> Outcome | None:
         if self._region is None:
             return None
-        outcome = self._take(self._filter.flush())
+        outcome = self._flush()
         if outcome is None:
             self._add(self._view.finish())
             outcome = self._search(at)
@@ -303,7 +352,7 @@ class Waiter:
     def _silence(self, signal: Signal) -> Outcome | None:
         at, value = signal.offset, signal.value
         if self._region is not None:
-            outcome = self._take(self._filter.flush()) or self._search(at)
+            outcome = self._flush() or self._search(at)
             if outcome is not None:
                 return outcome
         for index, condition in enumerate(self._all):

@@ -12,7 +12,7 @@ import os
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Literal
 
-from blockpty.errors import BlockptyError, InternalError, error_from_code
+from blockpty.errors import BadRequest, BlockptyError, InternalError, error_from_code
 from blockpty.host import launch, protocol
 from blockpty.host.answers import Closed, Hello, Inspected, Listed, Opened, Sizes, Subscribed, Typed
 from blockpty.host.connection import Connection, rebuilt
@@ -152,10 +152,13 @@ class HostClient(Connection):
         req: str | None = None,
         submit: Mapping[str, Any] | None = None,
         program: bool = False,
+        secret: Literal["always", "raw"] | None = None,
         deadline_ms: int = protocol.DEADLINE_MS,
         epoch: int | None = None,
     ) -> Typed:
         """Type `data`; `program`: for what the shell runs, not for its own line editor.
+
+        `secret`: neither the bytes nor their number are recorded; `raw`: only where the terminal is raw, without echo.
 
         Returns when the terminal took all of it, or at the deadline with how much it took (the rest is dropped).
         Cancelling does not take back what was asked.
@@ -173,6 +176,13 @@ class HostClient(Connection):
             fields["req"] = req
         if submit is not None:
             fields["submit"] = submit
+        if secret is not None:
+            if secret == "always" and self.version in ("1", "2"):
+                raise BadRequest(
+                    "the host of this home is older than this program, and would record a secret input",
+                    hint="close its conversations, so that a newer one takes its place",
+                )
+            fields["secret"] = secret
         answer = await self._ask("input", fields)
         return Typed(answer["offset"], answer["timeline"], answer["accepted"])
 

@@ -4,7 +4,8 @@ This file knows the line discipline's limits and what must not be recorded. It d
 
 Rules:
 * first come, first typed; an input's entry is written when its turn comes, so mode and offset in it are true;
-* ECHO off with ICANON on is how a program asks for a password: such an input leaves neither bytes nor length behind;
+* ECHO off with ICANON on is how a program asks for a password: such an input leaves neither bytes nor length behind,
+  nor does one that its sender calls secret, always or where the terminal is raw (both off);
 * writing never waits. What the terminal does not take now goes in when it has room, with reading in between (a program
   that prints while it reads would otherwise block, and we with it);
 * at the deadline the rest is forgotten and `input_cut` says how much went in.
@@ -103,7 +104,8 @@ class Keyboard:
         icanon, echo = terminal.modes()
         if icanon:
             check_lines(item.data)
-        item.redacted = icanon and not echo
+        secret = item.fields.get("secret")
+        item.redacted = secret == "always" or (not echo and (icanon or secret == "raw"))
         fields: dict[str, Any] = {"author": item.fields["author"], "req": item.fields["req"]}
         if item.redacted:
             fields["redacted"] = True

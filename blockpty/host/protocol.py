@@ -27,7 +27,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 PROTOCOL = 1
-VERSION = "2"
+VERSION = "3"
 MAX_LINE = 64 * 1024 * 1024
 MAX_UNSENT = 16 * 1024 * 1024
 MAX_CANONICAL = 4095

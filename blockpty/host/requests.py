@@ -240,6 +240,7 @@ def input_(recorder: Recorder, client: Client, request: dict[str, Any]) -> Answe
         "req": _field(request, "req", str, None),
         "submit": _field(request, "submit", dict, None),
         "program": _field(request, "program", bool, False),
+        "secret": _field(request, "secret", str, None),
     }
     deadline_ms = _number(request, "deadline_ms", 0, 1 << 31, protocol.DEADLINE_MS)
     pending = Pending(recorder, client, request.get("id"))

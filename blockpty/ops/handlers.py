@@ -97,16 +97,19 @@ async def run(engine: Engine, request: requests.RunRequest) -> RunResult:
 async def send(engine: Engine, request: requests.SendRequest) -> SendResult:
     conversation = await _of(engine, request)
     return await conversation.send(
-        request.data, data_b64=request.data_b64, session_id=request.session_id, author=request.author
-    )
+        request.data, data_b64=request.data_b64, session_id=request.session_id, author=request.author,
+        secret=request.secret,
+    )  # fmt: skip
 
 
 async def send_keys(engine: Engine, request: requests.SendKeysRequest) -> SendResult:
-    return await (await _of(engine, request)).send_keys(request.keys, session_id=request.session_id)
+    conversation = await _of(engine, request)
+    return await conversation.send_keys(request.keys, session_id=request.session_id, secret=request.secret)
 
 
 async def paste(engine: Engine, request: requests.PasteRequest) -> SendResult:
-    return await (await _of(engine, request)).paste(request.text, session_id=request.session_id)
+    conversation = await _of(engine, request)
+    return await conversation.paste(request.text, session_id=request.session_id, secret=request.secret)
 
 
 async def ctrl_c(engine: Engine, request: requests.CtrlCRequest) -> SendResult:

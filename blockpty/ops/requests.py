@@ -48,6 +48,10 @@ SessionId = Annotated[
     str | None,
     Field(description="The interactive session it is meant for; refused when another one, or none, is active."),
 ]
+Secret = Annotated[
+    bool,
+    Field(description="Never record these bytes, nor how many they are; what the terminal prints of them is recorded."),
+]
 Command = Annotated[
     str, Field(max_length=MAX_COMMAND, description="Shell text, run as exactly one block whatever it contains.")
 ]
@@ -186,6 +190,7 @@ class SendRequest(ConversationRequest):
     )
     session_id: SessionId = None
     author: Literal["agent", "user"] = Field(default="agent", description="Who the input is recorded to be from.")
+    secret: Secret = False
 
 
 class SendKeysRequest(ConversationRequest):
@@ -198,6 +203,7 @@ class SendKeysRequest(ConversationRequest):
 
     keys: str = Field(max_length=65_536, description="Text with named keys, such as ':wq[ENTER]' or '^C'.")
     session_id: SessionId = None
+    secret: Secret = False
 
 
 class PasteRequest(ConversationRequest):
@@ -208,6 +214,7 @@ class PasteRequest(ConversationRequest):
 
     text: str = Field(max_length=MAX_TEXT, description="What is pasted.")
     session_id: SessionId = None
+    secret: Secret = False
 
 
 class CtrlCRequest(SessionRequest):

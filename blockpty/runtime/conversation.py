@@ -13,8 +13,10 @@ import itertools
 from collections.abc import Awaitable, Callable, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
+from blockpty.control.questions import ASKED_WITHIN, asks_for_secret
 from blockpty.engine.keys import KeyModes, bracket, encode_keys
 from blockpty.engine.states import ShellState
+from blockpty.engine.views import transform
 from blockpty.errors import BadRequest, Busy, InternalError, NoSession
 from blockpty.model.conditions import Match
 from blockpty.model.results import (
@@ -257,7 +259,7 @@ class Conversation(Transcript):
         result = await until_done(self.live, self._waiting, typed, timeout_ms)
         self._cursor = result.cursor
         block = self.live.cover.block(own_block(self.id, self.live, typed, self._block))
-        return run_result(self.live, block, result, max_bytes)
+        return await run_result(self.live, block, result, max_bytes, self._over_bytes)
 
     async def _submit(self, kind: str, command: str, cwd: str | None, queue: bool) -> Submitted:
         typed = await self._submission.submit(kind, command, cwd, queue=queue)
@@ -292,10 +294,13 @@ class Conversation(Transcript):
         data_b64: str | None = None,
         session_id: str | None = None,
         author: str = "agent",
+        secret: bool = False,
     ) -> SendResult:
         """Type bytes into the running program, as they are; as `user` also at the prompt.
 
-        Raises NoSession when nothing runs that could take them, LineTooLong when the terminal would cut a line.
+        `secret`: neither the bytes nor their number are recorded; what the terminal or the program prints of them is.
+        Without it that holds only where a program asks for a secret with echo off. Raises NoSession when nothing runs
+        that could take them, LineTooLong when the terminal would cut a line.
         `accepted_bytes` is less than given when the program did not take them within five seconds.
         """
         if (data is None) == (data_b64 is None):
@@ -306,11 +311,12 @@ class Conversation(Transcript):
             except ValueError:  # binascii.Error is one; characters beyond ASCII are another
                 raise BadRequest("data_b64 is no base64") from None
         await may_type(self, session_id, author)
-        return await self.type(encoded(data) if isinstance(data, str) else data, author)
+        return await self.type(encoded(data) if isinstance(data, str) else data, author, secret)
 
-    async def send_keys(self, keys: str, *, session_id: str | None = None) -> SendResult:
+    async def send_keys(self, keys: str, *, session_id: str | None = None, secret: bool = False) -> SendResult:
         """Type keys in the notation of the reference (`[UP]`, `^C`, `[M-x]`), or use the mouse (`[CLICK 9,4]`).
 
+        `secret`: as for `send`.
         They are sent as the program has asked the terminal to send them. Raises BadRequest for what it cannot get.
         """
         await running_program(self, session_id)
@@ -318,12 +324,15 @@ class Conversation(Transcript):
         asked = KeyModes(
             modes.application_cursor, modes.application_keypad, modes.mouse, modes.mouse_encoding, modes.keyboard
         )
-        return await self.type(encode_keys(keys, asked), "agent")
+        return await self.type(encode_keys(keys, asked), "agent", secret)
 
-    async def paste(self, text: str, *, session_id: str | None = None) -> SendResult:
-        """Type a text as a paste: bracketed when the program asked for it, never able to end the bracket itself."""
+    async def paste(self, text: str, *, session_id: str | None = None, secret: bool = False) -> SendResult:
+        """Type a text as a paste: bracketed when the program asked for it, never able to end the bracket itself.
+
+        `secret`: as for `send`.
+        """
         await running_program(self, session_id)
-        return await self.type(bracket(text, bracketed=(await self._modes()).bracketed_paste), "agent")
+        return await self.type(bracket(text, bracketed=(await self._modes()).bracketed_paste), "agent", secret)
 
     async def ctrl_c(self, *, session_id: str | None = None) -> SendResult:
         """Type Ctrl-C; at a prompt it clears the line, and is typed again if the line editor has missed it."""
@@ -350,15 +359,23 @@ class Conversation(Transcript):
         alive(self)
         return await self.type(data, "agent")
 
-    async def type(self, data: bytes, author: str) -> SendResult:
+    async def type(self, data: bytes, author: str, secret: bool = False) -> SendResult:
         """Type bytes whatever the shell does; the verbs above check first."""
         await self.own()
+        self.live.pump()
+        program = self.live.state.shell is ShellState.RUNNING
+        asked = program and not secret and asks_for_secret(self._last_output())
         reply = await self.host.input(
             self.id, data, author=author, req=self.next_request(), deadline_ms=SEND_DEADLINE_MS,
-            epoch=self.epoch, program=self.live.state.shell is ShellState.RUNNING,
+            epoch=self.epoch, program=program, secret="always" if secret else "raw" if asked else None,
         )  # fmt: skip
         self.live.pump()
         return SendResult(reply.offset, reply.accepted)
+
+    def _last_output(self) -> bytes:
+        end = self.cursor
+        begin = max(self.live.stream.begin, end - ASKED_WITHIN)
+        return transform("text", self.live.stream.read(begin, end - begin)) if begin < end else b""
 
     # Waiting
 

@@ -12,6 +12,7 @@ from dataclasses import replace
 from typing import Any, Final
 
 from blockpty.control.redaction import LONGEST, cover_known, cover_shown, covered, find_shown, secrets
+from blockpty.control.veil import Veil
 from blockpty.engine.marks import NONCE_LENGTH
 from blockpty.model.block import Block
 from blockpty.model.events import Event
@@ -67,10 +68,17 @@ class Cover:
         left = whole[before : before + length]
         return left, min(max(0, found.settled - before), len(left))
 
-    def _around(self, stream: StreamReader, begin: int, length: int) -> tuple[bytes, int]:
+    def spans(self, stream: StreamReader, begin: int, end: int, first: int | None = None) -> list[tuple[int, int]]:
+        """Return the secrets in a span of the stream, as spans of it in order; `first` as for `masked`."""
+        data, before = self._around(stream, begin, end - begin, first)
+        at = begin - before
+        found = find_shown(data, more=True).spans
+        return [(at + one, at + two) for one, two in found if at + two > begin and at + one < end]
+
+    def _around(self, stream: StreamReader, begin: int, length: int, first: int | None = None) -> tuple[bytes, int]:
         """Return a range with as much before and after it as is needed, and where the range begins in that."""
         # Older segments may not be there any more.
-        before = min(max(0, begin - stream.begin), LONGEST)
+        before = min(max(0, begin - (stream.begin if first is None else first)), LONGEST)
         data = self.mask.hide(stream.read(begin - before, before + length + _AHEAD))
         start = _begin(data, before)
         return data[start:], before - start
@@ -83,6 +91,10 @@ class Cover:
         """Cover what a terminal is sent."""
         data = self.mask.hide(data)
         return cover_shown(data) if self.redact else data
+
+    def drawn(self) -> Drawn:
+        """Return what covers a text that was drawn, which comes in pieces."""
+        return Drawn(self)
 
     def text(self, text: str, known: Sequence[bytes] = (), *, more: bool = False) -> str:
         """Cover a text; `known` are secrets that it may hold pieces of, `more`: it may go on."""
@@ -125,24 +137,60 @@ class Cover:
         frame = seen.frame
         begin = min(seen.offset, max(stream.begin, seen.offset - _ON_SCREEN))
         tail = self.mask.hide(stream.read(begin, seen.offset - begin))
-        known = secrets(tail) if _KEY in tail else []
+        # What shows nothing may stand before one.
+        known = secrets(tail) if _KEY in tail or b"\0" in tail else []
         rows = "".join([_whole(line) for line in frame.lines])
         head = "".join([f"{line}\n" for line in above])
         text = head + rows
         shown = self.text(text, known)
         title = self.text(frame.title)
-        if shown == text and title == frame.title:
+        links = {run.pen.link.uri for line in frame.lines for run in line.runs if run.pen.link is not None}
+        uris = {uri: self.text(uri) for uri in links}
+        if shown == text and title == frame.title and all(uri == target for uri, target in uris.items()):
             return seen, above
         lines, at = [], len(head)
         for line in frame.lines:
             runs = []
             for run in line.runs:
-                runs.append(run._replace(text=shown[at : at + len(run.text)]))
+                pen = run.pen
+                if pen.link is not None:
+                    pen = pen._replace(link=pen.link._replace(uri=uris[pen.link.uri]))
+                runs.append(run._replace(text=shown[at : at + len(run.text)], pen=pen))
                 at += len(run.text)
             at += not line.wrapped
             lines.append(Line(tuple(runs), line.wrapped))
         frame = frame._replace(lines=tuple(lines), title=title)
         return replace(seen, frame=frame), shown[: len(head)].split("\n")[: len(above)]
+
+
+class Drawn:
+    """Covers a long text in pieces: what is drawn may hold secrets that were not to be seen in the bytes."""
+
+    def __init__(self, cover: Cover) -> None:
+        self._mask = cover.mask
+        self._veil = Veil(lambda offset, length: b"") if cover.redact else None
+        self._held, self._at = b"", 0
+
+    def feed(self, text: bytes) -> bytes:
+        """Take the next piece; return what leaves of it and of those before."""
+        if self._veil is None:
+            return self._mask.hide(text)
+        self._veil.feed(text)
+        self._held += text
+        return self._settled(self._veil)
+
+    def finish(self) -> bytes:
+        """Return what is left."""
+        if self._veil is None:
+            return b""
+        self._veil.flush()
+        return self._settled(self._veil)
+
+    def _settled(self, veil: Veil) -> bytes:
+        count = veil.settled - self._at
+        out, self._held = veil.cover(self._at, self._held[:count]), self._held[count:]
+        self._at += count
+        return self._mask.hide(out)
 
 
 def _whole(line: Line) -> str:

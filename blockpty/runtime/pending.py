@@ -4,14 +4,23 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from time import perf_counter
+from typing import Final
 
 from blockpty.engine.matchers import PatternTimeout
 from blockpty.engine.snapshot import MachineState
 from blockpty.engine.waiter import Outcome, Waiter
 from blockpty.errors import BadCondition
+from blockpty.runtime.aside import SLICE_SECONDS
 from blockpty.runtime.fold import Fold, Position, Step
 from blockpty.runtime.screens import RecordEye
 from blockpty.runtime.waits import INLINE_BUDGET, PATIENCE, advance
+
+# How a wait's turns grow that has much to read, and how far.
+_GROWTH: Final = 1.01
+_LONGEST_SLICE_SECONDS: Final = 0.008
+# What others need takes several turns of the loop, and each would come behind another of these.
+_REST_SECONDS: Final = 0.002
 
 
 class LiveWait:
@@ -80,11 +89,13 @@ async def read_existing(
 ) -> Outcome | None:
     """Bring a waiter, with a fold that reads for it and is closed, to exactly where the live machine is by then.
 
-    `room` bytes are taken in a turn: more than the live reader takes, or it would never be reached.
+    `room` bytes are taken in a turn: more than the live reader takes, or it would never be reached. A turn that takes
+    long has fewer of them; the longer it goes on, the longer a turn may be, for the same reason.
     """
     try:
         waiter.attach(fold.machine.state)
-        left = room
+        left, slice_seconds = room, SLICE_SECONDS
+        ends_by = perf_counter() + slice_seconds
         while True:
             fold.look()
             until = here()
@@ -96,9 +107,13 @@ async def read_existing(
                 if outcome is not None:
                     return outcome
                 left -= len(step.data)
-                if left <= 0:
-                    left = room
+                late = perf_counter() >= ends_by
+                if left <= 0 or late:
                     await turn()
+                    if late:
+                        await asyncio.sleep(_REST_SECONDS)
+                    left, slice_seconds = room, min(slice_seconds * _GROWTH, _LONGEST_SLICE_SECONDS)
+                    ends_by = perf_counter() + slice_seconds
             if fold.position == here():
                 return None
     finally:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import base64
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
@@ -21,7 +21,7 @@ from blockpty.spool.layout import Layout
 from blockpty.spool.lines import LineReader, iterate_lines
 from blockpty.spool.stream import StreamReader
 
-_STEP: Final = 64 * 1024
+_STEP: Final = 16 * 1024
 _DELTA_BYTES: Final = 64 * 1024
 _PIECE_BYTES: Final = 256 * 1024
 # Another engine writes its lines after we are told that the stream grew; nothing tells us when it has.
@@ -45,15 +45,17 @@ def read_span(
     end: int,
     max_bytes: int,
     size: tuple[int, int] = (80, 24),
+    pace: Callable[[], None] = lambda: None,
 ) -> tuple[bytes, int]:
     """Return at most `max_bytes` of a view of the stream's `[begin, end)`, and the offset to go on from.
+
+    `pace` is called after every few KiB, and ends it by an exception.
 
     A character or control sequence is never cut in two; a piece may be a few bytes short of `max_bytes` for that.
     The view `rendered` is drawn on a terminal of `size` (columns, rows), piece by piece.
     """
     if view == "raw":
-        data = cover.read(stream, begin, min(max_bytes, end - begin))
-        return data, begin + len(data)
+        return _read_raw(stream, cover, begin, min(end, begin + max_bytes), pace)
     reader = View("ansi" if view in ("ansi", "rendered") else "text", begin)
     out: list[bytes] = []
     left, at = max_bytes, begin
@@ -61,16 +63,26 @@ def read_span(
         raw = cover.read(stream, at, min(_STEP, end - at, 4 * left + 1024))
         if not raw:
             break
+        pace()
         at += len(raw)
         pieces = [reader.feed(raw)] + ([reader.finish()] if at >= end else [])
         for piece in pieces:
             if len(piece.text) >= left and piece.text:
                 kept, cursor = _part(reader.name, piece, left)
                 out.append(kept)
-                return _finished(view, cover, out, size, max_bytes), cursor
+                return _finished(view, cover, out, size, max_bytes, pace), cursor
             out.append(piece.text)
             left -= len(piece.text)
-    return _finished(view, cover, out, size, max_bytes), at
+    return _finished(view, cover, out, size, max_bytes, pace), at
+
+
+def _read_raw(stream: StreamReader, cover: Cover, begin: int, end: int, pace: Callable[[], None]) -> tuple[bytes, int]:
+    out, at = [], begin
+    while at < end and (data := cover.read(stream, at, min(_STEP, end - at))):
+        out.append(data)
+        at += len(data)
+        pace()
+    return b"".join(out), at
 
 
 def _part(name: str, piece: Piece, limit: int) -> tuple[bytes, int]:
@@ -82,20 +94,23 @@ def _part(name: str, piece: Piece, limit: int) -> tuple[bytes, int]:
     return piece.text[:limit], raw_offset(name, piece, limit - 1, after=True)
 
 
-def _finished(view: str, cover: Cover, out: list[bytes], size: tuple[int, int], max_bytes: int) -> bytes:
+def _finished(
+    view: str, cover: Cover, out: list[bytes], size: tuple[int, int], max_bytes: int, pace: Callable[[], None]
+) -> bytes:
     data = cover.mask.hide(b"".join(out))
     if view != "rendered":
         return data
-    screen, shown, length = Rendered(*size), [], 0
+    screen, drawn, shown, length = Rendered(*size), cover.drawn(), [], 0
     for at in range(0, len(data), _STEP):
         # The other views have LF for the terminal's CR LF.
-        shown.append(screen.feed(data[at : at + _STEP].replace(b"\n", b"\r\n")))
+        shown.append(drawn.feed(screen.feed(data[at : at + _STEP].replace(b"\n", b"\r\n")).encode()))
         length += len(shown[-1])
+        pace()
         if length > max_bytes:
             break  # a few bytes can ask for a character to be repeated very often
-    shown.append(screen.finish())
-    drawn = cover.hide("".join(shown).encode())
-    return drawn if len(drawn) <= max_bytes else drawn[:max_bytes].decode("utf-8", "ignore").encode()
+    shown += [drawn.feed(screen.finish().encode()), drawn.finish()]
+    whole = b"".join(shown)
+    return whole if len(whole) <= max_bytes else whole[:max_bytes].decode("utf-8", "ignore").encode()
 
 
 def read_result(data: bytes, view: str, cursor: int, eof: bool) -> ReadResult:
@@ -105,8 +120,9 @@ def read_result(data: bytes, view: str, cursor: int, eof: bool) -> ReadResult:
 
 
 def bounded_text(
-    stream: StreamReader, cover: Cover, span: tuple[int, int], max_bytes: int, out_bytes: int
-) -> tuple[str, int, bool]:
+    stream: StreamReader, cover: Cover, span: tuple[int, int], max_bytes: int, out_bytes: int,
+    pace: Callable[[], None] = lambda: None,
+) -> tuple[str, int, bool]:  # fmt: skip
     """Return the text of a block's span, its whole size in bytes, and whether the middle was left out.
 
     Head and tail are kept; what stands between says how much is missing and at which cursor to read on. The size of a
@@ -115,15 +131,15 @@ def bounded_text(
     begin, end = span
     begin = min(end, max(begin, stream.begin))
     if end - begin <= 8 * max_bytes + 65536:
-        data, _ = read_span(stream, cover, "text", begin, end, end - begin + 1)
+        data, _ = read_span(stream, cover, "text", begin, end, end - begin + 1, pace=pace)
         if len(data) <= max_bytes:
             return data.decode("utf-8", "replace"), len(data), False
         whole, tail = len(data), data[-(max_bytes - max_bytes // 2) :]
     else:
-        tail, _ = read_span(stream, cover, "text", end - 4 * max_bytes, end, 4 * max_bytes)
+        tail, _ = read_span(stream, cover, "text", end - 4 * max_bytes, end, 4 * max_bytes, pace=pace)
         # It may begin inside a line or a control sequence.
         whole, tail = out_bytes or end - begin, tail[-(max_bytes - max_bytes // 2) :].partition(b"\n")[2]
-    head, cursor = read_span(stream, cover, "text", begin, end, max(1, max_bytes // 2))
+    head, cursor = read_span(stream, cover, "text", begin, end, max(1, max_bytes // 2), pace=pace)
     left_out = whole - len(head) - len(tail)
     joint = f"\n[... {left_out} of {whole} bytes left out, read on at cursor {cursor} ...]\n"
     return head.decode("utf-8", "replace") + joint + tail.decode("utf-8", "ignore"), whole, True
@@ -154,12 +170,15 @@ class Wanted:
         )
 
 
-def read_blocks(layout: Layout, wanted: Wanted, page: int, page_size: int, cursor: int) -> BlocksResult:
-    """Return one page of finished blocks, oldest first."""
+def read_blocks(layout: Layout, cover: Cover, wanted: Wanted, page: int, page_size: int, cursor: int) -> BlocksResult:
+    """Return one page of finished blocks, oldest first; what is looked for in a command is looked for as it leaves."""
     found: list[Block] = []
     skip, more = page * page_size, False
     for record in iterate_lines(layout.blocks):
         if record not in wanted:
+            continue
+        block = cover.block(Block.from_dict(record))
+        if wanted.text is not None and block.cmd != record.get("cmd") and wanted.text not in block.cmd:
             continue
         if skip:
             skip -= 1
@@ -167,7 +186,7 @@ def read_blocks(layout: Layout, wanted: Wanted, page: int, page_size: int, curso
             more = True
             break
         else:
-            found.append(Block.from_dict(record))
+            found.append(block)
     return BlocksResult(found, page + 1 if more else None, cursor)
 
 

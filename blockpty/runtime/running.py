@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Callable
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Coroutine
+from typing import TYPE_CHECKING, Any
 
 from blockpty.errors import NoPrompt, NotFound
 from blockpty.model.block import Block
@@ -19,8 +19,16 @@ from blockpty.runtime import reading
 from blockpty.runtime.submission import Submitted
 
 if TYPE_CHECKING:
+    from blockpty.runtime.covered import Cover
     from blockpty.runtime.live import LiveRecord
     from blockpty.runtime.waiting import Waiting
+    from blockpty.spool.stream import StreamReader
+
+
+Bounded = tuple[str, int, bool]
+OverBytes = Callable[
+    [int, bool, Callable[["StreamReader", "Cover", Callable[[], None]], Bounded]], Coroutine[Any, Any, Bounded]
+]
 
 
 async def until_done(live: LiveRecord, waiting: Waiting, typed: Submitted, timeout_ms: int) -> WaitResult:
@@ -50,15 +58,21 @@ def own_block(conversation_id: str, live: LiveRecord, typed: Submitted, find: Ca
     )
 
 
-def run_result(live: LiveRecord, block: Block, result: WaitResult, max_bytes: int) -> RunResult:
-    """Return what a run tells: the block, and head and tail of its output."""
+async def run_result(
+    live: LiveRecord, block: Block, result: WaitResult, max_bytes: int, over_bytes: OverBytes
+) -> RunResult:
+    """Return what a run tells: the block, and head and tail of its output, which are read by `over_bytes`."""
     begin, end = block.span
     if end is None:
         # A CR at the end may become a line end with the LF that comes next.
         end = live.state.classified
         end -= end > begin and live.stream.read(end - 1, 1) == b"\r"
-    text, whole, truncated = reading.bounded_text(live.stream, live.cover, (begin, end), max_bytes, block.out_bytes)
+    known, classified = block.out_bytes, live.state.classified
+    text, whole, truncated = await over_bytes(
+        end - begin, False,
+        lambda stream, cover, pace: reading.bounded_text(stream, cover, (begin, end), max_bytes, known, pace),
+    )  # fmt: skip
     return RunResult(
         block, text, whole, truncated, not result.matched and result.reason == "timeout", result.reason,
-        result.cursor if block.span[1] is not None else live.state.classified,
+        result.cursor if block.span[1] is not None else classified,
     )  # fmt: skip

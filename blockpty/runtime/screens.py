@@ -15,7 +15,7 @@ from typing import Any, Final, NamedTuple
 from blockpty.errors import BadRequest
 from blockpty.model.entries import Entry
 from blockpty.model.results import ScreenResult
-from blockpty.runtime.covered import masked
+from blockpty.runtime.covered import Cover, masked
 from blockpty.runtime.drawn import DrawnStream
 from blockpty.runtime.fold import Position
 from blockpty.screen import scrollback, snapshot
@@ -147,8 +147,8 @@ class Screens:
             self._newest = ScreenReader(self._layout, self._read, settled=self._stream.settled)
         return self._newest
 
-    def eye(self, position: Position) -> RecordEye:
-        """Return what sees the terminal from a place on; close it when done."""
+    def eye(self, position: Position, redact: bool = False) -> RecordEye:
+        """Return what sees the terminal from a place on, with `redact` its secrets covered; close it when done."""
         newest = self._newest
         if newest is None or _is_before(newest.position, position):
             dumped = self.now(position).dump()
@@ -158,7 +158,8 @@ class Screens:
             start = next((one for one in reversed(newest.points) if _is_before(one.position, position)), None)
         # Files of its own: a pattern that takes long is searched for in a thread.
         stream = DrawnStream(self._layout)
-        return RecordEye(ScreenReader(self._layout, self._reading(stream), start, stream.settled), stream)
+        cover = Cover(self._mask()) if redact else None
+        return RecordEye(ScreenReader(self._layout, self._reading(stream), start, stream.settled), stream, cover)
 
     def past(self, position: Position) -> ScreenReader:
         """Return a reader that is before a place; close it when done."""
@@ -211,15 +212,17 @@ class Screens:
 class RecordEye:
     """Sees the terminal at places of a record, in their order; `timeline`: how far the entries before the place go."""
 
-    def __init__(self, reader: ScreenReader, stream: DrawnStream) -> None:
+    def __init__(self, reader: ScreenReader, stream: DrawnStream, cover: Cover | None = None) -> None:
         self._reader = reader
         self._stream = stream
+        self._cover = cover
         self.timeline = reader.position.timeline
 
     def look(self, offset: int) -> tuple[str, str]:
         """Return the text on the screen at a stream offset, and what `fingerprint` says of it."""
         seen = self._reader.bring(Position(offset, self.timeline)).snapshot()
-        return snapshot.text(seen.frame), fingerprint(seen)
+        shown = seen if self._cover is None else self._cover.screen(seen, [], self._stream)[0]
+        return snapshot.text(shown.frame), fingerprint(seen)
 
     def close(self) -> None:
         """Close what is open."""

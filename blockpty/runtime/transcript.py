@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from dataclasses import replace
 from pathlib import Path
+from typing import Final, TypeVar
 
 from blockpty.engine.records import open_record, pending_record
 from blockpty.engine.states import ShellState
@@ -27,9 +28,11 @@ from blockpty.model.results import (
     ScrollbackResult,
 )
 from blockpty.runtime import limits, reading
+from blockpty.runtime.aside import Pace, aside
 from blockpty.runtime.capture import start_capture, stop_capture
 from blockpty.runtime.comparing import compare, previous_run
 from blockpty.runtime.covered import Cover
+from blockpty.runtime.drawn import DrawnStream
 from blockpty.runtime.export.moments import Source
 from blockpty.runtime.export.writing import ExportStopped, check_format, export
 from blockpty.runtime.live import LiveRecord
@@ -40,6 +43,10 @@ from blockpty.spool.layout import Layout
 from blockpty.spool.masking import Mask
 from blockpty.spool.stream import StreamReader
 
+T = TypeVar("T")
+# Of more bytes than these a read leaves the event loop to others.
+_AT_ONCE: Final = 4096
+
 
 class Transcript:
     """The record of a conversation, followed live.
@@ -49,9 +56,7 @@ class Transcript:
         directory: where its files are.
     """
 
-    def __init__(
-        self, conversation_id: str, layout: Layout, live: LiveRecord, allow_uncovered: bool = False
-    ) -> None:
+    def __init__(self, conversation_id: str, layout: Layout, live: LiveRecord, allow_uncovered: bool = False) -> None:
         self.id = conversation_id
         self.directory: Path = layout.directory
         self.layout = layout
@@ -83,8 +88,7 @@ class Transcript:
         limits.check("page_size", page_size)
         self.live.pump()
         wanted = reading.Wanted(filter, failed, min_duration_ms, cwd)
-        found = reading.read_blocks(self.layout, wanted, page, page_size, self.cursor)
-        return replace(found, blocks=[self.live.cover.block(block) for block in found.blocks])
+        return reading.read_blocks(self.layout, self.live.cover, wanted, page, page_size, self.cursor)
 
     async def block(self, block_id: str) -> BlockResult:
         """Return one block, running or finished; raises NotFound."""
@@ -125,12 +129,32 @@ class Transcript:
         kept = min(self.live.stream.begin, max(begin, end))
         truncated = kept if begin < kept else None
         begin = max(begin, kept)
-        stream = self.live.stream if view == "raw" else self.live.drawn
-        data, cursor = reading.read_span(
-            stream, self.live.cover, view, begin, max(begin, end), max_bytes, self.live.state.size
-        )
+        end, size = max(begin, end), self.live.state.size
+        data, cursor = await self._over_bytes(
+            min(max_bytes, end - begin), view != "raw",
+            lambda stream, cover, pace: reading.read_span(stream, cover, view, begin, end, max_bytes, size, pace),
+        )  # fmt: skip
         result = reading.read_result(data, view, cursor, ended and cursor >= end)
         return result if truncated is None else replace(result, truncated_before=truncated)
+
+    async def _over_bytes(
+        self, count: int, drawn: bool, work: Callable[[StreamReader, Cover, Callable[[], None]], T]
+    ) -> T:
+        """Return what work makes of so many bytes of the stream: of a few at once, of many beside the event loop."""
+        live = self.live
+        if count <= _AT_ONCE:
+            return work(live.drawn if drawn else live.stream, live.cover, lambda: None)
+        cover = Cover(Mask(live.mask.nonces), live.cover.redact)
+
+        def beside(pace: Pace) -> T:
+            # Files of its own: the loop reads on meanwhile.
+            stream = DrawnStream(self.layout) if drawn else StreamReader(self.layout.stream)
+            try:
+                return work(stream, cover, pace)
+            finally:
+                stream.close()
+
+        return await aside(beside)
 
     async def diff(
         self, block_id: str, against: str | None = None, *, context: int = 3, max_bytes: int = 65536

@@ -62,7 +62,7 @@ class Waiting:
                 f"the cursor {cursor!r} does not lie between 0 and {end}", hint="use a cursor from a result"
             )
         stops = parse_conditions(stop) if stop is not None else ()
-        return WaitRequest(parse_conditions(match), stops, cursor, view, max_bytes, echo)
+        return WaitRequest(parse_conditions(match), stops, cursor, view, max_bytes, echo, self._live.cover.redact)
 
     async def wait(self, request: WaitRequest, timeout_ms: int) -> WaitResult:
         """Wait until a condition holds, none can any more, or the time is up; cancelling leaves the program alone."""
@@ -145,9 +145,7 @@ class Waiting:
         tty = tty_of(live.state, sample)
         if tty != "raw" or live.state.block is None:
             return tty
-        return tty_of(
-            live.state, sample, private_modes(live.stream, live.state.block.begin, live.fold.position.offset)
-        )
+        return tty_of(live.state, sample, private_modes(live.stream, live.state.block.begin, live.fold.position.offset))
 
     def _result(self, wait: LiveWait, outcome: Outcome | None, tty: str | None) -> WaitResult:
         state, waiter = self._live.state, wait.waiter

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
+from blockpty.control.veil import Veil
 from blockpty.engine.snapshot import MachineState
 from blockpty.engine.waiter import Outcome, Waiter
 from blockpty.model.conditions import Changed, Condition, Screen, condition_to_wire, parse_conditions
@@ -23,7 +24,7 @@ PATIENCE: Final = 1.0
 
 @dataclass(frozen=True, slots=True)
 class WaitRequest:
-    """What was asked, as it is recorded."""
+    """What was asked, as it is recorded; `redact`: it sees no secrets, as in all that leaves."""
 
     conditions: tuple[Condition, ...]
     stops: tuple[Condition, ...]
@@ -31,14 +32,20 @@ class WaitRequest:
     view: str = "text"
     max_bytes: int | None = None
     echo: bool = False
+    redact: bool = False
 
     @property
     def looks(self) -> bool:
         """Whether it asks what the terminal shows."""
         return any(isinstance(item, (Screen, Changed)) for item in (*self.conditions, *self.stops))
 
-    def waiter(self, eye: RecordEye | None = None) -> Waiter:
-        """Return a fresh waiter; raises BadCondition when a pattern does not compile."""
+    def waiter(self, stream: StreamReader, eye: RecordEye | None = None) -> Waiter:
+        """Return a fresh waiter on a stream; raises BadCondition when a pattern does not compile."""
+
+        def before(offset: int, length: int) -> bytes:
+            begin = max(stream.begin, offset - length)
+            return stream.read(begin, offset - begin) if begin < offset else b""
+
         return Waiter(
             self.conditions,
             stops=self.stops,
@@ -47,6 +54,7 @@ class WaitRequest:
             max_bytes=self.max_bytes,
             echo=self.echo,
             eye=eye,
+            veil=Veil(before) if self.redact else None,
         )
 
     def to_note(self) -> dict[str, Any]:
@@ -58,6 +66,7 @@ class WaitRequest:
             "view": self.view,
             "max_bytes": self.max_bytes,
             "echo": self.echo,
+            **({"redact": True} if self.redact else {}),
         }
 
     @classmethod
@@ -70,6 +79,7 @@ class WaitRequest:
             str(note["view"]),
             note["max_bytes"],
             bool(note["echo"]),
+            note.get("redact") is True,
         )
 
 
@@ -181,8 +191,8 @@ def evaluate(
     screens: Screens,
 ) -> Outcome | None:
     """Answer a recorded wait from the record alone: existing data up to `seen`, new data up to `horizon`."""
-    eye = screens.eye(start.position) if request.looks else None
-    waiter = request.waiter(eye)
+    eye = screens.eye(start.position, request.redact) if request.looks else None
+    waiter = request.waiter(stream, eye)
     waiter.budget = PATIENCE
     fold = Fold(layout, stream, start.state, start.timeline)
     try:

@@ -6,16 +6,16 @@ are complete and exact with a good index, an old one and none; a bad one only co
 
 from __future__ import annotations
 
+import bisect
 import errno
 import heapq
-import re
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Final, NamedTuple, TypeVar
 
-from blockpty.control.redaction import cover
+from blockpty.control.redaction import cover, covered, find_shown
 from blockpty.errors import SpoolError
 from blockpty.model.block import Block
 from blockpty.model.results import SearchHit, SearchResult
@@ -30,9 +30,6 @@ from blockpty.search.text import CommandWindow, Window
 T = TypeVar("T")
 _LARGEST_PAGE: Final = 2048
 _SNIPPET: Final = 160
-# Characters around a match that are looked at to know a secret, where a line is long or is one of a key's.
-_NEAR: Final = 4096
-_KEY: Final = re.compile(r"[A-Za-z0-9+/=]{40}")
 # So many pieces are read at once, where they are not in memory.
 _MANY: Final = 16
 # In place of an offset: below every match of a chunk.
@@ -47,6 +44,7 @@ class Chunk(NamedTuple):
     Attributes:
         windows: makes what of it may match: all of it, or the pieces that may, in order.
         whole: makes all of it again, where that may be more.
+        here: its stream is that of a record here.
     """
 
     key: ChunkKey
@@ -54,6 +52,7 @@ class Chunk(NamedTuple):
     windows: Callable[[], Sequence[Window]]
     whole: Callable[[], Window | None] | None
     host: str | None
+    here: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,8 +88,10 @@ class Finding:
         clock: Callable[[], float] = time.monotonic,
         *,
         redact: bool = True,
+        pace: Callable[[], None] = lambda: None,
     ) -> None:
         self._redact = redact
+        self._pace = pace
         self._records = records
         self._index = index
         self._query = query
@@ -123,6 +124,7 @@ class Finding:
                 continue
 
     def _remaining(self) -> float:
+        self._pace()
         left = self._deadline - self._clock()
         if left <= 0:
             raise OutOfTime
@@ -170,14 +172,15 @@ class Finding:
             self._unavailable(problem)
             raise _Redo from None
         for window in reversed(windows):
-            for begin, end in reversed(self._matcher.find(window, self._remaining)):
+            window, spans = self._found(chunk, window)
+            for begin, end in reversed(spans):
                 offsets = window.span(begin, end)
                 key = Key(*chunk.key, offsets[0])
                 if self._passed is not None and key >= self._passed:
                     continue
                 if len(self._matches) == self._query.limit:
                     return True
-                snippet, span = self._snippet(chunk, window, begin, end)
+                snippet, span = snippet_of(window.text, begin, end)
                 self._matches.append(Match(key, offsets[1], chunk.block, snippet, span, chunk.host))
                 self._last_block = (key.conversation_id, key.seq)
                 self._passed = key
@@ -185,13 +188,42 @@ class Finding:
                     return False
         return False
 
-    def _snippet(self, chunk: Chunk, window: Window, begin: int, end: int) -> tuple[str, tuple[int, int]]:
-        if self._redact and chunk.whole is not None and of_a_key(window.text, begin, end):
-            whole = chunk.whole()  # the lines around may tell that it is one
-            for first, last in self._matcher.find(whole, self._remaining) if whole is not None else ():
-                if whole is not None and whole.span(first, last) == window.span(begin, end):
-                    return snippet_of(whole.text, first, last)
-        return snippet_of(window.text, begin, end, self._redact)
+    def _found(self, chunk: Chunk, window: Window) -> tuple[Window, list[tuple[int, int]]]:
+        """Return a window as it may leave, and the matches in it.
+
+        It is the covered text that is matched, and what overlaps a secret is no match: else a query could ask for a
+        secret piece by piece, and the hits, their number or the page's cursor would tell.
+        """
+        if not self._redact:
+            return window, self._matcher.find(window, self._remaining)
+        lines = self._matcher.reach(window, self._remaining)
+        if lines is None or lines[0] == lines[1]:
+            return window, []
+        secrets = self._secrets(chunk, window, *window.span(*lines))
+        if not secrets:
+            return window, self._matcher.find(window, self._remaining)
+        at = window.begin
+        raw = covered(window.raw, [(max(0, begin - at), min(end - at, len(window.raw))) for begin, end in secrets])
+        shown = Window(window.number, at, raw, window.end - at)
+        if window.number == COMMAND:
+            shown = CommandWindow(raw.decode("utf-8", "replace"))
+
+        def free(begin: int, end: int) -> bool:
+            first, last = shown.span(begin, end)
+            number = bisect.bisect_right(secrets, first, key=lambda one: one[1])
+            return number == len(secrets) or secrets[number][0] >= last
+
+        return shown, self._matcher.find(shown, self._remaining, free)
+
+    def _secrets(self, chunk: Chunk, window: Window, begin: int, end: int) -> list[tuple[int, int]]:
+        """Return the secrets in a span of the stream, or of a command, in order."""
+        name = chunk.key.conversation_id
+        if window.number != COMMAND and chunk.here:
+            return self._ask(name, lambda record: record.secrets(begin, end), [])
+        # What another host has is known as far as the chunk goes.
+        whole = (chunk.whole() if chunk.whole is not None else None) or window
+        found = [(whole.begin + first, whole.begin + last) for first, last in find_shown(whole.raw).spans]
+        return [one for one in found if one[1] > begin and one[0] < end]
 
     def _wanted(self, chunk: Chunk) -> bool:
         filters = self._query.filters
@@ -271,7 +303,9 @@ class Finding:
                 key = candidate.key
                 block = fresh.get((key.conversation_id, key.seq), candidate.block)
                 whole = partial(self._window, candidate)
-                yield Chunk(key, block, partial(self._windows, candidate), whole, candidate.host)
+                yield Chunk(
+                    key, block, partial(self._windows, candidate), whole, candidate.host, candidate.stored is None
+                )
                 below = key
                 looked += 1
             # Of each so many have matched; some more, so that it will do.
@@ -341,42 +375,26 @@ class Finding:
         return self._there[name]
 
 
-def shown_line(text: str, begin: int, end: int, redact: bool = True) -> tuple[str, int]:
-    """Return the line around a match with its secrets covered, and where it begins: what of a text leaves."""
+def snippet_of(text: str, begin: int, end: int) -> tuple[str, tuple[int, int]]:
+    """Return the line around a match, at most about `_SNIPPET` characters, and where the match is in it."""
     first, last = text.rfind("\n", 0, begin) + 1, text.find("\n", end)
     last = last if last >= 0 else len(text)
-    # Of a very long line only what is near.
-    near, after = max(first, begin - _NEAR), min(last, end + _NEAR)
-    if not redact:
-        return text[near:after], near
-    wide = of_a_key(text, begin, end)
-    from_there, to_there = (max(0, begin - _NEAR), end + _NEAR) if wide else (near, after)
-    return cover(text[from_there:to_there])[near - from_there : after - from_there], near
-
-
-def of_a_key(text: str, begin: int, end: int) -> bool:
-    """Whether the line around a match may be one of a key, which tells nothing by itself: those around do."""
-    first, last = text.rfind("\n", 0, begin) + 1, text.find("\n", end)
-    return _KEY.search(text, max(first, begin - _NEAR), min(last if last >= 0 else len(text), end + _NEAR)) is not None
-
-
-def snippet_of(text: str, begin: int, end: int, redact: bool = True) -> tuple[str, tuple[int, int]]:
-    """Return the line around a match, at most about `_SNIPPET` characters, and where the match is in it."""
-    line, at = shown_line(text, begin, end, redact)
-    begin, end = begin - at, end - at
     shown_end = min(end, begin + _SNIPPET)
     room = max(0, _SNIPPET - (shown_end - begin))
-    first = max(0, begin - room // 2)
-    last = min(len(line), max(shown_end, first + _SNIPPET))
-    return line[first:last], (begin - first, min(end, last) - first)
+    first = max(first, begin - room // 2)
+    last = min(last, max(shown_end, first + _SNIPPET))
+    return text[first:last], (begin - first, min(end, last) - first)
 
 
-def find(records: Records, index: Index, query: Query, *, redact: bool = True) -> SearchResult:
+def find(
+    records: Records, index: Index, query: Query, *, redact: bool = True, pace: Callable[[], None] = lambda: None
+) -> SearchResult:
     """Search; this blocks, for at most about the query's time. Raises BadRequest for a pattern that is none.
 
-    With `redact`, secrets in what is shown of a line are covered.
+    With `redact`, secrets are covered in what is shown, and what overlaps one is not found. `pace` is called
+    between pieces, and ends it by an exception.
     """
-    matches, following, unfinished, missing = Finding(records, index, query, redact=redact).run()
+    matches, following, unfinished, missing = Finding(records, index, query, redact=redact, pace=pace).run()
     # Many matches are of few blocks.
     shown = {cmd: cover(cmd) if redact else cmd for cmd in {match.block.cmd for match in matches}}
     return SearchResult(

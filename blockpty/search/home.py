@@ -14,6 +14,7 @@ from typing import Final
 from blockpty.control.redaction import cover
 from blockpty.model.block import Block
 from blockpty.model.results import SearchResult
+from blockpty.runtime.aside import Pace, aside
 from blockpty.search.finding import find
 from blockpty.search.index import Index, IndexUnavailable
 from blockpty.search.indexing import Indexing
@@ -83,14 +84,14 @@ class HomeSearch:
     async def find(self, query: Query) -> SearchResult:
         """Search; raises BadRequest for a pattern that is none.
 
-        Cancelling returns at once; the thread ends when the query's time is up.
+        Cancelling returns at once; the thread ends soon after.
         """
         self.start()
-        return await asyncio.to_thread(self._find, query)
+        return await aside(lambda pace: self._find(query, pace))
 
-    def _find(self, query: Query) -> SearchResult:
+    def _find(self, query: Query, pace: Pace) -> SearchResult:
         with self._reader() as (records, index):
-            return find(records, index, query, redact=self._redact)
+            return find(records, index, query, redact=self._redact, pace=pace)
 
     async def overview(self, asked: Asked) -> tuple[Overview, bool]:
         """Return what there is to see, and whether not all of the index is there."""

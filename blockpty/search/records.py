@@ -16,7 +16,7 @@ from typing import Final
 from blockpty.engine.records import new_nonce, open_record
 from blockpty.errors import SpoolError
 from blockpty.model.block import Block
-from blockpty.runtime.covered import masked
+from blockpty.runtime.covered import Cover, masked
 from blockpty.runtime.fold import Fold, resume_points
 from blockpty.search.index import Position
 from blockpty.search.text import AHEAD, CommandWindow, Window, seen, windows
@@ -82,6 +82,12 @@ class Record:
             if begin < (first := self._stream.begin):
                 return b""  # not kept, or not shown
             return masked(self._stream, self._mask, begin, length, first)
+
+    def secrets(self, begin: int, end: int) -> list[tuple[int, int]]:
+        """Return the secrets in a span of the stream, as spans of it in order."""
+        with self._lock:
+            self._learn()
+            return Cover(self._mask).spans(self._stream, begin, end, self._stream.begin)
 
     def pieces(self, spans: Iterable[tuple[int, int]]) -> list[tuple[int, bytes]]:
         """Return what is kept of spans of the stream, nonces covered, each with where it begins."""

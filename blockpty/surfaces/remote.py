@@ -83,20 +83,21 @@ class RemoteConversation:
         data_b64: str | None = None,
         session_id: str | None = None,
         author: str = "agent",
+        secret: bool = False,
     ) -> SendResult:
         """Write text or bytes to the terminal, exactly as given."""
         if isinstance(data, bytes) and data_b64 is None:
             data_b64, data = base64.b64encode(data).decode("ascii"), None
-        params = {"data": data, "data_b64": data_b64, "session_id": session_id, "author": author}
+        params = {"data": data, "data_b64": data_b64, "session_id": session_id, "author": author, **_secret(secret)}
         return cast("SendResult", await self._call("send", **params))
 
-    async def send_keys(self, keys: str, *, session_id: str | None = None) -> SendResult:
+    async def send_keys(self, keys: str, *, session_id: str | None = None, secret: bool = False) -> SendResult:
         """Press keys: text with named keys in it."""
-        return cast("SendResult", await self._call("send_keys", keys=keys, session_id=session_id))
+        return cast("SendResult", await self._call("send_keys", keys=keys, session_id=session_id, **_secret(secret)))
 
-    async def paste(self, text: str, *, session_id: str | None = None) -> SendResult:
+    async def paste(self, text: str, *, session_id: str | None = None, secret: bool = False) -> SendResult:
         """Paste text, in brackets where the program asked for that."""
-        return cast("SendResult", await self._call("paste", text=text, session_id=session_id))
+        return cast("SendResult", await self._call("paste", text=text, session_id=session_id, **_secret(secret)))
 
     async def ctrl_c(self, *, session_id: str | None = None) -> SendResult:
         """Press Ctrl-C."""
@@ -266,3 +267,8 @@ class RemoteConversation:
     async def seal(self, key: str) -> SealResult:
         """Have the record sealed with a key, as `Conversation.seal` does."""
         return cast("SealResult", await self._call("seal", key=key))
+
+
+def _secret(secret: bool) -> dict[str, bool]:
+    """Left out where it is not asked for: a server of an older version refuses what it does not know."""
+    return {"secret": True} if secret else {}

@@ -26,7 +26,7 @@ from blockpty.control.secrets import (
 _RUN: Final = b"a" * RUN_LEAST
 _RUNS: Final = bytes(97 if one in RUN_CHARS else 32 for one in range(256))
 # A token's prefix may stand before its run (the digits and the colon of a bot's), and its value go on behind it.
-_BEFORE_RUN: Final = 24
+_BEFORE_RUN: Final = 40
 _AFTER_RUN: Final = 128
 _OPEN_BYTES: Final = 4096
 
@@ -106,6 +106,8 @@ def _named(text: bytes, spans: list[tuple[int, int]], more: bool) -> int:
         at = small.find(word)
         while at >= 0:
             for shape in shapes:
+                if shape.may_be is not None and not shape.may_be(text, at):
+                    continue
                 found = shape.pattern.match(text, at)
                 if found is None:
                     continue
@@ -163,6 +165,13 @@ def find_shown(data: bytes, *, more: bool = False) -> Reference:
 def _find_between(data: bytes, begin: int, end: int, more: bool, spans: list[tuple[int, int]]) -> int:
     """Find the secrets of a text between two marks; return up to where they are settled."""
     part = data[begin:end] if begin or end < len(data) else data
+    settled = _find_as_shown(part, begin, more, spans)
+    if b"\0" in part:
+        settled = min(settled, _find_as_shown(part.replace(b"\0", b"\n"), begin, more, spans))
+    return begin + settled
+
+
+def _find_as_shown(part: bytes, begin: int, more: bool, spans: list[tuple[int, int]]) -> int:
     clean, taken = _cleaned(part)
     found = find(clean, more=more)
     settled = len(part)
@@ -174,7 +183,7 @@ def _find_between(data: bytes, begin: int, end: int, more: bool, spans: list[tup
         spans += [(first + begin, last + begin) for first, last in shown]
     if _STRING.search(part) is not None:
         settled = min(settled, _find_in_strings(part, begin, more, spans))
-    return begin + settled
+    return settled
 
 
 def _cleaned(data: bytes) -> tuple[bytes, list[tuple[bytes, re.Pattern[bytes]]]]:
@@ -190,6 +199,9 @@ def _cleaned(data: bytes) -> tuple[bytes, list[tuple[bytes, re.Pattern[bytes]]]]
     if len(heard) != len(data):
         taken.append((data, _SILENT))
         data = heard
+    if redaction._HIDDEN.search(data):
+        taken.append((data, redaction._HIDDEN))
+        data = redaction._HIDDEN.sub(b"", data)
     if b" \r" in data:
         taken.append((data, _WRAPPED))
         data = _WRAPPED.sub(b"", data)

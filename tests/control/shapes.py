@@ -128,6 +128,21 @@ _NAMED = (
     Shape("docker", '"auth": "', "bWU6aHVudGVyMnh4", '"\n'),
 )
 
+_ALSO = (
+    Shape("curl", "curl -sS -u bob:", "hunter2x", " https://h/\n"),
+    Shape("curl, long", "curl https://h/ --user 'bob:", "correct-horse", "'\n"),
+    Shape("mysql", "mysql -u root -p", "hunter2x", " db\n"),
+    Shape("mysqldump", "mysqldump --all -h db -p'", "correcth0rse", "' > x\n"),
+    Shape("sshpass", "sshpass -p ", "hunter2x", " ssh me@host\n"),
+    Shape("cookie", "> Cookie: sessionid=", "4f2a9c0be11d4f2a9c0be11d", "\n"),
+    Shape("set-cookie", "< Set-Cookie: sid=", "4f2a9c0be11d4f2a9c0be11d", "; Path=/; HttpOnly\n"),
+    Shape("shadow", "me:$6$saltOfMineIsHere$", _made(86, _WORD), ":19000:0:99999:7:::\n"),
+    Shape("yescrypt", "me:$y$j9T$saltOfMineIsHere2/.x$", _made(43, _WORD), ":19000:0:99999:7:::\n"),
+    Shape("htpasswd", "me:$apr1$saltHere$", _made(22, _WORD), "\n"),
+    Shape("bcrypt", "me:$2y$10$", _made(53, _WORD), "\n"),
+    Shape("told", "your passphrase is ", "hunter2-horse", "\n"),
+)
+
 _KEYS = (
     _key("RSA PRIVATE KEY", 5),
     _key("PRIVATE KEY", 3),
@@ -144,7 +159,7 @@ _KEYS = (
     ),
 )  # fmt: skip
 
-SHAPES = (*_TOKENS, *_NAMED, *_KEYS)
+SHAPES = (*_TOKENS, *_NAMED, *_ALSO, *_KEYS)
 
 HARMLESS = (
     "password: incorrect",
@@ -174,4 +189,14 @@ HARMLESS = (
     "docker.io/library/nginx@sha256:0d17b565c37bcbd895e9d92315a05c1c3c9a29f762b011a10c54a66cd53c9b31",
     "123e4567-e89b-12d3-a456-426614174000",
     "monkey=1234567890abcdef1234 turkey: 3",
+    "gcc: pass_waccess::check_alloca (gimple *)",
+    'PASS = "python"',
+    "typeset -g __bp_pwd= __bp_fd= __bp_m=",
+    "__bp_y=${PWD:__bp_i:1}",
+    "containing login and password for ftp.  Example:",
+    "private_key: Ed25519PrivateKey | Ed448PrivateKey",
+    'CHALLENGE_PASSWORD: "challengePassword",',
+    "the password is required, and the passphrase is empty",
+    "mysql -u root -p db; mysql -P 3306 --protocol=tcp",
+    "curl -u user https://example.org:8443/; Cookie: name=value",
 )

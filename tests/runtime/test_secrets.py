@@ -104,7 +104,7 @@ async def test_blocks_events_screens_and_exports_show_none(home: Path, tmp_path:
 
 
 @async_test
-async def test_a_wait_matches_what_was_printed_and_tells_it_covered(home: Path) -> None:
+async def test_a_wait_matches_what_leaves_and_tells_it_covered(home: Path) -> None:
     async with blockpty.Engine(home) as engine:
         conversation = await engine.open("c1", shell="bash")
         await conversation.exec_block(f"echo 'password: {PASSWORD}'")
@@ -113,8 +113,8 @@ async def test_a_wait_matches_what_was_printed_and_tells_it_covered(home: Path) 
         assert found.matched and found.match_text == f"password: {covered}"
         assert found.groups == {"1": covered, "it": covered} or found.groups == {"it": covered}
         await conversation.wait_for({"token": "PROMPT"})
-        # Without the word before it nothing in the pattern says that it is one; the record does.
-        found = await conversation.wait_for({"regex": r"(?<=word: )cor\S+"}, from_cursor=0)
+        # Without the word before it nothing in the match says that it is one; the record does.
+        found = await conversation.wait_for({"regex": r"(?<=word: )\S+"}, from_cursor=0)
         assert found.match_text == covered
         events = [event async for event in conversation.events(0, follow=False)]
         ends = [json.dumps(dict(event.fields)) for event in events if event.type == "wait_end"]
@@ -130,7 +130,7 @@ async def test_a_wait_matches_what_was_printed_and_tells_it_covered(home: Path) 
 async def test_who_follows_gets_none_of_it_however_slowly_it_is_printed(home: Path) -> None:
     async with blockpty.Engine(home) as engine:
         conversation = await engine.open("c1", shell="bash")
-        slowly = "for ((i = 0; i < ${#t}; i++)); do printf %s \"${t:i:1}\"; sleep 0.02; done; echo"
+        slowly = 'for ((i = 0; i < ${#t}; i++)); do printf %s "${t:i:1}"; sleep 0.02; done; echo'
         begin = conversation.cursor
         got: list[Any] = []
 
@@ -250,7 +250,7 @@ ASKS = {
     "read -s": "read -rs -p 'Password: ' p; echo; echo ${#p} there",
     "getpass": "python3 -c 'import getpass; print(len(getpass.getpass()), \"there\")'",
     "stty": "stty -echo; printf 'PIN: '; IFS= read -r p; stty echo; echo ${#p} there",
-    "nested": "bash --norc -c \"bash -c \\\"read -rs p; echo; echo \\\\\\${#p} there\\\"\"",
+    "nested": 'bash --norc -c "bash -c \\"read -rs p; echo; echo \\\\\\${#p} there\\""',
 }
 TYPED = "n3ver-Rec0rded?"
 

@@ -32,6 +32,7 @@ BENCHES = {
     "surfaces": "bench.surfaces",
     "search": "bench.search",
     "leaving": "bench.leaving",
+    "fairness": "bench.fairness",
     "catalogue": "bench.catalogue",
     "feed": "bench.feed",
     "screen": "bench.screen",

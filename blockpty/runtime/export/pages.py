@@ -31,7 +31,7 @@ _HTML: Final = Style(markup.html_line, markup.html_text, markup.html_around)
 def text(source: Source) -> Iterator[bytes]:
     """Yield what a person saw in the end, as plain text."""
     opening = source.opening()
-    yield from _drawn(source, opening, Rendered(opening.cols, opening.rows))
+    yield from _covered(source, _drawn(source, opening, Rendered(opening.cols, opening.rows)))
 
 
 def html(source: Source) -> Iterator[bytes]:
@@ -39,8 +39,16 @@ def html(source: Source) -> Iterator[bytes]:
     opening = source.opening()
     title = source.conversation_id if source.block is None else f"{source.conversation_id} {source.block.block_id}"
     yield markup.page_begin(title).encode()
-    yield from _drawn(source, opening, Drawing(opening.cols, opening.rows, _HTML))
+    yield from _covered(source, _drawn(source, opening, Drawing(opening.cols, opening.rows, _HTML)))
     yield markup.PAGE_END.encode()
+
+
+def _covered(source: Source, pieces: Iterable[bytes]) -> Iterator[bytes]:
+    """Yield what was drawn, with the secrets covered that are there only now: letters struck over, a corrected line."""
+    drawn = source.cover.drawn()
+    for piece in pieces:
+        yield drawn.feed(piece)
+    yield drawn.finish()
 
 
 def _drawn(source: Source, opening: Opening, drawing: Rendered) -> Iterator[bytes]:
@@ -125,7 +133,7 @@ def markdown(source: Source) -> Iterator[bytes]:
             yield from _fenced("sh", [block.cmd.encode("utf-8", "replace")])
         rendered = Rendered(opening.cols, opening.rows)
         unmarked = View("ansi", max(block.span[0], source.begin))
-        yield from _fenced("text", _seen(rendered, unmarked, _output(source, block)))
+        yield from _fenced("text", _covered(source, _seen(rendered, unmarked, _output(source, block))))
 
 
 def _seen(rendered: Rendered, unmarked: View, pieces: Iterable[bytes]) -> Iterator[bytes]:

@@ -19,6 +19,7 @@ from typing import Final, Self
 
 from blockpty.errors import BadRequest, InternalError, StorageFull
 from blockpty.model.results import ExportResult
+from blockpty.runtime.aside import Pace
 from blockpty.runtime.export import pages
 from blockpty.runtime.export.asciicast import cast
 from blockpty.runtime.export.moments import Source
@@ -128,6 +129,7 @@ class _File:
     def __init__(self, path: Path, mask: Mask, stopped: threading.Event) -> None:
         self._mask = mask
         self._stopped = stopped
+        self._pace = Pace()
         self._held: list[bytes] = []
         self._size = 0
         flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | os.O_NOFOLLOW
@@ -135,6 +137,7 @@ class _File:
 
     def write(self, data: bytes) -> None:
         """Take what comes next."""
+        self._pace.rest()
         self._held.append(data)
         self._size += len(data)
         if self._size >= _BUFFER:

@@ -41,7 +41,7 @@ def options_of(operation: str) -> list[click.Parameter]:
     if operation in STDIN:
         options.append(click.Option(["--stdin", "from_stdin"], is_flag=True, help=_STDIN_HELP[STDIN[operation]]))
     if operation == "send":
-        text = "Ask for the text on the terminal without showing it, and send it with a newline, as from the user."
+        text = "Ask for the text on the terminal without showing it, and send it with a newline, as from the user; never recorded."
         options.append(click.Option(["--hidden"], is_flag=True, help=text))
     if operation == "export":
         from blockpty.surfaces.cli.export import output_option
@@ -69,7 +69,7 @@ def take(operation: str, values: Mapping[str, Any]) -> dict[str, Any]:
     if hidden:
         if taken.get("author") == "agent":
             raise click.UsageError("what is typed with --hidden is from the user, not from an agent")
-        taken.update({name: f"{_ask(str(taken['conversation_id']))}\n", "author": "user"})
+        taken.update({name: f"{_ask(str(taken['conversation_id']))}\n", "author": "user", "secret": True})
     elif from_stdin:
         taken.update(_read(operation, name))
     elif operation != "send" and not given:

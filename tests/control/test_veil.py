@@ -1,0 +1,64 @@
+"""What a wait sees of a stream is covered in the same places, in whatever pieces the stream comes."""
+
+from __future__ import annotations
+
+import itertools
+import random
+from collections.abc import Sequence
+
+import pytest
+
+from blockpty.control.redaction import LONGEST, cover_shown
+from blockpty.control.veil import STEP, Veil
+from tests.control.shapes import HARMLESS, SHAPES, Shape
+
+
+def covered(data: bytes, cuts: Sequence[int], begin: int = 0) -> bytes:
+    """Return a stream as it is seen behind a veil that starts at an offset and gets it in pieces."""
+
+    def before(offset: int, length: int) -> bytes:
+        return data[max(0, offset - length) : offset]
+
+    veil, out, seen = Veil(before), b"", begin
+    veil.restart(begin, attach=True)
+    borders = [begin, *(cut for cut in cuts if cut > begin), len(data)]
+    for first, last in itertools.pairwise(borders):
+        veil.feed(data[first:last])
+        assert seen <= veil.settled <= last
+        out += veil.cover(seen, data[seen : veil.settled])
+        seen = veil.settled
+    veil.flush()
+    return out + veil.cover(seen, data[seen:])
+
+
+@pytest.mark.parametrize("shape", SHAPES, ids=lambda shape: shape.name)
+def test_a_shape_is_covered_at_every_cut(shape: Shape) -> None:
+    text = b"so it is\r\n" + shape.text.encode() + b"and on\r\n"
+    expected = cover_shown(text)
+    for cut in range(0, len(text), max(1, len(text) // 100)):
+        assert covered(text, [cut]) == expected, cut
+    assert covered(text, range(len(text))) == expected
+
+
+def test_a_long_text_is_covered_as_the_whole_is() -> None:
+    chosen = random.Random(16)
+    lines = [shape.text.replace("\n", "\r\n") for shape in SHAPES] + [f"{one}\r\n" for one in HARMLESS]
+    lines += ["-----\r\n", "x" * 90 + "\r\n", "\x1b[1mtoken\x1b[0m=\r\n"] * 40
+    for _ in range(6):
+        chosen.shuffle(lines)
+        data = "".join(lines).encode() * 2
+        expected = cover_shown(data)
+        cuts = sorted(chosen.randrange(len(data)) for _ in range(60))
+        assert covered(data, cuts) == covered(data, []) == expected
+        begin = chosen.choice(cuts)
+        assert covered(data, cuts, begin) == expected[begin:]
+
+
+def test_an_endless_line_costs_no_more_than_its_length() -> None:
+    """Nothing settles in it, and still it is not kept."""
+    data = b"ghp_" + b"a1" * LONGEST
+    veil = Veil(lambda offset, length: b"")
+    for at in range(0, len(data), 1000):
+        veil.feed(data[at : at + 1000])
+        assert len(veil._data) <= LONGEST + STEP + 1000
+    assert covered(data, range(0, len(data), 4001))[:LONGEST] == b"ghp_" + b"*" * (LONGEST - 4)

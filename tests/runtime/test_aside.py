@@ -1,0 +1,67 @@
+"""What goes over many bytes leaves the event loop to others, and ends when its caller goes."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+
+import pytest
+
+import blockpty
+from blockpty.runtime.aside import Pace, aside
+from tests.asyncio_support import async_test
+
+LINE = "17:00:01 svc session token refresh key expired pass auth failed secret token=ok key: 5 auth=basic"
+
+
+async def turns_beside(work: Awaitable[object]) -> int:
+    """Return how often the event loop came round while something went on."""
+    task = asyncio.ensure_future(work)
+    turns = 0
+    while not task.done():
+        await asyncio.sleep(0)
+        turns += 1
+    await task
+    return turns
+
+
+@pytest.mark.needs("bash")
+@async_test
+async def test_others_have_their_turn(home: Path, tmp_path: Path) -> None:
+    path = tmp_path / "it.log"
+    path.write_text(f"{LINE}\n" * 6000)
+    async with blockpty.Engine(home) as engine:
+        conversation = await engine.open("c1", shell="bash")
+        block_id = (await conversation.run(f"cat {path}", max_bytes=1)).block.block_id
+        work: list[Callable[[], Awaitable[object]]] = [
+            lambda view=view: conversation.read(block_id=block_id, max_bytes=1 << 20, view=view)  # type: ignore[misc]
+            for view in ("text", "ansi", "raw", "rendered")
+        ]
+        work.append(lambda: conversation.wait_for("not there", from_cursor=0, timeout_ms=0))
+        for start in work:
+            # A read in one go comes round twice, the whole of it in between.
+            assert await turns_beside(start()) > 8
+        result = await conversation.run(f"cat {path}", max_bytes=1 << 20)
+        assert result.output == f"{LINE}\n" * 6000
+
+
+@async_test
+async def test_work_ends_with_its_caller() -> None:
+    begun, ended = threading.Event(), threading.Event()
+
+    def work(pace: Pace) -> None:
+        begun.set()
+        try:
+            while True:
+                pace()
+        finally:
+            ended.set()
+
+    task = asyncio.ensure_future(aside(work))
+    await asyncio.to_thread(begun.wait)
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    assert await asyncio.to_thread(ended.wait, 20)

@@ -1,0 +1,145 @@
+"""A secret that is covered cannot be asked for piece by piece: by searches, by filters or by waits."""
+
+from __future__ import annotations
+
+import asyncio
+import string
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import blockpty
+from blockpty.runtime.conversation import Conversation
+from blockpty.search.kinds import index_directory
+from blockpty.search.sqlite import SqliteIndex
+from tests.asyncio_support import async_test
+from tests.control.shapes import SHAPES
+
+pytestmark = pytest.mark.needs("bash")
+
+TOKEN = "ghp_" + "4fK9" * 9
+KEY = next(shape.secret for shape in SHAPES if "PRIVATE KEY" in shape.text)
+ALPHABET = string.ascii_letters + string.digits
+
+
+async def printed(conversation: Conversation, directory: Path) -> None:
+    (directory / "it.txt").write_text(f"one {TOKEN} two\nAWS=1 fine\n-----BEGIN PRIVATE KEY-----\n{KEY}\n-----END")
+    result = await conversation.run(f"cat {directory}/it.txt; echo DB_PASSWORD=correct-h0rse plain")
+    assert TOKEN not in result.output
+
+
+def asked() -> list[dict[str, Any]]:
+    """Return the ways to ask whether the token goes on with its next character."""
+    known = TOKEN[:10]
+    found = [{"query": known + one} for one in ALPHABET]
+    found += [{"query": text, "mode": "words"} for text in (TOKEN, f"one {TOKEN} two", "h0rse", "correct-h0rse")]
+    found += [{"query": text, "mode": "phrase"} for text in (TOKEN, f"one {TOKEN}", "correct-h0rse plain")]
+    return found
+
+
+async def indexed(home: Path, blocks: int) -> None:
+    """Return when so many blocks of the conversation are in the index."""
+    reader = SqliteIndex(index_directory(home))
+    try:
+        async with asyncio.timeout(20):
+            while reader.positions().of.get("c1", (0, 0))[1] < blocks:  # noqa: ASYNC110
+                await asyncio.sleep(0.02)
+    finally:
+        reader.close()
+
+
+@pytest.mark.parametrize("waits_for_index", [False, True])
+@async_test
+async def test_no_search_tells_what_is_covered(home: Path, tmp_path: Path, waits_for_index: bool) -> None:
+    """Indexed or not, and a lookaround that touches nothing of the secret itself tells nothing either."""
+    async with blockpty.Engine(home) as engine:
+        conversation = await engine.open("c1", shell="bash")
+        await printed(conversation, tmp_path)
+        await engine.search("nothing")
+        if waits_for_index:
+            await indexed(home, 1)
+        for query in asked():
+            assert not (await engine.search(**query)).hits, query
+        for line in KEY.splitlines():
+            assert len(line) < 12 or not (await engine.search(line[2:12])).hits
+        for template in (r"ghp_(?={})", r"one ghp_(?={})", r"(?<=_{})\w", r"ghp_[{}]\w+"):
+            hits = set()
+            for one in (TOKEN[4], "Z"):
+                pattern = template.format(one)
+                result = await engine.search(pattern, mode="regex")
+                hits.add(tuple((hit.span, hit.snippet) for hit in result.hits))
+            assert len(hits) == 1, template
+        negative = [await engine.search(rf"ghp_(?!{one})", mode="regex", page_size=1) for one in (TOKEN[4], "Z")]
+        assert [hit.span for hit in negative[0].hits] == [hit.span for hit in negative[1].hits]
+        assert negative[0].next == negative[1].next
+        # What is not covered is found, also beside a secret and on both sides of one.
+        for query in (
+            {"query": "one ghp_"},
+            {"query": "two one", "mode": "words"},
+            {"query": r"=1\b", "mode": "regex"},
+        ):
+            result = await engine.search(**query)
+            assert len(result.hits) == 1 and TOKEN not in result.hits[0].snippet, query
+        assert len((await engine.search("***")).hits) == 0
+
+
+@async_test
+async def test_no_wait_tells_what_is_covered(home: Path, tmp_path: Path) -> None:
+    async with blockpty.Engine(home) as engine:
+        conversation = await engine.open("c1", shell="bash")
+        await printed(conversation, tmp_path)
+        matches: list[Any] = [TOKEN[:10], TOKEN, "correct-h"]
+        matches += [
+            {"regex": pattern} for pattern in (TOKEN[:6], rf"ghp_(?={TOKEN[4]})", rf"(?<=_{TOKEN[4]})\w", "-h0")
+        ]
+        matches += [{"screen": pattern} for pattern in (TOKEN[:6], rf"ghp_(?={TOKEN[4]})")]
+        for view in ("text", "ansi", "raw"):
+            for match in matches:
+                if not (isinstance(match, dict) and "screen" in match and view != "text"):
+                    found = await conversation.wait_for(match, timeout_ms=0, from_cursor=0, view=view)
+                    assert not found.matched and TOKEN not in found.text, (view, match)
+        for match in ("one ghp_****", {"regex": r"one ghp_\*+ two$"}, {"screen": r"one ghp_\*+ two"}):
+            assert (await conversation.wait_for(match, timeout_ms=0, from_cursor=0)).matched
+        assert (await conversation.verify()).clean
+
+
+@async_test
+async def test_a_wait_sees_a_secret_covered_that_comes_while_it_waits(home: Path) -> None:
+    """Key by key; what is no secret in the end is seen when that is known."""
+    async with blockpty.Engine(home) as engine:
+        conversation = await engine.open("c1", shell="bash")
+        slowly = 'for ((i = 0; i < ${#t}; i++)); do printf %s "${t:i:1}"; sleep 0.01; done'
+        begin = (await conversation.exec_block(f"t={TOKEN[:20]} t+={TOKEN[20:]}; {slowly}; echo ' end'")).cursor
+        match = [{"regex": "f?K9.* end"}, TOKEN[4:8], "* end"]
+        found = await conversation.wait_for(match, timeout_ms=20_000, from_cursor=begin)
+        assert (found.matched, found.index) == (True, 2)
+        await conversation.wait_for({"token": "PROMPT"})
+        begin = (await conversation.exec_block("printf 'token=ab'; sleep 0.2; echo ' plain'; read -r line")).cursor
+        found = await conversation.wait_for("plain", timeout_ms=20_000, from_cursor=begin)
+        assert found.matched
+        await conversation.enter()
+        await conversation.wait_for({"token": "PROMPT"})
+        begin = (await conversation.exec_block("printf 'key=abc'; read -r line")).cursor
+        found = await conversation.wait_for("key=***", timeout_ms=20_000, from_cursor=begin)
+        assert found.matched
+        assert (await conversation.verify()).clean
+
+
+@async_test
+async def test_no_filter_tells_what_is_covered(home: Path, tmp_path: Path) -> None:
+    async with blockpty.Engine(home) as engine:
+        conversation = await engine.open("c1", shell="bash")
+        await printed(conversation, tmp_path)
+        assert not (await conversation.blocks("correct-h0")).blocks
+        assert len((await conversation.blocks("DB_PASSWORD=")).blocks) == 1
+
+
+@async_test
+async def test_who_may_see_them_finds_them(home: Path, tmp_path: Path) -> None:
+    async with blockpty.Engine(home, redact=False) as engine:
+        conversation = await engine.open("c1", shell="bash")
+        await conversation.run(f"echo {TOKEN} DB_PASSWORD=correct-h0rse")
+        assert (await engine.search(TOKEN)).hits
+        assert (await conversation.blocks("correct-h0")).blocks
+        assert (await conversation.wait_for({"regex": TOKEN + "(?= DB)"}, from_cursor=0)).matched
