@@ -153,6 +153,9 @@ def _kill(recorder: Recorder, name: str, closing: Closing) -> None:
     if terminal is not None and terminal.pid == closing.session and not left:
         # A process that has left the session may have the terminal open for ever.
         terminal.let_go()
+        if recorder.closing.get(name) is not closing:
+            # That was its end.
+            return
     ended = terminal is not None and terminal.holding.exit is not None
     if not left and ended and terminal is not None and terminal.failed is not None:
         # Nothing runs any more, but that cannot be entered now; it is when there is space.

@@ -337,23 +337,29 @@ def inspect(recorder: Recorder, client: Client, request: dict[str, Any]) -> Answ
         terminal.move(whole=True)
     if terminal is None or terminal.ended:
         return {"live": False, **_dead_sizes(recorder, name)}
+    if terminal.failed is not None and terminal.holding.exit is not None:
+        # Its end cannot be entered yet.
+        return {"live": False, "storage": _why(terminal.failed), **terminal.sizes()}
     group = terminal.foreground()
     facts = [spawn.process_facts(pid) for pid in {group, terminal.pid} if pid]
     try:
         cols, rows = spawn.get_size(terminal.holding.master)
     except OSError:
         cols = rows = 0
-    failed = terminal.failed
     programs = spawn.group_names(group, terminal.pid) if group and request.get("programs") else None
     return {
         "live": True, "pid": terminal.pid, **terminal.state(), "unread": spawn.unread_bytes(terminal.holding.master),
         "foreground_pid": group, "foreground_name": spawn.process_name(group) if group else None,
         "foreground_copy": spawn.is_copy(group, terminal.pid) if group else None,
         "cols": cols, "rows": rows, "stopped": any(fact is not None and fact[0] in "Tt" for fact in facts),
-        "storage": None if failed is None else f"{failed.path}: {failed.strerror}",
+        "storage": _why(terminal.failed),
         "persist": terminal.holding.persist, "program": spawn.process_name(terminal.pid), "programs": programs,
         **terminal.sizes(),
     }  # fmt: skip
+
+
+def _why(failed: StorageFailed | None) -> str | None:
+    return None if failed is None else f"{failed.path}: {failed.strerror}"
 
 
 def watch_idle(recorder: Recorder, client: Client, request: dict[str, Any]) -> Answer:

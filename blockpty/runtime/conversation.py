@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from blockpty.engine.keys import KeyModes, bracket, encode_keys
 from blockpty.engine.states import ShellState
-from blockpty.errors import BadRequest, Busy, InternalError
+from blockpty.errors import BadRequest, Busy, InternalError, StorageFull
 from blockpty.model.conditions import Match
 from blockpty.model.results import (
     CloseResult,
@@ -51,6 +51,8 @@ if TYPE_CHECKING:
     from blockpty.host.client import HostClient
 
 SEND_DEADLINE_MS: Final = 5000
+# Ctrl-C, Ctrl-backslash and Ctrl-Z: the host types them on a full disk too, where they stop a program.
+STOPPING: Final = b"\x03\x1c\x1a"
 
 
 class Conversation(Transcript):
@@ -260,11 +262,14 @@ class Conversation(Transcript):
         self._cursor = typed.cursor
         return typed
 
-    async def own(self) -> None:
-        """Make sure that this engine may write; another one may have gone since."""
+    async def own(self, *, stopping: bool = False) -> None:
+        """Make sure that this engine may write; another one may have gone since.
+
+        `stopping`: for what ends a program or the shell, which must not need room on the disk.
+        """
         if self._rouse is not None:
             await self._rouse(self)
-        if self.live.problem is not None:
+        if self.live.problem is not None and not stopping:
             raise self.live.problem
         if self._ownership is None:
             self._ownership = Ownership.take(self.layout.lock)
@@ -347,7 +352,7 @@ class Conversation(Transcript):
 
     async def type(self, data: bytes, author: str) -> SendResult:
         """Type bytes whatever the shell does; the verbs above check first."""
-        await self.own()
+        await self.own(stopping=bool(data) and not data.strip(STOPPING))
         reply = await self.host.input(
             self.id, data, author=author, req=self.next_request(), deadline_ms=SEND_DEADLINE_MS,
             epoch=self.epoch, program=self.live.state.shell is ShellState.RUNNING,
@@ -413,7 +418,7 @@ class Conversation(Transcript):
         loses the shell's directory and variables. A second or two may pass for each step.
         """
         await running_program(self, session_id)
-        await self.own()
+        await self.own(stopping=True)
         return await ending.end_session(self, session_id)
 
     async def enter_shell(self, shell: str | None = None, *, timeout_ms: int = 10000) -> DoneResult:
@@ -437,7 +442,7 @@ class Conversation(Transcript):
         limits.check("grace_ms", grace_ms)
         self.live.pump()
         alive(self)
-        await self.own()
+        await self.own(stopping=True)
         return await ending.interrupt(self, up_to, grace_ms)
 
     async def kill(self, *, signal: str = "TERM") -> DoneResult:
@@ -447,13 +452,13 @@ class Conversation(Transcript):
         that ended the shell, or "running": a shell at its prompt survives INT and QUIT. Raises BadRequest, Exited.
         """
         name = ending.signal_name(signal, ending.KILLS)
-        await self.own()
+        await self.own(stopping=True)
         alive(self)
         return await ending.kill(self, name)
 
     async def reset(self) -> OpenResult:
         """Kill the shell and start a new one in the same conversation; the transcript goes on, cursors stay."""
-        await self.own()
+        await self.own(stopping=True)
         return await self._respawn(self)
 
     async def close(self, *, leave: bool = False) -> CloseResult:
@@ -462,7 +467,7 @@ class Conversation(Transcript):
         With `leave` what has left the shell's session (`setsid`, a daemon) runs on; `outside` of the result lists it
         either way. Without a cgroup, only what the session's processes are still the parents of is found.
         """
-        await self.own()
+        await self.own(stopping=True)
         outside = await ending.end_shell(self, leave=leave)
         return CloseResult(self.cursor, self.live.state.exit, self.live.cover.value(outside))
 
@@ -475,8 +480,17 @@ class Conversation(Transcript):
         return await self.erase(self.id)
 
     async def verify(self) -> VerifyResult:
-        """Derive everything again from stream and timeline, run every recorded wait again, and compare."""
+        """Derive everything again from stream and timeline, run every recorded wait again, and compare.
+
+        Raises StorageFull while the derived files wait for room: they are behind then, and do not differ.
+        """
         await self.noted()
+        if self.live.problem is not None:
+            raise StorageFull(
+                f"the derived files of {self.id} wait for room and cannot be compared: {self.live.problem.message}",
+                hint="free some space, then verify again",
+                details=self.live.problem.details,
+            )
         position, sizes = self.live.fold.position, self.live.journal_sizes()
         result = await asyncio.to_thread(verify, self.id, self.layout, position, sizes)
         return replace(result, differences=self.live.cover.value(result.differences))
