@@ -93,9 +93,9 @@ class Closing:
 
 
 def begin(
-    recorder: Recorder, name: str, terminal: Terminal | None, grace_ms: int, pending: Pending, *, leave: bool
+    recorder: Recorder, name: str, terminal: Terminal | None, grace_ms: int, pending: Pending | None, *, leave: bool
 ) -> None:  # fmt: skip
-    """Hang up `terminal` (None: that has been done by an earlier request), and owe `pending` the outcome."""
+    """Hang up `terminal` (None: that has been done by an earlier request), and owe `pending`, if any, the outcome."""
     if terminal is not None:
         path = terminal.holding.cgroup
         orphans = _orphans(recorder, terminal) if path is None else []
@@ -105,7 +105,8 @@ def begin(
         if not leave:
             _signal(survivors, signal.SIGTERM, signal.SIGCONT)
     closing = recorder.closing[name]
-    closing.answers.append(pending)
+    if pending is not None:
+        closing.answers.append(pending)
     recorder.loop.after(grace_ms / 1000, lambda: _kill(recorder, name, closing))
 
 

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 from blockpty.host import closing, mending, protocol, spawn
 from blockpty.host.closing import Pending
 from blockpty.host.keyboard import Input, storage_full
+from blockpty.host.place import Held, held_record, is_held
 from blockpty.host.plain import Planted
 from blockpty.host.protocol import Refused
 from blockpty.host.record import StorageFailed, Stream, Timeline, entries_since, stream_size
@@ -80,6 +81,8 @@ def _live(recorder: Recorder, request: dict[str, Any]) -> Terminal:
             raise Refused("storage_full", f"the files of {name} cannot be opened")
         if not os.path.isdir(_directory(recorder, name)):
             raise Refused("not_found", f"there is no conversation {name}")
+        if is_held(_directory(recorder, name)):
+            raise protocol.held_elsewhere(name)
         raise Refused("exited", f"the shell of {name} has ended")
     return terminal
 
@@ -172,9 +175,13 @@ def _own_directory(recorder: Recorder, path: str) -> str:
 def _try_files(directory: str, segment_bytes: int) -> None:
     """Make sure that the record can be written before there is anything to record."""
     try:
-        mending.mend(directory, mending.boot_id())
+        with held_record(directory):
+            mending.mend(directory, mending.boot_id())
         Stream(directory, segment_bytes).close()
         Timeline(directory).close()
+    except Held:
+        # By our keeper, which was asked before a recorder was killed, or by another host: the keeper says which.
+        return
     except Planted as error:
         raise Refused(
             "spool_corrupt", f"{error.filename} cannot be used: {error.strerror}", "move it away", path=error.filename
@@ -214,6 +221,8 @@ def mend(recorder: Recorder, client: Client, request: dict[str, Any]) -> Answer:
     name = _conversation(request)
     directory = _directory(recorder, name)
     if name in recorder.terminals or name in recorder.house.holdings or name in recorder.closing:
+        return {"mended": False}
+    if is_held(directory):
         return {"mended": False}
     try:
         return {"mended": mending.mend(directory, mending.boot_id())}
@@ -290,6 +299,8 @@ def note(recorder: Recorder, client: Client, request: dict[str, Any]) -> Answer:
         _live(recorder, request)
     try:
         timeline = Timeline(directory)
+    except Held:
+        raise protocol.held_elsewhere(name) from None
     except OSError as error:
         raise storage_full(StorageFailed(error, directory)) from None
     try:

@@ -63,7 +63,7 @@ class Terminal:
         self.holding = holding
         self.pid = holding.pid
         self.stream = Stream(holding.directory, holding.segment_bytes)
-        self.timeline = Timeline(holding.directory)
+        self.timeline = Timeline(holding.directory, holding.lock)
         self.quiet = Quiet(self)
         self.keyboard = Keyboard(self)
         self.drain = Drain(self)
