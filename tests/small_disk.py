@@ -31,6 +31,14 @@ def small_disk(place: Path, size_kib: int) -> Iterator[Path]:
         subprocess.run(["umount", "-l", str(place)], check=True)
 
 
+def fill(place: Path) -> None:
+    """Leave no room on the file system of a directory, in a file `ballast`."""
+    with (place / "ballast").open("wb", 0) as ballast, contextlib.suppress(OSError):
+        while True:
+            ballast.write(b"x" * 4096)
+    assert os.statvfs(place).f_bfree == 0
+
+
 def make_room(place: Path, size_kib: int) -> None:
     """Give the file system another size."""
     subprocess.run(["mount", "-o", f"remount,size={size_kib}k", str(place)], check=True)

@@ -23,7 +23,7 @@ from typing import Any, Final
 import uvicorn
 
 from blockpty import __version__
-from blockpty.errors import BadRequest, Busy
+from blockpty.errors import BadRequest, Busy, StorageFull
 from blockpty.host.protocol import peer_uid, socket_address
 from blockpty.ops.engine import Engine
 from blockpty.surfaces.http.app import application
@@ -38,6 +38,7 @@ from blockpty.surfaces.tokens import TokenBook, open_private, server_directory, 
 
 GRACE_SECONDS: Final = 3
 _IDLE_CHECK_SECONDS: Final = 5.0
+_ROOM_CHECK_SECONDS: Final = 1.0
 _MAX_FRAME: Final = 4 * 1024 * 1024
 
 
@@ -102,8 +103,10 @@ async def _serve(
             listeners = [(plain, unix), (_Listener(app, settings, tls=bool(settings.tls_certificate)), tcp)]
             for listener, _ in listeners:
                 listener.peers = [one for one, _ in listeners]
-            write_private(directory / STATE_NAME, json.dumps(state).encode() + b"\n")
             leaving.callback((directory / STATE_NAME).unlink, missing_ok=True)
+            said = asyncio.ensure_future(_say_where(directory / STATE_NAME, json.dumps(state).encode() + b"\n"))
+            # It is there, or waits for room, before anybody is told that we are ready.
+            await asyncio.sleep(0)
             loop = asyncio.get_running_loop()
             for number in (signal.SIGINT, signal.SIGTERM):
                 loop.add_signal_handler(number, plain.leave)
@@ -114,6 +117,7 @@ async def _serve(
                 await asyncio.gather(*(listener.serve(sockets=[bound]) for listener, bound in listeners))
             finally:
                 idle.cancel()
+                said.cancel()
                 await mcp.close()
                 await peers.close()
 
@@ -152,6 +156,17 @@ class _Listener(uvicorn.Server):
         """Stop, with the other listeners."""
         for one in self.peers:
             one.should_exit = True
+
+
+async def _say_where(path: Path, content: bytes) -> None:
+    """Write where the server is; on a full disk it serves all the same, and this is done when there is room."""
+    # What is there is of a server that is gone.
+    path.unlink(missing_ok=True)
+    while True:
+        with contextlib.suppress(StorageFull):
+            write_private(path, content)
+            return
+        await asyncio.sleep(_ROOM_CHECK_SECONDS)
 
 
 async def _leave_when_idle(engine: Engine, metrics: Metrics, seconds: int, leave: Callable[[], None]) -> None:
