@@ -15,7 +15,7 @@ import stat
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from blockpty.host import closing, mending, protocol, spawn
+from blockpty.host import closing, descriptors, mending, protocol, spawn
 from blockpty.host.closing import Pending
 from blockpty.host.keyboard import Input, storage_full
 from blockpty.host.place import Held, held_record, is_held
@@ -151,6 +151,11 @@ def open_(recorder: Recorder, client: Client, request: dict[str, Any]) -> Answer
     opening = (pending.request["conversation"] for pending in recorder.tickets.values())
     if name in recorder.house.holdings or name in recorder.closing or name in opening:
         raise Refused("busy", f"conversation {name} has a shell already")
+    if not descriptors.has_room():
+        raise Refused(
+            "pty_limit", "the PTY host has too few descriptors for another conversation",
+            "close conversations, or raise the limit of open files (ulimit -n)",
+        )  # fmt: skip
     _try_files(wanted["directory"], wanted["segment_bytes"])
     recorder.spawn(wanted, Pending(recorder, client, request.get("id")))
     return None

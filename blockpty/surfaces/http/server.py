@@ -24,8 +24,9 @@ import uvicorn
 
 from blockpty import __version__
 from blockpty.errors import BadRequest, Busy, StorageFull
-from blockpty.host.protocol import peer_uid, socket_address
+from blockpty.host.protocol import socket_address
 from blockpty.ops.engine import Engine
+from blockpty.surfaces.http.accepting import Listening, PrivateListening, is_news
 from blockpty.surfaces.http.app import application
 from blockpty.surfaces.http.connection import Connection, is_worth_logging
 from blockpty.surfaces.http.guard import UNIX_HOST, App
@@ -40,18 +41,6 @@ GRACE_SECONDS: Final = 3
 _IDLE_CHECK_SECONDS: Final = 5.0
 _ROOM_CHECK_SECONDS: Final = 1.0
 _MAX_FRAME: Final = 4 * 1024 * 1024
-
-
-class _PrivateSocket(socket.socket):
-    """A unix socket that lets nobody but this user in, also where its mode does not keep others out."""
-
-    def accept(self) -> tuple[socket.socket, Any]:
-        connection, address = super().accept()
-        if peer_uid(connection) != os.geteuid():
-            connection.close()
-            # asyncio takes this for a client that left while it waited to be accepted.
-            raise ConnectionAbortedError
-        return connection, address
 
 
 async def serve(home: Path, settings: Settings, ready: Callable[[dict[str, Any]], None]) -> None:
@@ -137,6 +126,7 @@ class _Listener(uvicorn.Server):
             ssl_certfile=settings.tls_certificate if tls else None, ssl_keyfile=settings.tls_key if tls else None,
         )  # fmt: skip
         logging.getLogger("uvicorn.error").addFilter(is_worth_logging)
+        logging.getLogger("asyncio").addFilter(is_news)
         try:
             config.load()
         except OSError as problem:  # SSLError is one
@@ -194,7 +184,7 @@ def _bind_tcp(settings: Settings) -> socket.socket:
 
 def _listening(host: str, port: int) -> socket.socket:
     family, kind, number, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
-    bound = socket.socket(family, kind, number)
+    bound = Listening(family, kind, number)
     try:
         bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         bound.bind(address)
@@ -209,7 +199,7 @@ def _listening(host: str, port: int) -> socket.socket:
 def _bound_unix(directory: Path) -> Any:
     """Give the listening unix socket; its file is there as long as it listens."""
     descriptor = os.open(directory, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    bound = _PrivateSocket(socket.AF_UNIX, socket.SOCK_STREAM)
+    bound = PrivateListening(socket.AF_UNIX, socket.SOCK_STREAM)
     try:
         # We hold the lock, so whoever made this file is gone.
         with contextlib.suppress(FileNotFoundError):
