@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tools.soak.__main__ import SECRET, Soak
+from tools.soak.__main__ import SECRET, TAIL_BYTES, Soak
 
 TOP = Path(__file__).resolve().parents[1]
 
@@ -40,13 +40,28 @@ def test_it_finds_a_changed_stream_and_a_password(tmp_path: Path) -> None:
     stream.write_bytes(b"what was there")
     one = Soak(tmp_path, 1, 1)
     one._only_grown("c0", "nothing")
-    assert one.wrong == [] and one.seen["c0"] == (14, zlib.crc32(b"what was there"))
+    assert one.wrong == [] and one.seen["c0"][:3] == (0, 14, zlib.crc32(b"what was there"))
     stream.write_bytes(b"what was There, and more")
     one._only_grown("c0", "a test")
     assert len(one.wrong) == 1 and "no continuation" in one.wrong[0]
     (tmp_path / "home" / "note").write_text(f"x{SECRET}x")
     one._no_secret("a test")
     assert len(one.wrong) == 2 and "a password is in note" in one.wrong[1]
+
+
+def test_a_beginning_that_is_not_kept_is_no_change(tmp_path: Path) -> None:
+    place = tmp_path / "home" / "conversations" / "c0" / "stream"
+    place.mkdir(parents=True)
+    (place / f"{0:020d}").write_bytes(b"x" * TAIL_BYTES)
+    (place / f"{TAIL_BYTES:020d}").write_bytes(b"y" * TAIL_BYTES + b"z")
+    one = Soak(tmp_path, 1, 1)
+    one._only_grown("c0", "nothing")
+    (place / f"{0:020d}").unlink()
+    one._only_grown("c0", "nothing")
+    assert one.wrong == [] and one.dropped == {"c0"}
+    (place / f"{TAIL_BYTES:020d}").write_bytes(b"y" * TAIL_BYTES + b"Z and more")
+    one._only_grown("c0", "a test")
+    assert len(one.wrong) == 1
 
 
 def test_it_finds_what_grows(tmp_path: Path) -> None:

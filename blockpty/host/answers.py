@@ -56,7 +56,7 @@ class Closed(Sizes):
 
 @dataclass(frozen=True, slots=True)
 class Inspected(Sizes):
-    """One moment of a terminal; everything but the sizes is None when it is not live.
+    """One moment of a terminal; everything but the sizes and `storage` is None when it is not live.
 
     `unread`: bytes that were typed and not read, None where unknown (not Linux). `program`: name of what the shell's
     own process runs now. `programs`: those of the processes of the foreground, the leader first and parents before

@@ -93,9 +93,9 @@ class Closing:
 
 
 def begin(
-    recorder: Recorder, name: str, terminal: Terminal | None, grace_ms: int, pending: Pending, *, leave: bool
+    recorder: Recorder, name: str, terminal: Terminal | None, grace_ms: int, pending: Pending | None, *, leave: bool
 ) -> None:  # fmt: skip
-    """Hang up `terminal` (None: that has been done by an earlier request), and owe `pending` the outcome."""
+    """Hang up `terminal` (None: that has been done by an earlier request), and owe `pending`, if any, the outcome."""
     if terminal is not None:
         path = terminal.holding.cgroup
         orphans = _orphans(recorder, terminal) if path is None else []
@@ -105,7 +105,8 @@ def begin(
         if not leave:
             _signal(survivors, signal.SIGTERM, signal.SIGCONT)
     closing = recorder.closing[name]
-    closing.answers.append(pending)
+    if pending is not None:
+        closing.answers.append(pending)
     recorder.loop.after(grace_ms / 1000, lambda: _kill(recorder, name, closing))
 
 
@@ -153,6 +154,9 @@ def _kill(recorder: Recorder, name: str, closing: Closing) -> None:
     if terminal is not None and terminal.pid == closing.session and not left:
         # A process that has left the session may have the terminal open for ever.
         terminal.let_go()
+        if recorder.closing.get(name) is not closing:
+            # That was its end.
+            return
     ended = terminal is not None and terminal.holding.exit is not None
     if not left and ended and terminal is not None and terminal.failed is not None:
         # Nothing runs any more, but that cannot be entered now; it is when there is space.

@@ -12,6 +12,7 @@ The stream goes first: the timeline speaks of it.
 
 from __future__ import annotations
 
+import contextlib
 import os
 from typing import TYPE_CHECKING
 
@@ -41,7 +42,9 @@ class Forcing:
             if directories:
                 directory = terminal.holding.directory
                 for path in (os.path.join(directory, "stream"), directory, os.path.dirname(directory)):
-                    self._fds.append(os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC))
+                    # One that was removed needs no forcing.
+                    with contextlib.suppress(FileNotFoundError):
+                        self._fds.append(os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC))
         except OSError:
             self.close()
             raise

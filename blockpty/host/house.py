@@ -18,7 +18,9 @@ import traceback
 from typing import Any
 
 from blockpty.host import protocol
+from blockpty.host.protocol import Refused
 
+BACKLOG = 512
 LOG_BYTES = 1024 * 1024
 SLOTS = 8192
 SLOT_BYTES = 32
@@ -29,10 +31,9 @@ class Holding:
 
     __slots__ = (
         "announced", "argv", "cgroup", "conversation", "directory", "durability", "entry", "epoch", "exit", "master",
-        "mine", "persist", "pid", "pidfd", "pipe_r", "pipe_w", "reference", "segment_bytes", "slot", "watches",
+        "lock", "mine", "persist", "pid", "pidfd", "pipe_r", "pipe_w", "reference", "segment_bytes", "slot", "watches",
     )  # fmt: skip
 
-    FDS = ("master", "pipe_r", "pipe_w", "pidfd")
     TOLD = ("persist", "watches", "reference", "announced")
 
     def __init__(self, wire: dict[str, Any], fds: list[int]) -> None:
@@ -47,8 +48,9 @@ class Holding:
         # The cgroup that bounds its processes; None where none could be made.
         self.cgroup: str | None = wire["cgroup"]
         self.slot: int = wire["slot"]
-        self.master, self.pipe_r, self.pipe_w = fds[:3]
-        self.pidfd = fds[3] if len(fds) > 3 else -1
+        # `lock`: the timeline, locked by whoever has this descriptor.
+        self.master, self.pipe_r, self.pipe_w, self.lock = fds[:4]
+        self.pidfd = fds[4] if len(fds) > 4 else -1
         # The exit status once it is known: (status, signal name); a keeper that is not the parent never learns it.
         self.exit: tuple[int | None, str | None] | None = None
         self.mine = True
@@ -65,21 +67,23 @@ class Holding:
         }  # fmt: skip
 
     def fds(self) -> list[int]:
-        return [fd for fd in (self.master, self.pipe_r, self.pipe_w, self.pidfd) if fd >= 0]
+        return [fd for fd in (self.master, self.pipe_r, self.pipe_w, self.lock, self.pidfd) if fd >= 0]
 
     def close(self) -> None:
         for fd in self.fds():
             os.close(fd)
-        self.master = self.pipe_r = self.pipe_w = self.pidfd = -1
+        self.master = self.pipe_r = self.pipe_w = self.lock = self.pidfd = -1
 
 
 class House:
     """The home, its listening socket, and every holding."""
 
-    def __init__(self, home: str, dir_fd: int, listener: socket.socket, limits: tuple[int, int]) -> None:
+    def __init__(self, home: str, home_fd: int, limits: tuple[int, int]) -> None:
         self.home = os.path.realpath(home)
-        self.dir_fd = dir_fd
-        self.listener = listener
+        # The home itself, locked by whoever has this descriptor.
+        self.home_fd = home_fd
+        self.dir_fd = self._open_directory()
+        self.listener = self._listen()
         self.limits = limits
         self.holdings: dict[str, Holding] = {}
         self.epochs: dict[str, int] = {}
@@ -88,6 +92,74 @@ class House:
         self.recorder = 0
         # Shared memory: how far the input in hand has got, so that a killed recorder's successor can say so.
         self.slots = mmap.mmap(-1, SLOTS * SLOT_BYTES)
+
+    def _open_directory(self) -> int:
+        """Return a descriptor of `host`, by which all in it is named; raises Refused, OSError."""
+        with contextlib.suppress(FileExistsError):
+            os.mkdir("host", 0o700, dir_fd=self.home_fd)
+        fd = os.open("host", os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=self.home_fd)
+        try:
+            protocol.check_private(os.fstat(fd), os.path.join(self.home, "host"))
+        except Refused:
+            os.close(fd)
+            raise
+        return fd
+
+    def _listen(self) -> socket.socket:
+        """Bind the home's socket, 0600: who has the home's lock may replace what is there."""
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(protocol.SOCKET_NAME, dir_fd=self.dir_fd)
+        listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        try:
+            listener.setblocking(False)
+            old = os.umask(0o177)
+            try:
+                with protocol.socket_address(self.dir_fd) as address:
+                    listener.bind(address)
+            finally:
+                os.umask(old)
+            listener.listen(BACKLOG)
+            self._socket = os.stat(protocol.SOCKET_NAME, dir_fd=self.dir_fd, follow_symlinks=False)
+        except OSError:
+            listener.close()
+            raise
+        return listener
+
+    def is_home_ours(self) -> bool:
+        """Whether the home is still where it was; also when the system cannot say."""
+        try:
+            return os.path.samestat(os.stat(self.home), os.fstat(self.home_fd))
+        except (FileNotFoundError, NotADirectoryError):
+            return False
+        except OSError:
+            return True
+
+    def is_reachable(self) -> bool:
+        """Whether a client of the home finds our socket; also when the system cannot say."""
+        try:
+            place = os.stat("host", dir_fd=self.home_fd, follow_symlinks=False)
+            found = os.stat(protocol.SOCKET_NAME, dir_fd=self.dir_fd, follow_symlinks=False)
+            return os.path.samestat(place, os.fstat(self.dir_fd)) and os.path.samestat(found, self._socket)
+        except (FileNotFoundError, NotADirectoryError):
+            return False
+        except OSError:
+            return True
+
+    def listen_again(self) -> None:
+        """Make directory, socket and log again that were removed; raises Refused, OSError, and can be tried again."""
+        fresh = self._open_directory()
+        old, self.dir_fd = self.dir_fd, fresh
+        os.close(old)
+        listener = self._listen()
+        self.listener.close()
+        self.listener = listener
+        with contextlib.suppress(OSError):
+            log = os.open(
+                protocol.LOG_NAME, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW, 0o600, dir_fd=fresh
+            )
+            os.dup2(log, 2)
+            os.close(log)
+        self.write_pids()
 
     def write_pids(self) -> None:
         """Say in `<home>/host/pid` who we are (for people and tests; nothing of ours reads it)."""

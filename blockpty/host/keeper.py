@@ -7,6 +7,7 @@ the shells' parent, so their exit statuses stay unknown; their deaths are seen t
 from __future__ import annotations
 
 import contextlib
+import errno
 import gc
 import os
 import resource
@@ -17,13 +18,12 @@ import sys
 import time
 from typing import Any
 
-from blockpty.host import cgroup, protocol, spawn
+from blockpty.host import cgroup, place, protocol, spawn
 from blockpty.host.autogroup import Shares
 from blockpty.host.cgroup import Cgroups, find_base
 from blockpty.host.house import SLOTS, Holding, House, Restarts
 from blockpty.host.protocol import Channel, Refused
 
-BACKLOG = 512
 PR_SET_CHILD_SUBREAPER = 36
 
 
@@ -125,7 +125,7 @@ class Keeper:
             os.close(self._ready_fd)
         for fd, spawned in self._spawns.items():
             os.close(fd)
-            spawned.spawn.close()
+            spawned.close()
         self._spawns.clear()
 
     def _say(self, message: dict[str, Any], fds: list[int] | None = None) -> None:
@@ -192,15 +192,24 @@ class Keeper:
         if request["conversation"] in self.house.holdings:
             self._say({"say": "present", "ticket": ticket})
             return
+        try:
+            lock = place.hold_record(request["directory"])
+        except OSError as error:
+            refused = Refused("storage_full", f"{request['directory']} cannot be written: {error.strerror}")
+            if isinstance(error, place.Held):
+                refused = protocol.held_elsewhere(request["conversation"])
+            self._say({"say": "refused", "ticket": ticket, "error": refused.to_wire()})
+            return
         limit = request["process_limit"]
         request["cgroup"] = self._cgroups.make(limit) if limit else None
         try:
             started = spawn.start(request, self.house.limits)
         except Refused as refusal:
+            os.close(lock)
             self._cgroups.remove(request["cgroup"])
             self._say({"say": "refused", "ticket": ticket, "error": refusal.to_wire()})
             return
-        self._spawns[started.status_fd] = Spawned(started, ticket)
+        self._spawns[started.status_fd] = Spawned(started, ticket, lock)
         self._poller.register(started.status_fd, select.POLLIN)
 
     def _spawned(self, status_fd: int) -> None:
@@ -211,7 +220,7 @@ class Keeper:
         refusal = started.outcome()
         if refusal is not None:
             self._statuses.pop(started.pid, None)
-            started.close()
+            spawned.close()
             self._cgroups.remove(started.request["cgroup"])
             self._say({"say": "refused", "ticket": spawned.ticket, "error": refusal.to_wire()})
             return
@@ -223,7 +232,7 @@ class Keeper:
             self._cgroups.remove(path)
             started.request["cgroup"] = None
         wire = {**started.request, "pid": started.pid, "slot": slot}
-        fds = [started.master, started.pipe_r, started.pipe_w]
+        fds = [started.master, started.pipe_r, started.pipe_w, spawned.lock]
         holding = Holding(wire, [*fds, started.pidfd] if started.pidfd >= 0 else fds)
         self.house.holdings[holding.conversation] = holding
         fds = holding.fds()
@@ -269,11 +278,18 @@ class Keeper:
 
 
 class Spawned:
-    __slots__ = ("spawn", "ticket")
+    """A shell that is being started; `lock` is its record's."""
 
-    def __init__(self, started: spawn.Spawn, ticket: str) -> None:
+    __slots__ = ("lock", "spawn", "ticket")
+
+    def __init__(self, started: spawn.Spawn, ticket: str, lock: int) -> None:
         self.spawn = started
         self.ticket = ticket
+        self.lock = lock
+
+    def close(self) -> None:
+        self.spawn.close()
+        os.close(self.lock)
 
 
 def watch_children() -> int:
@@ -307,22 +323,6 @@ def unwatch_children(read_end: int) -> None:
 # -- starting -----------------------------------------------------------------------------------------------------
 
 
-def listen(dir_fd: int) -> socket.socket:
-    """Bind the home's socket, 0600. Only to be called with start.lock held."""
-    with contextlib.suppress(FileNotFoundError):
-        os.unlink(protocol.SOCKET_NAME, dir_fd=dir_fd)
-    listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-    listener.setblocking(False)
-    old = os.umask(0o177)
-    try:
-        with protocol.socket_address(dir_fd) as address:
-            listener.bind(address)
-    finally:
-        os.umask(old)
-    listener.listen(BACKLOG)
-    return listener
-
-
 def splice_works(dir_fd: int) -> bool:
     """Whether bytes of a PTY can be moved to a file of this home by splice()."""
     if not hasattr(os, "splice") or os.environ.get("BLOCKPTY_NO_SPLICE") == "1":
@@ -331,12 +331,15 @@ def splice_works(dir_fd: int) -> bool:
     try:
         fds += os.openpty()
         fds += os.pipe()
+        os.write(fds[1], b"x")
+        if os.splice(fds[0], fds[3], 16) != 1:
+            return False
         fds.append(os.open("probe", os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW, 0o600, dir_fd=dir_fd))
         os.unlink("probe", dir_fd=dir_fd)
-        os.write(fds[1], b"x")
-        return os.splice(fds[0], fds[3], 16) == 1 and os.splice(fds[2], fds[4], 16, offset_dst=0) == 1
-    except OSError:
-        return False
+        return os.splice(fds[2], fds[4], 16, offset_dst=0) == 1
+    except OSError as error:
+        # For want of room, and not because the file system could not.
+        return error.errno in (errno.ENOSPC, errno.EDQUOT)
     finally:
         for fd in fds:
             os.close(fd)
@@ -350,8 +353,8 @@ def raise_limit() -> tuple[int, int]:
     return limits
 
 
-def main(home: str, ready_fd: int) -> None:
-    """Be the host of `home`. The starter holds start.lock until a byte has come through `ready_fd`."""
+def main(home: str, home_fd: int, ready_fd: int) -> None:
+    """Be the host of `home`, whose lock is on `home_fd`; what listens then sends a byte through `ready_fd`."""
     from blockpty.host.recorder import Recorder
 
     os.chdir("/")
@@ -359,9 +362,9 @@ def main(home: str, ready_fd: int) -> None:
     for number in (signal.SIGHUP, signal.SIGINT, signal.SIGQUIT, signal.SIGPIPE):
         signal.signal(number, signal.SIG_IGN)
     limits = raise_limit()
-    dir_fd = protocol.open_host_directory(home)
-    house = House(home, dir_fd, listen(dir_fd), limits)
-    house.splice = splice_works(dir_fd)
+    os.set_inheritable(home_fd, False)
+    house = House(home, home_fd, limits)
+    house.splice = splice_works(house.dir_fd)
 
     keeper = Keeper(house, None, ready_fd)
     while keeper.run() is not None:
@@ -374,9 +377,9 @@ def main(home: str, ready_fd: int) -> None:
     os._exit(0)
 
 
-def guarded_main(home: str, ready_fd: int) -> None:
+def guarded_main(home: str, home_fd: int, ready_fd: int) -> None:
     try:
-        main(home, ready_fd)
+        main(home, home_fd, ready_fd)
     except BaseException:  # noqa: BLE001  the log is the only place left to say it
         import traceback
 

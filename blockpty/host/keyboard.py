@@ -8,6 +8,8 @@ Rules:
   nor does one that its sender calls secret, always or where the terminal is raw (both off);
 * writing never waits. What the terminal does not take now goes in when it has room, with reading in between (a program
   that prints while it reads would otherwise block, and we with it);
+* a key that stops a program (Ctrl-C where the terminal makes a signal of it) goes in on a full disk too, and its entry
+  is written when there is room: the stream does not grow meanwhile, so that its offset is true;
 * at the deadline the rest is forgotten and `input_cut` says how much went in.
 """
 
@@ -100,7 +102,9 @@ class Keyboard:
         terminal.quiet.typing()
         if terminal.ended:
             return
-        terminal.check_storage()
+        owed = terminal.failed is not None and terminal.stops(item.data)
+        if not owed:
+            terminal.check_storage()
         icanon, echo = terminal.modes()
         if icanon:
             check_lines(item.data)
@@ -125,7 +129,10 @@ class Keyboard:
         self._entry_at = terminal.timeline.size
         self._mark(len(item.data), 0)
         try:
-            terminal.write("input", fields)
+            if owed:
+                terminal.shortage.owe("input", fields)
+            else:
+                terminal.write("input", fields)
         except StorageFailed as failure:
             self._mark(0, 0)
             raise storage_full(failure) from None
@@ -173,8 +180,12 @@ class Keyboard:
         accepted = None if item.redacted else item.done
         if not item.entered:
             item.offset = terminal.stream.offset
-        with contextlib.suppress(StorageFailed):
-            terminal.write("input_cut", {"req": item.fields["req"], "accepted": accepted})
+        fields = {"req": item.fields["req"], "accepted": accepted}
+        if terminal.failed is not None:
+            terminal.shortage.owe("input_cut", fields)
+        else:
+            with contextlib.suppress(StorageFailed):
+                terminal.write("input_cut", fields)
         item.timeline = terminal.timeline.size
         self._settle(item, item)
 

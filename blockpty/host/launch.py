@@ -1,7 +1,10 @@
 """Finding the host of a home, and starting it when there is none.
 
-Two clients that start at once make one host: whoever has start.lock looks again, then starts a keeper and waits until
-it listens. A leaving host holds the same lock from before its socket goes until its end.
+Two clients that start at once make one host: the one that has start.lock looks again, then starts a keeper and waits
+until it listens. A leaving host holds the same lock from before its socket goes until its end.
+
+A host has its home locked as long as it lives. One whose socket was removed makes it again (`recorder.py`), so a client
+that finds the home locked waits for that.
 """
 
 from __future__ import annotations
@@ -12,11 +15,13 @@ import select
 import socket
 import subprocess
 import sys
+import time
 
-from blockpty.host import protocol
+from blockpty.host import place, protocol
 from blockpty.host.protocol import Refused
 
 START_SECONDS = 20.0
+RETRY_SECONDS = 0.02
 # What a keeper gets of our environment: enough to run this Python. Shells get exactly what the open request says.
 PASSED_ON = ("PATH", "HOME", "LANG", "LC_ALL", "LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH", "BLOCKPTY_NO_SPLICE")
 
@@ -26,12 +31,12 @@ import os, sys
 if os.fork():
     os._exit(0)
 os.setsid()
-root, home, ready = sys.argv[1:]
+root, home, home_fd, ready = sys.argv[1:]
 package = type(sys)("blockpty")
 package.__path__ = [os.path.join(root, "blockpty")]
 sys.modules["blockpty"] = package
 from blockpty.host.keeper import guarded_main
-guarded_main(home, int(ready))
+guarded_main(home, int(home_fd), int(ready))
 """
 
 
@@ -51,26 +56,46 @@ def connect(home: str, *, start: bool = True) -> socket.socket | None:
         lock = os.open(protocol.LOCK_NAME, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600, dir_fd=dir_fd)
         try:
             fcntl.flock(lock, fcntl.LOCK_EX)
-            sock = protocol.connect(dir_fd)
-            if sock is None:
-                _start_keeper(home, dir_fd)
-                sock = protocol.connect(dir_fd)
-            return sock
+            return protocol.connect(dir_fd) or _started(home, dir_fd)
         finally:
             os.close(lock)
     finally:
         os.close(dir_fd)
 
 
-def _start_keeper(home: str, dir_fd: int) -> None:
+def _started(home: str, dir_fd: int) -> socket.socket | None:
+    """Start the host and return a connection, or one to a host that has come back meanwhile."""
+    deadline = time.monotonic() + START_SECONDS
+    while True:
+        try:
+            home_fd = place.hold_home(home)
+        except place.Held:
+            sock = protocol.connect(dir_fd)
+            if sock is not None:
+                return sock
+            if time.monotonic() > deadline:
+                raise Refused(
+                    "busy", f"a PTY host of {home} runs and cannot be reached",
+                    "end its processes; their shells end with them",
+                ) from None  # fmt: skip
+            time.sleep(RETRY_SECONDS)
+            continue
+        try:
+            _start_keeper(home, home_fd, dir_fd)
+        finally:
+            os.close(home_fd)
+        return protocol.connect(dir_fd)
+
+
+def _start_keeper(home: str, home_fd: int, dir_fd: int) -> None:
     root = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
     flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC | os.O_NOFOLLOW
     log = os.open(protocol.LOG_NAME, flags, 0o600, dir_fd=dir_fd)
     ready_r, ready_w = os.pipe()
     try:
         process = subprocess.Popen(
-            [sys.executable, "-I", "-S", "-c", _BOOTSTRAP, root, os.path.realpath(home), str(ready_w)],
-            stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=log, pass_fds=(ready_w,), cwd="/",
+            [sys.executable, "-I", "-S", "-c", _BOOTSTRAP, root, os.path.realpath(home), str(home_fd), str(ready_w)],
+            stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=log, pass_fds=(home_fd, ready_w), cwd="/",
             env={name: os.environ[name] for name in PASSED_ON if name in os.environ},
         )  # fmt: skip
         os.close(ready_w)

@@ -68,6 +68,14 @@ class Refused(Exception):
         return {"code": self.code, "message": self.message, "hint": self.hint, "details": self.details}
 
 
+def held_elsewhere(conversation: str) -> Refused:
+    """Return the error for a conversation whose record another host writes."""
+    return Refused(
+        "busy", f"another PTY host holds the shell of {conversation} and writes its record",
+        "close it there; its directory was moved here while the shell ran", conversation=conversation,
+    )  # fmt: skip
+
+
 def encode(message: dict[str, Any]) -> bytes:
     """Return one line, in ASCII: environments may hold bytes that are not UTF-8, as lone surrogates."""
     return (_encode_json(message) + "\n").encode()

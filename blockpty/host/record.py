@@ -8,6 +8,8 @@ Rules:
 * neither file is opened with O_APPEND (splice refuses that); there is one writer;
 * a line that could not be written whole is taken back (`ftruncate` needs no space), so the timeline holds whole lines
   after any failure; after a kill in mid-line the next writer does the same;
+* what was removed is made again where its home is still the same one; else what is open is written on, and nothing by
+  its path, which may belong to another record now;
 * no space and no medium are told by `StorageFailed`, and nothing has then been written or moved.
 """
 
@@ -22,6 +24,7 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from blockpty.host.mending import set_aside
+from blockpty.host.place import Place, lock, same_file, timeline_path
 from blockpty.host.plain import is_removed, make_again, make_directory, open_plain
 from blockpty.model.entries import SEALS
 from blockpty.model.seal import digest_of, is_sound, link_of, linked
@@ -58,6 +61,7 @@ class Stream:
         # Whether the newest segment was removed and made again, since somebody asked.
         self.restored = False
         self._base = last_segment(self._directory)
+        self._home = Place(os.path.dirname(os.path.dirname(directory)))
         self._open()
 
     def _open(self) -> None:
@@ -83,6 +87,8 @@ class Stream:
         """Bytes that fit in the segment, which is a new one if the last is full."""
         self.keep()
         if self._size >= self._limit:
+            if not self._home.is_ours():
+                return self._limit
             if self.forced:
                 os.fdatasync(self._fd)
             self._base += self._size
@@ -103,7 +109,7 @@ class Stream:
 
     def keep(self) -> None:
         """Make the newest segment again if it was removed; raises OSError."""
-        if is_removed(self._fd):
+        if is_removed(self._fd) and self._home.is_ours():
             fd = make_again(self._fd, self._path())
             os.close(self._fd)
             self._fd, self.restored = fd, True
@@ -208,14 +214,24 @@ class Timeline:
     """One JSON object per line; `offset` and `ts` never decrease.
 
     Each line has the digest of the line before it, and of the bytes of the stream between their offsets. `pieces` reads
-    those bytes; without it they are read from the stream's files.
+    those bytes; without it they are read from the stream's files. The file is locked as long as it is open; `held` is a
+    descriptor that has the lock already. Raises Held, OSError.
     """
 
-    def __init__(self, directory: str, pieces: Callable[[int, int], Iterable[bytes]] | None = None) -> None:
+    def __init__(
+        self, directory: str, pieces: Callable[[int, int], Iterable[bytes]] | None = None, held: int = -1
+    ) -> None:
         stream = os.path.join(directory, "stream")
         self._pieces = pieces or (lambda begin, end: stream_pieces(stream, begin, end))
-        self._path = os.path.join(directory, "timeline.jsonl")
+        self._path = timeline_path(directory)
+        self._home = Place(os.path.dirname(os.path.dirname(directory)))
         self._fd = open_plain(self._path, os.O_RDWR | os.O_CREAT)
+        try:
+            # What was removed and made again has lost the lock that came with the descriptors.
+            lock(held if held >= 0 and same_file(held, self._fd) else self._fd)
+        except OSError:
+            os.close(self._fd)
+            raise
         self.restored = False
         self.size = os.fstat(self._fd).st_size
         self._mend()
@@ -302,10 +318,11 @@ class Timeline:
             grown = self._covered is not None and offset > self._covered
             digest = digest_of(self._pieces(self._covered or 0, offset)) if grown else None
             line = linked(record, self._link, digest)
-            if is_removed(self._fd):
+            if is_removed(self._fd) and self._home.is_ours():
                 fd = make_again(self._fd, self._path)
                 os.close(self._fd)
                 self._fd, self.restored = fd, True
+                lock(fd)
             while written < len(line):
                 written += os.pwrite(self._fd, line[written:], self.size + written)
         except OSError as error:

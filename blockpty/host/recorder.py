@@ -15,18 +15,21 @@ import socket
 import time
 from typing import Any
 
-from blockpty.host import protocol
+from blockpty.host import closing, protocol, spawn
 from blockpty.host.closing import Closing, Pending, finish_close
 from blockpty.host.doorbell import Bell
 from blockpty.host.house import Holding, House, Restarts
 from blockpty.host.keeper import unwatch_children, watch_children
 from blockpty.host.loop import IN, OUT, Loop
+from blockpty.host.place import unlock
 from blockpty.host.protocol import Channel, Refused
 from blockpty.host.quiet import RETRY_SECONDS
 from blockpty.host.requests import OPERATIONS, dead_sizes
 from blockpty.host.terminal import Terminal
 
 IDLE_SECONDS = 10.0
+# How often it is looked whether the home and the socket in it are still ours.
+PLACE_SECONDS = 1.0
 
 
 class Client:
@@ -60,6 +63,8 @@ class Recorder:
         # Whether a client has been here, or has had the time to: those of a killed predecessor come back.
         self._met = False
         self._orphaned = False
+        # The home was removed, moved or replaced: nothing is opened by its path any more.
+        self._evicted = False
         self._become_keeper = False
         self._wake = watch_children()
 
@@ -71,6 +76,7 @@ class Recorder:
         loop.watch(self.house.listener.fileno(), IN, self._accept)
         loop.watch(self.link.fd, IN, self._hear)
         loop.after(IDLE_SECONDS, self._idle_check)
+        self._look_at_place()
         for holding in list(self.house.holdings.values()):
             self._take(holding)
         while True:
@@ -112,6 +118,7 @@ class Recorder:
         """The terminal's last entry is written."""
         holding = terminal.holding
         del self.terminals[holding.conversation]
+        unlock(holding.lock)
         self.house.holdings.pop(holding.conversation, None)
         self._say({"do": "closed", "conversation": holding.conversation, "pid": holding.pid})
         finish_close(self, terminal)
@@ -121,6 +128,9 @@ class Recorder:
     def _take(self, holding: Holding, *, fresh: bool = False) -> None:
         """Begin to serve a terminal; if its files cannot be opened now, it waits."""
         self.house.holdings[holding.conversation] = holding
+        if self._evicted:
+            self._end_unrecorded(holding)
+            return
         try:
             terminal = Terminal(self, holding)
         except OSError as error:
@@ -132,6 +142,41 @@ class Recorder:
         self._unreadable.discard(holding.conversation)
         self.terminals[holding.conversation] = terminal
         terminal.begin(fresh=fresh)
+
+    # -- the place ------------------------------------------------------------------------------------------------
+
+    def _look_at_place(self) -> None:
+        """Be found where the home is still ours; where it is not, end every shell in order."""
+        house = self.house
+        self.loop.after(PLACE_SECONDS, self._look_at_place)
+        if self._evicted:
+            self.check_leave()
+        elif not house.is_home_ours():
+            self._evict()
+        elif not house.is_reachable():
+            house.log("the socket was removed, and is made again")
+            self.loop.forget(house.listener.fileno())
+            try:
+                house.listen_again()
+            except (OSError, Refused):
+                house.log_exception("the socket could not be made again")
+            self._listen()
+
+    def _evict(self) -> None:
+        self._evicted = True
+        self.house.log(f"{self.house.home} was removed, moved or replaced: its shells are ended")
+        for name, terminal in list(self.terminals.items()):
+            with contextlib.suppress(Refused):
+                terminal.note({"type": "home_gone"})
+            if name not in self.closing:
+                closing.begin(self, name, terminal, protocol.GRACE_MS, None, leave=False)
+
+    def _end_unrecorded(self, holding: Holding) -> None:
+        """End a shell whose record cannot be found by a recorder that was started after the home had gone."""
+        spawn.kill_session(holding.pid, holding.cgroup)
+        self.house.holdings.pop(holding.conversation, None)
+        self._say({"do": "closed", "conversation": holding.conversation, "pid": holding.pid})
+        holding.close()
 
     # -- the keeper -----------------------------------------------------------------------------------------------
 
@@ -366,6 +411,11 @@ class Recorder:
 
     def check_leave(self) -> None:
         """Leave when nobody needs us. A starting client holds start.lock; a client in the backlog is taken in first."""
+        if self._evicted:
+            # Who is still connected can be of no use to it.
+            if not (self.terminals or self.tickets or self.closing or self.house.holdings):
+                self._leave()
+            return
         if not self._met or self.clients or self.terminals or self.tickets or self.closing or self.house.holdings:
             return
         house = self.house

@@ -15,9 +15,10 @@ import stat
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from blockpty.host import closing, mending, protocol, spawn
+from blockpty.host import closing, descriptors, mending, protocol, spawn
 from blockpty.host.closing import Pending
 from blockpty.host.keyboard import Input, storage_full
+from blockpty.host.place import Held, held_record, is_held
 from blockpty.host.plain import Planted
 from blockpty.host.protocol import Refused
 from blockpty.host.record import StorageFailed, Stream, Timeline, entries_since, stream_size
@@ -80,6 +81,8 @@ def _live(recorder: Recorder, request: dict[str, Any]) -> Terminal:
             raise Refused("storage_full", f"the files of {name} cannot be opened")
         if not os.path.isdir(_directory(recorder, name)):
             raise Refused("not_found", f"there is no conversation {name}")
+        if is_held(_directory(recorder, name)):
+            raise protocol.held_elsewhere(name)
         raise Refused("exited", f"the shell of {name} has ended")
     return terminal
 
@@ -148,6 +151,11 @@ def open_(recorder: Recorder, client: Client, request: dict[str, Any]) -> Answer
     opening = (pending.request["conversation"] for pending in recorder.tickets.values())
     if name in recorder.house.holdings or name in recorder.closing or name in opening:
         raise Refused("busy", f"conversation {name} has a shell already")
+    if not descriptors.has_room():
+        raise Refused(
+            "pty_limit", "the PTY host has too few descriptors for another conversation",
+            "close conversations, or raise the limit of open files (ulimit -n)",
+        )  # fmt: skip
     _try_files(wanted["directory"], wanted["segment_bytes"])
     recorder.spawn(wanted, Pending(recorder, client, request.get("id")))
     return None
@@ -172,9 +180,13 @@ def _own_directory(recorder: Recorder, path: str) -> str:
 def _try_files(directory: str, segment_bytes: int) -> None:
     """Make sure that the record can be written before there is anything to record."""
     try:
-        mending.mend(directory, mending.boot_id())
+        with held_record(directory):
+            mending.mend(directory, mending.boot_id())
         Stream(directory, segment_bytes).close()
         Timeline(directory).close()
+    except Held:
+        # By our keeper, which was asked before a recorder was killed, or by another host: the keeper says which.
+        return
     except Planted as error:
         raise Refused(
             "spool_corrupt", f"{error.filename} cannot be used: {error.strerror}", "move it away", path=error.filename
@@ -214,6 +226,8 @@ def mend(recorder: Recorder, client: Client, request: dict[str, Any]) -> Answer:
     name = _conversation(request)
     directory = _directory(recorder, name)
     if name in recorder.terminals or name in recorder.house.holdings or name in recorder.closing:
+        return {"mended": False}
+    if is_held(directory):
         return {"mended": False}
     try:
         return {"mended": mending.mend(directory, mending.boot_id())}
@@ -291,6 +305,8 @@ def note(recorder: Recorder, client: Client, request: dict[str, Any]) -> Answer:
         _live(recorder, request)
     try:
         timeline = Timeline(directory)
+    except Held:
+        raise protocol.held_elsewhere(name) from None
     except OSError as error:
         raise storage_full(StorageFailed(error, directory)) from None
     try:
@@ -338,23 +354,29 @@ def inspect(recorder: Recorder, client: Client, request: dict[str, Any]) -> Answ
         terminal.move(whole=True)
     if terminal is None or terminal.ended:
         return {"live": False, **_dead_sizes(recorder, name)}
+    if terminal.failed is not None and terminal.holding.exit is not None:
+        # Its end cannot be entered yet.
+        return {"live": False, "storage": _why(terminal.failed), **terminal.sizes()}
     group = terminal.foreground()
     facts = [spawn.process_facts(pid) for pid in {group, terminal.pid} if pid]
     try:
         cols, rows = spawn.get_size(terminal.holding.master)
     except OSError:
         cols = rows = 0
-    failed = terminal.failed
     programs = spawn.group_names(group, terminal.pid) if group and request.get("programs") else None
     return {
         "live": True, "pid": terminal.pid, **terminal.state(), "unread": spawn.unread_bytes(terminal.holding.master),
         "foreground_pid": group, "foreground_name": spawn.process_name(group) if group else None,
         "foreground_copy": spawn.is_copy(group, terminal.pid) if group else None,
         "cols": cols, "rows": rows, "stopped": any(fact is not None and fact[0] in "Tt" for fact in facts),
-        "storage": None if failed is None else f"{failed.path}: {failed.strerror}",
+        "storage": _why(terminal.failed),
         "persist": terminal.holding.persist, "program": spawn.process_name(terminal.pid), "programs": programs,
         **terminal.sizes(),
     }  # fmt: skip
+
+
+def _why(failed: StorageFailed | None) -> str | None:
+    return None if failed is None else f"{failed.path}: {failed.strerror}"
 
 
 def watch_idle(recorder: Recorder, client: Client, request: dict[str, Any]) -> Answer:

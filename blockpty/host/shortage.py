@@ -2,13 +2,16 @@
 
 `full` is entered with the time at which it was noticed: at once where the timeline still has room (the stream is what
 grows fast, and a file system gives space in whole pages), else as the first entry when there is space again.
-`resumed` follows when everything that had to wait is in the stream. It does not know why the files could not grow.
+`resumed` follows when everything that had to wait is in the stream. Keys that stop a program are typed without room for
+their entry; it is written before anything is moved, and so where it belongs. This file does not know why the files
+could not grow.
 """
 
 from __future__ import annotations
 
 import contextlib
 import time
+from collections import deque
 from typing import TYPE_CHECKING, Any
 
 from blockpty.host.record import StorageFailed
@@ -24,6 +27,8 @@ class Shortage:
         self._since: int | None = None
         self._told = False
         self._errno = ""
+        # Entries of what was done all the same: kind, fields, and when. The stream has not grown since.
+        self._owed: deque[tuple[str, dict[str, Any], int]] = deque()
 
     def take_up(self, tail: list[dict[str, Any]]) -> None:
         """Go on with what a killed predecessor had entered (`tail`: the shell's last entries)."""
@@ -39,12 +44,24 @@ class Shortage:
         with contextlib.suppress(StorageFailed):
             self.tell()
 
+    def owe(self, kind: str, fields: dict[str, Any]) -> None:
+        """Enter what happens while nothing can be moved: now if there is room, else before anything is moved."""
+        self._owed.append((kind, fields, time.time_ns() // 1_000_000))
+        with contextlib.suppress(StorageFailed):
+            self.tell()
+
     def tell(self) -> None:
-        """Enter `full`, unless that has been done; raises StorageFailed. Nothing may be moved before that."""
+        """Enter `full`, once, and what is owed; raises StorageFailed. Nothing may be moved before that."""
         # What comes before the spawn entry would belong to the shell before.
-        if self._since is not None and not self._told and self._terminal.holding.announced:
+        if self._since is None or not self._terminal.holding.announced:
+            return
+        if not self._told:
             self._terminal.write("storage", {"state": "full", "errno": self._errno}, ts=self._since)
             self._told = True
+        while self._owed:
+            kind, fields, ts = self._owed[0]
+            self._terminal.write(kind, fields, ts=ts)
+            self._owed.popleft()
 
     def ends(self) -> None:
         """Enter `resumed` if there was a shortage; raises StorageFailed."""

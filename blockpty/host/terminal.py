@@ -63,7 +63,7 @@ class Terminal:
         self.holding = holding
         self.pid = holding.pid
         self.stream = Stream(holding.directory, holding.segment_bytes)
-        self.timeline = Timeline(holding.directory, self.stream.pieces)
+        self.timeline = Timeline(holding.directory, self.stream.pieces, holding.lock)
         self.quiet = Quiet(self)
         self.keyboard = Keyboard(self)
         self.drain = Drain(self)
@@ -352,6 +352,15 @@ class Terminal:
             return False, False
         return bool(flags & termios.ICANON), bool(flags & termios.ECHO)
 
+    def stops(self, data: bytes) -> bool:
+        """Whether these are only keys of which the terminal makes signals for the foreground program."""
+        try:
+            modes = termios.tcgetattr(self.holding.master)
+        except (OSError, ValueError, termios.error):
+            return False
+        keys = b"".join(modes[6][name] for name in (termios.VINTR, termios.VQUIT, termios.VSUSP))
+        return bool(modes[3] & termios.ISIG) and bool(data) and not data.strip(keys)
+
     def foreground(self) -> int | None:
         """The process group that has the terminal."""
         try:
@@ -425,10 +434,11 @@ class Terminal:
             self._stop_moving(failure, self._late)
 
     def let_go(self) -> None:
-        """Whoever still has the terminal open is not waited for any more."""
+        """Whoever still has the terminal open is not waited for any more; what was printed is, while it has no room."""
         if self.holding.exit is not None and not self.ended:
             self.move(LATE_BYTES, whole=True)
-            self._finish()
+            if self.failed is None and not self.ended:
+                self._finish()
 
     def _write_exit(self) -> None:
         assert self.holding.exit is not None

@@ -6,6 +6,7 @@ This file knows no operation by name and no surface.
 from __future__ import annotations
 
 import difflib
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from inspect import cleandoc
@@ -63,10 +64,16 @@ class Operation:
     def parse_text(self, params: Mapping[str, str]) -> Request:
         """Return the request of parameters that are all text, as in the query of a URL; raises as `parse` does."""
         try:
-            return self.request.model_validate_strings(dict(params))
+            found_request = self.request.model_validate_strings(dict(params))
         except ValidationError as error:
             found = error.errors(include_url=False, include_context=False, include_input=False)
             raise self._bad_request(found) from None
+        for name, text in params.items():
+            value = getattr(found_request, name)
+            if isinstance(value, int) and not isinstance(value, bool) and not _INTEGER.fullmatch(text):
+                # pydantic takes 80.0, 8_0 and blanks as well.
+                raise self._bad_request([{"type": "int_parsing", "loc": (name,), "msg": _NO_INTEGER, "input": None}])
+        return found_request
 
     def _bad_request(self, errors: list[ErrorDetails]) -> BadRequest:
         found = []
@@ -89,4 +96,6 @@ class Operation:
         return f"{name}: {self.request.model_fields[name].description}"
 
 
+_INTEGER = re.compile("[-+]?[0-9]+")
+_NO_INTEGER = "Input should be a valid integer"
 _REPHRASED = {"missing": "is missing", "extra_forbidden": "no parameter has this name"}

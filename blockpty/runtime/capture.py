@@ -18,6 +18,7 @@ from blockpty.model.results import CaptureResult
 from blockpty.runtime.export.moments import Source
 from blockpty.runtime.export.writing import write
 from blockpty.spool import checkpoint
+from blockpty.spool.full import full_is_an_error
 from blockpty.spool.layout import make_private
 
 
@@ -41,7 +42,8 @@ def stop_capture(source: Source, stopped: threading.Event) -> CaptureResult:
     if found["end"] is None:
         found = {**found, "end": source.end, "end_ts": time.time_ns() // 1_000_000}
         path = _path(source, found)
-        make_private(path.parent)
+        with full_is_an_error(path.parent):
+            make_private(path.parent)
         write(replace(source, begin=found["begin"], ts=found["begin_ts"]), "cast", path, stopped)
         _save(source, found)
     return _result(source, found)
@@ -61,7 +63,8 @@ def _load(source: Source) -> dict[str, Any] | None:
 
 
 def _save(source: Source, found: dict[str, Any]) -> None:
-    checkpoint.replace(source.layout.capture, {"format": checkpoint.FORMAT_VERSION, **found})
+    with full_is_an_error(source.layout.capture):
+        checkpoint.replace(source.layout.capture, {"format": checkpoint.FORMAT_VERSION, **found})
 
 
 def _result(source: Source, found: dict[str, Any]) -> CaptureResult:

@@ -55,6 +55,8 @@ if TYPE_CHECKING:
     from blockpty.runtime.engine import Engine
 
 SEND_DEADLINE_MS: Final = 5000
+# Ctrl-C, Ctrl-backslash and Ctrl-Z: the host types them on a full disk too, where they stop a program.
+STOPPING: Final = b"\x03\x1c\x1a"
 
 
 class Conversation(Transcript):
@@ -266,12 +268,15 @@ class Conversation(Transcript):
         self._cursor = typed.cursor
         return typed
 
-    async def own(self) -> None:
-        """Make sure that this engine may write; another one may have gone since."""
+    async def own(self, *, stopping: bool = False) -> None:
+        """Make sure that this engine may write; another one may have gone since.
+
+        `stopping`: for what ends a program or the shell, which must not need room on the disk.
+        """
         if self._rouse is not None:
             await self._rouse(self)
         self.live.check_place()
-        if self.live.problem is not None:
+        if self.live.problem is not None and not stopping:
             raise self.live.problem
         if self._ownership is None:
             self._ownership = Ownership.take(self.layout.lock)
@@ -361,7 +366,7 @@ class Conversation(Transcript):
 
     async def type(self, data: bytes, author: str, secret: bool = False) -> SendResult:
         """Type bytes whatever the shell does; the verbs above check first."""
-        await self.own()
+        await self.own(stopping=bool(data) and not data.strip(STOPPING))
         self.live.pump()
         program = self.live.state.shell is ShellState.RUNNING
         asked = program and not secret and asks_for_secret(self._last_output())
@@ -437,7 +442,7 @@ class Conversation(Transcript):
         await running_program(self, session_id)
         if not is_session(self.live.state):
             raise NoSession(f"no interactive session is active in {self.id}", hint="interrupt ends a running command")
-        await self.own()
+        await self.own(stopping=True)
         return await ending.end_session(self)
 
     async def enter_shell(self, shell: str | None = None, *, timeout_ms: int = 10000) -> DoneResult:
@@ -461,7 +466,7 @@ class Conversation(Transcript):
         limits.check("grace_ms", grace_ms)
         self.live.pump()
         alive(self)
-        await self.own()
+        await self.own(stopping=True)
         return await ending.interrupt(self, up_to, grace_ms)
 
     async def kill(self, *, signal: str = "TERM") -> DoneResult:
@@ -471,13 +476,13 @@ class Conversation(Transcript):
         that ended the shell, or "running": a shell at its prompt survives INT and QUIT. Raises BadRequest, Exited.
         """
         name = ending.signal_name(signal, ending.KILLS)
-        await self.own()
+        await self.own(stopping=True)
         alive(self)
         return await ending.kill(self, name)
 
     async def reset(self) -> OpenResult:
         """Kill the shell and start a new one in the same conversation; the transcript goes on, cursors stay."""
-        await self.own()
+        await self.own(stopping=True)
         return await self._respawn(self)
 
     async def close(self, *, leave: bool = False) -> CloseResult:
@@ -486,7 +491,7 @@ class Conversation(Transcript):
         With `leave` what has left the shell's session (`setsid`, a daemon) runs on; `outside` of the result lists it
         either way. Without a cgroup, only what the session's processes are still the parents of is found.
         """
-        await self.own()
+        await self.own(stopping=True)
         outside = await ending.end_shell(self, leave=leave)
         return CloseResult(self.cursor, self.live.state.exit, self.live.cover.value(outside))
 

@@ -6,7 +6,7 @@ import asyncio
 from typing import TYPE_CHECKING, Any, Final
 
 from blockpty.engine.states import ShellState
-from blockpty.errors import BadRequest, Exited, NotFound
+from blockpty.errors import BadRequest, Exited, NotFound, StorageFull
 from blockpty.model.results import DoneResult
 from blockpty.runtime.live import BEGIN_SECONDS
 
@@ -47,33 +47,38 @@ KILLED_SECONDS: Final = 5.0
 KILLS: Final = ("HUP", "INT", "QUIT", "TERM", "KILL")
 
 
-async def ended_within(conversation: Conversation, seconds: float) -> bool:
-    """Return whether what runs is over (a prompt, or no shell any more) within some time."""
-    loop = asyncio.get_running_loop()
-    deadline = loop.time() + seconds
-    while True:
-        conversation.live.pump()
-        state = conversation.live.state
-        if state.shell in (ShellState.IDLE, ShellState.EXITED):
-            return True
-        left = deadline - loop.time()
-        if left <= 0:
-            return False
-        await conversation.live.changed(left)
+async def ended_within(conversation: Conversation, seconds: float, *, program: bool = False) -> bool:
+    """Return whether what runs is over (a prompt, or no shell any more) within some time.
+
+    `program`: a program had the terminal, so the shell that has it again shows the end where the record cannot.
+    """
+    return await _within(conversation, seconds, (ShellState.IDLE, ShellState.EXITED), program=program)
 
 
 async def _exited_within(conversation: Conversation, seconds: float) -> bool:
     """Return whether the shell has ended within some time."""
+    return await _within(conversation, seconds, (ShellState.EXITED,), program=False)
+
+
+async def _within(
+    conversation: Conversation, seconds: float, states: tuple[ShellState, ...], *, program: bool
+) -> bool:  # fmt: skip
     loop = asyncio.get_running_loop()
     deadline = loop.time() + seconds
     while True:
         conversation.live.pump()
-        if conversation.live.state.shell is ShellState.EXITED:
+        if conversation.live.state.shell in states:
             return True
         left = deadline - loop.time()
+        full = conversation.live.problem is not None
+        if left <= 0 or full:
+            # Without room the record does not say what has happened; the terminal does.
+            sample = await conversation.host.inspect(conversation.id)
+            if sample.storage is not None and (not sample.live or (program and sample.foreground == "shell")):
+                return True
         if left <= 0:
             return False
-        await conversation.live.changed(left)
+        await conversation.live.changed(min(left, RETRY_SECONDS) if full else left)
 
 
 async def hang_up(conversation: Conversation) -> None:
@@ -92,7 +97,7 @@ async def end_session(conversation: Conversation) -> DoneResult:
     how = await _leave(conversation)
     if how is None and conversation.live.state.shell is ShellState.RUNNING:
         await conversation.type(b"\x03", "engine")
-        how = "ctrl_c" if await ended_within(conversation, GRACE_SECONDS / 2) else None
+        how = "ctrl_c" if await ended_within(conversation, GRACE_SECONDS / 2, program=True) else None
     how = how or await _signals(conversation, "KILL", GRACE_SECONDS / 2, spare_shell=True)
     if how is None:
         await conversation.reset()
@@ -116,7 +121,10 @@ async def _leave(conversation: Conversation) -> str | None:
         if step == len(steps):
             return None
         typed[name] = step + 1
-        await conversation.type(steps[step], "engine")
+        try:
+            await conversation.type(steps[step], "engine")
+        except StorageFull:
+            return None
         if await ended_within(conversation, GRACE_SECONDS if step + 1 == len(steps) else STEP_SECONDS):
             return "exit" if name in LINES else "quit"
 
@@ -229,7 +237,7 @@ async def _signalled(conversation: Conversation, name: str, grace: float) -> boo
         # A child that has not executed its program yet is the shell under another number.
         program = sample.foreground != "shell" and sample.foreground_name != conversation.live.state.shell_name
         if program or left <= RETRY_SECONDS:
-            return await ended_within(conversation, left)
+            return await ended_within(conversation, left, program=program)
         if await ended_within(conversation, RETRY_SECONDS):
             return True
 

@@ -24,6 +24,7 @@ from blockpty.errors import (
     SpoolCorrupt,
     StorageFull,
 )
+from blockpty.host import descriptors
 from blockpty.host.client import HostClient
 from blockpty.host.protocol import DURABILITIES, NICEST, PROCESS_LIMIT, SHELL_NICE
 from blockpty.model.results import (
@@ -41,7 +42,7 @@ from blockpty.runtime.conversation import Conversation
 from blockpty.runtime.ending import end_shell
 from blockpty.runtime.idle import close_idle
 from blockpty.runtime.importing import import_recording, refuse_imported
-from blockpty.runtime.starting import first_prompt, raise_descriptor_limit, start_shell
+from blockpty.runtime.starting import first_prompt, no_descriptors, raise_descriptor_limit, start_shell
 from blockpty.screen.widths import VERSION as WIDTHS
 from blockpty.spool import archived, checkpoint
 from blockpty.spool.checkpoint import FORMAT_VERSION
@@ -55,6 +56,8 @@ _T = TypeVar("_T")
 CLOSED_TOGETHER: Final = 64
 # Conversations that have ended and are kept at hand.
 ENDED_KEPT: Final = 32
+# And for how long, when nothing asks for them: no longer than twice that.
+UNUSED_SECONDS: Final = 10.0
 # When a start looks for what was lost: those who ask for a conversation by name come first.
 STOCK_SECONDS: Final = 0.1
 
@@ -127,6 +130,8 @@ class Engine:
         self._connecting = asyncio.Lock()
         self._finding: asyncio.Task[None] | None = None
         self._stock: asyncio.Task[None] | None = None
+        # When each conversation was asked for last, by the loop's clock.
+        self._used: dict[str, float] = {}
         self._locks: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
         # Ended ones that somebody outside still holds.
         self._resting: WeakValueDictionary[str, Conversation] = WeakValueDictionary()
@@ -244,6 +249,10 @@ class Engine:
                 live, count = await host.find(name)
             if live:
                 raise Busy(f"{name} is open already", hint="use the conversation that is there, or close it first")
+            if not descriptors.has_room():
+                await self._rest(0)
+            if not descriptors.has_room():
+                raise no_descriptors()
             if count >= self._session_limit:
                 raise SessionLimit(
                     f"{count} conversations are open in {self.home}", hint="close one, or raise the limit"
@@ -310,6 +319,7 @@ class Engine:
         name = check_conversation_id(conversation_id)
         if name in self._conversations:
             await self.refuse_replaced(self._conversations[name])
+            self._used[name] = asyncio.get_running_loop().time()
             return self._conversations[name]
         if (resting := self._resting.get(name)) is not None:
             return await self._rouse(resting)
@@ -447,6 +457,7 @@ class Engine:
         raise_descriptor_limit(self._session_limit)
         loop = asyncio.get_running_loop()
         if not self._watches:
+            self._watches.append(loop.create_task(self._rest_unused()))
             if self._idle_timeout is not None:
                 self._watches.append(loop.create_task(close_idle(self, self._idle_timeout)))
             if self._keep != (None, None):
@@ -515,13 +526,31 @@ class Engine:
             self._conversations[name] = conversation
             return conversation
 
-    async def _rest(self) -> None:
+    async def _rest(self, kept: int | None = None, *, unused_since: float | None = None) -> None:
         """Let go of conversations that have ended, but for those that were used last: they hold files and memory."""
         ended = [known for known in self._conversations.values() if known.over]
-        for conversation in ended[: max(0, len(ended) - ENDED_KEPT)]:
+        for conversation in ended[: max(0, len(ended) - (ENDED_KEPT if kept is None else kept))]:
+            if self._conversations.get(conversation.id) is not conversation:
+                continue
+            if unused_since is not None and self._used.get(conversation.id, 0.0) > unused_since:
+                continue
             del self._conversations[conversation.id]
+            self._used.pop(conversation.id, None)
             self._resting[conversation.id] = conversation
             await conversation.rest(self._rouse)
+
+    async def _rest_unused(self) -> None:
+        """Let go of what has ended and is not asked for any more."""
+        loop = asyncio.get_running_loop()
+        while True:
+            await asyncio.sleep(UNUSED_SECONDS)
+            # One that was taken up or has ended since counts from now on.
+            self._used = {
+                known.id: self._used.get(known.id, loop.time()) if known.over else loop.time()
+                for known in self._conversations.values()
+            }
+            with contextlib.suppress(BlockptyError, OSError):
+                await self._rest(0, unused_since=loop.time() - UNUSED_SECONDS)
 
     async def _rouse(self, conversation: Conversation) -> Conversation:
         """Take up again what was laid to rest and somebody still holds."""

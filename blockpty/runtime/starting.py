@@ -15,7 +15,8 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from blockpty.engine.states import ShellState
-from blockpty.errors import NoPrompt, SpawnFailed
+from blockpty.errors import NoPrompt, PtyLimit, SpawnFailed
+from blockpty.host import descriptors
 from blockpty.host.answers import Inspected
 from blockpty.host.handover import HANDED_OVER
 from blockpty.host.shells import family_of, plan
@@ -27,7 +28,6 @@ from blockpty.runtime.modes import mode_of
 from blockpty.runtime.rcfiles import write_private
 
 # Files, doorbell and lock of one conversation in the engine, and what the rest of the program may need.
-DESCRIPTORS_EACH: Final = 10
 DESCRIPTORS_ELSE: Final = 200
 # How long a program that takes no hooks is waited for to start one that does, and how often that is looked at.
 FOREIGN_SECONDS: Final = 5.0
@@ -175,10 +175,17 @@ async def _printed(conversation: Conversation, begin: int) -> str:
     return (await conversation.read(max(begin, end - PRINTED_BYTES), view="text")).data[-PRINTED_BYTES // 4 :]
 
 
+def no_descriptors() -> PtyLimit:
+    """Return the error for what needs descriptors that there are not."""
+    return PtyLimit(
+        "there are too few descriptors", hint="close conversations, or raise the limit of open files (ulimit -n)"
+    )
+
+
 def raise_descriptor_limit(conversations: int) -> None:
     """Have room for the descriptors of so many conversations, as far as the hard limit allows."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    wanted = conversations * DESCRIPTORS_EACH + DESCRIPTORS_ELSE
+    wanted = conversations * descriptors.EACH + DESCRIPTORS_ELSE
     if hard != resource.RLIM_INFINITY:
         wanted = min(wanted, hard)
     if soft != resource.RLIM_INFINITY and soft < wanted:

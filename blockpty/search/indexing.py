@@ -82,6 +82,7 @@ class Indexing:
                 return
             index.add(batch.entries, batch.positions)
             self._positions |= batch.positions
+        records.close_others(self._followed())
 
     def _forget_deleted(self, records: Records, index: Index) -> None:
         if database_url() is not None:

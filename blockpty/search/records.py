@@ -315,6 +315,11 @@ class Records:
                 found.append((changed, name))
         return [name for _, name in sorted(found)]
 
+    def close_others(self, names: Collection[str]) -> None:
+        """Close the files of all but these."""
+        for name in [name for name in self._kept if name not in names]:
+            self._kept.pop(name).close()
+
     def close(self) -> None:
         """Close all files."""
         while self._kept:

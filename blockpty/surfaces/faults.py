@@ -9,6 +9,8 @@ from blockpty.errors import BlockptyError
 
 STATUS: Final[Mapping[str, int]] = {
     "bad_request": 400,
+    # Mostly a shell or a directory that there is not; what the system lacks is pty_limit.
+    "spawn_failed": 422,
     "bad_condition": 400,
     "bad_cursor": 400,
     "line_too_long": 400,
@@ -21,7 +23,6 @@ STATUS: Final[Mapping[str, int]] = {
     "exited": 410,
     "session_limit": 429,
     "internal": 500,
-    "spawn_failed": 500,
     "spool_corrupt": 500,
     "spool_version": 500,
     "pty_limit": 503,

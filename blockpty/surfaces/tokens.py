@@ -9,6 +9,8 @@ printed, logged or given as an argument. Both files are 0600 in a 0700 directory
 
 from __future__ import annotations
 
+import contextlib
+import errno
 import fcntl
 import hashlib
 import hmac
@@ -24,6 +26,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from blockpty.errors import BadRequest, NotFound, SpoolCorrupt, Unauthorized
+from blockpty.spool.full import full_is_an_error, storage_full
 from blockpty.spool.layout import check_conversation_id, make_private
 from blockpty.surfaces.access import OWNER, Principal, Scope
 
@@ -61,22 +64,32 @@ def read_private(path: Path) -> bytes:
 
 
 def open_private(path: Path, flags: int) -> int:
-    """Open a 0600 file for writing, made when there is none; raises SpoolCorrupt for a link and what else it may be."""
+    """Open a 0600 file for writing, made when there is none.
+
+    Raises StorageFull, and SpoolCorrupt for a link and what else it may be.
+    """
     try:
         return os.open(path, flags | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
     except OSError as problem:
+        if problem.errno in (errno.ENOSPC, errno.EDQUOT):
+            raise storage_full(path, problem) from None
         raise SpoolCorrupt(f"{path} cannot be opened: {problem.strerror}", hint="remove it and try again") from None
 
 
 def write_private(path: Path, content: bytes) -> None:
-    """Put a 0600 file in place at once, whatever was there."""
+    """Put a 0600 file in place at once, whatever was there; raises StorageFull, and leaves nothing then."""
     new = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
-    descriptor = os.open(new, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
-    with open(descriptor, "wb") as file:
-        file.write(content)
-        file.flush()
-        os.fsync(descriptor)
-    os.replace(new, path)
+    with full_is_an_error(path):
+        descriptor = os.open(new, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+        try:
+            with open(descriptor, "wb", 0) as file:
+                file.write(content)
+                os.fsync(descriptor)
+            os.replace(new, path)
+        except BaseException:
+            with contextlib.suppress(OSError):
+                os.unlink(new)
+            raise
 
 
 def owner_token(home: Path) -> str:

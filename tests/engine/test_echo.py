@@ -39,6 +39,36 @@ CASES = {
     "line editor": ([(b"abc\r", *EDITOR)], b"abc\r\nout", b"out"),
     "line editor, elsewhere": ([(b"abc\r", *EDITOR)], b"x abc\r\nout", b"x abc\r\nout"),
     "editing keys are not foreseen": ([(b"ab\x7fc\n", *COOKED)], b"ab\x08 \x08c\r\n", b"ab\x08 \x08c\r\n"),
+    "torn by a line of the program": (
+        [(b"number 141 end\nnumber 142 end\n", *COOKED)],
+        b"number 141 end\r\nnumbenumber 101 end\r\nr 142 end\r\nnumber 141 end\r\nnumber 142 end\r\n",
+        b"numbenumber 101 end\r\nr 142 end\r\nnumber 141 end\r\nnumber 142 end\r\n",
+    ),
+    "torn twice, and the next is whole": (
+        [(b"number 142 end\nnumber 143 end\n", *COOKED)],
+        b"numbenumber 1 end\r\nr 14number 2 end\r\nnumber 3 end\r\n2 end\r\nnumber 143 end\r\nnumber 142 end\r\n",
+        b"numbenumber 1 end\r\nr 14number 2 end\r\nnumber 3 end\r\n2 end\r\nnumber 142 end\r\n",
+    ),
+    "torn by a line whose end comes behind the echo": (
+        [(b"number 719 end\n", *COOKED)],
+        b"number 719number 654 end end\r\n\r\nnumber 655 end\r\nnumber 719 end\r\n",
+        b"number 719number 654 end end\r\n\r\nnumber 655 end\r\nnumber 719 end\r\n",
+    ),
+    "torn before the line end": (
+        [(b"abc\n", *COOKED)],
+        b"abcone\r\n\r\nabc\r\n",
+        b"abcone\r\n\r\nabc\r\n",
+    ),
+    "torn in a way that is not seen, and the next one shows it": (
+        [(b"number 142 end\nnumber 143 end\nnumber 144 end\n", *COOKED)],
+        b"numbenumber 1r 142 end\r\n end\r\nnumber 143 end\r\nnumber 144 end\r\nnumber 142 end\r\n",
+        b"numbenumber 1r 142 end\r\n end\r\nnumber 143 end\r\nnumber 142 end\r\n",
+    ),
+    "lines that begin alike are no pieces": (
+        [(b"number 142 end\n", *COOKED)],
+        b"number 101 end\r\nnumber 102 end\r\nnumber 142 end\r\nnumber 142 end\r\n",
+        b"number 101 end\r\nnumber 102 end\r\nnumber 142 end\r\n",
+    ),
     "never, then another": (
         [(b"never\n", *COOKED), (b"abc\n", *COOKED)],
         b"." * (WINDOW - 2) + b"...nev.abc\r\nabc\r\n",

@@ -59,7 +59,7 @@ class Bench:
         }  # fmt: skip
         self.desk = Desk()
         self.desk.forced = forced
-        self.terminal = Terminal(self.desk, Holding(wire, [master, *pipe]))
+        self.terminal = Terminal(self.desk, Holding(wire, [master, *pipe, -1]))
         self.terminal.begin(fresh=True)
 
     def print(self, size: int) -> None:

@@ -125,3 +125,27 @@ def remove(directory: Path) -> None:
     """Remove a directory in which somebody may just be making a file again."""
     while directory.exists():
         shutil.rmtree(directory, ignore_errors=True)
+
+
+@pytest.mark.linux
+@async_test
+async def test_closing_keeps_what_waits_for_space(home: Path) -> None:
+    """The stream may not grow and the timeline may: the end is not entered before what was printed is in the stream."""
+    async with running_host(home) as host:
+        recorder = (await host.client.hello()).recorder
+        _, hard = resource.prlimit(recorder, resource.RLIMIT_FSIZE)
+        one = await host.spoken()
+        resource.prlimit(recorder, resource.RLIMIT_FSIZE, (64 * KIB, hard))
+        opened = await one.sh("yes")
+        await one.entry("storage")
+        with pytest.raises(StorageFull):
+            await host.client.close(one.name, grace_ms=100)
+        with pytest.raises(ProcessLookupError):
+            os.kill(opened.pid, 0)
+        assert len(one.stream()) == 64 * KIB
+        resource.prlimit(recorder, resource.RLIMIT_FSIZE, (hard, hard))
+        await one.has_ended(1)
+        assert len(one.stream()) > 64 * KIB
+        one.check_timeline()
+        assert (await host.client.hello()).recorder == recorder
+        assert "Traceback" not in (home / "host" / "host.log").read_text()

@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 import blockpty
+from blockpty.host.descriptors import EACH
 from blockpty.runtime import engine as engine_module
-from blockpty.runtime import starting
 from blockpty.runtime.listing import look
 from blockpty.spool.layout import Layout
 from tests.asyncio_support import async_test
@@ -49,7 +49,7 @@ async def test_ended_conversations_hold_no_files(home: Path) -> None:
         gc.collect()
         assert len(engine._conversations) == engine_module.ENDED_KEPT
         assert not engine._resting, "and no memory"
-        assert peak <= (engine_module.ENDED_KEPT + 1) * starting.DESCRIPTORS_EACH
+        assert peak <= (engine_module.ENDED_KEPT + 1) * EACH
 
 
 @async_test(timeout_seconds=110)

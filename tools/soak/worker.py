@@ -18,12 +18,17 @@ from typing import Any
 
 import blockpty
 from blockpty.errors import BlockptyError, Busy, Exited, InteractiveSessionActive, NoPrompt, NotFound, StorageFull
+from blockpty.spool.beginning import load_beginning
 
 SECRET = "s0ak-Pa55w0rd-never-on-disk"
 PROMPT = {"token": "PROMPT"}
 # An act may take as long as the longest fault lasts, and the machine is busy.
 ACT_SECONDS = 90
 LOOKED_UP = 150
+# What a conversation may keep. A night prints much more: retention is at work all the time.
+KEEP_MIB = 24
+# How long derived files may wait for room when nothing fills the disk any more.
+ROOM_SECONDS = 30.0
 
 
 def say(**fields: Any) -> None:
@@ -148,9 +153,13 @@ class Talk:
         lines = self.facts.read_bytes().splitlines() if self.facts.exists() else []
         facts = [json.loads(line) for line in lines[-LOOKED_UP:]]
         conversation = self._conversation or await self.engine.conversation(self.name)
+        kept = load_beginning(conversation.directory)
+        facts = [fact for fact in facts if kept is None or fact["seq"] >= kept.first_block()]
         for fact in facts:
             try:
                 block = (await conversation.block(fact["block_id"])).block
+                if kept is not None and block.span[0] < kept.readable:
+                    continue  # of its output only the end is kept
                 printed = (conversation.directory / str(block.out_path)).read_bytes()
             except (BlockptyError, OSError) as problem:
                 wrong.append(f"{self.name}: {fact['cmd']!r} is gone: {problem}")
@@ -158,14 +167,27 @@ class Talk:
             if (block.seq, block.cmd, zlib.crc32(printed)) != (fact["seq"], fact["cmd"], fact["crc"]):
                 there = f"{block.cmd!r} with {len(printed)} bytes"
                 wrong.append(f"{self.name}: {fact['cmd']!r}, {fact['size']} bytes, is {there}")
-        found = await conversation.verify()
+        found = await self._verified(conversation)
         wrong += [f"{self.name}: {one['invariant']} {one['where']}: {one['message']}" for one in found.differences]
         return len(facts), wrong
 
 
+    async def _verified(self, conversation: Any) -> Any:
+        """Verify; where derived files still wait for room, when they have it. Raises StorageFull."""
+        loop = asyncio.get_running_loop()
+        deadline = loop.time() + ROOM_SECONDS
+        while True:
+            try:
+                return await conversation.verify()
+            except StorageFull:
+                if loop.time() > deadline:
+                    raise
+                await asyncio.sleep(0.1)
+
+
 async def work(home: Path, names: list[str], seed: str) -> None:
     """Work until the order to stop, or a kill."""
-    async with blockpty.Engine(home / "home", persist=True, session_limit=100) as engine:
+    async with blockpty.Engine(home / "home", persist=True, session_limit=100, keep_conversation_mb=KEEP_MIB) as engine:
         talks = [Talk(engine, home, name, random.Random(f"{seed} {name}")) for name in names]
         tasks = [asyncio.create_task(talk.go_on()) for talk in talks]
         say(ready=True)

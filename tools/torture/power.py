@@ -278,7 +278,7 @@ class Session:
         }  # fmt: skip
         self._desk, medium = _Desk(), self.medium
         with medium.watching():
-            holding = Holding(wire, [master, *os.pipe()])
+            holding = Holding(wire, [master, *os.pipe(), -1])
             terminal = self._terminal = self._tried(lambda: Terminal(self._desk, holding))
             self._desk.grown = lambda: self.told.sizes.append(
                 (len(medium.done), terminal.stream.offset, terminal.timeline.size)

@@ -9,6 +9,7 @@ is cancelled, which never touches the program; one that begins or ends a shell i
 from __future__ import annotations
 
 import asyncio
+import errno
 import json
 import sys
 import traceback
@@ -18,6 +19,7 @@ from urllib.parse import parse_qsl
 
 from blockpty.errors import BadRequest, BlockptyError, InternalError
 from blockpty.ops.operation import Effect, Operation
+from blockpty.runtime.starting import no_descriptors
 from blockpty.surfaces.access import Caller, Elsewhere
 from blockpty.surfaces.faults import status_of
 from blockpty.surfaces.http.guard import Receive, Scope, Send, refuse
@@ -101,8 +103,10 @@ def not_forwarded(scope: Scope, elsewhere: Elsewhere | None) -> Elsewhere | None
     return None if any(key == name for key, _ in scope["headers"]) else elsewhere
 
 
-def defect(problem: Exception) -> InternalError:
-    """Return the error for a defect of ours, and write its trace to the log."""
+def defect(problem: Exception) -> BlockptyError:
+    """Return the error for a defect of ours, and write its trace to the log; want of descriptors is no defect."""
+    if isinstance(problem, OSError) and problem.errno in (errno.EMFILE, errno.ENFILE):
+        return no_descriptors()
     traceback.print_exception(problem, file=sys.stderr)
     return InternalError(f"{type(problem).__name__} while answering", hint="please report it; the log has more")
 
@@ -154,12 +158,6 @@ def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return found
 
 
-def _number(text: str) -> int | float:
-    # To JSON Schema, and so to the OpenAPI document, 80.0 is an integer.
-    number = float(text)
-    return int(number) if number.is_integer() else number
-
-
 async def body(receive: Receive) -> dict[str, Any]:
     """Return the JSON object of a body, {} when it is empty."""
     parts = []
@@ -174,7 +172,7 @@ async def body(receive: Receive) -> dict[str, Any]:
     if not content.strip():
         return {}
     try:
-        found = json.loads(content, object_pairs_hook=_once, parse_float=_number)
+        found = json.loads(content, object_pairs_hook=_once)
     except (ValueError, RecursionError):
         raise BadRequest("the body is not JSON in UTF-8") from None
     if not isinstance(found, dict):

@@ -1,7 +1,8 @@
-"""One connection of uvicorn's, with two things changed that it has no setting for.
+"""One connection of uvicorn's, with three things changed that it has no setting for.
 
-What is no HTTP at all is refused in the one error shape as well; and whoever connects must say within `HEAD_SECONDS`
-what it wants, since before that nobody has shown a token, and every connection is a descriptor that others lack.
+What is no HTTP at all is refused in the one error shape as well; so is a request whose length is said twice, which a
+proxy in front may see as another one. And a client must say within `HEAD_SECONDS` what it wants; those that have shown
+no token are bounded, because every connection is a descriptor that others lack.
 """
 
 from __future__ import annotations
@@ -9,19 +10,24 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
+import socket
 from typing import Any, Final
 
 import h11
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from blockpty.errors import BadRequest
+from blockpty.surfaces.http.accepting import Strangers
 
-HEAD_SECONDS: Final = 20.0
+HEAD_SECONDS: Final = 10.0
 _EVERYDAY: Final = (
     "ASGI callable returned without completing handshake.",  # a WebSocket that was refused
     "Invalid HTTP request received.",
     "Unsupported upgrade request.",
 )
+
+
+_strangers = Strangers()
 
 
 def is_worth_logging(record: logging.LogRecord) -> bool:
@@ -33,14 +39,36 @@ class Connection(H11Protocol):
     """HTTP/1.1 on one transport."""
 
     _waiting: asyncio.TimerHandle | None = None
+    _known = False
 
     def connection_made(self, transport: Any) -> None:
         """Begin to wait for a request."""
         super().connection_made(transport)
         self._wait_for_head()
+        bound = transport.get_extra_info("socket")
+        if bound is None or bound.family != socket.AF_UNIX:
+            _strangers.add(self)
+
+    @property
+    def known(self) -> bool:
+        """Whether a token has come over it that holds."""
+        # The gate leaves the principal in the scope of the last request.
+        scope: Any = self.scope
+        self._known = self._known or (bool(scope) and "principal" in scope.get("state", {}))
+        return self._known
+
+    def abort(self) -> None:
+        """End it at once."""
+        self.transport.abort()
+
+    def handle_websocket_upgrade(self, event: h11.Request) -> None:
+        """Hand the connection over; the gate has it answered at once."""
+        _strangers.remove(self)
+        super().handle_websocket_upgrade(event)
 
     def data_received(self, data: bytes) -> None:
         """Take what came; an unfinished head does not buy more time."""
+        _ = self.known  # before another request takes the scope's place
         super().data_received(data)
         if self.conn.their_state is h11.IDLE and not self.transport.is_closing():
             self._wait_for_head()
@@ -50,6 +78,7 @@ class Connection(H11Protocol):
     def connection_lost(self, exc: Exception | None) -> None:
         """Forget the timer too."""
         self._stop_waiting()
+        _strangers.remove(self)
         super().connection_lost(exc)
 
     def send_400_response(self, msg: str) -> None:

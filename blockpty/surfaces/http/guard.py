@@ -96,6 +96,8 @@ class Guard:
         if origin is None and headers.only(b"sec-fetch-site") == "cross-site":
             raise Forbidden("another site's page may not call the server")
         if scope["type"] == "http":
+            if _says_length_twice(scope):
+                raise BadRequest("a request has either Content-Length or Transfer-Encoding")
             self._check_body(scope, headers)
             if scope["path"] in OPEN_PATHS:
                 return
@@ -121,6 +123,11 @@ class Guard:
         limit = _limit(scope)
         if length is not None and length.isdigit() and int(length) > limit:
             raise too_large(limit)
+
+
+def _says_length_twice(scope: Scope) -> bool:
+    """Whether a proxy that goes by Content-Length would see another request than we do (RFC 9112, section 6.3)."""
+    return {b"content-length", b"transfer-encoding"} <= {key for key, _ in scope["headers"]}
 
 
 def _is_unix(scope: Scope) -> bool:
@@ -208,6 +215,9 @@ async def refuse(scope: Scope, receive: Receive, send: Send, error: BlockptyErro
         kind = "websocket.http"
     body = json.dumps(error.to_dict()).encode()
     headers = [(b"content-type", b"application/json"), (b"content-length", str(len(body)).encode()), *_HEADERS]
+    if _says_length_twice(scope):
+        # What follows on the connection may be part of the body for others.
+        headers.append((b"connection", b"close"))
     if isinstance(error, Unauthorized):
         headers.append((b"www-authenticate", b'Bearer realm="blockpty"'))
     status = 500 if isinstance(error, SpoolError) else status_of(error)

@@ -23,9 +23,10 @@ from typing import Any, Final
 import uvicorn
 
 from blockpty import __version__
-from blockpty.errors import BadRequest, Busy
-from blockpty.host.protocol import peer_uid, socket_address
+from blockpty.errors import BadRequest, Busy, StorageFull
+from blockpty.host.protocol import socket_address
 from blockpty.ops.engine import Engine
+from blockpty.surfaces.http.accepting import Listening, PrivateListening, is_news
 from blockpty.surfaces.http.app import application
 from blockpty.surfaces.http.connection import Connection, is_worth_logging
 from blockpty.surfaces.http.guard import UNIX_HOST, App
@@ -38,19 +39,8 @@ from blockpty.surfaces.tokens import TokenBook, open_private, server_directory, 
 
 GRACE_SECONDS: Final = 3
 _IDLE_CHECK_SECONDS: Final = 5.0
+_ROOM_CHECK_SECONDS: Final = 1.0
 _MAX_FRAME: Final = 4 * 1024 * 1024
-
-
-class _PrivateSocket(socket.socket):
-    """A unix socket that lets nobody but this user in, also where its mode does not keep others out."""
-
-    def accept(self) -> tuple[socket.socket, Any]:
-        connection, address = super().accept()
-        if peer_uid(connection) != os.geteuid():
-            connection.close()
-            # asyncio takes this for a client that left while it waited to be accepted.
-            raise ConnectionAbortedError
-        return connection, address
 
 
 async def serve(home: Path, settings: Settings, ready: Callable[[dict[str, Any]], None]) -> None:
@@ -102,8 +92,10 @@ async def _serve(
             listeners = [(plain, unix), (_Listener(app, settings, tls=bool(settings.tls_certificate)), tcp)]
             for listener, _ in listeners:
                 listener.peers = [one for one, _ in listeners]
-            write_private(directory / STATE_NAME, json.dumps(state).encode() + b"\n")
             leaving.callback((directory / STATE_NAME).unlink, missing_ok=True)
+            said = asyncio.ensure_future(_say_where(directory / STATE_NAME, json.dumps(state).encode() + b"\n"))
+            # It is there, or waits for room, before anybody is told that we are ready.
+            await asyncio.sleep(0)
             loop = asyncio.get_running_loop()
             for number in (signal.SIGINT, signal.SIGTERM):
                 loop.add_signal_handler(number, plain.leave)
@@ -114,6 +106,7 @@ async def _serve(
                 await asyncio.gather(*(listener.serve(sockets=[bound]) for listener, bound in listeners))
             finally:
                 idle.cancel()
+                said.cancel()
                 await mcp.close()
                 await peers.close()
 
@@ -133,6 +126,7 @@ class _Listener(uvicorn.Server):
             ssl_certfile=settings.tls_certificate if tls else None, ssl_keyfile=settings.tls_key if tls else None,
         )  # fmt: skip
         logging.getLogger("uvicorn.error").addFilter(is_worth_logging)
+        logging.getLogger("asyncio").addFilter(is_news)
         try:
             config.load()
         except OSError as problem:  # SSLError is one
@@ -152,6 +146,17 @@ class _Listener(uvicorn.Server):
         """Stop, with the other listeners."""
         for one in self.peers:
             one.should_exit = True
+
+
+async def _say_where(path: Path, content: bytes) -> None:
+    """Write where the server is; on a full disk it serves all the same, and this is done when there is room."""
+    # What is there is of a server that is gone.
+    path.unlink(missing_ok=True)
+    while True:
+        with contextlib.suppress(StorageFull):
+            write_private(path, content)
+            return
+        await asyncio.sleep(_ROOM_CHECK_SECONDS)
 
 
 async def _leave_when_idle(engine: Engine, metrics: Metrics, seconds: int, leave: Callable[[], None]) -> None:
@@ -179,7 +184,7 @@ def _bind_tcp(settings: Settings) -> socket.socket:
 
 def _listening(host: str, port: int) -> socket.socket:
     family, kind, number, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
-    bound = socket.socket(family, kind, number)
+    bound = Listening(family, kind, number)
     try:
         bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         bound.bind(address)
@@ -194,7 +199,7 @@ def _listening(host: str, port: int) -> socket.socket:
 def _bound_unix(directory: Path) -> Any:
     """Give the listening unix socket; its file is there as long as it listens."""
     descriptor = os.open(directory, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    bound = _PrivateSocket(socket.AF_UNIX, socket.SOCK_STREAM)
+    bound = PrivateListening(socket.AF_UNIX, socket.SOCK_STREAM)
     try:
         # We hold the lock, so whoever made this file is gone.
         with contextlib.suppress(FileNotFoundError):

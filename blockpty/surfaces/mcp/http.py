@@ -8,6 +8,7 @@ principal there is no answer. A session belongs to the principal that began it: 
 from __future__ import annotations
 
 import json
+from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from contextlib import AbstractAsyncContextManager
 from typing import TYPE_CHECKING, Any, Final
@@ -26,9 +27,12 @@ from blockpty.surfaces.mcp.calling import Context
 from blockpty.surfaces.mcp.server import build_server
 
 if TYPE_CHECKING:
-    from starlette.types import ASGIApp, Receive, Scope, Send
+    from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-MAX_SESSIONS: Final = 200
+MAX_SESSIONS: Final = 1024
+# Of one token; a further one ends the one that was used longest ago.
+SESSIONS_EACH: Final = 64
+_SESSION: Final = b"mcp-session-id"
 IDLE_SECONDS: Final = 1800.0
 
 
@@ -74,7 +78,9 @@ class StreamableHttp:
             max_sessions=MAX_SESSIONS,
             session_idle_timeout=IDLE_SECONDS,
         )
-        inner = AuthContextMiddleware(StreamableHTTPASGIApp(self._sessions))
+        self._inner = AuthContextMiddleware(StreamableHTTPASGIApp(self._sessions))
+        # The sessions of each principal, used longest ago first.
+        self._used: dict[Principal, OrderedDict[bytes, None]] = {}
 
         async def app(scope: Scope, receive: Receive, send: Send) -> None:
             try:
@@ -83,9 +89,42 @@ class StreamableHttp:
                 response = Response(json.dumps(error.to_dict()), 401, media_type="application/json")
                 await response(scope, receive, send)
                 return
-            await inner({**scope, "user": _user(principal)}, receive, send)
+            await self._pass(principal, {**scope, "user": _user(principal)}, receive, send)
 
         self.app = app
+
+    async def _pass(self, principal: Principal, scope: Scope, receive: Receive, send: Send) -> None:
+        """Hand a request on; where it began a session too many, another of the same principal ends."""
+        used = self._used.setdefault(principal, OrderedDict())
+        known = next((value for name, value in scope["headers"] if name == _SESSION), None)
+        if known is not None and known in used:
+            used.move_to_end(known)
+            if scope["method"] == "DELETE":
+                del used[known]
+
+        async def noting(message: Message) -> None:
+            if known is None and message["type"] == "http.response.start" and message["status"] < 400:
+                for name, value in message.get("headers", ()):
+                    if name.lower() == _SESSION:
+                        used[value] = None
+            await send(message)
+
+        await self._inner(scope, receive, noting)
+        while len(used) > SESSIONS_EACH:
+            await self._end(scope, used.popitem(last=False)[0])
+
+    async def _end(self, scope: Scope, session: bytes) -> None:
+        """End a session as its client would."""
+        headers = [one for one in scope["headers"] if one[0] in (b"host", b"origin", b"authorization")]
+        ending = {**scope, "method": "DELETE", "headers": [*headers, (_SESSION, session)]}
+
+        async def receive() -> Message:
+            return {"type": "http.request", "body": b"", "more_body": False}
+
+        async def send(message: Message) -> None:
+            """Whether it had ended already does not matter."""
+
+        await self._inner(ending, receive, send)
 
     def run(self) -> AbstractAsyncContextManager[None]:
         """Return what must be entered before the first request, and left after the last; once."""

@@ -169,3 +169,26 @@ async def test_what_a_call_brings_along_was_written_for_it(home: Path) -> None:
         result = (await call(asks, inputResponses=answers, requestState=state))["result"]
         assert result["structuredContent"]["output"] == "Password: \n7 characters\n"
         assert result["structuredContent"]["block"]["block_id"] == "b1"
+
+
+@async_test
+async def test_many_sessions_of_one_token_end_its_own_only(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("blockpty.surfaces.mcp.http.MAX_SESSIONS", 12)
+    monkeypatch.setattr("blockpty.surfaces.mcp.http.SESSIONS_EACH", 4)
+    async with raw(home) as (url, http):
+        other = await begun(url, http, "reader-token")
+        sessions = [await begun(url, http, "writer-token") for _ in range(4)]
+        # Used again, so that the second is the one that was used longest ago.
+        first = bearer("writer-token", **{"Mcp-Session-Id": sessions[0]})
+        assert (await http.post(url, json=LIST, headers=first)).status_code == 200
+        sessions += [await begun(url, http, "writer-token")]
+        alive = [
+            (await http.post(url, json=LIST, headers=bearer("writer-token", **{"Mcp-Session-Id": one}))).status_code
+            for one in sessions
+        ]
+        assert alive == [200, 404, 200, 200, 200]
+        for _ in range(20):
+            await begun(url, http, "writer-token")
+        kept = bearer("reader-token", **{"Mcp-Session-Id": other})
+        assert (await http.post(url, json=LIST, headers=kept)).status_code == 200
+        await begun(url, http, "other-reader-token")
