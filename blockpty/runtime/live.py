@@ -122,7 +122,8 @@ class LiveRecord:
         (state, timeline), journal, marks = self.points.first, None, None
         if beginning is not None:
             journal, marks = beginning.journal, beginning.marks()
-        points = resume_points(saved, self.layout, self.stream, whole=owner and not _left_in_order(saved))
+        in_order = _left_in_order(saved)
+        points = resume_points(saved, self.layout, self.stream, whole=owner and not in_order)
         if saved is not None and points:
             state, timeline, journal, marks = *points[-1], saved["journal"], saved["files"]
             for point in points:
@@ -131,7 +132,7 @@ class LiveRecord:
         if journal is not None:
             self.mask = Mask(journal["nonces"])
         if owner:
-            first = None if points else 1 if beginning is None else beginning.first_block()
+            first = None if points and in_order else 1 if beginning is None else beginning.first_block()
             self._sink = FileSink(self.layout, forces=self._durability != "process", marks=marks, first_block=first)
             self._settled = False
             self._journal = Journal(self._conversation_id, self.stream, self._sink, self.mask)

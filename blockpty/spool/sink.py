@@ -18,6 +18,7 @@ from blockpty.errors import StorageFull
 from blockpty.spool.compare import foreign
 from blockpty.spool.full import full_is_an_error
 from blockpty.spool.layout import Layout, make_private
+from blockpty.spool.lines import iterate_lines
 from blockpty.spool.opening import is_removed, make_again, open_file, read_file
 from blockpty.spool.torn import KEPT, set_aside
 
@@ -150,8 +151,8 @@ class FileSink:
     ) -> None:  # fmt: skip
         self.unforced = 0
         self.made_again = False
-        # All that is derived from the record's beginning on, where that is derived: no other output may lie there.
-        self._first_block, self._derived = first_block, set[str]()
+        # After a start that was not in order, what a record left that is lost now may lie among the outputs.
+        self._first_block = first_block
         self._forces = forces
         self._finished: list[int] = []
         self._layout = layout
@@ -176,8 +177,6 @@ class FileSink:
         """Write bytes of a `.out` file; the same bytes may be written twice."""
         self._keep()
         if name != self._open_name or self._open_descriptor < 0:
-            if self._first_block is not None:
-                self._derived.add(name.rpartition("/")[2])
             descriptor = open_file(self._layout.directory / name, os.O_CREAT | os.O_RDWR)
             self._close_out()
             if name != self._open_name:
@@ -234,11 +233,12 @@ class FileSink:
         self.events.settle()
         self.blocks.settle()
         if self._first_block is not None:
+            known = {str(line.get("out_path")).rpartition("/")[2] for line in iterate_lines(self._layout.blocks)}
+            known.add(self._open_name.rpartition("/")[2])
             with full_is_an_error("blocks"):
-                for name in foreign(os.listdir(self._layout.outputs), self._derived, self._first_block):
+                for name in foreign(os.listdir(self._layout.outputs), known, self._first_block):
                     os.replace(self._layout.outputs / name, self._layout.outputs / f"{name}.torn")
             self._first_block = None
-        self._derived.clear()
 
     def force(self) -> None:
         """Have everything that was written on the medium; what was finished since is kept open for that."""
