@@ -38,7 +38,7 @@ def options_of(operation: str) -> list[click.Parameter]:
     if operation in STDIN:
         options.append(click.Option(["--stdin", "from_stdin"], is_flag=True, help=_STDIN_HELP[STDIN[operation]]))
     if operation == "send":
-        text = "Ask for the text on the terminal without showing it, and send it with a newline, as from the user; never recorded."
+        text = "Ask for the text on the terminal without showing it; send it with a newline, as a secret of the user."
         options.append(click.Option(["--hidden"], is_flag=True, help=text))
     if operation == "export":
         from blockpty.surfaces.cli.export import output_option
