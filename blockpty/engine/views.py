@@ -29,16 +29,20 @@ HELD_LIMIT: Final = STRING_LIMIT + 2
 CR_LIMIT: Final = 16
 
 _STRING: Final = rb"[^\x07\x1b\x18\x1a\n]{0,%d}" % STRING_LIMIT
+# A colour of the Linux console, seven digits and no terminator, and the reset of all of them.
+_PALETTE: Final = rb"(?:P[0-9A-Fa-f]{7}|R)"
 _SEQUENCE: Final = (
     rb"\x1b\[[0-?]{0,256}[ -/]{0,8}[@-~]"
-    rb"|\x1b\]" + _STRING + rb"(?:\x07|\x1b\\|(?=[\x1b\x18\x1a]|\Z))"
+    rb"|\x1b\]" + _PALETTE + rb"|\x1b\]" + _STRING + rb"(?:\x07|\x1b\\|(?=[\x1b\x18\x1a]|\Z))"
     rb"|\x1b[PX^_]" + _STRING + rb"(?:\x07|\x1b\\|(?=[\x1b\x18\x1a]|\Z))"
     rb"|\x1b[ -/]{0,8}[0-~]"
     rb"|\x1b"
 )
 # With the asterisks that cover a nonce, since what is shown is masked before it gets here.
 _OUR_MARK: Final = rb"\x1b\]7717;[0-9A-Za-z+/=%._:,;*\-]{0,512}(?:\x07|\x1b\\)"
-_UNFINISHED: Final = re.compile(rb"\x1b(?:\[[0-?]{0,256}[ -/]{0,8}|[\]PX^_]" + _STRING + rb"\x1b?|[ -/]{0,8})?")
+_UNFINISHED: Final = re.compile(
+    rb"\x1b(?:\[[0-?]{0,256}[ -/]{0,8}|(?:\](?!" + _PALETTE + rb")|[PX^_])" + _STRING + rb"\x1b?|[ -/]{0,8})?"
+)
 _UNFINISHED_MARK: Final = re.compile(rb"\x1b(?:\](?:7(?:7(?:1(?:7(?:;[0-9A-Za-z+/=%._:,;*\-]{0,512}\x1b?)?)?)?)?)?)?")
 _STRIP: Final = re.compile(_SEQUENCE)
 _STRIP_MARK: Final = re.compile(_OUR_MARK)

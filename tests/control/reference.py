@@ -49,6 +49,7 @@ _WRAPPED: Final = re.compile(rb" \r(?=[^\n])")
 _STRING: Final = re.compile(rb"\x1b[\]PX^_]")
 _BORDER: Final = re.compile(rb"\x1b\](?:7717|133|633|3008);[^\x07\x18\x1a\x1b]*(?:\x07|\x18|\x1a|\x1b\\|(?=\x1b)|\Z)")
 
+
 class Reference(NamedTuple):
     """Where secrets are in a text.
 

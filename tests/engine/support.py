@@ -205,6 +205,10 @@ def _after_sequence(raw: bytes, at: int) -> int:
         while place < len(raw) and place - first < 8 and 0x20 <= raw[place] <= 0x2F:
             place += 1
         return place + 1 if place < len(raw) and 0x40 <= raw[place] <= 0x7E else at + 2
+    if kind == b"]" and raw[place : place + 1] == b"R":
+        return place + 1
+    if kind == b"]" and regex.compile(rb"P[0-9A-Fa-f]{7}").match(raw, place):
+        return place + 8
     if kind and kind in b"]PX^_":
         while place < len(raw) and place - at - 2 < 8192 and raw[place] not in b"\x07\x1b\x18\x1a\n":
             place += 1

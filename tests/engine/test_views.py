@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from blockpty.engine.views import HELD_LIMIT, STRING_LIMIT, Places, View, raw_offset
+from blockpty.engine.views import HELD_LIMIT, STRING_LIMIT, Places, View, raw_offset, transform
 from blockpty.testing import every_split
 from tests.engine.support import slow_view
 
@@ -17,6 +17,8 @@ RAW: list[bytes] = [
     b"\r\x1b[K\n", b"\r\x1b]7717;__END__;n=a\x07\n", b"\x1b]7717;__END__;n=a\x1b\\x", b"\x1b]7717;x",
     b"a\x1b]7717;__END__;n=**********************;i=1\x07b",
     b"\x1b[" + b"1" * 257 + b"m",
+    b"a\x1b]P1aF00ffb here\x1b[m", b"\x1b]Rthere\r\nand\x1b]P12",
+    b"\x1b]P12345\x07c\x1b]P123456xyz\x1b\\d", b"\x1b]P0000000",
     b"\x1b[" + b"1" * 256 + b"m", b"\x1b" + b" " * 9 + b"F", b"\xc3\xa9\xff\x9b31m",
 ]  # fmt: skip
 
@@ -48,6 +50,10 @@ def test_bytes_and_offsets_are_the_reference_s_for_every_cut(raw: bytes, name: s
     expected = [tuple(item) for item in slow_view(name, raw, 50)]
     for cuts in every_split(raw, pairs=20):
         assert viewed(name, raw, cuts) == expected
+
+
+def test_a_colour_of_the_linux_console_hides_no_text() -> None:
+    assert transform("text", b"one \x1b]P1ff0000two\x1b[0m \x1b]Rthree\x1b[0m") == b"one two three"
 
 
 @pytest.mark.parametrize("size", [STRING_LIMIT - 1, STRING_LIMIT, STRING_LIMIT + 1])

@@ -123,7 +123,7 @@ async def test_it_is_said_to_be_one(home: Path, tmp_path: Path, way: str) -> Non
         ("Password: ", True),
         ("[sudo] password for me: ****", True),
         ("$ ssh host\nme@host's password: ", True),
-        ("Enter passphrase for key '/root/.ssh/id_rsa': ", True),
+        ("Enter passphrase for key 'id_rsa': ", True),
         ("Verification code: ", True),
         ("PIN> •••", True),
         ("Passwort:", True),

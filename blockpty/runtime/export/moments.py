@@ -27,7 +27,7 @@ from blockpty.spool.timeline import TimelineReader
 
 # Bytes of one moment at most, and how many are read at a time.
 PIECE: Final = 64 * 1024
-_READ: Final = 1024 * 1024
+_READ: Final = 256 * 1024
 # What may be cut at a place of the stream, and how much of it is looked for.
 _NEAR: Final = 2 * MAX_MARK
 _CUT: Final = re.compile(
