@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import math
 import os
 import secrets
 import time
@@ -532,7 +533,7 @@ class Engine:
         for conversation in ended[: max(0, len(ended) - (ENDED_KEPT if kept is None else kept))]:
             if self._conversations.get(conversation.id) is not conversation:
                 continue
-            if unused_since is not None and self._used.get(conversation.id, 0.0) > unused_since:
+            if unused_since is not None and self._used.get(conversation.id, math.inf) > unused_since:
                 continue
             del self._conversations[conversation.id]
             self._used.pop(conversation.id, None)
@@ -544,13 +545,15 @@ class Engine:
         loop = asyncio.get_running_loop()
         while True:
             await asyncio.sleep(UNUSED_SECONDS)
-            # One that was taken up or has ended since counts from now on.
-            self._used = {
-                known.id: self._used.get(known.id, loop.time()) if known.over else loop.time()
-                for known in self._conversations.values()
-            }
-            with contextlib.suppress(BlockptyError, OSError):
-                await self._rest(0, unused_since=loop.time() - UNUSED_SECONDS)
+            # Not while a shell is opened: its conversation has ended until that says something.
+            async with self._opening:
+                self._used = {
+                    known.id: self._used.get(known.id, loop.time())
+                    for known in self._conversations.values()
+                    if known.over and known.id not in self._awaited
+                }
+                with contextlib.suppress(BlockptyError, OSError):
+                    await self._rest(0, unused_since=loop.time() - UNUSED_SECONDS)
 
     async def _rouse(self, conversation: Conversation) -> Conversation:
         """Take up again what was laid to rest and somebody still holds."""

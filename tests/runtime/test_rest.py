@@ -185,3 +185,15 @@ async def test_nothing_is_read_on_where_nothing_came(tmp_path: Path, monkeypatch
     expected, end = look(fresh)
     monkeypatch.setattr("blockpty.runtime.listing.Fold", None)
     assert look(layout) == (expected, end)
+
+
+@async_test(timeout_seconds=110)
+async def test_what_is_opened_again_is_not_laid_to_rest(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It counts as ended until its new shell has said something."""
+    monkeypatch.setattr(engine_module, "UNUSED_SECONDS", 0.005)
+    async with blockpty.Engine(home) as engine:
+        for number in range(4):
+            conversation = await engine.open("c1", shell="bash")
+            assert (await conversation.run(f"echo {number}")).output == f"{number}\n"
+            await conversation.close()
+        assert (await conversation.verify()).clean

@@ -171,7 +171,6 @@ class Talk:
         wrong += [f"{self.name}: {one['invariant']} {one['where']}: {one['message']}" for one in found.differences]
         return len(facts), wrong
 
-
     async def _verified(self, conversation: Any) -> Any:
         """Verify; where derived files still wait for room, when they have it. Raises StorageFull."""
         loop = asyncio.get_running_loop()
