@@ -17,7 +17,16 @@ from pathlib import Path
 from typing import Any
 
 import blockpty
-from blockpty.errors import BlockptyError, Busy, Exited, InteractiveSessionActive, NoPrompt, NotFound, StorageFull
+from blockpty.errors import (
+    BadCursor,
+    BlockptyError,
+    Busy,
+    Exited,
+    InteractiveSessionActive,
+    NoPrompt,
+    NotFound,
+    StorageFull,
+)
 from blockpty.spool.beginning import load_beginning
 
 SECRET = "s0ak-Pa55w0rd-never-on-disk"
@@ -172,13 +181,13 @@ class Talk:
         return len(facts), wrong
 
     async def _verified(self, conversation: Any) -> Any:
-        """Verify; where derived files still wait for room, when they have it. Raises StorageFull."""
+        """Verify; again where derived files wait for room, or the record was cut meanwhile. Raises what stays so."""
         loop = asyncio.get_running_loop()
         deadline = loop.time() + ROOM_SECONDS
         while True:
             try:
                 return await conversation.verify()
-            except StorageFull:
+            except (StorageFull, BadCursor):
                 if loop.time() > deadline:
                     raise
                 await asyncio.sleep(0.1)
