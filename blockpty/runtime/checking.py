@@ -10,19 +10,22 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
-from blockpty.errors import Busy, NotFound, SpoolCorrupt
+from blockpty.errors import BadCursor, Busy, NotFound, SpoolCorrupt
 from blockpty.model.results import RepairResult, SealResult, VerifyResult
 from blockpty.runtime.fold import Position
 from blockpty.runtime.sealing import Key
 from blockpty.runtime.verify import Seen, verify
 from blockpty.spool import checkpoint
+from blockpty.spool.beginning import load_beginning
 from blockpty.spool.layout import Layout, check_conversation_id, conversations_directory
 
 if TYPE_CHECKING:
     from blockpty.runtime.conversation import Conversation
     from blockpty.runtime.engine import Engine
+
+_TRIES: Final = 5
 
 
 async def check(engine: Engine, conversation_id: str, key: str | None, *, redact: bool) -> VerifyResult:
@@ -50,7 +53,40 @@ async def check_files(
     *,
     redact: bool = True,
 ) -> VerifyResult:
-    """Compare files with a record, which may be taken up; `sizes` asks the recorder how far a live one goes."""
+    """Compare files with a record, which may be taken up; `sizes` asks the recorder how far a live one goes.
+
+    A record whose oldest part is dropped meanwhile is compared once more, from where it begins then.
+    """
+    for _ in range(_TRIES):
+        begins = _begins(layout)
+        try:
+            result = await _check_once(name, layout, conversation, key, sizes, redact=redact)
+        except (BadCursor, SpoolCorrupt):
+            if _begins(layout) == begins:
+                raise
+            continue
+        if result.clean or _begins(layout) == begins:
+            return result
+    raise Busy(
+        f"the oldest part of {name} is dropped faster than the rest can be compared",
+        hint="verify again when its program prints less",
+    )
+
+
+def _begins(layout: Layout) -> int:
+    beginning = load_beginning(layout.directory)
+    return 0 if beginning is None else beginning.offset
+
+
+async def _check_once(
+    name: str,
+    layout: Layout,
+    conversation: Conversation | None,
+    key: str | None,
+    sizes: Callable[[], Awaitable[Position | None]] | None,
+    *,
+    redact: bool,
+) -> VerifyResult:
     known_key, written = Key(key) if key is not None else None, None
     if conversation is not None:
         await conversation.noted()

@@ -207,8 +207,8 @@ class RecordedHost:
 
     async def input(
         self, conversation: str, data: bytes, *, author: str, req: str | None = None,
-        submit: Mapping[str, Any] | None = None, program: bool = False, deadline_ms: int = 0,
-        epoch: int | None = None,
+        submit: Mapping[str, Any] | None = None, program: bool = False, secret: str | None = None,
+        deadline_ms: int = 0, epoch: int | None = None,
     ) -> Typed:  # fmt: skip
         """Compare what is typed with what was typed."""
         gate = self.gate()

@@ -58,7 +58,7 @@ PLAIN = (
                  "typed": (False, "incomplete_input", "incomplete_input"), "after typed": ok(b"usable\n"),
                  # The engine clears what it has submitted, too.
                  "cleared by": ["engine", "user", "engine"], "blocks": ["(a", "echo usable", "echo usable"],
-             } for shell, status in (("bash", 2), ("zsh", 126))}),
+             } for shell, status in (("bash", 2), ("zsh", 1))}),
     Scenario(6, ")", "the syntax error is in the transcript with the shell's status; the next command is normal",
              plain.stray_parenthesis,
              {"bash": (2, "rejected", True, ok(b"next\n")), "zsh": (1, "rejected", True, ok(b"next\n"))}),
@@ -67,7 +67,7 @@ PLAIN = (
              {shell: {
                  "submitted": (status, "rejected"), "typed": (False, "incomplete_input", "incomplete_input"),
                  "completed": ("user", ok(b"unclosed\nclosed\n")),
-             } for shell, status in (("bash", 2), ("zsh", 126))}),
+             } for shell, status in (("bash", 2), ("zsh", 1))}),
     Scenario(8, "a; b; c and a && b", "a compound command is one block",
              plain.compound,
              both(([ok(b"a\nb\nc\n"), ok(b"a\nb\n"), ok(b"a\n", 1)],
