@@ -74,6 +74,8 @@ async def _converse(chance: random.Random, home: Path) -> None:
         await engine.open("c1", shell="bash")
         for _ in range(CALLS):
             await _one(chance, engine)
+        if not (home / "conversations" / "c1").exists():
+            return  # ended, and deleted
         await call(engine, "close", {"conversation_id": "c1"})
         found = await call(engine, "verify", {"conversation_id": "c1"})
         assert isinstance(found, VerifyResult)
