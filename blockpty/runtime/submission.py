@@ -219,12 +219,13 @@ class Submission:
                 wait = UNBOUND_POLL_SECONDS
             else:
                 silent_since = None
+                wait = min(wait, UNBOUND_SECONDS)
             await live.changed(wait)
 
     async def _reads_on(self, state: MachineState) -> bool:
         """Return whether the line editor has read the key, and waits for more."""
-        tty = state.tty
-        if tty is None or tty.get("icanon") is not False or state.opening is not None:
+        # Without a silence so far, and when nothing is printed for the key, nothing but a look at the terminal tells.
+        if (state.tty or {}).get("icanon", False) is not False or state.opening is not None:
             return False
         sample = await self._conversation.host.inspect(self._conversation.id)
         return sample.icanon is False and not sample.unread
