@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from blockpty.errors import Busy, NotFound, SpoolCorrupt
 from blockpty.model.results import RepairResult, SealResult, VerifyResult
@@ -18,15 +18,19 @@ from blockpty.runtime.fold import Position
 from blockpty.runtime.sealing import Key
 from blockpty.runtime.verify import Seen, verify
 from blockpty.spool import checkpoint
+from blockpty.spool.beginning import load_beginning
 from blockpty.spool.layout import Layout, check_conversation_id, conversations_directory
 
 if TYPE_CHECKING:
     from blockpty.runtime.conversation import Conversation
     from blockpty.runtime.engine import Engine
 
+# How often a record is compared whose beginning moves meanwhile.
+_ATTEMPTS: Final = 10
+
 
 async def check(engine: Engine, conversation_id: str, key: str | None, *, redact: bool) -> VerifyResult:
-    """Compare a conversation's files with its record. Raises BadRequest, NotFound, SpoolCorrupt, SpoolVersion."""
+    """Compare a conversation's files with its record. Raises BadRequest, Busy, NotFound, SpoolCorrupt, SpoolVersion."""
     name = check_conversation_id(conversation_id)
     layout = Layout(conversations_directory(engine.home) / name)
     _known(layout)
@@ -50,8 +54,32 @@ async def check_files(
     *,
     redact: bool = True,
 ) -> VerifyResult:
-    """Compare files with a record, which may be taken up; `sizes` asks the recorder how far a live one goes."""
-    known_key, written = Key(key) if key is not None else None, None
+    """Compare files with a record, which may be taken up; `sizes` asks the recorder how far a live one goes.
+
+    Raises as `check`, and Busy when the record's first part is dropped all the while.
+    """
+    known_key = Key(key) if key is not None else None
+    for _ in range(_ATTEMPTS):
+        beginning = load_beginning(layout.directory)
+        result = await _check_once(name, layout, conversation, known_key, sizes, redact=redact)
+        # What is dropped while it is compared (`keep_conversation_mb`) is no difference: `begin.json` is written first.
+        if result.clean or load_beginning(layout.directory) == beginning:
+            return result
+    raise Busy(
+        f"the first part of {name} is dropped faster than it can be compared", hint="verify it when it prints less"
+    )
+
+
+async def _check_once(
+    name: str,
+    layout: Layout,
+    conversation: Conversation | None,
+    key: Key | None,
+    sizes: Callable[[], Awaitable[Position | None]] | None,
+    *,
+    redact: bool,
+) -> VerifyResult:
+    written = None
     if conversation is not None:
         await conversation.noted()
         written = conversation.live.journal_sizes()
@@ -66,7 +94,7 @@ async def check_files(
     most = await sizes() if sizes is not None else None
     if least is not None and most is not None:
         seen = replace(seen, least=least, most=most)
-    result = await asyncio.to_thread(verify, name, layout, seen, known_key, redact=redact)
+    result = await asyncio.to_thread(verify, name, layout, seen, key, redact=redact)
     why = "waits for room" if waits else "not derived yet"
     return replace(result, behind=[{**one, "message": f"{one['message']} ({why})"} for one in result.behind])
 
