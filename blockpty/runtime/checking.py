@@ -29,7 +29,7 @@ _TRIES: Final = 5
 
 
 async def check(engine: Engine, conversation_id: str, key: str | None, *, redact: bool) -> VerifyResult:
-    """Compare a conversation's files with its record. Raises BadRequest, NotFound, SpoolCorrupt, SpoolVersion."""
+    """Compare a conversation's files with its record. Raises BadRequest, Busy, NotFound, SpoolCorrupt, SpoolVersion."""
     name = check_conversation_id(conversation_id)
     layout = Layout(conversations_directory(engine.home) / name)
     _known(layout)
@@ -102,7 +102,7 @@ async def _check_once(
     most = await sizes() if sizes is not None else None
     if least is not None and most is not None:
         seen = replace(seen, least=least, most=most)
-    result = await asyncio.to_thread(verify, name, layout, seen, known_key, redact=redact)
+    result = await asyncio.to_thread(verify, name, layout, seen, key, redact=redact)
     why = "waits for room" if waits else "not derived yet"
     return replace(result, behind=[{**one, "message": f"{one['message']} ({why})"} for one in result.behind])
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from itertools import accumulate
 from typing import Any, Final
 
 from blockpty.control.redaction import LONGEST, cover_known, cover_shown, covered, find_shown, secrets
@@ -17,7 +18,7 @@ from blockpty.engine.marks import NONCE_LENGTH
 from blockpty.model.block import Block
 from blockpty.model.events import Event
 from blockpty.screen.lazy import Snapshot
-from blockpty.screen.protocol import Line
+from blockpty.screen.protocol import Frame, Line
 from blockpty.spool.masking import Mask
 from blockpty.spool.stream import StreamReader
 
@@ -130,26 +131,47 @@ class Cover:
             known = self.near(stream, span[0], span[1])
         return replace(event, fields=self.value(event.fields, known))
 
-    def screen(self, seen: Snapshot, above: list[str], stream: StreamReader) -> tuple[Snapshot, list[str]]:
-        """Cover what a terminal shows, and the lines above it; widths stay."""
-        if not self.redact:
-            return seen, above
+    def screen(
+        self, seen: Snapshot, stream: StreamReader, above: Sequence[Line] = (), lines: int = 0
+    ) -> tuple[Snapshot, list[str]]:
+        """Cover what a terminal shows, and return with it the text of the last `lines` of the rows above it.
+
+        Widths stay. The hashes are those of what is left: a hash of what is covered would tell it, since with the rest
+        known one can try what it may be, at each cursor in turn.
+        """
         frame = seen.frame
-        begin = min(seen.offset, max(stream.begin, seen.offset - _ON_SCREEN))
-        tail = self.mask.hide(stream.read(begin, seen.offset - begin))
-        # What shows nothing may stand before one.
-        known = secrets(tail) if _KEY in tail or b"\0" in tail else []
-        rows = "".join([_whole(line) for line in frame.lines])
-        head = "".join([f"{line}\n" for line in above])
-        text = head + rows
-        shown = self.text(text, known)
+        before = above or seen.above
+        rows = [*before, *frame.lines]
+        parts = [_whole(row) for row in rows]
+        if before and frame.alt:
+            parts[len(before) - 1] = parts[len(before) - 1].rstrip("\n") + "\n"
+        ends = list(accumulate(map(len, parts), initial=0))
+        text = shown = "".join(parts)
+        if self.redact:
+            begin = min(seen.offset, max(stream.begin, seen.offset - _ON_SCREEN))
+            tail = self.mask.hide(stream.read(begin, seen.offset - begin))
+            # What shows nothing may stand before one.
+            known = secrets(tail) if _KEY in tail or b"\0" in tail else []
+            shown = self._begun(text, self.text(text, known), ends[len(before)] + _at_cursor(frame), known)
+            seen = self._frame(seen, shown, ends[len(before) :])
+        first = max(0, len(before) - lines)
+        kept = "".join(
+            [
+                piece if row.wrapped else piece.rstrip(" \n") + "\n"
+                for row, begin, end in zip(before[first:], ends[first:], ends[first + 1 :], strict=False)
+                for piece in (shown[begin:end],)
+            ]
+        )
+        return seen, kept.splitlines()
+
+    def _frame(self, seen: Snapshot, shown: str, ends: Sequence[int]) -> Snapshot:
+        """Put the text that may leave in the place of that of the screen, whose rows end at these places of it."""
+        frame = seen.frame
         title = self.text(frame.title)
         links = {run.pen.link.uri for line in frame.lines for run in line.runs if run.pen.link is not None}
         uris = {uri: self.text(uri) for uri in links}
-        if shown == text and title == frame.title and all(uri == target for uri, target in uris.items()):
-            return seen, above
-        lines, at = [], len(head)
-        for line in frame.lines:
+        lines = []
+        for line, at in zip(frame.lines, ends, strict=False):
             runs = []
             for run in line.runs:
                 pen = run.pen
@@ -157,10 +179,16 @@ class Cover:
                     pen = pen._replace(link=pen.link._replace(uri=uris[pen.link.uri]))
                 runs.append(run._replace(text=shown[at : at + len(run.text)], pen=pen))
                 at += len(run.text)
-            at += not line.wrapped
             lines.append(Line(tuple(runs), line.wrapped))
-        frame = frame._replace(lines=tuple(lines), title=title)
-        return replace(seen, frame=frame), shown[: len(head)].split("\n")[: len(above)]
+        return replace(seen, frame=frame._replace(lines=tuple(lines), title=title))
+
+    def _begun(self, text: str, shown: str, end: int, known: Sequence[bytes]) -> str:
+        """Cover what may be the beginning of a secret before the cursor as well, as in what is read up to there."""
+        begun = self.text(text[:end], known, more=True)
+        if begun == text[:end]:
+            return shown
+        pairs = zip(text, begun, shown, strict=False)
+        return "".join([one if one != plain else other for plain, one, other in pairs]) + shown[end:]
 
 
 class Drawn:
@@ -191,6 +219,17 @@ class Drawn:
         out, self._held = veil.cover(self._at, self._held[:count]), self._held[count:]
         self._at += count
         return self._mask.hide(out)
+
+
+def _at_cursor(frame: Frame) -> int:
+    """Return where the word before the cursor ends in the text of a screen."""
+    rows = [_whole(line) for line in frame.lines[: frame.cursor.y + 1]]
+    row = rows.pop() if rows else ""
+    # A column is a character here; the word that stands there is taken as a whole, a wrap that is pending included.
+    end = min(frame.cursor.x, len(row.rstrip("\n")))
+    while end < len(row) and not row[end].isspace():
+        end += 1
+    return len("".join(rows)) + end
 
 
 def _whole(line: Line) -> str:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
 from blockpty.errors import BadRequest
@@ -19,7 +19,9 @@ from blockpty.runtime.covered import Cover, masked
 from blockpty.runtime.drawn import DrawnStream
 from blockpty.runtime.fold import Position
 from blockpty.screen import scrollback, snapshot
+from blockpty.screen.emulator import HISTORY_ROWS
 from blockpty.screen.lazy import LazyScreen, Snapshot
+from blockpty.screen.protocol import Line
 from blockpty.spool.beginning import load_beginning
 from blockpty.spool.layout import Layout
 from blockpty.spool.masking import Mask
@@ -170,24 +172,28 @@ class Screens:
     def _reading(self, stream: DrawnStream) -> Callable[[int, int], bytes]:
         return lambda begin, end: masked(stream, self._mask(), begin, end - begin)
 
-    def above(self, position: Position, lines: int) -> list[str]:
-        """Return so many lines above the screen of a place, oldest first; takes a while, and may run in any thread."""
+    def above(self, position: Position, lines: int) -> Sequence[Line]:
+        """Return so many rows above the screen of a place, oldest first, and before them some that they may go on from.
+
+        Takes a while, and may run in any thread.
+        """
         resizes, size = self._sizes(position)
         stream = DrawnStream(self._layout)
         points = [] if self._newest is None else list(self._newest.points)
         starts = [point for point in points if point.position.offset <= position.offset - NEAR]
+        count = lines + HISTORY_ROWS
         try:
             for start in [*reversed(starts), _first(self._layout)]:
                 page = scrollback.page(
                     self._reading(stream),
                     0 if start is None else start.position.offset, position.offset, size=size, resizes=resizes,
-                    checkpoint=None if start is None else start.dumped["screen"], count=lines, limit=lines,
+                    checkpoint=None if start is None else start.dumped["screen"], count=count, limit=count,
                 )  # fmt: skip
-                if start is None or len(page.lines) == lines:
-                    return page.text.splitlines()
+                if start is None or len(page.lines) == count:
+                    return page.lines
         finally:
             stream.close()
-        return []
+        return ()
 
     def _sizes(self, position: Position) -> tuple[list[scrollback.Resize], tuple[int, int]]:
         timeline = TimelineReader(self._layout.timeline)
@@ -221,8 +227,8 @@ class RecordEye:
     def look(self, offset: int) -> tuple[str, str]:
         """Return the text on the screen at a stream offset, and what `fingerprint` says of it."""
         seen = self._reader.bring(Position(offset, self.timeline)).snapshot()
-        shown = seen if self._cover is None else self._cover.screen(seen, [], self._stream)[0]
-        return snapshot.text(shown.frame), fingerprint(seen)
+        shown = seen if self._cover is None else self._cover.screen(seen, self._stream)[0]
+        return snapshot.text(shown.frame), fingerprint(shown)
 
     def close(self) -> None:
         """Close what is open."""
@@ -246,13 +252,11 @@ def check_style(style: str) -> None:
         raise BadRequest(f"no screen format {style[:20]!r}", hint=", ".join(snapshot.FORMATS))
 
 
-def screen_result(seen: Snapshot, style: str, above: list[str], named: str = "") -> ScreenResult:
-    """Return the result of `screen`; `named` is the fingerprint of what it was before something was covered."""
+def screen_result(seen: Snapshot, style: str, above: list[str]) -> ScreenResult:
+    """Return the result of `screen`."""
     frame = seen.frame
     content: Any = snapshot.render(seen, style)
     if style == "json":
-        if named:
-            content["hash"] = dict(zip(("text", "attrs", "cursor"), named.split("-"), strict=True))
         if above:
             content["scrollback"] = above
         content = json.dumps(content, ensure_ascii=False, separators=(",", ":"))
@@ -271,6 +275,6 @@ def screen_result(seen: Snapshot, style: str, above: list[str], named: str = "")
         mouse=modes.mouse,
         title=frame.title,
         seqno=seen.seqno,
-        hash=named or fingerprint(seen),
+        hash=fingerprint(seen),
         changed=list(seen.changed),
     )

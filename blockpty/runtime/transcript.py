@@ -37,7 +37,7 @@ from blockpty.runtime.export.moments import Source
 from blockpty.runtime.export.writing import ExportStopped, check_format, export
 from blockpty.runtime.live import LiveRecord
 from blockpty.runtime.replay import Replay
-from blockpty.runtime.screens import check_style, fingerprint, screen_result
+from blockpty.runtime.screens import check_style, screen_result
 from blockpty.screen.lazy import Snapshot
 from blockpty.spool.layout import Layout
 from blockpty.spool.masking import Mask
@@ -217,11 +217,11 @@ class Transcript:
         live, above = self.live, min(scrollback, self._scrollback)
         seen = await (self.look(since) if at is None else self._look_back(at, since))
         place = live.fold.position._replace(offset=seen.offset)
-        lines = await asyncio.to_thread(live.screens.above, place, above) if above else []
+        rows = await asyncio.to_thread(live.screens.above, place, above) if above else ()
         if record:
             await self._record_look(seen.offset)
-        shown, lines = live.cover.screen(seen, lines, live.stream)
-        return screen_result(shown, format, lines, fingerprint(seen))
+        shown, lines = live.cover.screen(seen, live.stream, rows, above)
+        return screen_result(shown, format, lines)
 
     async def _record_look(self, at: int) -> None:
         raise BadRequest(f"{self.id} is only read here: nothing can be recorded", hint="leave `record` out")

@@ -14,7 +14,7 @@ from typing import Any
 from blockpty.engine.matchers import PatternTimeout
 from blockpty.engine.records import new_nonce
 from blockpty.engine.waiter import Outcome
-from blockpty.errors import BadCursor, BlockptyError, SpoolCorrupt
+from blockpty.errors import BadCondition, BadCursor, BlockptyError, SpoolCorrupt
 from blockpty.host.mending import read_forced
 from blockpty.model.entries import DAMAGED, Entry
 from blockpty.model.results import VerifyResult
@@ -31,6 +31,7 @@ from blockpty.spool.compare import CompareSink, Lying
 from blockpty.spool.journal import Journal
 from blockpty.spool.layout import Layout
 from blockpty.spool.masking import Mask
+from blockpty.spool.opening import open_file
 from blockpty.spool.stream import StreamReader
 
 _COMPARED = ("matched", "reason", "to_cursor", "index", "span", "match_text", "groups")
@@ -203,6 +204,8 @@ class _Verification:
             sink.differ("I1", "timeline.jsonl", message)
         if seen.damaged:
             sink.differ("I4", "checkpoint.json", "is damaged")
+        for end, begin in self._stream.unjoined():
+            sink.differ("I1", "stream", f"a segment ends at {end}, the next one begins at {begin}")
         size = self._stream.size()
         if chain.last is not None and chain.last > size:
             sink.differ("I1", "stream", f"ends at {size}, the timeline speaks of {chain.last}")
@@ -241,10 +244,17 @@ class _Verification:
         note = entry.fields.get("note") if entry.kind == "note" else None
         if not isinstance(note, Mapping):
             return
+        try:
+            self._note(note, entry.offset)
+        except (KeyError, TypeError, ValueError, BadCondition) as problem:
+            message = f"a note of type {str(note.get('type'))[:40]!r} has not the form of one ({problem!r})"
+            self._sink.differ("I1", f"timeline at {entry.offset}", message[:200])
+
+    def _note(self, note: Mapping[str, Any], offset: int) -> None:
         if note.get("type") == "owner":
             epoch = int(note.get("epoch", 0))
             if epoch <= self._epoch:
-                self._sink.differ("I6", f"timeline at {entry.offset}", f"owner epoch {epoch} after {self._epoch}")
+                self._sink.differ("I6", f"timeline at {offset}", f"owner epoch {epoch} after {self._epoch}")
             self._epoch = epoch
         elif note.get("type") == "wait_begin":
             seen = note["seen"]
@@ -321,7 +331,11 @@ class _Verification:
 def _contains(path: Path, needles: Sequence[bytes]) -> bool:
     carry = b""
     longest = max((len(needle) for needle in needles), default=1)
-    with path.open("rb") as file:
+    try:
+        descriptor = open_file(path)
+    except SpoolCorrupt:
+        return False  # that it is no plain file is told already
+    with open(descriptor, "rb") as file:
         while piece := file.read(1024 * 1024):
             if any(needle in carry + piece for needle in needles):
                 return True

@@ -18,12 +18,14 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Final
 
-from blockpty.screen import fastforward, redraw
+from blockpty.screen import fastforward, frames, redraw
 from blockpty.screen.emulator import HISTORY_ROWS, Emulator
 from blockpty.screen.pens import Pen
 from blockpty.screen.protocol import Frame, Line
 
 SYNCHRONIZED: Final = 2026
+# So many rows above the screen may say what stands in it.
+ABOVE: Final = 4
 # What is read and drawn at a time.
 STEP: Final = 4 * 1024 * 1024
 
@@ -37,12 +39,14 @@ class Snapshot:
         seqno: where in the record it was taken.
         offset: how much of the stream it shows.
         changed: rows that differ from what they were at `since`, or all.
+        above: the rows that scrolled off last, `ABOVE` or as many as the text of the first row begins in.
     """
 
     frame: Frame
     seqno: int
     offset: int
     changed: tuple[int, ...]
+    above: tuple[Line, ...] = ()
 
     @functools.cached_property
     def text_hash(self) -> str:
@@ -148,7 +152,16 @@ class LazyScreen:
                     self._changed_at[y] = now
         self._seen = frame.lines
         changed = [y for y, at in enumerate(self._changed_at) if since is None or since > now or at > since]
-        return Snapshot(frame, now, self.end, tuple(changed))
+        return Snapshot(frame, now, self.end, tuple(changed), self._above())
+
+    def _above(self) -> tuple[Line, ...]:
+        emulator = self._emulator
+        rows: list[Line] = []
+        for row in reversed(() if emulator.alt else emulator.history):
+            if len(rows) >= ABOVE and not row.wrapped:
+                break
+            rows.append(frames.line(emulator, row))
+        return tuple(reversed(rows))
 
     def redraw(self) -> bytes:
         """Return output that makes a terminal of this size what this one is, also in the middle of a sequence."""

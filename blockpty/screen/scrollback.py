@@ -73,7 +73,7 @@ def page(
     else:
         emulator = Emulator(*size, history_rows=kept)
     at = begin
-    for resize in [*(step for step in resizes if begin <= step.offset < end), None]:
+    for resize in [*(step for step in resizes if begin <= step.offset <= end), None]:
         stop = end if resize is None else resize.offset
         while at < stop:
             step = min(at + STEP, stop)

@@ -7,6 +7,7 @@ from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
+from blockpty.errors import SpoolCorrupt
 from blockpty.spool.layout import Layout
 from blockpty.spool.opening import open_file
 
@@ -151,6 +152,9 @@ class CompareSink:
                 self._descriptors[name] = open_file(path)
             except FileNotFoundError:
                 self._descriptors[name] = -1
+            except SpoolCorrupt as problem:
+                self._descriptors[name] = -1
+                self.differ("I4", str(path.relative_to(self._layout.directory)), str(problem))
         return self._descriptors[name]
 
     def _close(self, name: str) -> None:

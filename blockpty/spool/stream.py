@@ -92,6 +92,12 @@ class StreamReader:
             offset, length = offset + len(data), length - len(data)
         return pieces[0] if len(pieces) == 1 else b"".join(pieces)
 
+    def unjoined(self) -> list[tuple[int, int]]:
+        """Return where segments end other than where the next one begins: each end, and that beginning."""
+        self.size()
+        ends = [(base + os.fstat(descriptor).st_size) for base, descriptor in self._segments]
+        return [(end, base) for end, (base, _) in zip(ends, self._segments[1:], strict=False) if end != base]
+
     def expect(self, spans: Iterable[tuple[int, int]]) -> None:
         """Have the system read these spans, all at once, as far as they are not in memory; nothing waits for it."""
         if not hasattr(os, "posix_fadvise"):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import itertools
 import string
 from pathlib import Path
 from typing import Any
@@ -19,6 +20,7 @@ from tests.control.shapes import SHAPES
 pytestmark = pytest.mark.needs("bash")
 
 TOKEN = "ghp_" + "4fK9" * 9
+PASSWORD = "zQ7-Vx9Kw2Lp"
 KEY = next(shape.secret for shape in SHAPES if "PRIVATE KEY" in shape.text)
 ALPHABET = string.ascii_letters + string.digits
 
@@ -143,3 +145,76 @@ async def test_who_may_see_them_finds_them(home: Path, tmp_path: Path) -> None:
         assert (await engine.search(TOKEN)).hits
         assert (await conversation.blocks("correct-h0")).blocks
         assert (await conversation.wait_for({"regex": TOKEN + "(?= DB)"}, from_cursor=0)).matched
+
+
+async def _screens(conversation: Conversation, at: int) -> str:
+    shown = [await conversation.screen(format=name, at=at) for name in ("text", "ansi", "json")]
+    return "\n".join(one.content for one in shown)
+
+
+def _length_shown(secret: str, text: str) -> int:
+    """Return how long the longest piece of a secret in a text is."""
+    spans = itertools.combinations(range(len(secret) + 1), 2)
+    return max((end - begin for begin, end in spans if secret[begin:end] in text), default=0)
+
+
+@async_test
+async def test_no_screen_shows_a_part_of_a_secret_that_is_being_drawn(home: Path, tmp_path: Path) -> None:
+    """Asked for at each cursor; the last column, where a wrap is pending, included."""
+    async with blockpty.Engine(home) as engine:
+        conversation = await engine.open("c1", shell="bash", cols=40, rows=5)
+        (tmp_path / "it.txt").write_text(f"{'x' * 20} {TOKEN} two\nDB_PASSWORD={PASSWORD} plain\n")
+        await conversation.run(f"cat {tmp_path}/it.txt")
+        stream = (conversation.directory / "stream" / f"{0:020d}").read_bytes()
+        for secret, known in ((TOKEN, len("ghp_")), (PASSWORD, 1)):
+            begin = stream.index(secret.encode())
+            for at in range(begin + 1, begin + len(secret) + 1):
+                shown = await _screens(conversation, at)
+                assert _length_shown(secret, shown) <= known, (at - begin, shown)
+        # A wait sees the same.
+        for match in ({"screen": TOKEN[:5]}, {"screen": f"PASSWORD={PASSWORD[0]}"}):
+            assert not (await conversation.wait_for(match, timeout_ms=0, from_cursor=0)).matched
+        begin = (await conversation.exec_block(f"t={TOKEN}; printf %s ${{t:0:9}}; read -r _")).cursor
+        await conversation.wait_for({"screen": r"ghp_\*\*\*\*\*$"}, from_cursor=begin, timeout_ms=20_000)
+        assert TOKEN[:5] not in (await conversation.screen()).content
+        assert (await conversation.verify()).clean
+
+
+@pytest.mark.parametrize("lines", [0, 1, 2, 30])
+@async_test
+async def test_no_screen_shows_the_rest_of_a_secret_whose_beginning_scrolled_off(
+    home: Path, tmp_path: Path, lines: int
+) -> None:
+    async with blockpty.Engine(home) as engine:
+        conversation = await engine.open("c1", shell="bash", cols=40, rows=5)
+        await conversation.run("PS1='$ '")  # bash draws a long one again over what stands above it
+        for number, text in enumerate((f"{'x' * 28} {TOKEN} two", f"{'x' * 20} DB_PASSWORD={TOKEN[4:]}-h0rse plain")):
+            (tmp_path / "it.txt").write_text(text + "\n")
+            for below in range(5):
+                await conversation.run(f"clear; cat {tmp_path}/it.txt{'; echo' * below}")
+                shown = (await conversation.screen(scrollback=lines)).content
+                assert _length_shown(TOKEN[4:] + "-h0rse", shown) <= 1, (number, below, shown)
+            await conversation.run(f"clear; cat {tmp_path}/it.txt")
+            for cols in (20, 10, 40):
+                await conversation.resize(cols, 5)
+                shown = (await conversation.screen(scrollback=lines)).content
+                assert _length_shown(TOKEN[4:] + "-h0rse", shown) <= 1, (number, cols, shown)
+
+
+@async_test
+async def test_no_hash_of_a_screen_tells_what_is_covered(home: Path) -> None:
+    """Who knows the rest of the screen could try every value of a secret against a hash of all of it."""
+    hashes = set()
+    async with blockpty.Engine(home) as engine:
+        for name, pin in (("c1", "correct-1234"), ("c2", "correct-5678")):
+            conversation = await engine.open(name, shell="bash")
+            await conversation.run(f"PS1=; clear; echo DB_PASSWORD={pin} plain")
+            screens = [await conversation.screen(format="json"), await conversation.screen()]
+            assert '"text":"' + screens[1].hash.split("-")[0] in screens[0].content.replace(" ", "")
+            hashes.add(screens[0].hash)
+            # A wait compares the same.
+            at = screens[0].cursor
+            found = await conversation.wait_for({"changed": screens[0].hash}, timeout_ms=0, from_cursor=at)
+            assert not found.matched
+            assert (await conversation.verify()).clean
+    assert len(hashes) == 1

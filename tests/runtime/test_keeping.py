@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 import blockpty
+from blockpty.model.results import VerifyResult
 from blockpty.runtime import keeping, verify
 from blockpty.runtime.live import LiveRecord
 from blockpty.spool import beginning
@@ -306,3 +307,32 @@ def test_a_budget_that_is_too_small_is_refused(home: Path) -> None:
 def test_segments_are_an_eighth_of_the_budget_at_most(keep: int, segment: int) -> None:
     assert keeping.segment_bytes(keep * keeping.MIB) == segment * keeping.MIB
     assert keeping.segment_bytes(None) is None
+
+
+@pytest.mark.linux
+@async_test
+async def test_what_is_dropped_while_it_is_verified_is_no_difference(
+    home: Path, small: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with blockpty.Engine(home, keep_conversation_mb=8) as engine:
+        conversation = await engine.open("c1", shell="bash")
+        place = conversation.directory / beginning.BEGINNING
+        first = await cut(conversation)
+        old = place.read_bytes()
+        await cut(conversation, first)
+        await conversation.close()
+        await settled(conversation)
+        new = place.read_bytes()
+        assert (await conversation.verify()).clean
+        place.write_bytes(old)
+        assert not (await conversation.verify()).clean
+        real, runs = verify._Verification.run, []
+
+        def run(self: verify._Verification) -> VerifyResult:
+            # It knows the old beginning; now what lies before the new one is not there any more.
+            runs.append(1)
+            place.write_bytes(new)
+            return real(self)
+
+        monkeypatch.setattr(verify._Verification, "run", run)
+        assert (await conversation.verify()).clean and len(runs) == 2

@@ -246,6 +246,66 @@ async def test_damage_is_found(
     assert result.clean == (change == append(b"garbage") or expected == "timeline.jsonl: the line at byte"), found
 
 
+@pytest.mark.parametrize(("first", "clean"), [(9, True), (8, False), (12, False)])
+@async_test
+async def test_segments_that_do_not_join_are_told(
+    recorded: tuple[Path, Path], tmp_path: Path, first: int, clean: bool
+) -> None:
+    """Bytes behind the end of a segment that is not the last one are read by nothing else."""
+    directory = tmp_path / "c1"
+    shutil.copytree(recorded[0], directory)
+    whole = (directory / SEGMENT).read_bytes()
+    (directory / SEGMENT).write_bytes((whole[:9] + b"xxx")[:first])
+    (directory / "stream" / f"{9:020d}").write_bytes(whole[9:])
+    result = await verified(directory)
+    assert result.clean is clean
+    assert clean or f"stream: a segment ends at {first}, the next one begins at 9" in told(result)
+
+
+@pytest.mark.parametrize("name", ["events.jsonl", "blocks.jsonl", "blocks/1_*.out"])
+@pytest.mark.parametrize("kind", ["directory", "fifo", "link"])
+@async_test(timeout_seconds=20)
+async def test_what_is_no_file_in_the_place_of_one_is_told(
+    recorded: tuple[Path, Path], tmp_path: Path, name: str, kind: str
+) -> None:
+    directory = tmp_path / "c1"
+    shutil.copytree(recorded[0], directory)
+    (path,) = directory.glob(name)
+    path.rename(tmp_path / "moved")
+    if kind == "directory":
+        path.mkdir()
+    elif kind == "fifo":
+        os.mkfifo(path)
+    else:
+        path.symlink_to(tmp_path / "moved")
+    result = await check_files("c1", Layout(directory), None, None)
+    assert any(one["where"] == str(path.relative_to(directory)) for one in result.differences), told(result)
+
+
+@pytest.mark.parametrize(
+    "note",
+    [
+        {"type": "owner", "epoch": "x"},
+        {"type": "wait_begin"},
+        {"type": "wait_begin", "wait_id": "w1", "seen": 5},
+        {"type": "wait_begin", "wait_id": "w1", "seen": {"offset": 0, "timeline": 0}, "match": [{"regex": "("}]},
+        {"type": "wait_end"},
+        {"type": "wait_end", "wait_id": []},
+    ],
+)
+@async_test
+async def test_a_note_that_was_forged_without_its_form_is_told(
+    recorded: tuple[Path, Path], tmp_path: Path, note: dict[str, Any]
+) -> None:
+    directory = tmp_path / "c1"
+    shutil.copytree(recorded[0], directory)
+    last = (directory / "timeline.jsonl").read_bytes().splitlines()[-1]
+    entry = {"kind": "note", **{name: orjson.loads(last)[name] for name in ("offset", "ts")}, "note": note}
+    with (directory / "timeline.jsonl").open("ab") as timeline:
+        timeline.write(linked(orjson.dumps(entry), link_of(last), None))
+    assert not (await verified(directory)).clean
+
+
 @async_test
 async def test_what_was_recorded_is_clean_and_complete(recorded: tuple[Path, Path], tmp_path: Path) -> None:
     directory = tmp_path / "c1"

@@ -170,7 +170,7 @@ class Source:
         screens = Screens(self.layout, stream, lambda: self.cover.mask)
         try:
             seen = screens.now(Position(self.begin, opening.timeline)).snapshot()
-            shown, _ = self.cover.screen(seen, [], stream)
+            shown, _ = self.cover.screen(seen, stream)
             return self.cover.mask.hide(screen_result(shown, "ansi", []).content.encode())
         finally:
             screens.close()
