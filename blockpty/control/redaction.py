@@ -48,6 +48,8 @@ _WIDE_RUNS: Final = bytes(97 if one in WIDE_RUN_CHARS else 32 for one in range(2
 _BEFORE_RUN: Final = 40
 _AFTER_RUN: Final = 128
 _OPEN_BYTES: Final = 4096
+# What values and prefixes have, and the percent that may stand before one.
+_OF_TOKENS: Final = WIDE_RUN_CHARS + b"$,:%"
 # Who has none of the strings here has none at all, most of the time.
 _BEGINNING: Final = 64 * 1024
 # So little is cleaned sooner than looked at first.
@@ -136,7 +138,10 @@ def _tokens(text: bytes, spans: list[tuple[int, int]], more: bool) -> int:
     if suspects.has_wide_runs(text):
         _tokens_in_runs(text, text.translate(_WIDE_RUNS), spans, only_wide=True)
     if more:
-        begun = TOKEN_OPEN.search(text, max(0, len(text) - _OPEN_BYTES))
+        # Of the end, as far as it has no character that can be in no token: mostly nothing.
+        begin = max(0, len(text) - _OPEN_BYTES)
+        begin += len(text[begin:].rstrip(_OF_TOKENS))
+        begun = TOKEN_OPEN.search(text, begin) if begin < len(text) else None
         if begun is not None:
             begin = begun.start(begun.lastindex or 0)
             spans.append((begin, len(text)))
