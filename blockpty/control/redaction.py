@@ -6,7 +6,8 @@ and columns mean the same before and after. Line ends, blanks and control sequen
 Secrets are looked for in what a reader sees: control sequences are taken out first and put back afterwards, so a colour
 in the middle of a token hides nothing. What stands in the string of a control sequence (a window's title, a link) is a
 text of its own. Our marks and those of other integrations end a text: what a program printed is not one word with the
-prompt behind it. What a mark carries (a command, a directory) is a text of its own too, percent-encoded.
+prompt behind it. Those of others any program can print, so they are also read as if they were not there. What a mark
+carries (a command, a directory) is a text of its own too, percent-encoded.
 
 Speed matters, since everything that leaves goes through here. `suspects` tells at memory speed where a secret can be.
 Regular expressions run only there, and only there control sequences are taken out.
@@ -23,13 +24,17 @@ from typing import Final, NamedTuple
 from blockpty.control import suspects
 from blockpty.control.secrets import (
     NAMED,
+    PASSWORD_LINE,
     PRIVATE_KEY,
     PRIVATE_KEY_PIECE,
     RUN_CHARS,
     RUN_LEAST,
     TOKEN,
+    TOKEN_IS_WIDE,
     TOKEN_OPEN,
     TOKEN_REST,
+    WIDE_RUN_CHARS,
+    is_password_line,
 )
 from blockpty.control.suspects import SILENT_BYTES
 
@@ -38,10 +43,13 @@ LONGEST: Final = 32 * 1024
 
 _RUN: Final = b"a" * RUN_LEAST
 _RUNS: Final = bytes(97 if one in RUN_CHARS else 32 for one in range(256))
+_WIDE_RUNS: Final = bytes(97 if one in WIDE_RUN_CHARS else 32 for one in range(256))
 # A token's prefix may stand before its run (the digits and the colon of a bot's), and its value go on behind it.
 _BEFORE_RUN: Final = 40
 _AFTER_RUN: Final = 128
 _OPEN_BYTES: Final = 4096
+# What values and prefixes have, and the percent that may stand before one.
+_OF_TOKENS: Final = WIDE_RUN_CHARS + b"$,:%"
 # Who has none of the strings here has none at all, most of the time.
 _BEGINNING: Final = 64 * 1024
 # So little is cleaned sooner than looked at first.
@@ -71,9 +79,12 @@ _SEQUENCE: Final = re.compile(
 # Those that `suspects` has made sure that there are no others, in half the time.
 _SIMPLE_SEQUENCE: Final = re.compile(rb"\x1b\[[0-9;?]*[A-Za-z]")
 _SILENT: Final = re.compile(b"[%s]+" % re.escape(SILENT_BYTES))
-# Characters without a width, and a CSI of one character with what belongs to it.
+# Characters without a width, and a CSI of one character with what belongs to it, also as a byte that is no part of one;
+# and at the end, what may become one of these.
 _HIDDEN: Final = re.compile(
-    rb"\xe2\x80[\x8b-\x8f]|\xe2\x81[\xa0-\xa4]|\xef\xbb\xbf|\xc2\xad|\xc2\x9b[0-?]{0,64}[ -/]{0,8}[@-~]"
+    rb"\xe2\x80[\x8b-\x8f]|\xe2\x81[\xa0-\xa4]|\xef\xbb\xbf|\xc2\xad"
+    rb"|(?:\xc2\x9b|\x9b(?<![\x80-\xff]\x9b))[0-?]{0,64}[ -/]{0,8}(?:[@-~]|\Z)"
+    rb"|(?:\xc2|\xe2[\x80\x81]?|\xef\xbb?)\Z"
 )
 # A line editor that goes to its column from the left edge after each key.
 _JUMP: Final = re.compile(rb"\r(?=\x1b\[[0-9]+C|\x1b?\Z|\x1b\[[0-9]*\Z)")
@@ -82,6 +93,7 @@ _WRAPPED: Final = re.compile(rb" \r(?=[^\n])")
 _STRING: Final = re.compile(rb"\x1b[\]PX^_]([^\x07\x18\x1a\x1b]*)")
 _STRING_ENDS: Final = (b"\x07", b"\x18", b"\x1a", b"\\")
 _BORDER: Final = re.compile(rb"\x1b\](?:7717|133|633|3008);[^\x07\x18\x1a\x1b]*(?:\x07|\x18|\x1a|\x1b\\|(?=\x1b)|\Z)")
+_OURS: Final = ord("7")  # how the number of our marks begins
 
 # What a mark of ours carries, in one piece or as the piece with a number of so many.
 _CARRIED: Final = re.compile(rb";d=(?:(?P<number>[0-9]+)/[0-9]+:)?(?P<text>[^;\x07\x18\x1a\x1b]*)")
@@ -111,7 +123,7 @@ def find(text: bytes, *, more: bool = False) -> Found:
     `more`: the text may go on. What may become a secret at its end is then one.
     """
     spans: list[tuple[int, int]] = []
-    settled = min(_tokens(text, spans, more), _named(text, spans, more))
+    settled = min(_tokens(text, spans, more), _named(text, spans, more), _password_lines(text, spans, more))
     if suspects.has_private_key(text):
         for found in PRIVATE_KEY.finditer(text):
             pieces = PRIVATE_KEY_PIECE.finditer(text, *found.span("value"))
@@ -122,7 +134,22 @@ def find(text: bytes, *, more: bool = False) -> Found:
 
 
 def _tokens(text: bytes, spans: list[tuple[int, int]], more: bool) -> int:
-    runs = text.translate(_RUNS)
+    _tokens_in_runs(text, text.translate(_RUNS), spans)
+    if suspects.has_wide_runs(text):
+        _tokens_in_runs(text, text.translate(_WIDE_RUNS), spans, only_wide=True)
+    if more:
+        # Of the end, as far as it has no character that can be in no token: mostly nothing.
+        begin = max(0, len(text) - _OPEN_BYTES)
+        begin += len(text[begin:].rstrip(_OF_TOKENS))
+        begun = TOKEN_OPEN.search(text, begin) if begin < len(text) else None
+        if begun is not None:
+            begin = begun.start(begun.lastindex or 0)
+            spans.append((begin, len(text)))
+            return begin
+    return len(text)
+
+
+def _tokens_in_runs(text: bytes, runs: bytes, spans: list[tuple[int, int]], *, only_wide: bool = False) -> None:
     at = runs.find(_RUN)
     while at >= 0:
         end = runs.find(b" ", at + RUN_LEAST)
@@ -130,17 +157,12 @@ def _tokens(text: bytes, spans: list[tuple[int, int]], more: bool) -> int:
         after = _AFTER_RUN if runs[end : end + 1] and text[end] in b"+/=:" else 0
         for found in TOKEN.finditer(text, max(0, at - _BEFORE_RUN), end + after):
             number = found.lastindex or 0
+            if only_wide and not TOKEN_IS_WIDE[number - 1]:
+                continue
             begin = found.start(number)
             rest = TOKEN_REST[number - 1].match(text, begin)
             spans.append((begin, rest.end() if rest is not None else found.end()))
         at = runs.find(_RUN, end)
-    if more:
-        begun = TOKEN_OPEN.search(text, max(0, len(text) - _OPEN_BYTES))
-        if begun is not None:
-            begin = begun.start(begun.lastindex or 0)
-            spans.append((begin, len(text)))
-            return begin
-    return len(text)
 
 
 def _named(text: bytes, spans: list[tuple[int, int]], more: bool) -> int:
@@ -170,6 +192,17 @@ def _named(text: bytes, spans: list[tuple[int, int]], more: bool) -> int:
     return settled
 
 
+def _password_lines(text: bytes, spans: list[tuple[int, int]], more: bool) -> int:
+    settled = len(text)
+    for found in PASSWORD_LINE.finditer(text) if suspects.has_password_lines(text) else ():
+        begin, end = found.span("value")
+        is_open = more and end == len(text)
+        if is_password_line(text, found, whole=not is_open):
+            spans.append((begin, end))
+            settled = begin if is_open else settled
+    return settled
+
+
 def _joined(spans: list[tuple[int, int]]) -> list[tuple[int, int]]:
     joined: list[tuple[int, int]] = []
     for begin, end in sorted(spans):
@@ -194,17 +227,26 @@ def find_shown(data: bytes, *, more: bool = False) -> Found:
         if found is not None:
             return Found(_joined(found.spans), found.settled)
     borders = list(_BORDER.finditer(data)) if suspects.has_string(data) else []
+    ours = [border for border in borders if data[border.start() + 2] == _OURS]
     spans: list[tuple[int, int]] = []
-    settled, at = len(data), 0
+    settled = _find_apart(data, borders, more, spans)
+    if len(ours) < len(borders):
+        # Any program can print a mark of another integration in the middle of a secret.
+        settled = min(settled, _find_apart(data, ours, more, spans))
+    if borders:
+        unfinished = more and borders[-1].end() == len(data) and data[-1:] not in _STRING_ENDS
+        _find_in_marks(data, borders, unfinished, spans)
+        settled = min(settled, borders[-1].start()) if unfinished else settled
+    return Found(_joined(spans), settled)
+
+
+def _find_apart(data: bytes, borders: Sequence[re.Match[bytes]], more: bool, spans: list[tuple[int, int]]) -> int:
+    """Find the secrets of the texts that borders part; return up to where they are settled."""
+    at = 0
     for border in borders:
         _find_between(data, at, border.start(), False, spans)
         at = border.end()
-    settled = _find_between(data, at, len(data), more, spans)
-    if borders:
-        unfinished = more and at == len(data) and data[-1:] not in _STRING_ENDS
-        _find_in_marks(data, borders, unfinished, spans)
-        settled = borders[-1].start() if unfinished else settled
-    return Found(_joined(spans), settled)
+    return _find_between(data, at, len(data), more, spans)
 
 
 def _find_in_marks(
@@ -214,7 +256,7 @@ def _find_in_marks(
     carried: list[tuple[int, int]] = []
     for border in borders:
         last = unfinished and border is borders[-1]
-        field = _CARRIED.search(data, border.start(), border.end()) if data[border.start() + 2] == 55 else None
+        field = _CARRIED.search(data, border.start(), border.end()) if data[border.start() + 2] == _OURS else None
         if field is None:
             begin = border.start()
             found = find(data[begin + 2 : border.end()], more=last).spans
@@ -388,13 +430,16 @@ def cover_shown(data: bytes, *, more: bool = False) -> bytes:
 def secrets(data: bytes) -> list[bytes]:
     """Return the secrets in what a terminal was sent, each without control sequences, longest first."""
     found: set[bytes] = set()
-    at = 0
-    for border in [*(_BORDER.finditer(data) if suspects.has_string(data) else ()), None]:
-        part = data[at : border.start() if border is not None else len(data)]
-        for text in (part, part.replace(b"\0", b"\n")) if b"\0" in part else (part,):
-            clean = _cleaned(text)[0]
-            found.update(clean[begin:end] for begin, end in find(clean, more=border is None).spans)
-        at = border.end() if border is not None else at
+    borders = list(_BORDER.finditer(data)) if suspects.has_string(data) else []
+    ours = [border for border in borders if data[border.start() + 2] == _OURS]
+    for chosen in (borders, ours) if len(ours) < len(borders) else (borders,):
+        begins = [0, *(border.end() for border in chosen)]
+        ends = [*(border.start() for border in chosen), len(data)]
+        for at, to in zip(begins, ends, strict=True):
+            part = data[at:to]
+            for text in (part, part.replace(b"\0", b"\n")) if b"\0" in part else (part,):
+                clean = _cleaned(text)[0]
+                found.update(clean[begin:end] for begin, end in find(clean, more=to == len(data)).spans)
     return sorted(found, key=len, reverse=True)
 
 

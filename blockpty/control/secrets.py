@@ -107,15 +107,24 @@ TOKENS: Final = (
     Token("md5 crypt hash", "1\\$[./A-Za-z0-9]{1,16}\\$", "./A-Za-z0-9", 22),
     Token("apache hash", "apr1\\$[./A-Za-z0-9]{1,16}\\$", "./A-Za-z0-9", 22),
     Token("bcrypt hash", "2[abxy]\\$[0-9]{2}\\$", "./A-Za-z0-9", 50),
-    Token("json web token", "eyJ", "A-Za-z0-9_.-", 30, "[A-Za-z0-9_-]{10,}\\.[A-Za-z0-9_-]{10,}[A-Za-z0-9_.-]*"),
+    Token("json web token", "eyJ", "A-Za-z0-9_.-", 30, "[A-Za-z0-9_-]{10,}\\.{1,2}[A-Za-z0-9_-]{10,}[A-Za-z0-9_.-]*"),
 )
 
 # Tokens are looked for where so many of these characters stand in a row (the shortest token with its prefix).
 RUN_CHARS: Final = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_.-"
 RUN_LEAST: Final = 20
 
-# A token is not the middle of a longer word. It begins with a letter or digit, which spares the others a look at each.
-_BEFORE: Final = "(?<![A-Za-z0-9])(?=[A-Za-z0-9])"
+# Those whose values may have other characters early, and these characters: where one of them is, they are in runs, too.
+WIDE_RUN_CHARS: Final = RUN_CHARS + b"+/="
+WIDE: Final = (
+    (b"$1$", b"$5$", b"$6$", b"$7$", b"$y$", b"$apr1$", b"$2a$", b"$2b$", b"$2x$", b"$2y$"),
+    (b"whsec_", b"sntrys_", b"sntryu_", b"ops_eyJ"),
+    (b"glsa_", b"glc_"),
+)
+
+# A token is not the middle of a longer word, but it may stand behind a percent code of a URL. It begins with a letter
+# or digit, which spares the others a look at each.
+_BEFORE: Final = "(?:(?<![A-Za-z0-9])|(?<=%[0-9A-Fa-f][0-9A-Fa-f]))(?=[A-Za-z0-9])"
 
 
 def _any(ending: Callable[[Token], str]) -> tuple[re.Pattern[bytes], tuple[Token, ...]]:
@@ -140,6 +149,9 @@ TOKEN, _ORDERED = _any(lambda token: token.value or f"[{token.chars}]{{{token.le
 
 TOKEN_REST: Final = tuple(re.compile(f"[{token.chars}]*".encode()) for token in _ORDERED)
 """What goes on where a token's value has begun, in the order of the groups of `TOKEN`."""
+
+TOKEN_IS_WIDE: Final = tuple("/" in token.chars for token in _ORDERED)
+"""Which values may have the characters early that are in wide runs alone, in the same order."""
 
 TOKEN_OPEN: Final = _any(lambda token: f"[{token.chars}]+\\Z")[0]
 """The beginning of a token at the end of a text."""
@@ -345,7 +357,9 @@ NAMED: Final = (
         b"pass", re.compile(rb"(?i:pass(?:word|phrase|code))[ \t]{1,4}is:?[ \t]{1,4}(?P<value>[^\s\"']{1,256})"), _told
     ),
     Named(
-        b"pass", re.compile(rb"(?i:pass)[ \t]{1,4}-p[ \t]{0,4}[\"']?(?P<value>[^\s\"']{1,256})"), _argument,
+        b"pass",
+        re.compile(rb"(?i:pass)[ \t]{1,4}-p[ \t]{0,4}[\"']?(?P<value>[^\s\"']{1,256})"),
+        _argument,
         may_be=_after(b"ssh"),
     ),
     *(_of_mysql(name) for name in (b"ql ", b"qldu", b"qlad")),
@@ -363,10 +377,13 @@ NAMED: Final = (
             rb"(?i:cookie):[ \t]{0,4}[^\s=;]{1,128}="
             rb"(?P<value>[^\s;\"']{1,4096}(?:;[ \t]?[^\s=;]{1,128}=[^\s;\"']{0,4096}){0,32})"
         ),
-        _cookies, may_be=_not_after(b"set-"),
+        _cookies,
+        may_be=_not_after(b"set-"),
     ),
     Named(
-        b"cookie", re.compile(rb"(?i:cookie):[ \t]{0,4}[^\s=;]{1,128}=(?P<value>[^\s;\"']{1,4096})"), _cookies,
+        b"cookie",
+        re.compile(rb"(?i:cookie):[ \t]{0,4}[^\s=;]{1,128}=(?P<value>[^\s;\"']{1,4096})"),
+        _cookies,
         may_be=_after(b"set-"),
     ),
     _assigned(b"pwd", _password, 5),
@@ -412,6 +429,27 @@ FRAGMENTS: Final = {
     b"curl ": b"curl ", b"cookie": b"ooki",
 }  # fmt: skip
 """What of each word is looked for: fragments of which none can overlap another, as `passecret` has two of the words."""
+
+_PORTS: Final = (b"*", b"5432", b"5433", b"6432", b"6543", b"15432", b"54322")
+
+PASSWORD_LINE: Final = re.compile(
+    rb":(?:\*|%s)(?::(?![0-9;?]+:)[^\s:\"'`]{1,64}){2}:(?P<value>(?:\\(?:[^\s]|\Z)|[^\s:\\\"'`]){1,256})"
+    rb"(?=[\s\"'`]|\Z)" % b"|".join(_PORTS[1:])
+)
+"""From the port on, a line of a `.pgpass`: `host:port:database:user:password`; names have more in them than digits."""
+
+PASSWORD_PORTS: Final = tuple(b":%s:" % port for port in _PORTS)
+"""What stands in each such line."""
+
+_PASSWORD_HOST: Final = re.compile(rb"(?:^|[\s\"'`>(=])[^\s:\"'`]{1,255}\Z")
+
+
+def is_password_line(text: bytes, found: re.Match[bytes], *, whole: bool = True) -> bool:
+    """Whether a match of `PASSWORD_LINE` has a host before it and, where it is `whole`, a password at its end."""
+    if _PASSWORD_HOST.search(text, max(0, found.start() - 256), found.start()) is None:
+        return False
+    return not whole or (len(found["value"]) >= 3 and _given(text, found, found["value"]))
+
 
 _BETWEEN: Final = r"(?:\\[nr]|[\s>|+#\"',])*+"
 _LINE: Final = r"(?:[A-Za-z0-9+/=]{16,}+|(?:Proc-Type|DEK-Info|Version|Comment|Hash|Charset):[^\r\n]{0,120})"

@@ -24,7 +24,15 @@ from typing import Final
 
 from ahocorasick_rs import BytesAhoCorasick, MatchKind
 
-from blockpty.control.secrets import FRAGMENTS, PRIVATE_KEY_WORD, RUN_CHARS, RUN_LEAST
+from blockpty.control.secrets import (
+    FRAGMENTS,
+    PASSWORD_PORTS,
+    PRIVATE_KEY_WORD,
+    RUN_CHARS,
+    RUN_LEAST,
+    WIDE,
+    WIDE_RUN_CHARS,
+)
 
 SILENT_BYTES: Final = bytes([*range(9), *range(14, 27), *range(28, 32), 127])
 """Single bytes that show nothing."""
@@ -85,6 +93,9 @@ _HIDDEN: Final = BytesAhoCorasick([
     *(b"\xe2\x81" + bytes([one]) for one in range(0xA0, 0xA5)),
     b"\xef\xbb\xbf", b"\xc2\xad", b"\xc2\x9b",
 ])  # fmt: skip
+# A CSI of one byte, which is not part of a character; and what may be the beginning of one of the others.
+_RAW_CSI: Final = re.compile(rb"\x9b(?<![\x80-\xff]\x9b)")
+_HIDDEN_BEGUN: Final = (b"\xc2", b"\xe2", b"\xe2\x80", b"\xe2\x81", b"\xef", b"\xef\xbb")
 _PRIVATE_KEY: Final = BytesAhoCorasick([PRIVATE_KEY_WORD])
 _JUMP: Final = BytesAhoCorasick([b"\r\x1b["])
 _JUMP_FLAT: Final = BytesAhoCorasick([b"\r\x1b[c"])
@@ -92,6 +103,16 @@ _WRAP: Final = BytesAhoCorasick([b" \r"])
 
 _RUN: Final = b"a" * RUN_LEAST
 _RUNS: Final = bytes(97 if one in RUN_CHARS else one if one in b" \r\n" else 33 for one in range(256))
+_WIDE_RUNS: Final = bytes(97 if one in WIDE_RUN_CHARS else _RUNS[one] for one in range(256))
+# As they stand in a text, and in lower case without digits. Few at a time are searched several times as fast.
+_WIDE: Final = tuple(map(BytesAhoCorasick, WIDE))
+_WIDE_SHOWN: Final = tuple(
+    BytesAhoCorasick(list({one.lower().translate(None, b"0123456789") for one in some})) for some in WIDE
+)
+_PORTS: Final = BytesAhoCorasick(PASSWORD_PORTS)
+# The same without digits: the port is nothing or an asterisk.
+_PORTS_SHOWN: Final = BytesAhoCorasick([b"::", b":*:"])
+_PASSWORD_LINE: Final = re.compile(rb":\*?:[^:\s]{1,64}:[^:\s]{1,64}:")
 # What of a simple sequence is no token character; the rest of it stays in the runs.
 _BESIDE_RUNS: Final = SILENT_BYTES + b"\x1b[;?"
 
@@ -118,8 +139,8 @@ def pieces(data: bytes) -> list[tuple[int, int]] | None:
         return [(0, 0)]
     shown = _shown_of_colours(data)
     if shown is not None and not may_be_wrapped(shown):
-        mapped = data.translate(_RUNS, _BESIDE_RUNS)
-        if mapped.find(_RUN) < 0:
+        mapped = _mapped(data, shown)
+        if mapped.find(_RUN) < 0 and not _has_password_lines(shown):
             found = _pieces_of_words(data, shown)
             if found is not None:
                 return found
@@ -127,7 +148,12 @@ def pieces(data: bytes) -> list[tuple[int, int]] | None:
     shown = _shown_of_sequences(data)
     if shown is None or (may_be_wrapped(shown) and _is_wrapped(data, shown)):
         return None
-    return _pieces_of_lines(data, shown, data.translate(_RUNS, _BESIDE_RUNS))
+    return _pieces_of_lines(data, shown, _mapped(data, shown))
+
+
+def _mapped(data: bytes, shown: bytes) -> bytes:
+    """Return data with an `a` for each character of a run, without what is beside them."""
+    return data.translate(_WIDE_RUNS if any(_found(some, shown) for some in _WIDE_SHOWN) else _RUNS, _BESIDE_RUNS)
 
 
 def _shown_of_colours(data: bytes) -> bytes | None:
@@ -202,7 +228,7 @@ def _fragments(search: BytesAhoCorasick, text: bytes) -> list[tuple[int, int]] |
 
 def _pieces_of_lines(data: bytes, shown: bytes, mapped: bytes) -> list[tuple[int, int]] | None:
     """Return lines by their numbers, which are the same in the data, in what is shown and in its runs."""
-    ranges = [*_lines_of_runs(mapped), *_lines_of_words(shown)]
+    ranges = [*_lines_of_runs(mapped), *_lines_of_passwords(shown), *_lines_of_words(shown)]
     # Of the shortest lines, lists would fill the memory.
     if len(ranges) >= _MOST or ranges[-1][1] * _SHORT_LINE > len(data) + _STEP:
         return None
@@ -216,9 +242,21 @@ def has_private_key(text: bytes) -> bool:
     return _found(_PRIVATE_KEY, text)
 
 
+def has_wide_runs(text: bytes) -> bool:
+    """Whether there is the beginning of a token whose value may have other characters early."""
+    return any(_found(some, text) for some in _WIDE)
+
+
+def has_password_lines(text: bytes) -> bool:
+    """Whether there may be a line of a `.pgpass`."""
+    return _found(_PORTS, text)
+
+
 def has_hidden(data: bytes) -> bool:
-    """Whether there are characters without a width, or a CSI of one character."""
-    return not data.isascii() and _found(_HIDDEN, data)
+    """Whether there are characters without a width, or a CSI of one character, or may be the beginning of one."""
+    if data.isascii():
+        return False
+    return data.endswith(_HIDDEN_BEGUN) or _found(_HIDDEN, data) or _RAW_CSI.search(data) is not None
 
 
 def has_string(data: bytes) -> bool:
@@ -276,6 +314,18 @@ def _lines_of_runs(mapped: bytes) -> list[tuple[int, int]]:
         counted = mapped.find(b"\n", at)
         at = mapped.find(_RUN, counted)
     return ranges
+
+
+def _has_password_lines(shown: bytes) -> bool:
+    return _found(_PORTS_SHOWN, shown) and _PASSWORD_LINE.search(shown) is not None
+
+
+def _lines_of_passwords(shown: bytes) -> list[tuple[int, int]]:
+    if not _has_password_lines(shown):
+        return []
+    places = [found.start() for found in itertools.islice(_PASSWORD_LINE.finditer(shown), _MOST)]
+    counted = itertools.pairwise([0, *places])
+    return [(number, number + 1) for number in itertools.accumulate(shown.count(b"\n", *pair) for pair in counted)]
 
 
 def _joined(ranges: list[tuple[int, int]]) -> list[tuple[int, int]]:

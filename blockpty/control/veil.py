@@ -1,7 +1,7 @@
 """A stream covered while it comes, as far as what follows can change nothing: what a wait looks at.
 
 Rules of this file: pure. What is covered depends on the bytes and their offsets, never on the pieces they come in: a
-secret is looked for in all that is kept, and what is kept changes at multiples of `STEP` alone.
+secret is looked for in all that is kept, and what is kept changes at multiples of a step alone.
 """
 
 from __future__ import annotations
@@ -22,13 +22,15 @@ class Veil:
 
     Args:
         before: returns so many bytes of the stream as there are, at most, before an offset.
+        step: so many bytes are looked at together; for what comes in pieces that are much smaller, few are cheaper.
 
     Attributes:
         settled: up to this offset it is known what is covered.
     """
 
-    def __init__(self, before: Callable[[int, int], bytes]) -> None:
+    def __init__(self, before: Callable[[int, int], bytes], step: int = STEP) -> None:
         self._before = before
+        self._step = step
         self.restart(0)
 
     def restart(self, offset: int, *, attach: bool = False) -> None:
@@ -45,12 +47,12 @@ class Veil:
         at = 0
         while at < len(data):
             end = self._base + len(self._data)
-            count = min(len(data) - at, STEP - end % STEP)
+            count = min(len(data) - at, self._step - end % self._step)
             self._data += data[at : at + count]
             at += count
             whole = bytes(self._data)
             self._look(whole)
-            if (end + count) % STEP == 0:
+            if (end + count) % self._step == 0:
                 self._forget(whole)
 
     def flush(self) -> None:

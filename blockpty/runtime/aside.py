@@ -1,21 +1,35 @@
 """Work over many bytes, beside the event loop: in a thread that gives the loop its turn.
 
 Rules of this file: it does not know what is done. A thread that computes keeps the interpreter for up to 5 ms each time
-the loop wants it back, so it stands back for a moment after every few milliseconds of its own.
+the loop wants it back, so it stands back for a moment after every few milliseconds of its own, and while there is one
+the interpreter is asked to be quicker.
+
+The threads are few and its own. Each that computes makes the others slower, so more of what is long waits for its turn;
+what is short has threads apart and does not wait for what is long. The threads of `asyncio.to_thread` stay free.
 """
 
 from __future__ import annotations
 
 import asyncio
+import contextvars
+import sys
 import threading
 import time
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from typing import Final, TypeVar
 
 T = TypeVar("T")
 
 SLICE_SECONDS: Final = 0.002
 _REST_SECONDS: Final = 0.0002
+_SWITCH_SECONDS: Final = 0.001
+SHORT_BYTES: Final = 256 * 1024
+"""Work over no more bytes than these is short."""
+
+THREADS: Final = 4
+_LONG: Final = ThreadPoolExecutor(THREADS, "blockpty-long")
+_SHORT: Final = ThreadPoolExecutor(THREADS, "blockpty-short")
 
 
 class Pace:
@@ -37,10 +51,45 @@ class Pace:
             self._ends = time.perf_counter() + SLICE_SECONDS
 
 
-async def aside(work: Callable[[Pace], T]) -> T:
-    """Return what work gives that runs in a thread; cancelling ends it at its next pace."""
+class _Switching:
+    """Has threads switched sooner while it is entered, by however many; the interpreter has one interval for all."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._inside = 0
+        self._usual = 0.0
+
+    def __enter__(self) -> None:
+        with self._lock:
+            if not self._inside:
+                self._usual = sys.getswitchinterval()
+                sys.setswitchinterval(min(self._usual, _SWITCH_SECONDS))
+            self._inside += 1
+
+    def __exit__(self, *_: object) -> None:
+        with self._lock:
+            self._inside -= 1
+            if not self._inside:
+                sys.setswitchinterval(self._usual)
+
+
+_switching: Final = _Switching()
+
+
+async def aside(work: Callable[[Pace], T], *, long: bool = True) -> T:
+    """Return what work gives that runs in a thread; cancelling ends it at its next pace, or before it has begun.
+
+    `long`: it may take more than a moment, and waits where `THREADS` of its kind are at work.
+    """
     pace = Pace()
+
+    def paced() -> T:
+        pace()
+        with _switching:
+            return work(pace)
+
     try:
-        return await asyncio.to_thread(work, pace)
+        loop, context = asyncio.get_running_loop(), contextvars.copy_context()
+        return await loop.run_in_executor(_LONG if long else _SHORT, lambda: context.run(paced))
     finally:
         pace.stopped.set()

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from blockpty.errors import BadCursor, Busy, NotFound, SpoolCorrupt
 from blockpty.model.results import RepairResult, SealResult, VerifyResult
+from blockpty.runtime.aside import aside
 from blockpty.runtime.fold import Position
 from blockpty.runtime.sealing import Key
 from blockpty.runtime.verify import Seen, verify
@@ -102,7 +103,7 @@ async def _check_once(
     most = await sizes() if sizes is not None else None
     if least is not None and most is not None:
         seen = replace(seen, least=least, most=most)
-    result = await asyncio.to_thread(verify, name, layout, seen, key, redact=redact)
+    result = await aside(lambda pace: verify(name, layout, seen, known_key, redact=redact, pace=pace))
     why = "waits for room" if waits else "not derived yet"
     return replace(result, behind=[{**one, "message": f"{one['message']} ({why})"} for one in result.behind])
 

@@ -34,9 +34,18 @@ def previous_run(layout: Layout, block: Block) -> Block:
 
 
 def compare(
-    old: Block, new: Block, read: Callable[[Block, int], tuple[str, bool]], context: int, max_bytes: int, cursor: int
+    old: Block,
+    new: Block,
+    read: Callable[[Block, int], tuple[str, bool]],
+    context: int,
+    max_bytes: int,
+    cursor: int,
+    pace: Callable[[], None],
 ) -> DiffResult:
-    """Return how two outputs differ; `read(block, max_bytes)` gives the text of one, and whether that is not all."""
+    """Return how two outputs differ; `read(block, max_bytes)` gives the text of one, and whether that is not all.
+
+    `pace` is called between two lines that differ.
+    """
     (before, less), (after, fewer) = read(old, COMPARED_BYTES), read(new, COMPARED_BYTES)
     before_lines, after_lines = before.splitlines(keepends=True), after.splitlines(keepends=True)
     part = less or fewer or max(len(before_lines), len(after_lines)) > COMPARED_LINES
@@ -44,6 +53,7 @@ def compare(
     for line in difflib.unified_diff(
         before_lines[:COMPARED_LINES], after_lines[:COMPARED_LINES], old.block_id, new.block_id, n=context
     ):
+        pace()
         piece = line if line.endswith("\n") else f"{line}\n\\ no line end\n"
         size += len(piece.encode("utf-8", "replace"))
         if size > max_bytes:

@@ -26,6 +26,8 @@ from blockpty.spool.stream import StreamReader
 _AHEAD: Final = 4096
 # How much before the end of a stream may still be on the screen, as far as whole secrets go.
 _ON_SCREEN: Final = 64 * 1024
+# So much of what was drawn is looked at together.
+_DRAWN_STEP: Final = 64 * 1024
 # No shorter text has a secret and a word that names it.
 _SHORTEST: Final = 8
 _KEY_BEGIN: Final = b"-----BEGIN"
@@ -196,23 +198,34 @@ class Drawn:
 
     def __init__(self, cover: Cover) -> None:
         self._mask = cover.mask
-        self._veil = Veil(lambda offset, length: b"") if cover.redact else None
+        self._veil = Veil(lambda offset, length: b"", _DRAWN_STEP) if cover.redact else None
+        # What the veil has not seen yet, in pieces; what it has not settled.
+        self._pieces: list[bytes] = []
+        self._size = 0
         self._held, self._at = b"", 0
 
     def feed(self, text: bytes) -> bytes:
         """Take the next piece; return what leaves of it and of those before."""
         if self._veil is None:
             return self._mask.hide(text)
-        self._veil.feed(text)
-        self._held += text
-        return self._settled(self._veil)
+        self._pieces.append(text)
+        self._size += len(text)
+        return self._look(self._veil) if self._size >= _DRAWN_STEP else b""
 
     def finish(self) -> bytes:
         """Return what is left."""
         if self._veil is None:
             return b""
+        out = self._look(self._veil)
         self._veil.flush()
-        return self._settled(self._veil)
+        return out + self._settled(self._veil)
+
+    def _look(self, veil: Veil) -> bytes:
+        text = b"".join(self._pieces)
+        self._pieces, self._size = [], 0
+        veil.feed(text)
+        self._held += text
+        return self._settled(veil)
 
     def _settled(self, veil: Veil) -> bytes:
         count = veil.settled - self._at

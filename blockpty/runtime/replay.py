@@ -16,6 +16,7 @@ from typing import Any, Final, Self
 
 from blockpty.errors import BadRequest
 from blockpty.model.moments import Moment
+from blockpty.runtime.aside import Pace, aside
 from blockpty.runtime.export.moments import Began, Ended, Exited, Opening, Output, Resized, Source
 
 # Read ahead of the clock at most: bytes, and moments.
@@ -158,7 +159,7 @@ class Replay:
 
     async def duration_seconds(self) -> float:
         """Return how long what is replayed took."""
-        return await asyncio.to_thread(self._reading.duration_ms) / 1000
+        return await aside(lambda pace: self._reading.duration_ms()) / 1000
 
     @property
     def speed(self) -> float:
@@ -227,7 +228,7 @@ class Replay:
             if self._target is not None:
                 await self._turn()
             if not self._batch:
-                self._batch = await asyncio.to_thread(self._reading.pull)
+                self._batch = await aside(self._reading.pull, long=False)
                 if self._target is not None:
                     continue
                 if not self._batch:
@@ -252,7 +253,7 @@ class Replay:
         assert self._target is not None
         (kind, value), self._target = self._target, None
         here = 0 if self._last is None else self._last.cursor
-        await asyncio.to_thread(self._reading.turn, kind, value, here)
+        await aside(lambda pace: self._reading.turn(kind, value, here))
         self._batch = []
         self._last = None
         self._due = self._now()
@@ -326,12 +327,13 @@ class _Reading:
         earlier = [begin for begin in begins if begin <= here]
         return earlier[count - 1] if len(earlier) >= 1 - count else self._source.begin
 
-    def pull(self) -> list[Moment]:
+    def pull(self, pace: Pace) -> list[Moment]:
         """Return the next few moments, none at the end."""
         with self._lock:
             batch: list[Moment] = []
             size = 0
             for moment in self._moments:
+                pace.rest()
                 batch.append(moment)
                 size += len(moment.data)
                 if size >= _AHEAD_BYTES or len(batch) >= _AHEAD_MOMENTS:

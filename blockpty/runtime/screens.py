@@ -32,7 +32,7 @@ SPACING: Final = 32 * 1024 * 1024
 # How much of the stream there must be below a checkpoint for the lines above a screen to be looked for there.
 NEAR: Final = 1024 * 1024
 # Drawn in one go; 10 ms or so.
-STEP: Final = 4 * 1024 * 1024
+STEP: Final = 512 * 1024
 # What a new shell finds in a terminal that another one has left: the main screen, and no mode of a program.
 AFTER_ANOTHER: Final = b"\x1b[?1049l\x1b[?1000;1002;1003;1004;1006;2004;2026l\x1b[<99u\x1b[!p\x1b[?25h\r"
 
@@ -163,11 +163,26 @@ class Screens:
         cover = Cover(self._mask()) if redact else None
         return RecordEye(ScreenReader(self._layout, self._reading(stream), start, stream.settled), stream, cover)
 
-    def past(self, position: Position) -> ScreenReader:
-        """Return a reader that is before a place; close it when done."""
+    def past(self, position: Position) -> Callable[[int | None, Callable[[], None]], Snapshot]:
+        """Return what draws an earlier place: it takes `since` and a pace, and may run in any thread."""
         points = self._newest.points if self._newest is not None else []
         start = next((one for one in reversed(points) if one.position.offset <= position.offset), None)
-        return ScreenReader(self._layout, self._read, start, self._stream.settled)
+        mask = Mask(self._mask().nonces)
+
+        def look(since: int | None, pace: Callable[[], None]) -> Snapshot:
+            stream = DrawnStream(self._layout)  # of its own: the loop reads on meanwhile
+            reader = ScreenReader(
+                self._layout, lambda begin, end: masked(stream, mask, begin, end - begin), start, stream.settled
+            )
+            try:
+                for _ in reader.steps(position):
+                    pace()
+                return reader.bring(position).snapshot(since)
+            finally:
+                reader.close()
+                stream.close()
+
+        return look
 
     def _reading(self, stream: DrawnStream) -> Callable[[int, int], bytes]:
         return lambda begin, end: masked(stream, self._mask(), begin, end - begin)

@@ -6,7 +6,6 @@ Rules of this file: nothing is written and nothing typed. Whoever has a live rec
 from __future__ import annotations
 
 import asyncio
-import threading
 from collections.abc import AsyncIterator, Callable
 from dataclasses import replace
 from pathlib import Path
@@ -28,13 +27,13 @@ from blockpty.model.results import (
     ScrollbackResult,
 )
 from blockpty.runtime import limits, reading
-from blockpty.runtime.aside import Pace, aside
+from blockpty.runtime.aside import SHORT_BYTES, Pace, aside
 from blockpty.runtime.capture import start_capture, stop_capture
 from blockpty.runtime.comparing import compare, previous_run
 from blockpty.runtime.covered import Cover
 from blockpty.runtime.drawn import DrawnStream
 from blockpty.runtime.export.moments import Source
-from blockpty.runtime.export.writing import ExportStopped, check_format, export
+from blockpty.runtime.export.writing import check_format, export
 from blockpty.runtime.live import LiveRecord
 from blockpty.runtime.replay import Replay
 from blockpty.runtime.screens import check_style, screen_result
@@ -154,7 +153,7 @@ class Transcript:
             finally:
                 stream.close()
 
-        return await aside(beside)
+        return await aside(beside, long=count > SHORT_BYTES)
 
     async def diff(
         self, block_id: str, against: str | None = None, *, context: int = 3, max_bytes: int = 65536
@@ -172,18 +171,18 @@ class Transcript:
         classified, cover = self.live.state.classified, Cover(Mask(self.live.mask.nonces), self.live.cover.redact)
         stream, cursor = StreamReader(self.layout.stream), self.cursor
 
-        def read(block: Block, size: int) -> tuple[str, bool]:
-            begin, end = block.span[0], classified if block.span[1] is None else block.span[1]
-            data, after = reading.read_span(stream, cover, "text", begin, max(begin, end), size)
-            return data.decode("utf-8", "replace"), after < end
+        def work(pace: Pace) -> DiffResult:
+            def read(block: Block, size: int) -> tuple[str, bool]:
+                begin, end = block.span[0], classified if block.span[1] is None else block.span[1]
+                data, after = reading.read_span(stream, cover, "text", begin, max(begin, end), size, pace=pace)
+                return data.decode("utf-8", "replace"), after < end
 
-        def work() -> DiffResult:
             try:
-                return compare(cover.block(old), cover.block(new), read, context, max_bytes, cursor)
+                return compare(cover.block(old), cover.block(new), read, context, max_bytes, cursor, pace)
             finally:
                 stream.close()
 
-        return await asyncio.to_thread(work)
+        return await aside(work)
 
     async def events(self, from_seq: int = 0, *, follow: bool = True) -> AsyncIterator[Event]:
         """Yield events from a number on; with `follow`, those that come as well, until the conversation is detached."""
@@ -238,14 +237,8 @@ class Transcript:
         first = self.live.stream.begin
         if not first <= at <= self.cursor:
             raise BadCursor(f"the cursor {at} does not lie between {first} and {self.cursor}", hint="use a result's")
-        place = self.live.fold.position._replace(offset=at)
-        reader = self.live.screens.past(place)
-        try:
-            for _ in reader.steps(place):
-                await asyncio.sleep(0)
-            return reader.bring(place).snapshot(since)
-        finally:
-            reader.close()
+        look = self.live.screens.past(self.live.fold.position._replace(offset=at))
+        return await aside(lambda pace: look(since, pace))
 
     async def set_scrollback(self, lines: int = limits.SCROLLBACK) -> ScrollbackResult:
         """Set how many lines above the screen can be asked for, 0 to 100,000; nothing of the record is dropped."""
@@ -267,11 +260,8 @@ class Transcript:
         Cancelling leaves it running, or stopped. Raises NotFound when none was started, StorageFull.
         """
         self.live.pump()
-        source, stopped = self._source(None, None, None), threading.Event()
-        try:
-            return await asyncio.to_thread(stop_capture, source, stopped)
-        finally:
-            stopped.set()
+        source = self._source(None, None, None)
+        return await aside(lambda pace: stop_capture(source, pace.stopped))
 
     async def export(
         self,
@@ -302,13 +292,7 @@ class Transcript:
         source = self._source(from_cursor, to_cursor, block_id)
         if redact is not None:
             source = replace(source, cover=Cover(source.cover.mask, redact))
-        stopped = threading.Event()
-        try:
-            return await asyncio.to_thread(export, source, format, max_bytes, stopped)
-        except ExportStopped:
-            raise asyncio.CancelledError from None
-        finally:
-            stopped.set()
+        return await aside(lambda pace: export(source, format, max_bytes, pace.stopped))
 
     def replay(
         self,

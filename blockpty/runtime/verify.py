@@ -6,7 +6,7 @@ follow from it. Only at the ends of derived files something may be missing, that
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -87,20 +87,29 @@ class Seen:
 
 
 def verify(
-    conversation_id: str, layout: Layout, seen: Seen, key: Key | None = None, *, redact: bool = True
+    conversation_id: str,
+    layout: Layout,
+    seen: Seen,
+    key: Key | None = None,
+    *,
+    redact: bool = True,
+    pace: Callable[[], None] = lambda: None,
 ) -> VerifyResult:
-    """Compare a conversation's files with its record; runs in any thread, reads only.
+    """Compare a conversation's files with its record; runs in any thread, reads only, calls `pace` between two pieces.
 
     Differences name the invariant: I1 stream and timeline, I2 spans, I3 event numbers, I4 derived files, I5 cursors, I6
     owners, I7 secrets, I8 waits.
     """
-    verification = _Verification(conversation_id, layout, seen, key)
+    verification = _Verification(conversation_id, layout, seen, key, pace)
     result = verification.run()
     return replace(result, differences=Cover(verification.mask, redact).value(result.differences))
 
 
 class _Verification:
-    def __init__(self, conversation_id: str, layout: Layout, seen: Seen, key: Key | None) -> None:
+    def __init__(
+        self, conversation_id: str, layout: Layout, seen: Seen, key: Key | None, pace: Callable[[], None]
+    ) -> None:
+        self._pace = pace
         self._layout = layout
         self._seen = seen
         self._until = seen.until
@@ -163,6 +172,7 @@ class _Verification:
     def _derive(self, fold: Fold) -> None:
         fold.look()
         while (step := fold.step(self._until)) is not None:
+            self._pace()
             if step.entry is not None:
                 self._entry(step.entry)
                 if step.entry.kind in ("silence", "input"):
@@ -324,6 +334,7 @@ class _Verification:
         derived += sorted(self._layout.outputs.glob("*.out")) if self._layout.outputs.is_dir() else []
         nonces = [nonce.encode() for nonce in self.mask.nonces]
         for path in derived:
+            self._pace()
             if path.exists() and _contains(path, nonces):
                 self._sink.differ("I7", path.name, "holds a nonce")
 

@@ -17,17 +17,11 @@ from blockpty.control.secrets import (
     PRIVATE_KEY_WORD,
     RUN_CHARS,
     RUN_LEAST,
-    TOKEN,
     TOKEN_OPEN,
-    TOKEN_REST,
+    WIDE_RUN_CHARS,
     Named,
 )
 
-_RUN: Final = b"a" * RUN_LEAST
-_RUNS: Final = bytes(97 if one in RUN_CHARS else 32 for one in range(256))
-# A token's prefix may stand before its run (the digits and the colon of a bot's), and its value go on behind it.
-_BEFORE_RUN: Final = 40
-_AFTER_RUN: Final = 128
 _OPEN_BYTES: Final = 4096
 
 _WORDS: Final[dict[bytes, tuple[Named, ...]]] = {
@@ -68,7 +62,7 @@ def find(text: bytes, *, more: bool = False) -> Reference:
     `more`: the text may go on. What may become a secret at its end is then one.
     """
     spans: list[tuple[int, int]] = []
-    settled = min(_tokens(text, spans, more), _named(text, spans, more))
+    settled = min(_tokens(text, spans, more), _named(text, spans, more), redaction._password_lines(text, spans, more))
     if PRIVATE_KEY_WORD in text:
         for found in PRIVATE_KEY.finditer(text):
             pieces = PRIVATE_KEY_PIECE.finditer(text, *found.span("value"))
@@ -79,18 +73,9 @@ def find(text: bytes, *, more: bool = False) -> Reference:
 
 
 def _tokens(text: bytes, spans: list[tuple[int, int]], more: bool) -> int:
-    runs = text.translate(_RUNS)
-    at = runs.find(_RUN)
-    while at >= 0:
-        end = runs.find(b" ", at + RUN_LEAST)
-        end = len(runs) if end < 0 else end
-        after = _AFTER_RUN if runs[end : end + 1] and text[end] in b"+/=:" else 0
-        for found in TOKEN.finditer(text, max(0, at - _BEFORE_RUN), end + after):
-            number = found.lastindex or 0
-            begin = found.start(number)
-            rest = TOKEN_REST[number - 1].match(text, begin)
-            spans.append((begin, rest.end() if rest is not None else found.end()))
-        at = runs.find(_RUN, end)
+    for chars, only_wide in ((RUN_CHARS, False), (WIDE_RUN_CHARS, True)):
+        runs = text.translate(bytes(97 if one in chars else 32 for one in range(256)))
+        redaction._tokens_in_runs(text, runs, spans, only_wide=only_wide)
     if more:
         begun = TOKEN_OPEN.search(text, max(0, len(text) - _OPEN_BYTES))
         if begun is not None:
@@ -150,16 +135,20 @@ def find_shown(data: bytes, *, more: bool = False) -> Reference:
     Where a secret is part of a control sequence's own string, the span lies inside that.
     """
     borders = list(_BORDER.finditer(data)) if b"\x1b]" in data else []
+    ours = [border for border in borders if border[0].startswith(b"\x1b]7717;")]
     spans: list[tuple[int, int]] = []
-    settled, at = len(data), 0
-    for border in borders:
-        _find_between(data, at, border.start(), False, spans)
-        at = border.end()
-    settled = _find_between(data, at, len(data), more, spans)
+    settled = len(data)
+    for chosen in (borders, ours):
+        at = 0
+        for border in chosen:
+            _find_between(data, at, border.start(), False, spans)
+            at = border.end()
+        settled = min(settled, _find_between(data, at, len(data), more, spans))
+    at = borders[-1].end() if borders else 0
     if borders:
         unfinished = more and at == len(data) and data[-1:] not in (b"\x07", b"\x18", b"\x1a", b"\\")
         redaction._find_in_marks(data, borders, unfinished, spans)  # of both the same
-        settled = borders[-1].start() if unfinished else settled
+        settled = min(settled, borders[-1].start()) if unfinished else settled
     return Reference(_joined(spans), settled)
 
 

@@ -140,6 +140,23 @@ _ALSO = (
     Shape("yescrypt", "me:$y$j9T$saltOfMineIsHere2/.x$", _made(43, _WORD), ":19000:0:99999:7:::\n"),
     Shape("htpasswd", "me:$apr1$saltHere$", _made(22, _WORD), "\n"),
     Shape("bcrypt", "me:$2y$10$", _made(53, _WORD), "\n"),
+    Shape("shadow, slashes early", "me:$6$salt/OfMine$", ("a/b.Z9" * 15)[:86], ":19000:0:99999:7:::\n"),
+    Shape("apache, slash early", "me:$apr1$sa/tHere$", "a/b.Z9c/d.Y8e/f.X7g/h.", "\n"),
+    Shape("webhook secret, slashes early", "STRIPE whsec_", "a+b/Z9" * 6, "\n"),
+    Shape("pgpass", "db.internal:5432:app:me:", "hunter2x", "\n"),
+    Shape("pgpass, any", "*:*:*:postgres:", "correct-horse", "\n"),
+    Shape("pgpass, escaped", "db:5432:*:me:", "tr\\:oub\\\\4dor", "\n"),
+    Shape("pgpass, another port", "echo 'db.internal:6543:app:me:", "hunter2x!", "' >> .pgpass\n"),
+    Shape("token in an encoded url", "https://h/cb?next=%2Fx%3Ftoken%3Dghp_", _made(36, _WORD), "&x=1\n"),
+    Shape(
+        "json web token in a url",
+        "https://h/cb#id_token%3DeyJ",
+        f"{_made(20, _WORD)}.eyJ{_made(40, _URL)}.{_made(43, _URL)}",
+        "&state=1\n",
+    ),
+    Shape(
+        "encrypted json web token", "https://h/t/eyJ", f"{_made(30, _WORD)}..{_made(16, _URL)}.{_made(43, _URL)}", "\n"
+    ),
     Shape("told", "your passphrase is ", "hunter2-horse", "\n"),
 )
 
@@ -198,5 +215,11 @@ HARMLESS = (
     'CHALLENGE_PASSWORD: "challengePassword",',
     "the password is required, and the passphrase is empty",
     "mysql -u root -p db; mysql -P 3306 --protocol=tcp",
+    "src/main.c:1234:static:int:count1",
+    "cpe:2.3:a:vendor:product:1.0:*:*:*:*:*:*:* urn:*:*:a:b arn:aws:iam::1234:role/x",
+    "hostname:port:database:username:password localhost:5432:db:user:password",
+    "0.0.0.0:8080:80 fe80:1234:5678:9abc:def0 12:34:56:78:9a:bc 2026:11:22:17:00:01",
+    "std::chrono::duration a::b:c:d 10:1024:50:x:y12345",
+    "$(echo $1$2) $$ $6$ cost 5$/month/per/user/in/total/and/more/of/it",
     "curl -u user https://example.org:8443/; Cookie: name=value",
 )

@@ -52,12 +52,17 @@ def test_a_text_that_ends_anywhere_does_not_show_the_part_that_is_there(shape: S
 @each_shape
 def test_a_colour_or_a_wrapped_line_in_the_middle_hides_nothing(shape: Shape) -> None:
     data, at = shape.text.encode(), places(shape)
-    for inside in (b"\x1b[31;1m", b"\x1b]8;;https://x\x1b\\", b"\x07", b" \r"):
+    for inside in (
+        *(b"\x1b[31;1m", b"\x1b]8;;https://x\x1b\\", b"\x07", b" \r", b"\x9b31m", b"\xc2\x9b0m"),
+        *(b"\x1b]133;A\x07", b"\x1b]633;D;0\x1b\\"),
+    ):
         for cut in range(1, len(data)):
             if inside == b" \r" and data[cut - 1 : cut] + data[cut : cut + 1] != (data[cut - 1 : cut + 1]).strip():
                 continue
             if data[cut] & 0xC0 == 0x80 or data[cut] in b"\r\n" or data[cut - 1] in b"\r\n":
                 continue
+            if inside[0] == 0x9B and data[cut - 1] & 0x80:
+                continue  # which may be part of a character there
             shown = cover_shown(data[:cut] + inside + data[cut:])
             assert shown[cut : cut + len(inside)] == inside
             assert_hidden(shown[:cut] + shown[cut + len(inside) :], data, at)
@@ -86,6 +91,27 @@ def test_a_secret_ends_at_a_mark() -> None:
     mark = b"\x1b]7717;__END__;n=abc;x=0\x07"
     data = b"token=short" + mark + b"user@host:~$ 0123456789abcdefABCDEF"
     assert cover_shown(data) == data
+
+
+@each_shape
+def test_half_a_sequence_or_mark_at_the_end_shows_nothing_of_what_is_there(shape: Shape) -> None:
+    data, at = shape.text.encode(), places(shape)
+    for inside in (b"\x9b31m", b"\xc2\x9b31m", b"\xe2\x80\x8b", b"\x1b]133;A\x07"):
+        for cut in range(1, len(data)):
+            if data[cut - 1] & 0x80 or data[cut] & 0x80 or data[cut] in b"\r\n" or data[cut - 1] in b"\r\n":
+                continue
+            whole = cover_shown(data[:cut] + inside + data[cut:])
+            for come in {1, 2, len(inside) - 1, len(inside)}:
+                text = data[:cut] + inside[:come]
+                shown, settled = cover_shown(text, more=True), find_shown(text, more=True).settled
+                assert_hidden(shown[:cut], data, at)
+                assert shown[:settled] == whole[:settled]
+
+
+def test_the_prompt_of_another_integration_is_no_value() -> None:
+    prompt = b"\x1b]133;D;0\x07\x1b]133;A\x07me@host:~$ \x1b]133;B\x07"
+    for output in (b"", b"plain text", b"a:5432:b:c\r\n", b"ok\r\n" + b"A1b2" * 8):
+        assert not find_shown(prompt + b"run\r\n\x1b]133;C\x07" + output + prompt, more=True).spans
 
 
 def test_a_held_end_is_settled_by_what_follows() -> None:

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from blockpty.control.redaction import LONGEST, cover_shown
+from blockpty.control.redaction import LONGEST, Found, cover_shown, find_shown
 from blockpty.control.veil import STEP, Veil
 from tests.control.shapes import HARMLESS, SHAPES, Shape
 
@@ -62,3 +62,21 @@ def test_an_endless_line_costs_no_more_than_its_length() -> None:
         veil.feed(data[at : at + 1000])
         assert len(veil._data) <= LONGEST + STEP + 1000
     assert covered(data, range(0, len(data), 4001))[:LONGEST] == b"ghp_" + b"*" * (LONGEST - 4)
+
+
+def test_larger_steps_cover_the_same_and_look_less_often(monkeypatch: pytest.MonkeyPatch) -> None:
+    lines = [shape.text for shape in SHAPES] + [f"{one}\n" for one in HARMLESS] + ["a plain line of text\n" * 40] * 60
+    random.Random(17).shuffle(lines)
+    data, looks = "".join(lines).encode(), 0
+
+    def counted(text: bytes, *, more: bool = False) -> Found:
+        nonlocal looks
+        looks += 1
+        return find_shown(text, more=more)
+
+    monkeypatch.setattr("blockpty.control.veil.find_shown", counted)
+    veil = Veil(lambda offset, length: b"", 8 * STEP)
+    veil.feed(data)
+    veil.flush()
+    assert veil.cover(0, data) == cover_shown(data)
+    assert looks <= len(data) // (8 * STEP) + 1

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import sys
 import threading
 from collections.abc import Awaitable, Callable
 from pathlib import Path
@@ -10,7 +11,7 @@ from pathlib import Path
 import pytest
 
 import blockpty
-from blockpty.runtime.aside import Pace, aside
+from blockpty.runtime.aside import THREADS, Pace, aside
 from tests.asyncio_support import async_test
 
 LINE = "17:00:01 svc session token refresh key expired pass auth failed secret token=ok key: 5 auth=basic"
@@ -25,6 +26,11 @@ async def turns_beside(work: Awaitable[object]) -> int:
         turns += 1
     await task
     return turns
+
+
+async def replayed(conversation: blockpty.Conversation) -> None:
+    async for _ in conversation.replay(speed=0):
+        pass
 
 
 @pytest.mark.needs("bash")
@@ -42,6 +48,14 @@ async def test_others_have_their_turn(home: Path, tmp_path: Path) -> None:
         work.append(lambda: conversation.wait_for("not there", from_cursor=0, timeout_ms=0))
         for start in work:
             # A read in one go comes round twice, the whole of it in between.
+            assert await turns_beside(start()) > 8
+        work = [
+            lambda: conversation.screen(at=conversation.cursor - 1000),
+            lambda: conversation.diff(block_id, block_id),
+            conversation.verify,
+            lambda: replayed(conversation),
+        ]
+        for start in work:
             assert await turns_beside(start()) > 8
         result = await conversation.run(f"cat {path}", max_bytes=1 << 20)
         assert result.output == f"{LINE}\n" * 6000
@@ -65,3 +79,49 @@ async def test_work_ends_with_its_caller() -> None:
     with pytest.raises(asyncio.CancelledError):
         await task
     assert await asyncio.to_thread(ended.wait, 20)
+
+
+@async_test
+async def test_what_is_short_does_not_wait_for_what_is_long() -> None:
+    go, began, usual = threading.Event(), threading.Semaphore(0), sys.getswitchinterval()
+    begun: list[int] = []
+
+    def work(pace: Pace) -> None:
+        begun.append(1)
+        began.release()
+        go.wait()
+
+    tasks = [asyncio.ensure_future(aside(work)) for _ in range(40)]
+    try:
+        async with asyncio.timeout(60):
+            for _ in range(THREADS):
+                await asyncio.to_thread(began.acquire)
+            assert await aside(lambda pace: "short", long=False) == "short"
+            assert await asyncio.to_thread(lambda: "another") == "another"
+            tasks[-1].cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await tasks[-1]
+        assert len(begun) == THREADS and sys.getswitchinterval() <= usual
+    finally:
+        go.set()
+    await asyncio.gather(*tasks[:-1])
+    assert len(begun) == 39  # one had not begun when its caller went
+    assert sys.getswitchinterval() == usual
+
+
+@pytest.mark.needs("bash")
+@async_test
+async def test_many_long_reads_do_not_stop_a_small_one(home: Path, tmp_path: Path) -> None:
+    path = tmp_path / "it.log"
+    path.write_text(f"{LINE}\n" * 8000)
+    async with blockpty.Engine(home) as engine:
+        conversation = await engine.open("c1", shell="bash")
+        block_id = (await conversation.run(f"cat {path}", max_bytes=1)).block.block_id
+        long = [asyncio.ensure_future(conversation.read(block_id=block_id, max_bytes=1 << 20)) for _ in range(40)]
+        await asyncio.sleep(0)
+        small = await conversation.read(block_id=block_id, max_bytes=8192)
+        done = sum(task.done() for task in long)
+        for task in long:
+            task.cancel()
+        await asyncio.gather(*long, return_exceptions=True)
+        assert small.data.startswith(LINE) and done < 20

@@ -8,9 +8,10 @@ from pathlib import Path
 import pytest
 
 import blockpty
+from blockpty.control.redaction import cover_shown
+from blockpty.runtime.covered import Cover
+from blockpty.spool.masking import Mask
 from tests.asyncio_support import async_test
-
-pytestmark = pytest.mark.needs("bash")
 
 TOKEN = "ghp_" + "4fK9" * 9
 DRAWN = {
@@ -27,6 +28,7 @@ DRAWN = {
 LINK = f"\x1b]8;;https://h/?k={TOKEN}\x1b\\here\x1b]8;;\x1b\\"
 
 
+@pytest.mark.needs("bash")
 @pytest.mark.parametrize("way", [*DRAWN])
 @async_test
 async def test_what_is_drawn(home: Path, tmp_path: Path, way: str) -> None:
@@ -43,6 +45,7 @@ async def test_what_is_drawn(home: Path, tmp_path: Path, way: str) -> None:
             assert "two" in text, name
 
 
+@pytest.mark.needs("bash")
 @async_test
 async def test_where_a_link_leads(home: Path, tmp_path: Path) -> None:
     (tmp_path / "it").write_text(f"{LINK}\n")
@@ -54,3 +57,13 @@ async def test_where_a_link_leads(home: Path, tmp_path: Path) -> None:
             assert TOKEN[-12:] not in content, style
         assert "https://h/?k=ghp_****" in (await conversation.screen(format="json")).content
         assert TOKEN[-12:] not in ((await conversation.export("html")).data or "")
+
+
+@pytest.mark.parametrize("size", [1, 700, 64 * 1024, 300_000])
+def test_pieces_of_any_size_are_covered_as_the_whole(size: int) -> None:
+    # A secret over each border at which pieces are looked at together.
+    text = (f"{'x' * 60}\n" * 1074)[: 64 * 1024 - 12] + f" {TOKEN}\n"
+    data = (text * 3)[-3_000 if size == 1 else 0 :].encode()
+    drawn = Cover(Mask()).drawn()
+    out = b"".join([drawn.feed(data[at : at + size]) for at in range(0, len(data), size)]) + drawn.finish()
+    assert out == cover_shown(data) and TOKEN.encode()[12:] not in out

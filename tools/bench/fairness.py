@@ -68,6 +68,8 @@ def _operations(
         ("verify", big.verify),
         ("wait", lambda: big.wait_for({"regex": r"no \w+ such \d{9}"}, from_cursor=0, timeout_ms=0)),
         ("replay", lambda: _replayed(big)),
+        ("screen at", lambda: big.screen(at=big.cursor - 1000)),
+        ("diff", lambda: big.diff(block_id, block_id)),
     ]
     return found
 
