@@ -118,8 +118,9 @@ RUN_LEAST: Final = 20
 WIDE_RUN_CHARS: Final = RUN_CHARS + b"+/="
 WIDE: Final = (
     (b"$1$", b"$5$", b"$6$", b"$7$", b"$y$", b"$apr1$", b"$2a$", b"$2b$", b"$2x$", b"$2y$"),
-    (b"whsec_", b"sntrys_", b"sntryu_", b"ops_eyJ"),
-    (b"glsa_", b"glc_"),
+    (b"whsec_", b"glsa_", b"glc_"),
+    (b"ops_eyJ",),
+    (b"sntry",),
 )
 
 # A token is not the middle of a longer word, but it may stand behind a percent code of a URL. It begins with a letter
