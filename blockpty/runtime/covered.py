@@ -154,7 +154,9 @@ class Cover:
             tail = self.mask.hide(stream.read(begin, seen.offset - begin))
             # What shows nothing may stand before one.
             known = secrets(tail) if _KEY in tail or b"\0" in tail else []
-            shown = self._begun(text, self.text(text, known), ends[len(before)] + _at_cursor(frame), known)
+            shown = self.text(text, known)
+            for at in _at_cursor(frame):
+                shown = self._begun(text, shown, ends[len(before)] + at, known)
             seen = self._frame(seen, shown, ends[len(before) :])
         first = max(0, len(before) - lines)
         kept = "".join(
@@ -234,15 +236,16 @@ class Drawn:
         return self._mask.hide(out)
 
 
-def _at_cursor(frame: Frame) -> int:
-    """Return where the word before the cursor ends in the text of a screen."""
+def _at_cursor(frame: Frame) -> set[int]:
+    """Return the place of the cursor in the text of a screen, and where the word that stands there ends."""
     rows = [_whole(line) for line in frame.lines[: frame.cursor.y + 1]]
     row = rows.pop() if rows else ""
-    # A column is a character here; the word that stands there is taken as a whole, a wrap that is pending included.
-    end = min(frame.cursor.x, len(row.rstrip("\n")))
+    # A column is a character here; where some are wider, the end of the word is behind the cursor as well.
+    at = end = min(frame.cursor.x + frame.cursor.pending, len(row.rstrip("\n")))
     while end < len(row) and not row[end].isspace():
         end += 1
-    return len("".join(rows)) + end
+    above = len("".join(rows))
+    return {above + at, above + end}
 
 
 def _whole(line: Line) -> str:

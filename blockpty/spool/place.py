@@ -1,7 +1,8 @@
 """Whether a record still lies where it was taken up, or another one has taken its name.
 
 What was removed is not replaced: who has it open makes it again. What was moved away, and has another in its place, is;
-so is a conversation that somebody has made again under the same name. Nothing may be written into that.
+so is a conversation that somebody has made again under the same name, and one whose home was moved or removed. Nothing
+may be written into that.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ class Place:
 
     def __init__(self, layout: Layout) -> None:
         self._layout = layout
+        self._home = _identity(layout.directory.parent.parent)
         self._directory = _identity(layout.directory)
         self._meta = _identity(layout.meta, changed=True)
         self._owner = self._found()
@@ -30,6 +32,9 @@ class Place:
 
         `descriptor` is an open file of this one; `made_again`: it had been removed, and was given its place back.
         """
+        if _identity(self._layout.directory.parent.parent) != self._home:
+            # Made again there, it would be in the way of another home there.
+            raise self._replaced()
         found, meta = _identity(self._layout.directory), _identity(self._layout.meta, changed=True)
         if found == self._directory and meta == self._meta:
             return
@@ -38,13 +43,16 @@ class Place:
         known = self._directory is not None and found is not None
         moved = known and found != self._directory and not made_again and not is_removed(descriptor)
         if owner is not None and (owner != self._owner or moved):
-            raise SpoolCorrupt(
-                f"{self._layout.directory} is another record than the one that was taken up here",
-                hint="somebody has replaced the conversation or the home; ask again to read what is there now",
-                details={"path": str(self._layout.directory)},
-            )
+            raise self._replaced()
         # Made again, or written again by its own engine.
         self._directory, self._meta = found, meta
+
+    def _replaced(self) -> SpoolCorrupt:
+        return SpoolCorrupt(
+            f"{self._layout.directory} is another record than the one that was taken up here",
+            hint="somebody has replaced the conversation or the home; ask again to read what is there now",
+            details={"path": str(self._layout.directory)},
+        )
 
     def _found(self) -> tuple[Any, Any] | None:
         """Return whose record lies here; None when nothing says that."""

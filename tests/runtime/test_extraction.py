@@ -171,6 +171,10 @@ async def test_no_screen_shows_a_part_of_a_secret_that_is_being_drawn(home: Path
             for at in range(begin + 1, begin + len(secret) + 1):
                 shown = await _screens(conversation, at)
                 assert _length_shown(secret, shown) <= known, (at - begin, shown)
+        # Over what stands there already.
+        begin = (await conversation.run(f"printf '\\e[3;1H'; cat {tmp_path}/it.txt")).block.span[0]
+        for at in range(begin, conversation.cursor):
+            assert _length_shown(TOKEN[4:], (await conversation.screen(at=at)).content) <= 1, at
         # A wait sees the same.
         for match in ({"screen": TOKEN[:5]}, {"screen": f"PASSWORD={PASSWORD[0]}"}):
             assert not (await conversation.wait_for(match, timeout_ms=0, from_cursor=0)).matched

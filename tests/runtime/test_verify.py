@@ -675,3 +675,20 @@ def forged(directory: Path) -> None:
 
 def test_the_table_has_sixty_kinds_of_damage() -> None:
     assert len(SEALED) + len(LIVE) >= 60 and len({one[0] for one in SEALED}) == len(SEALED)
+
+
+@pytest.mark.parametrize("removed", [False, True])
+@async_test
+async def test_nothing_is_made_again_in_another_home(tmp_path: Path, removed: bool) -> None:
+    home, moved = tmp_path / "home", tmp_path / "moved"
+    async with blockpty.Engine(home) as engine:
+        conversation = await engine.open("c1", shell="bash")
+        await conversation.run("echo one")
+        home.rename(moved)
+        if removed:
+            shutil.rmtree(moved)
+        home.mkdir(mode=0o700)
+        with pytest.raises(blockpty.SpoolCorrupt, match="another record"):
+            conversation.live.check_place()
+        conversation.live.save()
+        assert list(home.rglob("*")) == []

@@ -40,6 +40,7 @@ from blockpty.surfaces.tokens import TokenBook, open_private, server_directory, 
 GRACE_SECONDS: Final = 3
 _IDLE_CHECK_SECONDS: Final = 5.0
 _ROOM_CHECK_SECONDS: Final = 1.0
+_HOME_CHECK_SECONDS: Final = 1.0
 _MAX_FRAME: Final = 4 * 1024 * 1024
 
 
@@ -92,7 +93,8 @@ async def _serve(
             listeners = [(plain, unix), (_Listener(app, settings, tls=bool(settings.tls_certificate)), tcp)]
             for listener, _ in listeners:
                 listener.peers = [one for one, _ in listeners]
-            leaving.callback((directory / STATE_NAME).unlink, missing_ok=True)
+            own = _home_of(home)
+            leaving.callback(_forget, home, own, directory / STATE_NAME)
             said = asyncio.ensure_future(_say_where(directory / STATE_NAME, json.dumps(state).encode() + b"\n"))
             # It is there, or waits for room, before anybody is told that we are ready.
             await asyncio.sleep(0)
@@ -100,12 +102,14 @@ async def _serve(
             for number in (signal.SIGINT, signal.SIGTERM):
                 loop.add_signal_handler(number, plain.leave)
             idle = asyncio.ensure_future(_leave_when_idle(engine, metrics, settings.idle_exit_seconds, plain.leave))
+            watching = asyncio.ensure_future(_leave_when_moved(home, own, plain.leave))
             # Both sockets listen by now: who connects is kept waiting, not refused.
             ready(state)
             try:
                 await asyncio.gather(*(listener.serve(sockets=[bound]) for listener, bound in listeners))
             finally:
                 idle.cancel()
+                watching.cancel()
                 said.cancel()
                 await mcp.close()
                 await peers.close()
@@ -157,6 +161,28 @@ async def _say_where(path: Path, content: bytes) -> None:
             write_private(path, content)
             return
         await asyncio.sleep(_ROOM_CHECK_SECONDS)
+
+
+def _home_of(home: Path) -> tuple[int, int] | None:
+    """Return what tells a home from another one at its path."""
+    try:
+        found = home.stat()
+    except OSError:
+        return None
+    return found.st_dev, found.st_ino
+
+
+def _forget(home: Path, own: tuple[int, int] | None, state: Path) -> None:
+    if _home_of(home) == own:
+        state.unlink(missing_ok=True)
+
+
+async def _leave_when_moved(home: Path, own: tuple[int, int] | None, leave: Callable[[], None]) -> None:
+    """Leave when another home, or none, is at the path: its tokens and records are not ours to serve."""
+    while _home_of(home) == own:  # noqa: ASYNC110  (a directory tells nothing)
+        await asyncio.sleep(_HOME_CHECK_SECONDS)
+    logging.getLogger(__name__).warning("%s was moved or removed; its server leaves", home)
+    leave()
 
 
 async def _leave_when_idle(engine: Engine, metrics: Metrics, seconds: int, leave: Callable[[], None]) -> None:
