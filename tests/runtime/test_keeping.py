@@ -172,28 +172,6 @@ async def test_one_block_that_prints_for_ever_is_cut_in_its_middle(home: Path, s
         assert (await conversation.verify()).clean
 
 
-@pytest.mark.linux
-@async_test
-async def test_what_is_cut_while_it_is_verified_is_no_difference(
-    home: Path, small: None, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    async with blockpty.Engine(home, keep_conversation_mb=8) as engine:
-        conversation = await engine.open("c1", shell="bash")
-        first, loop, cuts = await cut(conversation), asyncio.get_running_loop(), []
-
-        def cut_first(verification: Any) -> Any:
-            if len(cuts) < 2:
-                since = cuts[-1] if cuts else first
-                cuts.append(asyncio.run_coroutine_threadsafe(cut(conversation, since), loop).result())
-            return run(verification)
-
-        run = verify._Verification.run
-        monkeypatch.setattr(verify._Verification, "run", cut_first)
-        verified = await conversation.verify()
-        assert verified.clean, verified.differences
-        assert len(cuts) == 2 and verified.vouched is not None
-
-
 class Killed(BaseException):
     """The program ends here."""
 
