@@ -1,0 +1,134 @@
+"""What a command costs, counted and not timed: a count does not depend on the machine, and may not grow unseen.
+
+Of many runs the smallest count is held against its line: on a busy machine output comes in more pieces, and each of
+them costs something of its own. Where a change makes the work less, its line is to be lowered with it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import re
+import signal
+import subprocess
+import sys
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from types import FrameType
+from typing import Any, Final
+
+import pytest
+
+import blockpty
+from tests.asyncio_support import async_test
+
+RUNS: Final = 20
+# The lines: a tenth above what was counted last, and more for what depends on how many pieces the output comes in.
+RUN: Final = {"python calls": 1950, "turns of the loop": 8, "timeline bytes": 1800, "typed bytes": 7}
+WAIT: Final = {"python calls": 1900, "turns of the loop": 8, "timeline bytes": 1800, "typed bytes": 7}
+HOST: Final = {"system calls": 110}
+
+
+class Counted:
+    """Counts what this process does for one command."""
+
+    def __init__(self) -> None:
+        self.calls = 0
+        self.turns = 0
+
+    def profile(self, frame: FrameType, event: str, argument: Any) -> None:
+        self.calls += event == "call"
+
+
+async def counts_of(command: Callable[[], Awaitable[Any]], conversation: blockpty.Conversation) -> dict[str, int]:
+    """Return the smallest counts of this process over some runs of a command, and what a run adds to the record."""
+    timeline = conversation.directory / "timeline.jsonl"
+    loop = asyncio.get_running_loop()
+    once = loop._run_once  # type: ignore[attr-defined]
+    counted, calls, turns = Counted(), [], []
+
+    def turn() -> None:
+        counted.turns += 1
+        once()
+
+    for _ in range(3):  # what is done once is done by then
+        await command()
+    size = timeline.stat().st_size
+    loop._run_once = turn  # type: ignore[attr-defined]
+    try:
+        for _ in range(RUNS):
+            counted.calls, counted.turns = 0, 0
+            sys.setprofile(counted.profile)
+            try:
+                await command()
+            finally:
+                sys.setprofile(None)
+            calls.append(counted.calls)
+            turns.append(counted.turns)
+    finally:
+        loop._run_once = once  # type: ignore[attr-defined]
+    typed = re.findall(rb'"kind":"input".*?"bytes":(\d+)', timeline.read_bytes())
+    return {
+        "python calls": min(calls), "turns of the loop": min(turns),
+        "timeline bytes": (timeline.stat().st_size - size) // RUNS, "typed bytes": max(int(one) for one in typed),
+    }  # fmt: skip
+
+
+def system_calls(pid: int, output: Path) -> subprocess.Popen[bytes]:
+    """Begin to count the system calls of a process and its threads."""
+    return subprocess.Popen(
+        ["strace", "-f", "-c", "-o", str(output), "-p", str(pid)], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE
+    )
+
+
+def check(title: str, counts: dict[str, int], lines: dict[str, int]) -> None:
+    """Print the counts, and fail where one is over its line."""
+    print(f"\n{title}")
+    for name, count in counts.items():
+        print(f"  {name:<24} {count:>6}   line {lines[name]:>6}")
+    over = [f"{name}: {count}, the line is {lines[name]}" for name, count in counts.items() if count > lines[name]]
+    assert not over, f"{title}: {'; '.join(over)}"
+
+
+@pytest.mark.linux
+@async_test(timeout_seconds=60)
+async def test_what_run_costs(home: Path) -> None:
+    async with blockpty.Engine(home) as engine:
+        conversation = await engine.open("c1", shell="bash", cwd="/")
+        check('run("true")', await counts_of(lambda: conversation.run("true"), conversation), RUN)
+
+
+@pytest.mark.linux
+@async_test(timeout_seconds=60)
+async def test_what_exec_block_and_a_wait_cost(home: Path) -> None:
+    async with blockpty.Engine(home) as engine:
+        conversation = await engine.open("c1", shell="bash", cwd="/")
+
+        async def both() -> None:
+            begun = await conversation.exec_block("true")
+            await conversation.wait_for({"token": "PROMPT"}, from_cursor=begun.cursor)
+
+        check("exec_block and wait_for", await counts_of(both, conversation), WAIT)
+
+
+@pytest.mark.linux
+@pytest.mark.needs("strace")
+@async_test(timeout_seconds=60)
+async def test_the_system_calls_of_a_command(home: Path, tmp_path: Path) -> None:
+    """Together with those of what the recorder forces and looks at in the meantime, divided by the runs."""
+    async with blockpty.Engine(home) as engine:
+        conversation = await engine.open("c1", shell="bash", cwd="/")
+        for _ in range(3):
+            await conversation.run("true")
+        pid = json.loads((home / "host" / "pid").read_bytes())["recorder"]
+        output = tmp_path / "calls"
+        tracer = system_calls(pid, output)
+        assert tracer.stderr is not None
+        await asyncio.to_thread(tracer.stderr.readline)  # "attached"
+        for _ in range(RUNS):
+            await conversation.run("true")
+        tracer.send_signal(signal.SIGINT)
+        await asyncio.to_thread(tracer.communicate)
+        total = re.search(r"(\d+)(?: +\d+)? total$", output.read_text(), re.MULTILINE)
+        assert total is not None, output.read_text()
+        check("the recorder, a command", {"system calls": round(int(total[1]) / RUNS)}, HOST)
