@@ -209,18 +209,18 @@ class Submission:
                 await self._abandon()
                 # The shell has it in its history already.
                 return self._rejected(live.state, command, cwd)
-            wait = deadline - loop.time()
-            if await self._reads_on(state):
-                silent_since = silent_since or loop.time()
-                if loop.time() - silent_since >= UNBOUND_SECONDS:
-                    self._keyless = state.nonce
-                    await self._abandon()
-                    return self._form(live.state, command, cwd)
-                wait = UNBOUND_POLL_SECONDS
-            else:
+            # Nothing is asked of the host while the shell still prints: that would take longer than most commands.
+            before = live.fold.position.offset
+            await live.changed(min(UNBOUND_POLL_SECONDS, deadline - loop.time()))
+            live.pump()
+            if live.fold.position.offset != before or not await self._reads_on(live.state):
                 silent_since = None
-                wait = min(wait, UNBOUND_SECONDS)
-            await live.changed(wait)
+                continue
+            silent_since = silent_since or loop.time()
+            if loop.time() - silent_since >= UNBOUND_SECONDS:
+                self._keyless = state.nonce
+                await self._abandon()
+                return self._form(live.state, command, cwd)
 
     async def _reads_on(self, state: MachineState) -> bool:
         """Return whether the line editor has read the key, and waits for more."""
