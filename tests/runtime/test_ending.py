@@ -100,7 +100,9 @@ async def test_the_session_to_end_needs_no_name(home: Path) -> None:
             await conversation.end_session()
         await conversation.interrupt()
         await conversation.wait_for({"token": "PROMPT"})
-        await conversation.exec_interactive("sleep 1000")
+        await conversation.exec_interactive("sh -c 'echo ready; exec sleep 1000'")
+        # Before its program is there, Ctrl-C meets the shell alone.
+        await conversation.wait_for("ready\n")
         assert (await conversation.end_session()).how == "ctrl_c"
 
 
