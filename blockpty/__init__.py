@@ -1,4 +1,4 @@
-"""Conversations with a real shell: every command is one block, every wait answers from the record alone.
+"""Runs a real shell for your program: exact output and exit status of each command, and waits for prompts and text.
 
 A first session:
 
@@ -24,7 +24,10 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from blockpty.control.principals import Principal, acting
     from blockpty.errors import (
+        ApprovalDenied,
+        ApprovalRequired,
         ArchiveUnreachable,
         BadCondition,
         BadCursor,
@@ -33,6 +36,7 @@ if TYPE_CHECKING:
         Busy,
         Exited,
         Forbidden,
+        Halted,
         InteractiveSessionActive,
         InternalError,
         LineTooLong,
@@ -46,9 +50,11 @@ if TYPE_CHECKING:
         SpoolCorrupt,
         SpoolError,
         SpoolVersion,
+        Stale,
         StorageFull,
         TerminalError,
         Unauthorized,
+        UserInControl,
     )
     from blockpty.ops.engine import Engine
     from blockpty.runtime.conversation import Conversation
@@ -57,6 +63,8 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 __all__ = [
+    "ApprovalDenied",
+    "ApprovalRequired",
     "ArchiveUnreachable",
     "BadCondition",
     "BadCursor",
@@ -68,12 +76,14 @@ __all__ = [
     "Engine",
     "Exited",
     "Forbidden",
+    "Halted",
     "InteractiveSessionActive",
     "InternalError",
     "LineTooLong",
     "NoPrompt",
     "NoSession",
     "NotFound",
+    "Principal",
     "PtyLimit",
     "RequestError",
     "SessionLimit",
@@ -81,13 +91,18 @@ __all__ = [
     "SpoolCorrupt",
     "SpoolError",
     "SpoolVersion",
+    "Stale",
     "StorageFull",
     "TerminalError",
     "Unauthorized",
+    "UserInControl",
     "__version__",
+    "acting",
 ]
 
 _ROOMS = {
+    "Principal": "blockpty.control.principals",
+    "acting": "blockpty.control.principals",
     "Client": "blockpty.surfaces.client",
     "Conversation": "blockpty.runtime.conversation",
     "Engine": "blockpty.ops.engine",

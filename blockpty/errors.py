@@ -1,7 +1,7 @@
 """Every error the program raises on purpose.
 
 Rules of this file: one class per stable code, nothing else. A time-out of a wait, a non-zero exit status and an
-ended shell that somebody asked about are results, not errors; they never come from here.
+ended shell that a caller asked about are results, not errors; they never come from here.
 
     BlockptyError                    code, message, hint, details
     +-- RequestError                 the caller asked for something that cannot be done now
@@ -16,6 +16,11 @@ ended shell that somebody asked about are results, not errors; they never come f
     |   +-- SessionLimit             session_limit
     |   +-- Unauthorized             unauthorized
     |   +-- Forbidden                forbidden
+    |   +-- ApprovalRequired         approval_required
+    |   +-- ApprovalDenied           approval_denied
+    |   +-- Stale                    stale
+    |   +-- UserInControl            user_in_control
+    |   +-- Halted                   halted
     +-- TerminalError                the shell or the terminal did not do its part
     |   +-- Exited                   exited
     |   +-- SpawnFailed              spawn_failed
@@ -136,6 +141,36 @@ class Forbidden(RequestError):
     code = "forbidden"
 
 
+class ApprovalRequired(RequestError):
+    """A person has to allow this first, and the call does not wait for that."""
+
+    code = "approval_required"
+
+
+class ApprovalDenied(RequestError):
+    """A rule or a person does not allow this, or no answer came in time; nothing was typed."""
+
+    code = "approval_denied"
+
+
+class Stale(RequestError):
+    """The verdict is for something else than what waits now."""
+
+    code = "stale"
+
+
+class UserInControl(RequestError):
+    """A person has control of the conversation."""
+
+    code = "user_in_control"
+
+
+class Halted(RequestError):
+    """A person has halted agents, in this conversation or in all."""
+
+    code = "halted"
+
+
 class TerminalError(BlockptyError):
     """The shell or the terminal did not do its part."""
 
@@ -210,6 +245,7 @@ _BY_CODE: dict[str, type[BlockptyError]] = {
     for cls in (
         BadRequest, BadCondition, BadCursor, NotFound, Busy, InteractiveSessionActive, NoSession, LineTooLong,
         SessionLimit, Unauthorized, Forbidden,
+        ApprovalRequired, ApprovalDenied, Stale, UserInControl, Halted,
         Exited, SpawnFailed, NoPrompt, PtyLimit,
         StorageFull, ArchiveUnreachable, SpoolCorrupt, SpoolVersion, InternalError,
     )

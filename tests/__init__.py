@@ -1,1 +1,1 @@
-"""The tests mirror the package; what several of them share lives here and is imported as `tests.<name>`."""
+"""The tests mirror the package; what several of them share is in `tests.support`."""

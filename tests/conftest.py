@@ -1,7 +1,7 @@
 """What every test may use, and what every test is held to.
 
 A test never sees the developer's own home or shell configuration, and when the last one is done no process that a test
-started may be left. Async tests use `tests.asyncio_support.async_test`.
+started may be left. Async tests use `tests.support.async_tests.async_test`.
 """
 
 from __future__ import annotations
@@ -15,17 +15,22 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from hypothesis import HealthCheck, settings
 
-from tests import versions
-from tests.matrix import MatrixWriter
-from tests.processes import end_left_processes, stop_server
-from tests.schema_support import check_files
+from tests.support import versions
+from tests.support.matrix import MatrixWriter
+from tests.support.processes import end_left_processes, stop_server
+from tests.support.schemas import check_files
 
 # What a developer's environment could bring into a shell under test, or into blockpty itself.
 _FOREIGN_VARIABLES = (
     *("BASH_ENV", "ENV", "ZDOTDIR", "HISTFILE", "HISTCONTROL", "INPUTRC", "PROMPT_COMMAND", "PS0", "PS1", "PS2", "PS4"),
     *("XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_STATE_HOME", "XDG_CACHE_HOME", "XDG_RUNTIME_DIR"),
 )
+
+# Properties look at no clock: on a machine that does other work, drawing an example may take as long as it likes.
+settings.register_profile("no clock", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("no clock")
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

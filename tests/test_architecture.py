@@ -18,8 +18,13 @@ from typing import Any
 
 import pytest
 
+from tests.support.layout_script import layout
+
 TOP = Path(__file__).resolve().parents[1]
-ROOMS = ("surfaces", "ops", "runtime", "search", "engine", "spool", "host", "screen", "control", "model", "errors")
+ROOMS = (
+    "surfaces", "ops", "runtime", "search", "engine", "spool", "host", "screen", "control", "redact", "model", "files",
+    "errors",
+)  # fmt: skip
 
 
 def lint_imports(directory: Path) -> subprocess.CompletedProcess[str]:
@@ -59,7 +64,7 @@ def test_what_is_allowed_is_not_refused(empty_rooms: Path) -> None:
     (package / "surfaces" / "cli.py").write_text("import click, rich.console, pydantic, blockpty.ops.table\n")
     (package / "ops" / "table.py").write_text("import asyncio, pydantic, blockpty.runtime, blockpty.search\n")
     (package / "runtime" / "conversation.py").write_text("import asyncio, blockpty.engine, blockpty.spool\n")
-    (package / "engine" / "machine.py").write_text("import re, regex, blockpty.model, blockpty.errors\n")
+    (package / "engine" / "machine.py").write_text("import re, regex, blockpty.model, blockpty.screen\n")
     found = lint_imports(empty_rooms)
     assert found.returncode == 0, found.stdout + found.stderr
 
@@ -73,11 +78,20 @@ def test_what_is_allowed_is_not_refused(empty_rooms: Path) -> None:
         ("engine", "blockpty.spool"),
         ("spool", "blockpty.host"),
         ("host", "blockpty.engine"),
-        ("screen", "blockpty.control"),
-        ("control", "blockpty.screen"),
+        ("screen", "blockpty.redact"),
+        ("redact", "blockpty.screen"),
+        ("control", "asyncio"),
+        ("control", "blockpty.host"),
+        ("host", "blockpty.screen"),
+        ("spool", "blockpty.screen"),
         ("runtime", "blockpty.search"),
         ("runtime", "blockpty.ops"),
         ("ops", "blockpty.surfaces"),
+        ("files", "blockpty.model"),
+        ("files", "blockpty.errors"),
+        ("files", "orjson"),
+        ("model", "blockpty.files"),
+        ("engine", "blockpty.files"),
         ("engine", "asyncio"),
         ("engine", "time"),
         ("model", "os.path"),
@@ -101,6 +115,15 @@ def test_a_new_room_must_be_declared(empty_rooms: Path) -> None:
     found = lint_imports(empty_rooms)
     assert found.returncode == 1
     assert "attic" in found.stdout
+
+
+def test_no_modules_import_each_other() -> None:
+    graph = layout.import_graph(layout.read_package(TOP / "blockpty"))
+    assert not [" -> ".join(layout.shortest_circle(graph, group)) for group in layout.circles(graph)]
+
+
+def test_no_class_name_stands_for_two_things() -> None:
+    assert not layout.repeated_classes(layout.read_package(TOP / "blockpty"))
 
 
 def tree() -> Iterator[Path]:

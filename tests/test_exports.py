@@ -91,3 +91,18 @@ def test_the_engine_loads_no_surface() -> None:
     assert not roots & {"click", "fastapi", "mcp", "pydantic", "rich", "starlette", "textual", "uvicorn"}
     above = {name for name in loaded if name.startswith(("blockpty.surfaces", "blockpty.ops"))}
     assert above == {"blockpty.ops", "blockpty.ops.engine"}
+
+
+def test_the_engine_loads_only_what_commands_need() -> None:
+    loaded = modules_loaded_by("import blockpty; blockpty.Engine")
+    later = {
+        "blockpty.runtime.archiving",
+        "blockpty.runtime.capture",
+        "blockpty.runtime.record_checks",
+        "blockpty.runtime.diff",
+        "blockpty.runtime.export",
+        "blockpty.runtime.replay",
+        "blockpty.search",
+    }
+    assert not later & loaded
+    assert not {name.partition(".")[0] for name in loaded} & {"difflib", "numpy", "psycopg", "sqlite3", "watchfiles"}

@@ -55,7 +55,7 @@ _is_installed() {
 
 # Make or complete .venv with the package, editable; $1 is "run", or "dev" for what the tests need as well.
 ensure_environment() {
-    local purpose="$1" python what="."
+    local purpose="$1" python what=".[all]"
     if _is_installed "$purpose"; then return 0; fi
     if ! _is_new_enough "$venv_python"; then
         python="$(find_python)" || return 1

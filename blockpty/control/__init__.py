@@ -1,1 +1,4 @@
-"""Policy: what may leave, and what may be typed. Pure; the runtime asks it."""
+"""Control: who asks, who may type, and which commands a person has to allow.
+
+Words: docs/reference/glossary.md.
+"""

@@ -1,33 +1,100 @@
-"""Whether a program asks for a secret, by the last line that it has printed.
+"""Questions that a policy answers: who asks for what, where, and the verdict.
 
-Rules of this file: pure. It is asked where the terminal tells nothing: a raw terminal without echo is that of an editor
-as well as that of a password prompt in a terminal inside of it (ssh, script, docker exec, tmux), of fish's `read -s`,
-and of prompts that print stars. It may take too much for a question: such input is missing in the record, no more.
+Rules of this file: frozen data.
 """
 
 from __future__ import annotations
 
-import re
-from typing import Final
+import enum
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
 
-ASKED_WITHIN: Final = 2048
-"""So many bytes of output are looked at."""
+from blockpty.control.simple_command import SimpleCommand
 
-_LONGEST: Final = 300
-# What is asked for, and a sign behind it; what was typed already may stand there as stars.
-_QUESTION: Final = re.compile(
-    r"(?i)(?:pass(?:word|phrase|code|wd)|\bpin\b|secret|token|\botp\b|one-time|api[ _-]?key|credential"
-    r"|(?:verification|authentication|security) code"
-    r"|passwort|kennwort|mot de passe|contrase|senha|wachtwoord|парол|密码|密碼|パスワード|암호)"
-    r"[^\n]{0,200}[:：?>][ \t]*[*•●·∙xX]{0,256}[ \t]*\Z"
-)
-_STARS: Final = re.compile(r"[*•●∙]{1,256}[ \t]*\Z")
+Action: TypeAlias = Literal["allow", "ask", "deny"]
 
 
-def asks_for_secret(text: bytes) -> bool:
-    """Whether the last line of an output, in the view `text`, looks like a question for a secret or its answer."""
-    lines = [line for line in re.split(r"[\r\n]", text.decode("utf-8", "replace")) if line.strip()]
-    if not lines or text.endswith(b"\n"):
-        return False
-    line = lines[-1][-_LONGEST:]
-    return _QUESTION.search(line) is not None or _STARS.search(line) is not None
+class Right(enum.Enum):
+    """What is asked for; each can be allowed by itself.
+
+    OPEN: open a conversation. EXEC: run a command at the prompt. INPUT: type into a running program. PASSWORD: type
+    where a program asks for a secret. SIGNAL: interrupt or end programs. FILES: import a recording. LIFECYCLE: close,
+    reset, resize and the like.
+    """
+
+    OPEN = "open"
+    EXEC = "exec"
+    INPUT = "input"
+    PASSWORD = "password"
+    SIGNAL = "signal"
+    FILES = "files"
+    LIFECYCLE = "lifecycle"
+
+
+class Level(enum.Enum):
+    """How much of what an agent types in a conversation a person is asked about, on top of the policy.
+
+    ASK_FIRST: each kind of thing once in a conversation: the first command, the first input to a running program, and
+    the first of each rule that asks. ALWAYS_ASK: every command and every input. ALWAYS_ALLOW: nothing. At every level
+    a deny stays a deny, and what is typed at a password prompt follows the rules alone.
+    """
+
+    ASK_FIRST = "ask_first"
+    ALWAYS_ASK = "always_ask"
+    ALWAYS_ALLOW = "always_allow"
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """One request that may need a person's consent.
+
+    Attributes:
+        right: what is asked for.
+        operation: the name of the operation.
+        principal: who asks, as the surface has established it.
+        types_as: `agent`, `user` or `engine`.
+        conversation_id: the conversation, empty where there is none yet.
+        text: what would be run or typed; the path for FILES, empty where it says nothing.
+        cwd: the working directory in which it would happen.
+        tty: the state of its terminal.
+        foreground: base name of the program that has the terminal, None at a prompt.
+        shell: which shell reads a command: `bash`, `zsh`, `fish` and so on.
+        home: home directory of the user of the shell.
+        secret: name of the stored secret that would be typed.
+        approved: the kinds (`Verdict.kinds`) that a person has approved in this conversation, for `Level.ASK_FIRST`.
+        conversation_cwd: the conversation's working directory, where `cwd` is one that the command changes to first.
+    """
+
+    right: Right
+    operation: str = ""
+    principal: str = ""
+    types_as: str = "agent"
+    conversation_id: str = ""
+    text: str = ""
+    cwd: str | None = None
+    tty: str | None = None
+    foreground: str | None = None
+    shell: str | None = None
+    home: str | None = None
+    secret: str | None = None
+    approved: frozenset[str] = frozenset()
+    conversation_cwd: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """The answer to a question.
+
+    Attributes:
+        action: what is to be done.
+        rule: name of the rule that decided; `default.<right>` or `level.<level>` where no rule did.
+        reason: one sentence for a person.
+        commands: the simple commands of the text.
+        kinds: what an approval is remembered as; for `ask`, every rule that asked.
+    """
+
+    action: Action
+    rule: str
+    reason: str
+    commands: tuple[SimpleCommand, ...] = ()
+    kinds: tuple[str, ...] = ()

@@ -1,1 +1,4 @@
-"""The pure machine: bytes and timeline entries in, events out. No clock, no file, no task; any input is legal."""
+"""The pure machine: bytes and timeline entries in, events and signals out, for any input and without a clock or a file.
+
+Words: docs/reference/glossary.md.
+"""

@@ -1,4 +1,4 @@
-"""The alternate screen: where programs switch to it and back, found in the bytes without drawing them.
+"""Switches to the alternate screen and back, found in the bytes without drawing them.
 
 Rules of this file: pure, and the same for any chunks. Recognised are DEC private modes 47, 1047 and 1049, also among
 others in one sequence, and RIS; the emulator obeys the same ones.
@@ -7,46 +7,60 @@ others in one sequence, and RIS; the emulator obeys the same ones.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
 from typing import Final
 
-from blockpty.engine.scanner import Scanner, Token
-from blockpty.engine.snapshot import MachineState
+from blockpty.engine.scanner import Scanner, StreamToken
 
 _MODES: Final = frozenset({47, 1047, 1049})
 _SWITCH: Final = re.compile(rb"\x1b(?:\[\?([0-9;]{1,64})([hl])|c)")
 _UNFINISHED: Final = re.compile(rb"\x1b(?:\[(?:\?[0-9;]{0,64})?)?\Z")
 _LONGEST: Final = 68
+# A switch, or what may become one; bracketed paste, which every prompt sets, is neither.
+_POSSIBLE: Final = re.compile(rb"\x1b(?:c|\[\?(?!2004[hl])|\[?\Z)")
 
 
-def may_switch(data: bytes, state: MachineState) -> bool:
-    """Whether bytes can hold a switch or its beginning; a quick look that most output passes."""
-    # A beginning stands at the end of what the scanner gives out, which may hold the rest back from the next ESC on.
-    return (
-        bool(state.switching) or state.alternate or b"?" in data or data.endswith((b"\x1b", b"\x1b["))
-        or b"\x1b\x1b" in data or b"\x1b[\x1b" in data
-    )  # fmt: skip
+def no_switch(data: bytes) -> bool:
+    """Return whether bytes hold neither a switch nor its beginning, if none began before them."""
+    return _POSSIBLE.search(data) is None
 
 
-def parts(state: MachineState, token: Token, scanner: Scanner, emit: Callable[..., None]) -> Iterator[Token]:
-    """Yield a token of text in parts, and emit each change of the screen behind the part that ends with it."""
-    data, begin = scanner.bytes_of(token, token.end - token.begin), token.begin
-    for end, shown in _switches(data, state.switching, state.alternate):
-        offset = token.begin + end
-        yield token._replace(begin=begin, end=offset)
-        state.alternate, begin = shown, offset
-        if state.pictures:
-            emit("alt_screen", offset, on=shown)
-    state.switching = _unfinished(data, state.switching)
-    if begin < token.end:
-        yield token._replace(begin=begin)
+@dataclass(slots=True)
+class AlternateScreen:
+    """Which screen the terminal shows.
 
+    Attributes:
+        shown: whether it is the alternate one.
+        partial: the beginning of a sequence that may switch.
+    """
 
-def to_main(state: MachineState, offset: int, emit: Callable[..., None]) -> None:
-    """Another shell begins, on the main screen."""
-    shown, state.alternate, state.switching = state.alternate, False, b""
-    if shown and state.pictures:
-        emit("alt_screen", offset, on=False)
+    shown: bool = False
+    partial: bytes = b""
+
+    def may_switch(self, data: bytes) -> bool:
+        """Whether bytes can hold a switch or its beginning; a quick look that most output passes."""
+        # A beginning stands at the end of what the scanner gives out, which may hold the rest back from the next ESC.
+        return (
+            bool(self.partial) or self.shown or data.endswith((b"\x1b", b"\x1b["))
+            or b"\x1b\x1b" in data or b"\x1b[\x1b" in data or (b"?" in data and _POSSIBLE.search(data) is not None)
+        )  # fmt: skip
+
+    def parts(self, token: StreamToken, scanner: Scanner) -> Iterator[tuple[StreamToken, bool | None]]:
+        """Yield a token of text in parts, each with which screen is shown behind it where that changes."""
+        data, begin = scanner.bytes_of(token, token.end - token.begin), token.begin
+        for end, shown in _switches(data, self.partial, self.shown):
+            offset = token.begin + end
+            yield replace(token, begin=begin, end=offset), shown
+            self.shown, begin = shown, offset
+        self.partial = _unfinished(data, self.partial)
+        if begin < token.end:
+            yield replace(token, begin=begin), None
+
+    def to_main(self) -> bool:
+        """Another shell begins, on the main screen; return whether that is a change."""
+        changed, self.shown, self.partial = self.shown, False, b""
+        return changed
 
 
 def _switches(data: bytes, held: bytes, alternate: bool) -> Iterator[tuple[int, bool]]:

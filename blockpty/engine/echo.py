@@ -1,4 +1,4 @@
-"""Which bytes after an input are its echo and therefore not output.
+"""Echo: the bytes after an input that are its own, and therefore not output.
 
 Rules of this file: the recorder says what was typed, where, and whether the terminal echoed at that moment. The
 kernel's echo is known byte for byte; it is taken out at its first occurrence near the input. A line editor's echo

@@ -11,11 +11,12 @@ Rules of this file: text in, bytes out; it does not know what runs in the termin
     [CLICK 9,4]   the mouse at a column and row, from 0: CLICK MCLICK RCLICK SCROLLUP SCROLLDOWN, also with modifiers
     [[  ^^        a literal [ and a literal ^; a lone ] is itself
 
-It is read from left to right, so `^[[[A` is ESC, a literal `[`, and `A`. Names are not case-sensitive; BACKSPACE,
-DELETE, ESCAPE, INSERT, PAGEDOWN, PAGEUP and RETURN are known as well. The encodings are those of xterm in its default
-configuration (ctlseqs, "PC-Style Function Keys" and "VT220-Style Function Keys"), or those of the kitty keyboard
-protocol where the program has asked for it ("disambiguate escape codes"). A combination for which the terminal sends
-the same as without the modifier is refused: the program could not see it.
+Columns and rows of the mouse count from 0, as the screen's do; a program that has not asked for the mouse gets none.
+The notation is read from left to right, so `^[[[A` is ESC, a literal `[`, and `A`. Names are not case-sensitive;
+BACKSPACE, DELETE, ESCAPE, INSERT, PAGEDOWN, PAGEUP and RETURN are known as well. The encodings are those of xterm in
+its default configuration (ctlseqs, "PC-Style Function Keys" and "VT220-Style Function Keys"), or those of the kitty
+keyboard protocol where the program has asked for it ("disambiguate escape codes"). A combination for which the terminal
+sends the same as without the modifier is refused: the program could not see it.
 """
 
 from __future__ import annotations
@@ -23,7 +24,6 @@ from __future__ import annotations
 import re
 from typing import Final, NamedTuple
 
-from blockpty.engine.mouse import MOUSE, encode_mouse
 from blockpty.errors import BadRequest
 
 PASTE_BEGIN: Final = b"\x1b[200~"
@@ -68,6 +68,16 @@ _DISAMBIGUATE, _ALL_KEYS = 1, 8
 
 _NAMED: Final = re.compile(r"\[((?:(?:C|M|S|CTRL|ALT|META|SHIFT)-)*)([^\[\]\s]+|[\[\]])\]", re.IGNORECASE)
 _TOKEN: Final = re.compile(r"\^\^|\[\[|\^|\[|\r\n|\n|[^\^\[\r\n]+|\r")
+
+# The mouse, in the encodings of xterm (ctlseqs, "Mouse Tracking"): the numbers of its buttons. Those of the wheel are
+# pressed and never released.
+_BUTTONS: Final = {"CLICK": 0, "MCLICK": 1, "RCLICK": 2, "SCROLLUP": 64, "SCROLLDOWN": 65}
+_WHEEL: Final = 64
+MOUSE_NAMES: Final = tuple(_BUTTONS)
+MOUSE: Final = re.compile(rf"\[((?:[CMS]-)*)({'|'.join(_BUTTONS)}) ([0-9]{{1,4}}),([0-9]{{1,4}})\]", re.IGNORECASE)
+_BITS: Final = {"S": 4, "M": 8, "C": 16}
+# One byte holds up to 223, two bytes of UTF-8 up to 2015.
+_LIMITS: Final = {"x10": 222, "utf8": 2014}
 
 
 
@@ -263,3 +273,36 @@ def _no_such_combination(named: re.Match[str]) -> BadRequest:
         hint="leave out the modifier, or send the sequence that this program expects with `send`",
         details={"name": named.group(), "position": named.start()},
     )
+
+
+def encode_mouse(found: re.Match[str], tracking: str, encoding: str) -> bytes:
+    """Return what a terminal sends for a token that `MOUSE` matches; raises BadRequest where it sends nothing."""
+    name, x, y = found[2].upper(), int(found[3]), int(found[4])
+    if tracking == "off":
+        raise BadRequest(f"keys: {found.group()}: the program does not listen to the mouse", hint="use its keys")
+    limit = _LIMITS.get(encoding, 9999)
+    if max(x, y) > limit:
+        raise BadRequest(f"keys: {found.group()}: this program's mouse reaches to {limit}", hint="count from 0")
+    button = _BUTTONS[name]
+    for letter in found[1].upper().split("-")[:-1]:
+        # A program that asked for no more (mode 9) gets presses only, without modifiers.
+        button |= _BITS[letter] if tracking != "press" else 0
+    pressed = _report(encoding, button, x, y, down=True)
+    if button & _WHEEL or tracking == "press":
+        return pressed
+    return pressed + _report(encoding, button, x, y, down=False)
+
+
+def _report(encoding: str, button: int, x: int, y: int, *, down: bool) -> bytes:
+    column, row = x + 1, y + 1
+    if encoding in ("sgr", "sgr-pixels"):
+        if encoding == "sgr-pixels":
+            column, row = x * 8 + 4, y * 17 + 8
+        return f"\x1b[<{button};{column};{row}{'M' if down else 'm'}".encode()
+    # The others do not say which button was released.
+    code = (button if down else button & ~3 | 3) + 32
+    if encoding == "urxvt":
+        return f"\x1b[{code};{column};{row}M".encode()
+    if encoding == "utf8":
+        return b"\x1b[M" + "".join(map(chr, (code, column + 32, row + 32))).encode()
+    return b"\x1b[M" + bytes((code, column + 32, row + 32))

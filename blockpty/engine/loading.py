@@ -64,8 +64,8 @@ def prologue_end(data: bytes, bare: bool = False) -> int | None:
 def owes_more(data: bytes) -> bool:
     """Return whether the shell has yet to write a title, or what follows it; `data` was no whole prologue so far.
 
-    A shell that sets no title and changes no colours has nothing more to write. That cannot be told from one that is
-    slow, so the block of such a command begins with its first output, its first child or its end.
+    A shell that sets no title and changes no colours has nothing more to write. It looks like one that is slow, so the
+    block of such a command begins with its first output, its first child or its end.
     """
     return _UNTITLED.fullmatch(data) is None
 

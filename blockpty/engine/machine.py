@@ -5,7 +5,7 @@ entries count), bounded (it keeps no output), and pure: ids are counted, times c
 `spawn` entry.
 
 `feed` and `apply` are called in the order of the record: bytes up to an entry's offset, then the entry. What a mark may
-do is decided in two steps: `judge` says whether it is believed, `states.TRANSITIONS` says what it means now.
+do is decided in two steps: `authenticate` says whether it is accepted, `states.TRANSITIONS` says what it means now.
 """
 
 from __future__ import annotations
@@ -14,12 +14,10 @@ import binascii
 from collections.abc import Mapping
 from typing import Any, Final
 
-from blockpty.engine.alternate import may_switch, parts, to_main
+from blockpty.engine.alternate import no_switch
+from blockpty.engine.authentication import Shell, level_of
+from blockpty.engine.blocks import BlockBuilder, prompt_only
 from blockpty.engine.hints import MAX_HINTS
-from blockpty.engine.imported import imported
-from blockpty.engine.judge import judge, level_of
-from blockpty.engine.keyboard import ECHO_WINDOW, Keyboard
-from blockpty.engine.ledger import Ledger, prompt_only
 from blockpty.engine.loading import (
     MAX_PROLOGUE,
     has_prologue,
@@ -30,16 +28,23 @@ from blockpty.engine.loading import (
     prologue_end,
     was_loaded,
 )
-from blockpty.engine.loss import hooks_gone
+from blockpty.engine.machine_state import MachineState
 from blockpty.engine.marks import Mark, joined
-from blockpty.engine.records import exit_number, input_bytes, is_answer, nonce_of, number, word
-from blockpty.engine.scanner import Scanner, Token
-from blockpty.engine.snapshot import LEVEL, MachineState
-from blockpty.engine.states import Action, ShellState, Stimulus, transition
-from blockpty.engine.typeahead import drawn, fed, stands_on_the_line
-from blockpty.engine.unasked import first_line
+from blockpty.engine.records import (
+    control_of,
+    exit_number,
+    input_bytes,
+    is_answer,
+    nonce_of,
+    note_request,
+    number,
+    word,
+)
+from blockpty.engine.scanner import Scanner, StreamToken
+from blockpty.engine.states import TRANSITIONS, Action, ShellState, Stimulus
+from blockpty.engine.submission_echo import ECHO_WINDOW
 from blockpty.model.entries import DAMAGED, Entry
-from blockpty.model.events import Event, Signal
+from blockpty.model.events import ENVELOPE, Event, Signal
 
 # A delta is cut at fixed stream offsets, at silences and now and then by recorded time: never by the reader's chunks.
 DELTA_BYTES: Final = 64 * 1024
@@ -49,9 +54,12 @@ MAX_CWD_PIECES: Final = 42
 
 # How much of the beginning of a loaded line must be seen for its line end to be known; no tab, no wrapping in it.
 SHOWN_HEAD: Final = 3
+# How much of the end of a submitted line must be seen in its echo.
+SHOWN_END: Final = 4
 
 # Where BEGIN is not written, a command that runs is still `SUBMITTED`.
 _UNDER_WAY: Final = (ShellState.SUBMITTED, ShellState.RUNNING)
+
 
 class Machine:
     """Folds the record of one conversation into events (to be written) and signals (for waits).
@@ -62,9 +70,8 @@ class Machine:
     def __init__(self, state: MachineState | None = None) -> None:
         self.state = state.copy() if state is not None else MachineState()
         self._scanner = Scanner(self.state.classified)
-        self._ledger = Ledger(self.state)
-        self._keyboard = Keyboard(self.state)
-        self._emit = self._ledger.emit
+        self._blocks = BlockBuilder(self.state)
+        self._emit = self._blocks.emit
 
     @property
     def classified(self) -> int:
@@ -78,265 +85,302 @@ class Machine:
     def feed(self, data: bytes) -> tuple[list[Event], list[Signal]]:
         """Take the next bytes of the stream."""
         self._scanner.hints = self.state.hints <= MAX_HINTS
-        text = self._output if self._scanner.holds or may_switch(data, self.state) else self._text
+        text = self._output if self._scanner.holds or self.state.screen.may_switch(data) else self._text
         for token in self._scanner.feed(data):
             if token.mark is None:
                 text(token)
             else:
-                self.state.switching = b""
+                self.state.screen.partial = b""
                 self._mark(token, token.mark)
             self.state.classified = token.end
-        return self._ledger.taken()
+        return self._blocks.taken()
 
     def apply(self, entry: Entry) -> tuple[list[Event], list[Signal]]:
         """Take the next timeline entry; the bytes before its offset must have been fed."""
-        if self.state.opening is not None and not _passes(entry, self.state.prologue):
+        if self.state.echo.opening is not None and not _passes(entry, self.state.echo.prologue):
             self._open_loaded(self.state.classified)
         self.state.ts = max(self.state.ts, entry.ts)
         handler = _ENTRIES.get(entry.kind)
         if handler is not None:
             handler(self, entry, entry.fields)
-        return self._ledger.taken()
+        return self._blocks.taken()
 
     # Tokens
 
-    def _output(self, token: Token) -> None:
+    def _output(self, token: StreamToken) -> None:
         """Text that may switch screens: events come in the order of the bytes."""
-        for part in parts(self.state, token, self._scanner, self._emit):
+        if not self.state.screen.partial and no_switch(self._scanner.bytes_of(token, token.end - token.begin)):
+            self._text(token)
+            return
+        for part, shown in self.state.screen.parts(token, self._scanner):
             self._text(part)
             self.state.classified = part.end
+            if shown is not None and self.state.pictures:
+                self._emit("alt_screen", part.end, on=shown)
 
-    def _text(self, token: Token) -> None:
+    def _text(self, token: StreamToken) -> None:
         state = self.state
         if token.malformed:
             self._emit("anomaly", token.begin, reason="malformed_mark", span=[token.begin, token.end])
             if token.nameless:
-                self._ledger.marked()
-        elif token.hint is not None:
-            self._ledger.hinted(token.begin, token.end, token.hint)
-        if state.opening is not None:
-            self._prologue(token, state.opening)
-        if state.settled is not None and state.background is None:
-            self._unasked(token)
+                self._blocks.marked()
+        elif token.hint is not None and state.block is not None:
+            self._blocks.hinted(token.begin, token.end, token.hint)
+        if state.echo.opening is not None:
+            self._prologue(token, state.echo.opening)
+        if state.unattributed.settled is not None and state.background is None:
+            self._background(token)
         submitted = state.shell is ShellState.SUBMITTED
-        if submitted and state.opening is None:
+        if submitted and state.echo.opening is None:
             self._echoed(token)
-        if state.delta_begin is not None:
-            boundary = (state.delta_begin // DELTA_BYTES + 1) * DELTA_BYTES
+        if state.region.delta_begin is not None:
+            boundary = (state.region.delta_begin // DELTA_BYTES + 1) * DELTA_BYTES
             while boundary <= token.end:
-                self._ledger.cut(boundary)
+                self._blocks.cut(boundary)
                 boundary += DELTA_BYTES
-        elif not submitted and state.shell_name == "bash":
-            self._keyboard.drawn(token, self._scanner)
-        if state.fed:
-            drawn(state, token, self._scanner)
+        elif not submitted and state.current.name == "bash":
+            state.line.note_drawn(token, self._scanner, state.shell)
+        if state.unread.fed and state.shell is ShellState.IDLE:
+            state.unread.note_output(token, self._scanner)
         if state.inputs and token.end - state.inputs[0][0] > ECHO_WINDOW:
             state.inputs = [item for item in state.inputs if token.end - item[0] <= ECHO_WINDOW]
 
-    def _prologue(self, token: Token, opening: tuple[int, int, bool]) -> None:
+    def _prologue(self, token: StreamToken, opening: tuple[int, int, bool]) -> None:
         """Take what comes behind the BEGIN of a loaded line where the shell itself still prints."""
         state = self.state
-        before = len(state.prologue)
-        state.prologue += self._scanner.bytes_of(token, MAX_PROLOGUE)
-        end = prologue_end(state.prologue, opening[2])
+        before = len(state.echo.prologue)
+        state.echo.prologue += self._scanner.bytes_of(token, MAX_PROLOGUE)
+        end = prologue_end(state.echo.prologue, opening[2])
         if end is not None:
             self._open_loaded(token.begin - before + end)
 
     def _open_loaded(self, end: int) -> None:
         """Open the block of a loaded line, whose shell has printed its own up to `end`."""
         state = self.state
-        assert state.opening is not None  # the callers have asked
-        begin, state.opening, state.prologue = state.opening[0], None, b""
+        assert state.echo.opening is not None  # the callers have asked
+        begin, state.echo.opening, state.echo.prologue = state.echo.opening[0], None, b""
         self._step(Stimulus.BEGIN, begin, end, _LOADED)
 
-    def _unasked(self, token: Token) -> None:
-        """Text comes that nobody's command printed. Without a line end it is as likely the shell that draws."""
-        after = first_line(self.state, token, self._scanner)
-        begin = self.state.settled
+    def _background(self, token: StreamToken) -> None:
+        """Take text that no command of ours printed. Without a line end it is as likely the shell that draws."""
+        after = self.state.unattributed.first_line(token, self._scanner, self.state.size[1])
+        begin = self.state.unattributed.settled
         if after > 0 and begin is not None:
-            self._keyboard.disturbed()
-            self._ledger.open_background(begin, after)
+            self.state.line.discard()
+            self._blocks.open_background(begin, after)
 
-    def _leftover(self) -> None:
-        """Without a shell nobody draws: what has come since it ended is output, with or without a line end."""
+    def _flush_unattributed(self) -> None:
+        """Without a shell nothing draws: what has come since it ended is output, with or without a line end."""
         state = self.state
-        begin = state.settled if state.shell is ShellState.EXITED and state.background is None else None
+        begin = state.unattributed.settled if state.shell is ShellState.EXITED and state.background is None else None
         if begin is not None and state.classified > begin:
-            self._ledger.open_background(begin, state.classified)
+            self._blocks.open_background(begin, state.classified)
 
-    def _mark(self, token: Token, mark: Mark) -> None:
-        if self.state.outer and mark.nonce != self.state.nonce:
-            level = level_of(self.state, mark)
+    def _mark(self, token: StreamToken, mark: Mark) -> None:
+        if self.state.outer and mark.nonce != self.state.current.nonce:
+            level = level_of(self.state.outer, mark, self.state.owed)
             if level is not None:
-                self._left(token, mark, level)
-        judged = judge(self.state, mark)
-        if isinstance(judged, str):
-            self._emit("spoofed_mark", token.begin, kind=mark.kind, reason=judged, span=[token.begin, token.end])
-            if judged == "instance":
-                self._ledger.marked()
+                self._return_to(token.begin, mark, level)
+        verdict = self.state.current.authenticate(mark, self.state.shell, self.state.owed)
+        if isinstance(verdict, str):
+            self._emit("spoofed_mark", token.begin, kind=mark.kind, reason=verdict, span=[token.begin, token.end])
+            if verdict == "instance":
+                self._blocks.marked()
             self._text(token)
             return
-        self._ledger.close_background()
-        if self.state.opening is not None:
+        if self.state.unattributed.settled is not None or self.state.background is not None:
+            self._blocks.close_background()
+        if self.state.echo.opening is not None:
             self._open_loaded(token.begin)
         if self.state.shell is ShellState.SUBMITTED:
             # Offsets are counted in what came back, so a mark in it must count as well.
             self._echoed(token)
-        self._take(token, mark)
-        if judged is not None:
-            self._move(token, mark, judged)
+        if verdict is None:
+            self._take(token, mark)
+        else:
+            self._move(token, mark, verdict)
 
-    def _take(self, token: Token, mark: Mark) -> None:
-        """Take what an accepted mark tells of itself."""
+    def _take(self, token: StreamToken, mark: Mark) -> None:
+        """Take what an accepted mark says that moves nothing."""
         if mark.kind == "__OUT_END__":
             self._out_end(token)
         elif mark.kind == "__CWD__":
             self._cwd(mark)
         elif mark.kind == "__CMD__":
-            self._keyboard.told(mark)
+            self.state.line.add_report(mark)
         elif mark.kind == "__LINE__" and self.state.submission is None:
             # A typed line ends here: what comes up to BEGIN is printed by the user's PS0.
-            self.state.told = self._keyboard.entered()
+            self.state.line.reported = self._entered()
         elif mark.kind == "__PS2__":
             self.state.incomplete = True
-            self.state.line_end = None
-            self._keyboard.continued()
+            self.state.echo.line_end = None
+            self.state.line.note_continuation(self.state.size[0])
         elif mark.kind == "__HELLO__":
             self._hello(mark)
 
-    def _move(self, token: Token, mark: Mark, judged: Stimulus) -> None:
+    def _move(self, token: StreamToken, mark: Mark, verdict: Stimulus) -> None:
         """Take a mark that moves the shell on."""
-        if judged in (Stimulus.PROMPT, Stimulus.REDRAW) and mark.prompt is not None:
-            self.state.owed = max(0, self.state.owed - (mark.prompt - self.state.prompt))
-            self.state.prompt = mark.prompt
+        if verdict in (Stimulus.PROMPT, Stimulus.REDRAW) and mark.prompt is not None:
+            self.state.owed = max(0, self.state.owed - (mark.prompt - self.state.current.prompt))
+            self.state.current.prompt = mark.prompt
             # Below bash 4.4 a prompt does not say it: what HELLO said holds.
-            self.state.begins = mark.fields.get("b", "1" if self.state.begins else "") != ""
-        ran = (mark.seq, mark.count) != (self.state.seq, self.state.count)
-        self.state.seq, self.state.count = mark.seq, mark.count
-        submitted = self.state.shell is ShellState.SUBMITTED and is_keyed(self.state.submission)
-        if judged is Stimulus.PROMPT and submitted and not ran and self.state.shell_name == "fish":
+            self.state.current.begins = mark.fields.get("b", "1" if self.state.current.begins else "") != ""
+        ran = (mark.seq, mark.count) != (self.state.current.seq, self.state.current.count)
+        self.state.current.seq, self.state.current.count = mark.seq, mark.count
+        if verdict is Stimulus.PROMPT and not ran and self.state.current.name == "fish" and self._is_submitted_by_key():
             # fish abandons a line without an END. Ours may still be loaded.
             self._step(Stimulus.OTHER_END, token.begin, token.begin, mark)
-        if judged is Stimulus.BEGIN and is_wrong(mark) and self.state.submission is not None:
+        if verdict is Stimulus.BEGIN and is_wrong(mark) and self.state.submission is not None:
             self.state.submission = {**self.state.submission, "incomplete": True}
-        if judged is Stimulus.BEGIN and has_prologue(mark, self.state.shell_name):
-            self.state.opening = (token.begin, token.end, is_bare(mark))
+        if verdict is Stimulus.BEGIN and has_prologue(mark, self.state.current.name):
+            self.state.echo.opening = (token.begin, token.end, is_bare(mark))
             return
-        if judged is Stimulus.REDRAW:
+        if verdict is Stimulus.REDRAW:
             # The line is drawn behind the prompt, once more.
-            self.state.line_end = None
-        self._step(self._of_which_line(judged, mark), token.begin, token.end, mark)
+            self.state.echo.line_end = None
+        if verdict is Stimulus.END and self._is_submitted_by_key() and self._is_of_other_line(mark):
+            verdict = Stimulus.OTHER_END
+        self._step(verdict, token.begin, token.end, mark)
 
-    def _of_which_line(self, judged: Stimulus, mark: Mark) -> Stimulus:
+    def _is_submitted_by_key(self) -> bool:
+        return self.state.shell is ShellState.SUBMITTED and is_keyed(self.state.submission)
+
+    def _is_of_other_line(self, mark: Mark) -> bool:
         """Tell the END of a line that never ran and is not ours: a person entered it, or ours stopped at PS2."""
         state = self.state
-        if judged is Stimulus.END and state.shell is ShellState.SUBMITTED and is_keyed(state.submission):
-            if state.incomplete and was_loaded(mark):
-                state.submission = None
-            if state.submission is None or not was_loaded(mark):
-                state.out_end = None
-                return Stimulus.OTHER_END
-        return judged
+        if state.incomplete and was_loaded(mark):
+            state.submission = None
+        if state.submission is not None and was_loaded(mark):
+            return False
+        state.echo.out_end = None
+        return True
 
-    def _echoed(self, token: Token) -> None:
-        if self.state.line_end is None and token.mark is None:
+    def _echoed(self, token: StreamToken) -> None:
+        if self.state.echo.line_end is None and token.mark is None:
             end = self._scanner.line_end(token)
-            self.state.line_end = end if end >= 0 else None
-        room = ECHO_WINDOW - len(self.state.echoed)
+            self.state.echo.line_end = end if end >= 0 else None
+        room = ECHO_WINDOW - len(self.state.echo.data)
         if room > 0:
-            self.state.echoed += self._scanner.bytes_of(token, room)
-            if self.state.prompt_only and self._ledger.echo_end() is not None:
+            self.state.echo.data += self._scanner.bytes_of(token, room)
+            if self.state.current.prompt_only and self.state.echo.ends_at(self.state.submission) is not None:
                 self._step(Stimulus.ECHOED, token.begin, token.end, None)
 
-    def _out_end(self, token: Token) -> None:
+    def _entered(self) -> str:
+        """Return the text of the command that begins now, and forget the command line."""
+        return self.state.line.entered(self.state.current, self.state.size[0])
+
+    def _is_other(self, mark: Mark | None) -> bool:
+        """Whether the line that begins now is not the one that was submitted.
+
+        A person may press Enter, or a program put input into its own terminal (TIOCSTI), just before ours. A line that
+        our key loaded is ours; of one that was typed, the shell has named another.
+        """
+        if is_keyed(self.state.submission):
+            return mark is None or not was_loaded(mark)
+        return self.state.submission is not None and self.state.line.reported is not None
+
+    def _is_unlike(self) -> bool:
+        """Whether bash has drawn a line that does not hold the end of what was submitted; it names no command.
+
+        Not sure enough to wait for another BEGIN: with echo off, what the background prints is all that is drawn.
+        """
         state = self.state
-        if state.prompt_only and state.shell is ShellState.SUBMITTED:
+        end = str((state.submission or {}).get("line", "")).rstrip("\r\n")[-SHOWN_END:]
+        if state.current.name != "bash" or is_keyed(state.submission) or not end or len(state.echo.data) >= ECHO_WINDOW:
+            return False
+        return state.line.ends_unlike(end, state.echo.data, state.size[0])
+
+    def _out_end(self, token: StreamToken) -> None:
+        state = self.state
+        if state.current.prompt_only and state.shell is ShellState.SUBMITTED:
             # The echo was not recognised; whatever it was, the output is over.
             self._step(Stimulus.ECHOED, token.begin, token.begin, None)
         if state.shell is ShellState.SUBMITTED and is_keyed(state.submission):
             # What zsh says about a line that it does not run is over.
-            state.out_end = token.begin
-        if state.shell is ShellState.RUNNING and state.out_end is None:
-            self._ledger.end_region(token.begin)
-            state.out_end = token.begin
+            state.echo.out_end = token.begin
+        if state.shell is ShellState.RUNNING and state.echo.out_end is None:
+            self._blocks.end_region(token.begin)
+            state.echo.out_end = token.begin
 
     def _hello(self, mark: Mark) -> None:
         state = self.state
-        state.identity, state.features = mark.instance, mark.fields.get("f", "")
-        state.shell_version = mark.fields.get("sv", "")
-        if state.features == "ps1":
-            state.prompt_only = True
-            state.integrity_reason = prompt_only(state)
+        state.current.mark_id, state.current.features = mark.instance, mark.fields.get("f", "")
+        state.current.version = mark.fields.get("sv", "")
+        if state.current.features == "ps1":
+            state.current.prompt_only = True
+            state.current.integrity_reason = prompt_only(state)
         elif mark.fields.get("sh") == "bash":
             # Until a PROMPT says it again: whether commands have a BEGIN (not with PS0 readonly).
-            state.begins = state.offers("ps0")
+            state.current.begins = state.current.offers("ps0")
 
     def _cwd(self, mark: Mark) -> None:
         self.state.cwd_pieces, path = joined(self.state.cwd_pieces, mark, MAX_CWD_PIECES)
         if path is None:
             return
-        self.state.cwd = path.decode("utf-8", "replace")
-        self.state.cwd_b64 = binascii.b2a_base64(path, newline=False).decode("ascii")
+        self.state.current.cwd = path.decode("utf-8", "replace")
+        self.state.current.cwd_b64 = binascii.b2a_base64(path, newline=False).decode("ascii")
 
     # Timeline entries
 
     def _spawn(self, entry: Entry, fields: Mapping[str, Any]) -> None:
         again = self.state.instance > 0
         self._flush()
-        self._leftover()
-        self._ledger.close_background()
+        self._flush_unattributed()
+        self._blocks.close_background()
         self._step(Stimulus.SPAWN, entry.offset, entry.offset, None)
         state = self.state
         state.instance = number(fields, "instance", state.instance + 1)
-        state.nonce, state.pid, state.features, state.outer = nonce_of(fields), str(fields.get("pid", "")), "", []
-        state.identity = state.pid
-        state.boot, state.system = word(fields, "boot") or "", word(fields, "system") or "linux"
-        to_main(state, entry.offset, self._emit)
-        state.shell_name, state.shell_version = str(fields.get("shell", "")), ""
+        state.pid, state.outer, name = str(fields.get("pid", "")), [], str(fields.get("shell", ""))
         state.hooked = bool(fields.get("hooks", True))
+        state.current = Shell(
+            nonce_of(fields), state.pid, name=name, cwd=state.current.cwd, cwd_b64=state.current.cwd_b64,
+            integrity_reason=None if state.hooked else f"no hooks for {name}",
+        )  # fmt: skip
+        state.boot, state.system = word(fields, "boot") or "", word(fields, "system") or "linux"
+        if state.screen.to_main() and state.pictures:
+            self._emit("alt_screen", entry.offset, on=False)
         state.size = (number(fields, "cols", 80), number(fields, "rows", 24))
-        state.seq = state.count = state.prompt = 0
-        self._keyboard.forget()
-        state.begins, state.prompt_only, state.prompt_depth = True, False, None
-        state.integrity_reason = None if state.hooked else f"no hooks for {state.shell_name}"
-        state.exit, state.eof, state.tty, state.inputs = None, False, None, []
+        state.line.forget()
+        state.exit, state.eof, state.tty, state.inputs, state.prompt_depth = None, False, None, [], None
         state.incomplete, state.hooks_lost = False, False
         if again:
             self._emit("reset", entry.offset, instance=state.instance, pid=fields.get("pid"))
-        self._ledger.signals.append(Signal("spawn", entry.offset))
+        self._blocks.signals.append(Signal("spawn", entry.offset))
 
     def _tick(self, entry: Entry, fields: Mapping[str, Any]) -> None:
-        if self.state.delta_begin is not None and self.state.ts - self.state.delta_ts >= DELTA_MS:
-            self._ledger.cut(self.state.classified)
-        self._ledger.signals.append(Signal("tick", entry.offset, self.state.ts))
+        if self.state.region.delta_begin is not None and self.state.ts - self.state.region.delta_ts >= DELTA_MS:
+            self._blocks.cut(self.state.classified)
+        self._blocks.signals.append(Signal("tick", entry.offset, self.state.ts))
 
     def _silence(self, entry: Entry, fields: Mapping[str, Any]) -> None:
         state = self.state
-        if state.settled is not None:
-            self._leftover()
-            self._ledger.close_background()
-        elif state.delta_begin is not None:
-            self._ledger.cut(state.classified)
+        if state.unattributed.settled is not None:
+            self._flush_unattributed()
+            self._blocks.close_background()
+        elif state.region.delta_begin is not None:
+            self._blocks.cut(state.classified)
         state.tty = {name: fields.get(name) for name in ("icanon", "echo", "foreground", "replaced", "reads")}
-        left = stands_on_the_line(state)
+        unread = state.unread.is_shown()
+        if state.shell is ShellState.IDLE:
+            state.unread.forget()
         abandoned, state.inputs = bool(state.inputs) and state.inputs[-1][1].endswith(b"\x03"), []
         # fish is in raw mode long before it draws its prompt, and answers every line that it abandons with a prompt:
         # while there is none, it does not read yet, or Ctrl-C was lost and the text is still there.
-        draws_late = state.shell_name == "fish"
+        draws_late = state.current.name == "fish"
         here = "child" if state.outer else "shell"
         at_editor = not draws_late and fields.get("icanon") is False and fields.get("foreground") == here
-        gone = hooks_gone(state, fields)
-        if gone is not None:
-            state.hooks_lost, state.integrity_reason = True, f"hooks_lost: {gone}"
+        lost = _lost_hooks(state, fields)
+        if lost is not None:
+            state.hooks_lost, state.current.integrity_reason = True, f"hooks_lost: {lost}"
             self._emit("anomaly", entry.offset, reason="hooks_lost")
-            self._ledger.signals.append(Signal("hooks_lost", entry.offset))
+            self._blocks.signals.append(Signal("hooks_lost", entry.offset))
         elif at_editor and not state.hooks_lost and (
             state.shell is ShellState.RETURNING or (state.shell is ShellState.EDITING and abandoned and not state.dirty)
         ):
             # After Ctrl-C, bash that had not read a key yet (5.2) goes on with its line, and draws no prompt for it.
             state.owed += 1
             self._step(Stimulus.SETTLED, entry.offset, entry.offset, None)
-        elif left:
+        elif unread:
             state.dirty = True
             self._step(Stimulus.TYPED, entry.offset, entry.offset, None)
         if state.shell is ShellState.IDLE:
@@ -344,25 +388,28 @@ class Machine:
             state.submission = None
         password = fields.get("icanon") is True and fields.get("echo") is False
         at = {"ms": number(fields, "ms", 0), "password": password, "incomplete": state.incomplete}
-        self._ledger.signals.append(Signal("silence", entry.offset, at))
-        if state.region == "idle" or state.shell is ShellState.EXITED:
-            # The prompt is drawn: what comes from here on is nobody's.
-            state.settled = state.classified
+        self._blocks.signals.append(Signal("silence", entry.offset, at))
+        if state.region.kind == "idle" or state.shell is ShellState.EXITED:
+            # The prompt is drawn: what comes from here on is background output.
+            state.unattributed.settled = state.classified
 
     def _input(self, entry: Entry, fields: Mapping[str, Any]) -> None:
-        self._ledger.close_background()
+        self._blocks.close_background()
         shown: dict[str, Any] = {"author": fields.get("author", "agent")}
+        if (principal := word(fields, "principal")) is not None:
+            shown["principal"] = principal
         if fields.get("redacted"):
-            shown["redacted"] = self.state.hidden = True
+            shown["redacted"] = self.state.line.hidden = True
         else:
             shown["bytes"] = fields.get("bytes", 0)
         submit = fields.get("submit")
-        if isinstance(submit, Mapping):
+        submit = submit if isinstance(submit, Mapping) else None
+        if submit is not None:
             shown["submit"] = True
         self._emit("input", entry.offset, **shown)
-        if isinstance(submit, Mapping):
+        if submit is not None:
             # What was sampled at the prompt says nothing about the program.
-            self.state.fed, self.state.tty = b"", None
+            self.state.unread.fed, self.state.tty = b"", None
             self.state.submission = {
                 **submit,
                 "ts": entry.ts,
@@ -375,121 +422,123 @@ class Machine:
         data = input_bytes(fields)
         if is_answer(fields.get("author"), data):
             return
-        if self.state.region == "idle":
-            self._ledger.region(None, entry.offset)
+        if self.state.region.kind == "idle":
+            self._blocks.region(None, entry.offset)
         self.state.tty = None
         if self.state.shell in (ShellState.IDLE, ShellState.EDITING):
             self.state.dirty = self.state.dirty or bool(data.strip(b"\x03"))
-        fed(self.state, data)
+        if self.state.shell in (ShellState.RUNNING, ShellState.RETURNING):
+            self.state.unread.note_input(data)
         if b"\x03" in data and self.state.shell in _UNDER_WAY:
             self.state.interrupted = True
         if data and sum(len(item[1]) for item in self.state.inputs) + len(data) <= 2 * ECHO_WINDOW:
             self.state.inputs.append((entry.offset, data, bool(fields.get("echo")), bool(fields.get("icanon"))))
         self._step(Stimulus.TYPED, entry.offset, entry.offset, None)
-        self._ledger.signals.append(Signal("input", entry.offset, entry))
+        self._blocks.signals.append(Signal("input", entry.offset, entry))
 
     def _input_cut(self, entry: Entry, fields: Mapping[str, Any]) -> None:
         self._emit("anomaly", entry.offset, reason="input_cut", accepted=fields.get("accepted"))
 
     def _resize(self, entry: Entry, fields: Mapping[str, Any]) -> None:
         # The line editor draws the prompt again.
-        self._ledger.close_background()
+        self._blocks.close_background()
         self.state.size = (number(fields, "cols", 80), number(fields, "rows", 24))
         self._emit("resize", entry.offset, cols=self.state.size[0], rows=self.state.size[1])
 
     def _note(self, entry: Entry, fields: Mapping[str, Any]) -> None:
         note = fields.get("note")
-        if isinstance(note, Mapping) and note.get("type") == "interrupt":
+        if not isinstance(note, Mapping):
+            return
+        kind = word(note, "type")
+        if kind == "interrupt":
             self.state.interrupted = self.state.shell in _UNDER_WAY
             # At a prompt the line editor draws it again.
-            self._ledger.close_background()
-        elif isinstance(note, Mapping) and note.get("type") in ("owner", "screen_snapshot"):
-            self._ledger.noted(entry.offset, note)
-        elif isinstance(note, Mapping) and note.get("type") == "lost":
+            self._blocks.close_background()
+        elif kind in ("owner", "screen_snapshot"):
+            self._blocks.noted(entry.offset, note)
+        elif kind == "lost":
             self._ended(entry, {"status": None, "signal": None, "lost": word(note, "reason") or "host_gone"})
-        elif isinstance(note, Mapping) and note.get("type") == "enter":
+        elif kind == "enter":
             self._enter(entry, note)
-        elif isinstance(note, Mapping) and note.get("type") == "leave":
-            self._give_up(entry, note)
-        elif isinstance(note, Mapping) and note.get("type") == "no_prompt":
-            if self.state.shell is ShellState.STARTING and self.state.integrity_reason is None:
-                self.state.integrity_reason = "no_prompt: the shell has not shown its first prompt"
-        elif isinstance(note, Mapping) and note.get("type") == "imported":
+        elif kind == "leave":
+            self._abandon_entry(entry, note)
+        elif kind == "no_prompt":
+            if self.state.shell is ShellState.STARTING and self.state.current.integrity_reason is None:
+                self.state.current.integrity_reason = "no_prompt: the shell has not shown its first prompt"
+        elif kind == "imported":
             self._flush()
-            imported(self._ledger, entry, note)
-        elif isinstance(note, Mapping) and note.get("type") in ("wait_begin", "wait_end"):
-            if note["type"] == "wait_end":
+            self._blocks.take_imported(entry, note)
+        elif kind in _SHOWN_NOTES:
+            if kind == "control":
+                self.state.control = control_of(note, entry.ts)
+            elif kind in _CONTROL_NOTES:
+                note_request(self.state.requests, note)
+            elif kind == "wait_end":
                 self.state.wait_cursor = number(note, "to_cursor", self.state.wait_cursor)
-            shown = {key: value for key, value in note.items() if key != "type"}
-            self._emit(str(note["type"]), entry.offset, **shown)
+            shown = {key: value for key, value in note.items() if key not in ENVELOPE}
+            self._emit(kind, entry.offset, **shown)
 
     def _enter(self, entry: Entry, note: Mapping[str, Any]) -> None:
         """Expect our hooks in another shell: what replaced the one that had them, or what runs inside of it."""
         state = self.state
         nested = bool(note.get("nested"))
-        self._ledger.close_background()
+        self._blocks.close_background()
         self._step(Stimulus.ENTER, entry.offset, entry.offset, None)
         if nested:
-            state.outer.append({name: getattr(state, name) for name in LEVEL})
+            state.outer.append(state.current)
         else:
             state.prompt_depth = None
-        state.nonce, state.identity, state.features = nonce_of(note), "", ""
-        state.shell_name = str(note.get("shell", ""))
-        state.seq = state.count = state.prompt = 0
-        state.begins, state.hooks_lost, state.incomplete, state.integrity_reason = True, False, False, None
-        state.shell_version, state.prompt_only = "", False
-        self._emit("shell_entered", entry.offset, shell=state.shell_name, level=len(state.outer))
-        self._ledger.signals.append(Signal("spawn", entry.offset))
+        before, name = state.current, str(note.get("shell", ""))
+        state.current = Shell(nonce_of(note), name=name, cwd=before.cwd, cwd_b64=before.cwd_b64)
+        state.hooks_lost = state.incomplete = False
+        self._emit("shell_entered", entry.offset, shell=state.current.name, level=len(state.outer))
+        self._blocks.signals.append(Signal("spawn", entry.offset))
 
-    def _give_up(self, entry: Entry, note: Mapping[str, Any]) -> None:
+    def _abandon_entry(self, entry: Entry, note: Mapping[str, Any]) -> None:
         """Our hooks did not show in the other shell: expect the marks of the one before again."""
         state = self.state
-        if state.shell is not ShellState.STARTING or nonce_of(note) != state.nonce:
+        if state.shell is not ShellState.STARTING or nonce_of(note) != state.current.nonce:
             return
         if state.outer:
-            self._back(entry.offset, None, len(state.outer) - 1)
+            self._return_to(entry.offset, None, len(state.outer) - 1)
         else:
             state.shell, state.hooks_lost = ShellState.RUNNING, True
-            state.integrity_reason = "hooks_lost: the shell was replaced, and did not take our hooks"
+            state.current.integrity_reason = "hooks_lost: the shell was replaced, and did not take our hooks"
 
-    def _left(self, token: Token, mark: Mark, level: int) -> None:
-        """The shell that was entered has ended: a shell outside of it speaks again."""
-        self._back(token.begin, mark, level)
-
-    def _back(self, offset: int, mark: Mark | None, level: int) -> None:
+    def _return_to(self, offset: int, mark: Mark | None, level: int) -> None:
+        """The shell that was entered has ended, or never took our hooks: a shell outside of it speaks again."""
         state = self.state
-        if state.opening is not None:
+        if state.echo.opening is not None:
             self._open_loaded(offset)
         self._step(Stimulus.LEFT, offset, offset, mark)
-        for name, value in state.outer[level].items():
-            setattr(state, name, value)
+        state.current = state.outer[level]
         del state.outer[level:]
         state.incomplete, state.hooks_lost = False, False
-        self._emit("shell_left", offset, shell=state.shell_name, level=level)
+        self._emit("shell_left", offset, shell=state.current.name, level=level)
 
     def _exit(self, entry: Entry, fields: Mapping[str, Any]) -> None:
         self._ended(entry, {"status": exit_number(fields), "signal": word(fields, "signal")})
 
     def _ended(self, entry: Entry, how: dict[str, Any]) -> None:
         self._flush()
-        self._ledger.close_background()
+        self._blocks.close_background()
         self.state.exit = how
         self._step(Stimulus.EXIT, entry.offset, entry.offset, None)
         lost = {"lost": True, "reason": how["lost"]} if how.get("lost") else {}
         self._emit("shell_exit", entry.offset, exit_status=how["status"], signal=how["signal"], **lost)
-        self._ledger.signals.append(Signal("exit", entry.offset))
-        self.state.settled = self.state.classified
+        self._blocks.signals.append(Signal("exit", entry.offset))
+        self.state.unattributed.settled = self.state.classified
 
     def _eof(self, entry: Entry, fields: Mapping[str, Any]) -> None:
         self._flush()
-        self._leftover()
-        self._ledger.close_background()
+        self._flush_unattributed()
+        self._blocks.close_background()
         self.state.eof = True
         self._emit("eof", entry.offset)
-        self._ledger.signals.append(Signal("eof", entry.offset))
+        self._blocks.signals.append(Signal("eof", entry.offset))
 
     def _storage(self, entry: Entry, fields: Mapping[str, Any]) -> None:
-        self._emit("storage", entry.offset, **fields)
+        self._emit("storage", entry.offset, **{key: value for key, value in fields.items() if key not in ENVELOPE})
 
     def _damaged(self, entry: Entry, fields: Mapping[str, Any]) -> None:
         self._emit("anomaly", entry.offset, reason="damaged", file="timeline.jsonl", bytes=fields["bytes"])
@@ -504,94 +553,102 @@ class Machine:
 
     # One branch an action; split, the table would be read in two places.
     def _step(self, stimulus: Stimulus, begin: int, end: int, mark: Mark | None) -> None:  # noqa: C901
-        found = transition(self.state.shell, stimulus)
+        found = TRANSITIONS.get((self.state.shell, stimulus))
         if found is None:
             self._emit("anomaly", begin, reason=f"unexpected_{stimulus.value}", state=self.state.shell.value)
             return
         after, action = found
-        status = mark.number("x") if mark is not None else None
+        status = mark.number("x") if mark is not None and "x" in mark.fields else None
         if action is Action.START:
             if self.state.submission is not None and self.state.shell is ShellState.SUBMITTED:
-                self._ledger.open_unseen("begin_lost")
-            self._ledger.close(begin, state="lost")
+                self._blocks.open_unseen("begin_lost")
+            self._blocks.close(begin, state="lost")
         elif action is Action.PEND:
-            self._ledger.region(None, begin)
-            self.state.submitted_at, self.state.echoed = self.state.classified, b""
-            self.state.line_end, self.state.out_end, self.state.incomplete = None, None, False
+            self._blocks.region(None, begin)
+            self.state.echo.start(self.state.classified)
+            self.state.incomplete = False
             self.state.wait_cursor = begin
         elif action in (Action.OPEN, Action.OPEN_FOREIGN):
-            self._keyboard.begins(mark)
-            other, doubt = self._keyboard.is_other(mark), self._keyboard.is_unlike()
-            self._ledger.open(end, self._keyboard.entered(), "other_input" if doubt else None, other=other)
+            self.state.line.note_begin(mark)
+            other, doubt = self._is_other(mark), self._is_unlike()
+            self._blocks.open(end, self._entered(), "other_input" if doubt else None, other=other)
         elif action is Action.OPEN_ECHOED:
-            self._ledger.open_unseen("prompt_only", end)
+            self._blocks.open_unseen("prompt_only", end)
         elif action in (Action.ADD_PART, Action.REOPEN):
-            self._ledger.add_part(begin, end, self._keyboard.entered())
+            self._blocks.add_part(begin, end, self._entered())
         elif action is Action.END_OUTPUT:
-            self._ledger.end_output(begin, status)
+            self._blocks.end_output(begin, status)
         elif action is Action.END_UNSEEN:
-            self._ledger.open_unseen("begin_lost")
-            self._ledger.end_output(begin, status)
+            self._blocks.open_unseen("begin_lost")
+            self._blocks.end_output(begin, status)
         elif action is Action.CANCEL:
-            out_end = self.state.out_end
-            self._ledger.open_rejected(begin)
+            out_end = self.state.echo.out_end
+            self._blocks.open_rejected(begin)
             if out_end is not None:
-                self._ledger.end_region(out_end)
-                self.state.out_end = out_end
-            self._ledger.end_output(begin, status)
+                self._blocks.end_region(out_end)
+                self.state.echo.out_end = out_end
+            self._blocks.end_output(begin, status)
             assert self.state.block is not None  # _open has just made it
             self.state.block.state = "cancelled" if status == 130 else "rejected"
         elif action is Action.CLOSE_UNSEEN:
-            out_end = self.state.out_end
-            self._ledger.open_unseen("hooks_lost", out_end)
+            out_end = self.state.echo.out_end
+            self._blocks.open_unseen("hooks_lost", out_end)
             if out_end is not None:
                 # Only END is missing behind a line that was not run.
-                self._ledger.end_region(out_end)
-                self.state.out_end = out_end
-            self.state.integrity_reason = prompt_only(self.state) or (
+                self._blocks.end_region(out_end)
+                self.state.echo.out_end = out_end
+            self.state.current.integrity_reason = prompt_only(self.state) or (
                 "end_lost: the shell does not write END any more"
                 if out_end is not None
                 else "hooks_lost: BEGIN and END are not written any more"
             )
-            self._ledger.close(begin, status=status)
+            self._blocks.close(begin, status=status)
         elif action is Action.CLOSE:
-            if self.state.block is not None and self.state.block.ended_at is None and not self.state.prompt_only:
+            block = self.state.block
+            if block is not None and block.ended_at is None and not self.state.current.prompt_only:
                 # The prompt's own text stands in front of its mark and is now part of the output.
-                self.state.block.degraded = "end_lost"
-                self.state.integrity_reason = "end_lost: the shell does not write END any more"
-            self._ledger.close(begin, status=status)
+                block.degraded = "end_lost"
+                self.state.current.integrity_reason = "end_lost: the shell does not write END any more"
+            self._blocks.close(begin, status=status)
         elif action is Action.CLOSE_DEGRADED:
-            self.state.integrity_reason = "prompt_lost: the prompt's mark does not reach the terminal"
-            self._ledger.close(begin)
+            self.state.current.integrity_reason = "prompt_lost: the prompt's mark does not reach the terminal"
+            self._blocks.close(begin)
         elif action is Action.EXIT:
-            self._ledger.exit_block(begin)
+            self._blocks.exit_block(begin)
         elif action is Action.ENTER:
-            self._ledger.leave_block(begin)
+            self._blocks.leave_block(begin)
         elif action is Action.LEFT:
-            self._ledger.end_block(begin, status)
+            self._blocks.end_block(begin, status)
         self.state.shell = after
         if stimulus in _DRAWING:
-            self._keyboard.prompt(stimulus)
+            self.state.line.note_prompt(stimulus, self.state.size[0])
         if after is ShellState.IDLE and stimulus in (Stimulus.PROMPT, Stimulus.SETTLED):
             self._ready(end, status, stimulus)
 
     def _ready(self, offset: int, status: int | None, stimulus: Stimulus) -> None:
         state = self.state
         state.incomplete, state.exit_status = False, status if status is not None else state.exit_status
-        state.dirty, state.shown = False, b""
+        state.dirty, state.unread.shown = False, b""
         if stimulus is Stimulus.PROMPT:
-            self._ledger.recovered("prompt_lost")
-            self._ledger.recovered("no_prompt")
+            self._blocks.recovered("prompt_lost")
+            self._blocks.recovered("no_prompt")
             state.owed = 0
-        self._emit("prompt", offset, exit_status=state.exit_status, cwd=state.cwd, instance=state.instance)
-        self._ledger.region("idle", offset)
-        self._ledger.signals.append(Signal("prompt", offset, state.session_over))
+        self._emit("prompt", offset, exit_status=state.exit_status, cwd=state.current.cwd, instance=state.instance)
+        self._blocks.region("idle", offset)
+        self._blocks.signals.append(Signal("prompt", offset, state.session_over))
         state.session_over = False
+        if state.awaited_over:
+            state.awaited_over, state.wait_cursor = False, offset
 
 
 # Entries and notes that may lie between what a shell prints itself and the output, and mean nothing for either.
 _PASSING: Final = frozenset({"tick", "input", "input_cut", "resize", "storage", DAMAGED})
-_PASSING_NOTES: Final = frozenset({"wait_begin", "wait_end", "interrupt"})
+_CONTROL_NOTES: Final = frozenset(
+    {"control", "approval_requested", "approval_decided", "user_input_requested", "user_input_done"}
+)
+_PASSING_NOTES: Final = _CONTROL_NOTES | {"wait_begin", "wait_end", "interrupt", "lifecycle"}
+# Notes that become an event as they are.
+_SHOWN_NOTES: Final = _CONTROL_NOTES | {"wait_begin", "wait_end"}
 # Stands for the BEGIN of a line that our key loaded, once its output begins.
 _LOADED: Final = Mark("__BEGIN__", "", "", 0, 0, None, {"l": "1"})
 _DRAWING: Final = frozenset({Stimulus.END, Stimulus.LATE_END, Stimulus.PROMPT, Stimulus.REDRAW})
@@ -607,7 +664,25 @@ def _passes(entry: Entry, prologue: bytes) -> bool:
     """Return whether the shell may still print its own before a command's output, after it printed `prologue`."""
     note = entry.fields.get("note")
     if entry.kind == "note":
-        return isinstance(note, Mapping) and note.get("type") in _PASSING_NOTES
+        return isinstance(note, Mapping) and word(note, "type") in _PASSING_NOTES
     # A shell that is slow with its title: the terminal has the modes of commands by then, so that they tell nothing.
     slow = entry.fields.get("foreground") == "shell" and owes_more(prologue)
     return entry.kind in _PASSING or (entry.kind == "silence" and slow)
+
+
+def _lost_hooks(state: MachineState, fields: Mapping[str, Any]) -> str | None:
+    """Return how the hooks were lost, given a silence entry's fields, or None; keep where the shell's prompt waits."""
+    # Where nothing is certain, nothing is lost: a shell that reads a command and a builtin that reads keys look alike
+    # from outside, and differ in how deep in its stack the shell waits.
+    if fields.get("foreground") != "shell" or not state.hooked or state.hooks_lost:
+        return None
+    if fields.get("replaced"):
+        return "the shell was replaced by another program (exec)"
+    depth = number(fields, "depth", -1)
+    if state.outer or depth < 0:
+        return None
+    if state.shell is ShellState.IDLE and state.region.kind == "idle":
+        state.prompt_depth = depth
+    if state.shell is ShellState.RUNNING and depth == state.prompt_depth:
+        return "the shell reads a command, and its hooks are gone"
+    return None

@@ -1,9 +1,9 @@
-r"""The grammar of one mark, and nothing about what a mark does.
+r"""Marks: the grammar of one, and nothing about what it does.
 
     ESC ] 7717 ; KIND ; key=value ; ... BEL          (no blanks; ESC \ is accepted in place of BEL)
 
 Rules of this file: a mark is ASCII, at most `MAX_MARK` bytes, written by the shell in one write(2). What does not
-follow the grammar is no mark. Whether a mark may be believed is decided by the machine, not here.
+follow the grammar is no mark. Whether a mark is authentic is decided in authentication.py.
 """
 
 from __future__ import annotations
@@ -24,10 +24,11 @@ KINDS: Final = frozenset(
 
 BODY: Final = re.compile(rb"\x1b\]7717;([0-9A-Za-z+/=%._:,;\-]*)")
 _UNESCAPE: Final = re.compile(rb"%([0-9A-Fa-f]{2})")
-_NUMBER: Final = re.compile(r"\d{1,12}\Z")
+_DIGITS: Final = 12
 
 
-@dataclass(frozen=True, slots=True)
+# Not frozen: a frozen one takes several times as long to make.
+@dataclass(slots=True)
 class Mark:
     """A well-formed mark.
 
@@ -51,7 +52,8 @@ class Mark:
 
     def number(self, key: str) -> int | None:
         """Return a non-negative number field, or None when it is absent or no number."""
-        return _number(self.fields.get(key, ""))
+        text = self.fields.get(key, "")
+        return int(text) if text.isdecimal() and len(text) <= _DIGITS else None
 
 
 def parse_mark(body: bytes) -> Mark | None:
@@ -59,12 +61,17 @@ def parse_mark(body: bytes) -> Mark | None:
     parts = body.decode("ascii", "replace").split(";")
     if parts[0] not in KINDS:
         return None
-    fields = dict(part.split("=", 1) for part in parts[1:] if "=" in part)
-    seq, count = _number(fields.get("s", "")), _number(fields.get("c", ""))
+    fields: dict[str, str] = {}
+    for part in parts:
+        key, equals, value = part.partition("=")
+        if equals:
+            fields[key] = value
+    seq, count, prompt = fields.get("s", ""), fields.get("c", ""), fields.get("p", "")
     nonce, instance = fields.get("n", ""), fields.get("i", "")
-    if seq is None or count is None or not nonce or not instance:
+    if not (nonce and instance and seq.isdecimal() and count.isdecimal() and max(len(seq), len(count)) <= _DIGITS):
         return None
-    return Mark(parts[0], nonce, instance, seq, count, _number(fields.get("p", "")), fields)
+    number = int(prompt) if prompt.isdecimal() and len(prompt) <= _DIGITS else None
+    return Mark(parts[0], nonce, instance, int(seq), int(count), number, fields)
 
 
 def is_nameless(body: bytes) -> bool:
@@ -89,7 +96,3 @@ def joined(pieces: list[str], mark: Mark, limit: int) -> tuple[list[str], bytes 
             return pieces, None
         value = "".join(pieces)
     return [], _UNESCAPE.sub(lambda found: bytes([int(found.group(1), 16)]), value.encode("ascii"))
-
-
-def _number(text: str) -> int | None:
-    return int(text) if _NUMBER.match(text) else None

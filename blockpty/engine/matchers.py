@@ -1,9 +1,8 @@
-"""How a text or a pattern is looked for in text that only grows.
+"""Matchers: the search for a text or a pattern in text that only grows.
 
 Rules of this file: a candidate is the same whatever pieces the text came in. A text matches at its last byte. A
 pattern sees settled text: it is tried at every line end in order, on the line alone, or, when it could match a line
-end, on the last `WINDOW` bytes; and on an unterminated line when told that it has settled or when it is longer than
-`LINE_LIMIT`.
+end, on the last `WINDOW` bytes; and on an unterminated line once it has settled or when it is longer than `LINE_LIMIT`.
 
 A search over many lines at once is only used to show that none of them can match; see `_may_skip`.
 """
@@ -37,7 +36,7 @@ class PatternTimeout(Exception):
     """A search took longer than its budget; the matcher is unchanged and may be asked again with a larger one."""
 
 
-class Candidate(NamedTuple):
+class TextMatch(NamedTuple):
     """A place where a condition holds.
 
     Attributes:
@@ -53,7 +52,7 @@ class Candidate(NamedTuple):
     groups: dict[str, Any] | None = None
 
 
-class Window:
+class TextWindow:
     """The text since the region began, as far as a matcher may still need it; positions count from that beginning."""
 
     def __init__(self, view: str) -> None:
@@ -109,7 +108,7 @@ class TextMatcher:
         """Begin a new region."""
         self._searched = 0
 
-    def grow(self, window: Window, budget: float) -> Candidate | None:
+    def grow(self, window: TextWindow, budget: float) -> TextMatch | None:
         """Look at what was appended."""
         at = window.text.find(self._needle, max(0, self.needs - window.base))
         if at < 0:
@@ -117,13 +116,13 @@ class TextMatcher:
             return None
         begin = window.base + at
         end = window.raw(begin + len(self._needle) - 1, after=True)
-        return Candidate(end, (window.raw(begin), end), self._needle.decode("utf-8", "replace"))
+        return TextMatch(end, (window.raw(begin), end), self._needle.decode("utf-8", "replace"))
 
-    def settle(self, window: Window, at: int, budget: float) -> Candidate | None:
+    def settle(self, window: TextWindow, at: int, budget: float) -> TextMatch | None:
         """An unterminated line means nothing to a text."""
         return None
 
-    def resume(self, window: Window) -> int | None:
+    def resume(self, window: TextWindow) -> int | None:
         """Return from which position a later search must start to miss nothing; None: from the end."""
         for length in range(min(len(self._needle) - 1, len(window.text)), 0, -1):
             if window.text.endswith(self._needle[:length]):
@@ -164,7 +163,7 @@ class PatternMatcher:
         # One byte more than the window, for what stands in front of it.
         return max(0, self._line - WINDOW - 1) if self._spans_lines else self._line
 
-    def grow(self, window: Window, budget: float) -> Candidate | None:
+    def grow(self, window: TextWindow, budget: float) -> TextMatch | None:
         """Look at the line ends in what was appended."""
         ends, cut = self._ends(window)
         if ends:
@@ -176,7 +175,7 @@ class PatternMatcher:
         self._scanned = max(self._line, window.end - 1)
         return None
 
-    def _ends(self, window: Window) -> tuple[list[int], bool]:
+    def _ends(self, window: TextWindow) -> tuple[list[int], bool]:
         """Return the line ends after the current line's begin, and whether a line had to be cut at `LINE_LIMIT`."""
         ends: list[int] = []
         line, cut = self._line, False
@@ -190,7 +189,7 @@ class PatternMatcher:
                 line = end
         return ends, cut
 
-    def settle(self, window: Window, at: int, budget: float) -> Candidate | None:
+    def settle(self, window: TextWindow, at: int, budget: float) -> TextMatch | None:
         """Look at the unterminated line, which has settled at stream offset `at`."""
         if window.end <= self._line:
             return None
@@ -200,15 +199,15 @@ class PatternMatcher:
             end -= 1
         return self._search(window, self._first(window, window.end), end, budget, at=at)
 
-    def resume(self, window: Window) -> int | None:
+    def resume(self, window: TextWindow) -> int | None:
         """Return from which position a later search must start to miss nothing; None: from the end."""
         begin = max(window.base, self.needs)
         return begin if begin < window.end else None
 
-    def _first(self, window: Window, end: int) -> int:
+    def _first(self, window: TextWindow, end: int) -> int:
         return max(0, end - WINDOW) if self._spans_lines else self._line
 
-    def _lines(self, window: Window, ends: list[int], budget: float, *, exact: bool) -> Candidate | None:
+    def _lines(self, window: TextWindow, ends: list[int], budget: float, *, exact: bool) -> TextMatch | None:
         """Try the line ends in order; unless `exact`, pass over those that one search over all shows to be hopeless."""
         begin, index = self._line, 0
         while index < len(ends):
@@ -234,8 +233,8 @@ class PatternMatcher:
         return None
 
     def _search(
-        self, window: Window, begin: int, end: int, budget: float, *, at: int | None = None, known: int = 0
-    ) -> Candidate | None:
+        self, window: TextWindow, begin: int, end: int, budget: float, *, at: int | None = None, known: int = 0
+    ) -> TextMatch | None:
         """Search text[begin:end]; what is found became true at stream offset `at`, or with the byte at `known`."""
         hit = self._find(window, begin, end, budget)
         if hit is None:
@@ -247,10 +246,10 @@ class PatternMatcher:
         span_begin = window.raw(first) if size else span_end
         groups: dict[str, Any] = {str(number): _clean(value) for number, value in enumerate(found.groups(), 1)}
         groups.update({name: _clean(value) for name, value in found.groupdict().items()})
-        return Candidate(at, (span_begin, span_end), _clean(found.group()) or "", groups)
+        return TextMatch(at, (span_begin, span_end), _clean(found.group()) or "", groups)
 
     def _find(
-        self, window: Window, begin: int, end: int, budget: float, *, several: bool = False
+        self, window: TextWindow, begin: int, end: int, budget: float, *, several: bool = False
     ) -> tuple[int, int, regex.Match[str]] | None:
         """Search text[begin:end]; return (position, size in bytes, match). `^` and `\\b` see one byte more.
 
@@ -273,7 +272,7 @@ class PatternMatcher:
         return begin + len(ahead.encode("utf-8", "surrogateescape")), size, found
 
 
-def _border(window: Window, position: int, begin: int, end: int) -> int:
+def _border(window: TextWindow, position: int, begin: int, end: int) -> int:
     """Return the stream offset of an empty match in text[begin:end]."""
     if position < end or position == begin:
         return window.raw(position) if position < window.end else window.raw(position - 1, after=True)

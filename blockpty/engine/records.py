@@ -1,4 +1,4 @@
-"""Records made of what the machine knows: blocks, and the bytes of an input entry."""
+"""Block records made of the machine's state, and the fields of timeline entries."""
 
 from __future__ import annotations
 
@@ -7,11 +7,13 @@ import re
 from collections.abc import Mapping
 from typing import Any, Final
 
+from blockpty.engine.machine_state import MachineState, OpenBlock
 from blockpty.engine.marks import NONCE_LENGTH
-from blockpty.engine.snapshot import MachineState, OpenBlock
 from blockpty.model.block import Block, signal_of, was_stopped
 from blockpty.model.entries import Entry
 
+# Questions to a person that are remembered while they are open.
+OPEN_REQUESTS: Final = 64
 # What a terminal answers by itself: numbers in a fixed frame, its own name, colours.
 _ANSWER: Final = re.compile(
     rb"\x1b\[[?>]?[0-9;]{0,24}(?:[cnRut]|\$y)|\x1bP>\|blockpty\x1b\\"
@@ -21,38 +23,26 @@ _ANSWER: Final = re.compile(
 
 
 def is_answer(author: object, data: bytes) -> bool:
-    """Whether an input is the terminal's own answer to a program, which nobody typed and no line editor shows."""
+    """Whether an input is the terminal's own answer to a program, which no user typed and no line editor shows."""
     return author == "engine" and _ANSWER.fullmatch(data) is not None
 
 
-def finished(block: OpenBlock, system: str = "linux") -> Block:
-    """Return the record of a block that has ended; `out_path` and `out_bytes` are the journal's to fill.
+def finished(block: OpenBlock, system: str = "linux") -> dict[str, Any]:
+    """Return a block that has ended in the JSON form of `Block`; `out_path` and `out_bytes` are the journal's to fill.
 
     `system` is the one whose signals the shell reports.
     """
     assert block.ended_at is not None and block.ts_end is not None  # _close has set both
     signal = block.signal or signal_of(block.exit_status, system)
-    return Block(
-        block_id=block.block_id,
-        seq=block.seq,
-        kind=block.kind,
-        cmd=block.cmd,
-        cwd=block.cwd,
-        cwd_b64=block.cwd_b64,
-        ts_begin=block.ts_begin,
-        ts_end=block.ts_end,
-        duration_ms=max(0, block.ts_end - block.ts_begin),
-        state="stopped" if block.state == "ended" and was_stopped(signal) else block.state,
-        exit_status=block.exit_status,
-        signal=signal,
-        span=(block.begin, max(block.begin, block.ended_at)),
-        out_path=None,
-        out_bytes=0,
-        parts=block.parts,
-        author=block.author,
-        session_id=block.session_id,
-        degraded=block.degraded,
-    )
+    return {
+        "block_id": block.block_id, "seq": block.seq, "kind": block.kind, "cmd": block.cmd, "cwd": block.cwd,
+        "cwd_b64": block.cwd_b64, "ts_begin": block.ts_begin, "ts_end": block.ts_end,
+        "duration_ms": max(0, block.ts_end - block.ts_begin),
+        "state": "stopped" if block.state == "ended" and was_stopped(signal) else block.state,
+        "exit_status": block.exit_status, "signal": signal, "span": [block.begin, max(block.begin, block.ended_at)],
+        "out_path": None, "out_bytes": 0, "parts": block.parts, "author": block.author,
+        "session_id": block.session_id, "degraded": block.degraded,
+    }  # fmt: skip
 
 
 def open_record(block: OpenBlock) -> Block:
@@ -74,8 +64,8 @@ def pending_record(state: MachineState) -> Block:
         seq=state.next_block,
         kind=kind,
         cmd=str(submission.get("cmd", "")),
-        cwd=state.cwd,
-        cwd_b64=state.cwd_b64,
+        cwd=state.current.cwd,
+        cwd_b64=state.current.cwd_b64,
         ts_begin=int(submission.get("ts", state.ts)),
         ts_end=None,
         duration_ms=None,
@@ -131,3 +121,25 @@ def nonce_of(fields: Mapping[str, Any]) -> str:
     """Return the nonce of a spawn entry, or an empty one, with which no mark is believed and nothing is masked."""
     nonce = word(fields, "nonce") or ""
     return nonce if len(nonce) == NONCE_LENGTH and nonce.isascii() else ""
+
+
+def control_of(note: Mapping[str, Any], ts: int) -> dict[str, Any]:
+    """Return who may type, as a note of control says it: state, who has control, since when, and who halted agents."""
+    state = word(note, "state")
+    return {
+        "state": state if state in ("user", "shared") else "agent",
+        "who": word(note, "who"),
+        "holder": word(note, "holder"),
+        "halted": word(note, "halted"),
+        "lease": note.get("lease") is True,
+        "since": ts,
+    }
+
+
+def note_request(requests: dict[str, str], note: Mapping[str, Any]) -> None:
+    """Add what a note asks of a person to those that are open, or take away what it answers."""
+    name = word(note, "approval_id") or word(note, "request_id") or ""
+    if note["type"] in ("approval_decided", "user_input_done"):
+        requests.pop(name, None)
+    elif len(requests) < OPEN_REQUESTS:
+        requests[name] = word(note, "digest") or ""

@@ -1,4 +1,4 @@
-"""Cut the stream into text, marks and hints, whatever the chunks.
+"""The scanner: the stream cut into text, marks and hints, whatever the chunks.
 
 Rules of this file: it looks for marks with `bytes.find` only and keeps no terminal state, so an unfinished escape
 sequence in front of a mark cannot hide it. It holds back at most `MAX_MARK` bytes, and only bytes that may still
@@ -8,13 +8,16 @@ become a mark or a hint. Text, marks and hints, in order, are the input.
 from __future__ import annotations
 
 import re
-from typing import Final, NamedTuple
+from dataclasses import dataclass
+from typing import Final
 
 from blockpty.engine.hints import HINT, INTRODUCERS, LEAD, TRAIL, TRAIL_FIELD, Hint, parse_hint
 from blockpty.engine.marks import BODY, INTRODUCER, MAX_MARK, Mark, is_nameless, parse_mark
 
 
-class Token(NamedTuple):
+# Not frozen: a frozen one takes several times as long to make, and there are a dozen in a prompt.
+@dataclass(slots=True)
+class StreamToken:
     """A piece of the stream.
 
     Attributes:
@@ -36,8 +39,12 @@ class Token(NamedTuple):
 _OSC: Final = b"\x1b]"
 _ALL: Final = (INTRODUCER, *INTRODUCERS, LEAD)
 _ANYTHING: Final = re.compile(rb"\x1b\](?:7717|[16]33|7|3008);")
-# Behind the last hint that is told, only what may stand in front of BEGIN or END.
+# Behind the last hint that becomes an event, only what may stand in front of BEGIN or END.
 _MARKS: Final = re.compile(rb"\x1b\](?:7717;|133;C\x07|133;D)")
+# A mark from its introducer to its terminator, and the zone mark that is part of BEGIN: what nearly always is there.
+_WHOLE_MARK: Final = re.compile(
+    rb"(?:\x1b\]133;C\x07(?=\x1b\]7717;__BEGIN__;))?" + BODY.pattern + rb"(?:\x07|\x1b\\)"
+)
 _BEGIN: Final = INTRODUCER + b"__BEGIN__;"
 _END: Final = INTRODUCER + b"__END__;"
 # An answer of `_at` below: more bytes decide, or it is neither mark nor hint.
@@ -68,12 +75,12 @@ class Scanner:
         """Whether bytes were fed that no token has yet."""
         return bool(self._held)
 
-    def feed(self, data: bytes) -> list[Token]:
+    def feed(self, data: bytes) -> list[StreamToken]:
         """Take the next bytes and return the tokens that are certain now."""
         buffer = self._held + data if self._held else data
         base = self._base
         self._buffer, self._buffer_base = buffer, base
-        tokens: list[Token] = []
+        tokens: list[StreamToken] = []
         position = 0
         # Without any ESC, which is found ten times as fast, there is nothing to look for.
         at = buffer.find(b"\x1b")
@@ -90,7 +97,7 @@ class Scanner:
                 at += len(_OSC)
                 continue
             if at > position:
-                tokens.append(Token(base + position, base + at))
+                tokens.append(StreamToken(base + position, base + at))
             tokens.append(token)
             position = at = after
             if token.mark is not None:
@@ -99,12 +106,12 @@ class Scanner:
         if at < 0:
             end -= _partial(buffer, position)
         if end > position:
-            tokens.append(Token(base + position, base + end))
+            tokens.append(StreamToken(base + position, base + end))
         self._held = buffer[end:]
         self._base = base + end
         return tokens
 
-    def flush(self) -> list[Token]:
+    def flush(self) -> list[StreamToken]:
         """Take what is held as text, because nothing can follow it."""
         if not self._held:
             return []
@@ -112,21 +119,25 @@ class Scanner:
         begin, self._base = self._base, self._base + len(self._buffer)
         trail = TRAIL.match(self._buffer)
         if trail is None and not self._buffer.startswith(LEAD):
-            return [Token(begin, self._base)]
+            return [StreamToken(begin, self._base)]
         middle = begin + (len(LEAD) if trail is None else trail.end())
-        lead = Token(begin, middle, hint=Hint("133", "C" if trail is None else "D"))
-        return [lead, Token(middle, self._base)] if middle < self._base else [lead]
+        lead = StreamToken(begin, middle, hint=Hint("133", "C" if trail is None else "D"))
+        return [lead, StreamToken(middle, self._base)] if middle < self._base else [lead]
 
-    def line_end(self, token: Token) -> int:
+    def line_end(self, token: StreamToken) -> int:
         """Return the offset after the first LF in a token of the last `feed` or `flush`, or -1."""
         base = self._buffer_base
         at = self._buffer.find(b"\n", token.begin - base, token.end - base)
         return base + at + 1 if at >= 0 else -1
 
-    def bytes_of(self, token: Token, limit: int) -> bytes:
+    def bytes_of(self, token: StreamToken, limit: int) -> bytes:
         """Return at most `limit` bytes of a token from the last `feed` or `flush`."""
         begin = token.begin - self._buffer_base
         return self._buffer[begin : begin + min(limit, token.end - token.begin)]
+
+    def last_of(self, token: StreamToken, limit: int) -> bytes:
+        """Return at most the last `limit` bytes of a token from the last `feed` or `flush`."""
+        return self._buffer[max(token.begin, token.end - limit) - self._buffer_base : token.end - self._buffer_base]
 
 
 def _partial(buffer: bytes, position: int) -> int:
@@ -139,31 +150,35 @@ def _partial(buffer: bytes, position: int) -> int:
     return 0
 
 
-def _token_at(buffer: bytes, at: int, base: int) -> tuple[Token | None, int]:
+def _token_at(buffer: bytes, at: int, base: int) -> tuple[StreamToken | None, int]:
     """Return the mark or hint at an ESC ] and where to go on; without a token `_MORE` or `_TEXT`."""
+    whole = _WHOLE_MARK.match(buffer, at, at + MAX_MARK)
+    if whole is not None and (mark := parse_mark(whole[1])) is not None:
+        after = whole.end()
+        return StreamToken(base + at, base + after, mark), after
     if buffer.startswith(INTRODUCER, at):
         return _mark_at(buffer, at, base)
     found = HINT.match(buffer, at, at + MAX_MARK)
     assert found is not None  # an introducer alone is an empty hint
-    end = found.end()
-    terminator = _terminator(buffer, at, end)
+    end = found.end(2)
+    terminator = len(found[3]) if found[3] else _terminator(buffer, at, end)
     if terminator <= 0:
         return None, terminator
     if buffer.startswith(LEAD, at):
         token, after = _joined_at(buffer, at, at + len(LEAD), _BEGIN, base)
         if token is not None or after == _MORE:
             return token, after
-    elif TRAIL.fullmatch(buffer, at, end + terminator):
+    elif found[2].startswith(b"D") and TRAIL.fullmatch(buffer, at, end + terminator):
         token, after = _joined_at(buffer, at, end + terminator, _END, base)
         if token is not None or after == _MORE:
             return token, after
-    hint = parse_hint(found.group(1), found.group(2))
+    hint = parse_hint(found[1], found[2])
     if hint is None:
         return None, _TEXT
-    return Token(base + at, base + end + terminator, hint=hint), end + terminator
+    return StreamToken(base + at, base + end + terminator, hint=hint), end + terminator
 
 
-def _joined_at(buffer: bytes, at: int, mark_at: int, introducer: bytes, base: int) -> tuple[Token | None, int]:
+def _joined_at(buffer: bytes, at: int, mark_at: int, introducer: bytes, base: int) -> tuple[StreamToken | None, int]:
     """Return the BEGIN or END with the zone mark in front of it, as if they were one mark, in length too.
 
     An END takes in only a zone mark that is the shell's: it says so itself.
@@ -177,10 +192,11 @@ def _joined_at(buffer: bytes, at: int, mark_at: int, introducer: bytes, base: in
     foreign = token.mark is not None and introducer == _END and token.mark.fields.get(TRAIL_FIELD) != "1"
     if token.mark is None or foreign or after - at > MAX_MARK:
         return None, _TEXT
-    return token._replace(begin=base + at), after
+    token.begin = base + at
+    return token, after
 
 
-def _mark_at(buffer: bytes, at: int, base: int) -> tuple[Token | None, int]:
+def _mark_at(buffer: bytes, at: int, base: int) -> tuple[StreamToken | None, int]:
     """Return the token at an introducer and where to go on; `_MORE` and no token when more bytes are needed."""
     body = BODY.match(buffer, at, at + MAX_MARK)
     assert body is not None  # an introducer alone is an empty body
@@ -192,10 +208,10 @@ def _mark_at(buffer: bytes, at: int, base: int) -> tuple[Token | None, int]:
     if terminator:
         mark = parse_mark(body.group(1))
         if mark is not None:
-            return Token(base + at, base + end + terminator, mark), end + terminator
+            return StreamToken(base + at, base + end + terminator, mark), end + terminator
         nameless = is_nameless(body.group(1))
     after = at + len(INTRODUCER)
-    return Token(base + at, base + after, malformed=True, nameless=nameless), after
+    return StreamToken(base + at, base + after, malformed=True, nameless=nameless), after
 
 
 def _terminator(buffer: bytes, at: int, end: int) -> int:

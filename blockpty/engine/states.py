@@ -30,6 +30,9 @@ class ShellState(Enum):
     RETURNING = "returning"
     EXITED = "exited"
 
+    # Members are keys of the table below; the hash of Enum costs a Python call for each.
+    __hash__ = object.__hash__
+
 
 class Stimulus(Enum):
     """What can happen to a shell: accepted marks and timeline entries."""
@@ -48,6 +51,8 @@ class Stimulus(Enum):
     EXIT = "exit"
     ENTER = "enter"
     LEFT = "left"
+
+    __hash__ = object.__hash__
 
 
 class Action(Enum):
@@ -125,11 +130,6 @@ TRANSITIONS: Final[dict[tuple[ShellState, Stimulus], tuple[ShellState, Action]]]
     (_S.RETURNING, _I.SETTLED): (_S.IDLE, _A.CLOSE_DEGRADED),
     (_S.EXITED, _I.TYPED): (_S.EXITED, _A.NOTHING),
 }
-
-
-def transition(state: ShellState, stimulus: Stimulus) -> tuple[ShellState, Action] | None:
-    """Return the next state and what to do, or None when the table does not know the pair."""
-    return TRANSITIONS.get((state, stimulus))
 
 
 def diagram() -> str:

@@ -1,8 +1,8 @@
-r"""Views: what to make of raw bytes before somebody reads or matches them, each with a way back to stream offsets.
+r"""Views: the forms in which raw bytes are read and matched, each with a way back to stream offsets.
 
 Rules of this file: a view is a transducer. `feed` takes contiguous raw bytes and returns a `Piece`; the text of all
 pieces, in order, is a function of the raw bytes alone. At most `HELD_LIMIT` bytes are held back, and only bytes whose
-meaning later bytes decide. Offsets are worked out only for the piece somebody asks about.
+meaning later bytes decide. Offsets are worked out only for the piece that a caller asks about.
 
     raw       the bytes as they are
     ansi      CR LF is LF, our own marks are gone, other control sequences stay
@@ -147,7 +147,7 @@ def raw_offset(name: str, piece: Piece, position: int, *, after: bool = False) -
     raise IndexError(position)
 
 
-class Places:
+class OffsetMap:
     """`raw_offset` for many positions of one piece: its runs are gone through once."""
 
     def __init__(self, name: str, piece: Piece) -> None:

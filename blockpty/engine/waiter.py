@@ -3,10 +3,9 @@
 Rules of this file: a waiter is fed what the machine was fed, in the same order, from some place at or before its cursor
 on. `advance` and `begin` return an `Outcome` once, and the same one for any chunks. Deadlines do not exist here.
 
-Existing data first: until `begin` is called the waiter looks at what was recorded before somebody asked. `begin` then
-tells it the state of the shell at that moment, so that "ready already" and "waits for a password now" can be
-answered, and what comes afterwards is new. Candidates are compared by the stream offset at which they became true,
-then by order.
+Existing data first: until `begin` is called the waiter reads what was recorded before the request. `begin` then gives
+it the state of the shell at that moment, so that "ready already" and "waits for a password now" can be answered, and
+what comes afterwards is new. Candidates are compared by the stream offset at which they became true, then by order.
 """
 
 from __future__ import annotations
@@ -16,17 +15,17 @@ from dataclasses import dataclass
 from typing import Any, Final, Protocol
 
 from blockpty.engine.echo import EchoFilter, expectations
-from blockpty.engine.looks import Eye, Looks
-from blockpty.engine.matchers import Candidate, PatternMatcher, TextMatcher, Window
+from blockpty.engine.machine_state import MachineState
+from blockpty.engine.matchers import PatternMatcher, TextMatch, TextMatcher, TextWindow
 from blockpty.engine.records import input_bytes
-from blockpty.engine.snapshot import MachineState
+from blockpty.engine.screen_matcher import ScreenMatcher, ScreenSource
 from blockpty.engine.states import ShellState
 from blockpty.engine.views import View, transform
 from blockpty.model.conditions import Condition, Eof, Idle, Pattern, Prompt, Text
 from blockpty.model.events import Signal
 
 TEXT_KEPT: Final = 8192
-_LOOKED_AT: Final = frozenset({"silence", "prompt", "exit", "eof"})
+_MATCHED_AT: Final = frozenset({"silence", "prompt", "exit", "eof"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,8 +51,8 @@ class Outcome:
     groups: dict[str, Any] | None = None
 
 
-class Veil(Protocol):
-    """Covers what a wait may not see, and says up to which offset that is known."""
+class WaitRedactor(Protocol):
+    """Redacts what a wait may not see, and says up to which offset that is known."""
 
     settled: int
 
@@ -66,8 +65,8 @@ class Veil(Protocol):
     def flush(self) -> None:
         """Settle everything."""
 
-    def cover(self, offset: int, data: bytes) -> bytes:
-        """Return bytes of the stream covered; their number stays."""
+    def redact(self, offset: int, data: bytes) -> bytes:
+        """Return bytes of the stream redacted; their number stays."""
 
 
 class Waiter:
@@ -80,8 +79,8 @@ class Waiter:
         view: `text`, `ansi` or `raw`.
         max_bytes: give up after this many bytes of the view.
         echo: match the echo of what was typed as well.
-        eye: sees the terminal, for conditions on the screen.
-        veil: covers what is not to be matched; what may still become a secret is looked at when that is known, at the
+        eye: draws the terminal, for conditions on the screen.
+        redactor: redacts what is not to be matched; what may become a secret is matched when that is known, at the
             next silence, or when the region ends.
     """
 
@@ -94,12 +93,12 @@ class Waiter:
         view: str = "text",
         max_bytes: int | None = None,
         echo: bool = False,
-        eye: Eye | None = None,
-        veil: Veil | None = None,
+        eye: ScreenSource | None = None,
+        redactor: WaitRedactor | None = None,
     ) -> None:
         self._conditions = tuple(conditions)
         self._all = [*self._conditions, *stops]
-        self._looks = Looks(self._all)
+        self._screen_matcher = ScreenMatcher(self._all)
         self.eye = eye
         self._matchers = [(index, matcher) for index, item in enumerate(self._all) if (matcher := _matcher(item))]
         self._cursor = cursor
@@ -111,7 +110,7 @@ class Waiter:
         self._raw = bytearray()
         self._at = self._classified = 0
         self._filter = EchoFilter()
-        self._veil = veil
+        self._redactor = redactor
         self._held: list[tuple[int, bytes]] = []
         self._pending: list[Signal] = []
         self._over_at: int | None = None
@@ -123,14 +122,14 @@ class Waiter:
 
     def attach(self, state: MachineState) -> None:
         """Take over where the machine is; must be at or before the cursor, before the first `advance`."""
-        self._region = state.region
+        self._region = state.region.kind
         self._at = self._classified = state.classified
         if not self._echo:
             for offset, data, echo, icanon in state.inputs:
                 self._filter.expect(expectations(offset, data, echo, icanon))
         self._restart(max(self._cursor, state.classified))
-        if self._veil is not None:
-            self._veil.restart(state.classified, attach=True)
+        if self._redactor is not None:
+            self._redactor.restart(state.classified, attach=True)
 
     def advance(self, data: bytes, signals: list[Signal], classified: int) -> Outcome | None:
         """Take the next raw bytes, the signals they gave and how far they are classified.
@@ -212,7 +211,7 @@ class Waiter:
     def _restart(self, offset: int) -> None:
         self._view = View(self._view_name, offset)
         self._expected_raw = offset
-        self._window = Window(self._view_name)
+        self._window = TextWindow(self._view_name)
         for _, matcher in self._matchers:
             matcher.restart()
 
@@ -233,29 +232,29 @@ class Waiter:
             return None
         data = bytes(self._raw[:count])
         del self._raw[:count]
-        if self._veil is not None:
-            self._veil.feed(data)
+        if self._redactor is not None:
+            self._redactor.feed(data)
         return self._take(self._filter.feed(data, begin))
 
     def _flush(self) -> Outcome | None:
         """Look at what was held back: nothing more is waited for."""
-        if self._veil is not None and self.reads:
-            self._veil.flush()
+        if self._redactor is not None and self.reads:
+            self._redactor.flush()
         return self._take(self._filter.flush())
 
-    def _covered(self, veil: Veil, pieces: list[tuple[int, bytes]]) -> list[tuple[int, bytes]]:
+    def _covered(self, redactor: WaitRedactor, pieces: list[tuple[int, bytes]]) -> list[tuple[int, bytes]]:
         """Return what is settled of the pieces that came and of those held back."""
         self._held += pieces
         ready: list[tuple[int, bytes]] = []
-        while self._held and (count := veil.settled - self._held[0][0]) > 0:
+        while self._held and (count := redactor.settled - self._held[0][0]) > 0:
             offset, data = self._held.pop(0)
-            ready.append((offset, veil.cover(offset, data[:count])))
+            ready.append((offset, redactor.redact(offset, data[:count])))
             if count < len(data):
                 self._held.insert(0, (offset + count, data[count:]))
         return ready
 
     def _take(self, pieces: list[tuple[int, bytes]]) -> Outcome | None:
-        for offset, data in pieces if self._veil is None else self._covered(self._veil, pieces):
+        for offset, data in pieces if self._redactor is None else self._covered(self._redactor, pieces):
             if offset < self._cursor:
                 data, offset = data[self._cursor - offset :], self._cursor
             if not data:
@@ -274,7 +273,7 @@ class Waiter:
 
     def _search(self, settled_at: int | None = None) -> Outcome | None:
         best: tuple[int, int] | None = None
-        chosen: Candidate | None = None
+        chosen: TextMatch | None = None
         for index, matcher in self._matchers:
             candidate = matcher.grow(self._window, self.budget)
             if candidate is None and settled_at is not None:
@@ -308,9 +307,9 @@ class Waiter:
             self._region = signal.value
             self._filter = EchoFilter()
             self._restart(max(at, self._cursor))
-            if self._veil is not None:
+            if self._redactor is not None:
                 self._held = []
-                self._veil.restart(at)
+                self._redactor.restart(at)
             return outcome
         if kind == "input" and not self._echo:
             # Inputs before the cursor count as well: their echo may still come.
@@ -322,12 +321,12 @@ class Waiter:
             if kind == "silence":
                 self._flush()
             return None
-        if kind in _LOOKED_AT or (kind == "tick" and self._looks and self._looks.due(signal.value)):
+        if kind in _MATCHED_AT or (kind == "tick" and self._screen_matcher and self._screen_matcher.due(signal.value)):
             shown = self._look(at)
             if shown is not None:
                 return shown
             if kind == "tick":
-                self._looks.looked(signal.value)
+                self._screen_matcher.looked(signal.value)
         if kind == "silence":
             return self._silence(signal)
         if kind == "prompt":
@@ -366,12 +365,12 @@ class Waiter:
 
     def _look(self, at: int) -> Outcome | None:
         """Look at the screen at a place that the record names."""
-        if not self._looks or self.eye is None:
+        if not self._screen_matcher or self.eye is None:
             return None
-        seen = self._looks.find(*self.eye.look(at), self.budget)
+        seen = self._screen_matcher.find(*self.eye.look(at), self.budget)
         if seen is None:
             return None
-        return self._decided(seen.which, at, Candidate(at, (at, at), seen.text, seen.groups))
+        return self._decided(seen.which, at, TextMatch(at, (at, at), seen.text, seen.groups))
 
     def _over(self, kinds: tuple[type[Condition], ...], at: int, reason: str) -> Outcome | None:
         """What ran is over: a match for some tokens, and for everything else a reason to wait no longer.
@@ -389,7 +388,7 @@ class Waiter:
     def _only_prompt(self) -> bool:
         return all(isinstance(condition, Prompt) for condition in self._conditions)
 
-    def _decided(self, index: int, at: int, candidate: Candidate | None, reason: str = "matched") -> Outcome:
+    def _decided(self, index: int, at: int, candidate: TextMatch | None, reason: str = "matched") -> Outcome:
         stopped = index >= len(self._conditions)
         if isinstance(self._all[index], (Prompt, Eof)):
             reason = "prompt" if isinstance(self._all[index], Prompt) else "eof"

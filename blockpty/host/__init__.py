@@ -1,4 +1,5 @@
-"""Processes: what owns the terminals, moves their bytes into the record, and survives whoever asked for them.
+"""PTY host: the processes that own the terminals, record their bytes, and outlive the engines that asked for them.
 
 `client` is the way in for the rest of the program; `keeper` and `recorder` are the two processes behind it.
+Words: docs/reference/glossary.md.
 """

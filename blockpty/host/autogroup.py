@@ -1,15 +1,15 @@
-"""How much of the processor a shell's session gets beside others: the nice value of its autogroup.
+"""CPU shares of the shells' sessions, set by the nice values of their autogroups.
 
 Linux shares a processor between sessions before it shares it between the processes of one (sched(7), "The autogroup
-feature"), and each shell is a session. Beside twenty that are at work, whoever reads what they print would be one of
-more than twenty. So they stand back, the further the more there are: all together count as two sessions. A weight
-decides only where two want the same core, and `nice` and `renice` in a shell work, and show, what they did. Whoever
-leaves the session (`setsid`) has a full share again.
+feature"), and each shell is a session. Beside twenty that are at work, the reader of their output would be one of more
+than twenty. So their CPU shares are lowered, the further the more there are: all together count as two sessions. A
+weight decides only where two want the same core, and `nice` and `renice` in a shell work, and show, what they did. A
+process that leaves the session (`setsid`) has a full share again.
 
-A keeper that takes over knows only the shells that it starts itself: of another's child it cannot tell whether its
+A keeper that takes over knows only the shells that it starts itself: of another's child it cannot know whether its
 number is still its own.
 
-This file does not know whom it works for. Nothing here fails: where there are no autogroups, or a cgroup of the cpu
+Nothing here fails: where there are no autogroups, or a cgroup of the cpu
 controller decides instead, all stay as they are.
 """
 
@@ -52,24 +52,24 @@ def get_nice(pid: int | str) -> int | None:
 
 
 class Shares:
-    """Has the sessions of one keeper's shells stand back; what the kernel does not take yet is in a queue."""
+    """Lowers the CPU shares of one keeper's shells; what the kernel does not take yet is in a queue."""
 
     def __init__(self, setter: Callable[[int, int], None] = set_nice) -> None:
         self._set = setter
-        # By the process that leads the session: the furthest that it may stand back, and where it does.
+        # By the process that leads the session: the highest nice value it may get, and the one it has.
         self._furthest: dict[int, int] = {}
         self._nice: dict[int, int] = {}
         self._queue: dict[int, None] = {}
         self._next = 0.0
 
     def add(self, pid: int, furthest: int, now: float) -> None:
-        """Have a new shell's session stand back as the others do, by `furthest` at most (0: not at all)."""
+        """Lower the share of a new shell's session like the others', by a nice value of `furthest` at most."""
         before = nice_among(len(self._furthest))
         self._furthest[pid], self._nice[pid] = furthest, 0
         self._settle(before, [pid], now)
 
     def remove(self, pid: int, now: float) -> None:
-        """Let go of a process that was collected: its number may be somebody else's next."""
+        """Forget a process that was collected: its number may belong to another one next."""
         before = nice_among(len(self._furthest))
         if self._furthest.pop(pid, None) is not None:
             del self._nice[pid]

@@ -1,6 +1,6 @@
-"""A bound on how many processes a conversation may have: a pids cgroup for each shell, where one can be made.
+"""Process limit of a conversation: a pids cgroup for each shell, where one can be made.
 
-This file knows where cgroups lie (both versions), and when an empty one may go. Whoever cannot have one gets
+This file knows where cgroups lie (both versions), and when an empty one may go. A shell without one gets
 RLIMIT_NPROC instead (`spawn.py`), which bounds the processes of the whole user, and root not at all.
 
 Version 1 has a hierarchy of its own for pids. In version 2 the directory must be one that we may write, that hands
@@ -34,7 +34,7 @@ class Cgroups:
 
     def make(self, limit: int) -> str | None:
         """Return the path of a new cgroup that holds at most `limit` processes; None where that does not work."""
-        self._let_go()
+        self._retry()
         if self.base is None:
             return None
         self._made += 1
@@ -51,7 +51,7 @@ class Cgroups:
         return path
 
     def remove(self, path: str | None) -> None:
-        """Remove a cgroup (None: there is none), later if somebody is still in it."""
+        """Remove a cgroup (None: there is none), later if a process is still in it."""
         if path is None:
             return
         try:
@@ -61,7 +61,7 @@ class Cgroups:
         except OSError:
             self._lingering.append(path)
 
-    def _let_go(self) -> None:
+    def _retry(self) -> None:
         waiting, self._lingering = self._lingering, []
         for path in waiting:
             self.remove(path)
@@ -121,7 +121,7 @@ def members(path: str) -> list[str] | None:
 
 
 def freeze_forks(path: str) -> None:
-    """Let nobody in a cgroup start another process: what is killed from now on cannot be outrun."""
+    """Let no process in a cgroup start another: forks cannot outrun the killing from now on."""
     with contextlib.suppress(OSError):
         write(path, "pids.max", "0")
 

@@ -1,4 +1,4 @@
-"""The engine's way to the host: one method per operation.
+"""Client of the host, for the engine: one method per operation, and the answers as small frozen records.
 
 This file knows what can be asked and what comes back. It knows nothing of blocks, of the spool or of what the bytes
 mean; how a request survives the recorder is in `connection.py`. Keeper and recorder never import it.
@@ -7,19 +7,111 @@ mean; how a request survives the recorder is in `connection.py`. Keeper and reco
 from __future__ import annotations
 
 import asyncio
-import base64
 import os
+from binascii import b2a_base64
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, Literal
 
 from blockpty.errors import BadRequest, BlockptyError, InternalError, error_from_code
 from blockpty.host import launch, protocol
-from blockpty.host.answers import Closed, Hello, Inspected, Listed, Opened, Sizes, Subscribed, Typed
-from blockpty.host.connection import Connection, rebuilt
+from blockpty.host.connection import HostConnection, rebuilt
 from blockpty.host.protocol import Refused
 
 
-class HostClient(Connection):
+@dataclass(frozen=True, slots=True)
+class Hello:
+    """The host that answers; `orphans` shells outlived a killed keeper, their exit status will be null."""
+
+    protocol: int
+    version: str
+    recorder: int
+    keeper: int
+    transport: Literal["splice", "read"]
+    orphans: int
+
+
+@dataclass(frozen=True, slots=True)
+class Sizes:
+    """How long stream and timeline were, in bytes, when the entry had been written."""
+
+    offset: int
+    timeline: int
+
+
+@dataclass(frozen=True, slots=True)
+class Opened(Sizes):
+    """A shell that runs, by its process."""
+
+    pid: int
+
+
+@dataclass(frozen=True, slots=True)
+class Subscribed(Sizes):
+    """Whether the conversation is live; `pid` is None where it is not."""
+
+    live: bool
+    pid: int | None
+    persist: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Typed(Sizes):
+    """`offset` is the stream's size at the input entry; `accepted` bytes went in before the deadline."""
+
+    accepted: int
+
+
+@dataclass(frozen=True, slots=True)
+class Closed(Sizes):
+    """`outside`: pid, command and whether it was ended, of each process that had left the session."""
+
+    status: int | None
+    signal: str | None
+    outside: list[dict[str, Any]]
+
+
+@dataclass(frozen=True, slots=True)
+class Inspected(Sizes):
+    """One moment of a terminal; everything but the sizes and `storage` is None when it is not live.
+
+    `unread`: bytes that were typed and not read, None where unknown (not Linux). `program`: name of what the shell's
+    own process runs now. `programs`: those of the processes of the foreground, the leader first and parents before
+    children; only when asked. `stopped`: the shell or the foreground program is stopped. `storage`: why nothing can be
+    recorded now, or None.
+    """
+
+    live: bool
+    pid: int | None = None
+    icanon: bool | None = None
+    echo: bool | None = None
+    foreground: Literal["shell", "child"] | None = None
+    foreground_pid: int | None = None
+    foreground_name: str | None = None
+    foreground_copy: bool | None = None
+    replaced: bool | None = None
+    reads: bool | None = None
+    unread: int | None = None
+    cols: int | None = None
+    rows: int | None = None
+    stopped: bool | None = None
+    storage: str | None = None
+    persist: bool | None = None
+    program: str | None = None
+    programs: list[str] | None = None
+    sandbox: dict[str, Any] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ListedShell(Sizes):
+    """One live conversation of the home."""
+
+    conversation: str
+    pid: int
+    persist: bool
+
+
+class HostClient(HostConnection):
     """A connection to the host of one home. Make it with `connect`, end it with `leave`.
 
     Attributes:
@@ -96,13 +188,14 @@ class HostClient(Connection):
         durability: str | None = None,
         process_limit: int | None = None,
         shell_nice: int | None = None,
+        sandbox: Mapping[str, Any] | None = None,
     ) -> Opened:
         """Start a shell on a new terminal.
 
         `entry` is what the engine wants in the spawn entry of the timeline; its `nonce` makes asking twice harmless.
         `executable` is what is run when `argv[0]` is only a name (`-bash`). `process_limit` bounds how many processes
-        there may be in it at once; 0: no bound. `shell_nice` is how far its session may stand back for the processor
-        where there are many (host/autogroup.py).
+        there may be in it at once; 0: no bound. `shell_nice` is how far its session's CPU share may be lowered
+        where there are many (host/autogroup.py). `sandbox` is the boundary around it (host/sandbox.py).
 
         Raises:
             SpawnFailed: the program or `cwd` cannot be used.
@@ -117,7 +210,7 @@ class HostClient(Connection):
         }  # fmt: skip
         optional = {
             "executable": executable, "umask": umask, "segment_bytes": segment_bytes, "durability": durability,
-            "process_limit": process_limit, "shell_nice": shell_nice,
+            "process_limit": process_limit, "shell_nice": shell_nice, "sandbox": sandbox,
         }  # fmt: skip
         fields.update((name, value) for name, value in optional.items() if value is not None)
         answer = await self._ask("open", fields)
@@ -131,11 +224,12 @@ class HostClient(Connection):
         answer = await self._subscribe(conversation, epoch, callback)
         return Subscribed(answer["offset"], answer["timeline"], answer["live"], answer["pid"], answer["persist"])
 
-    async def mend(self, conversation: str) -> bool:
-        """Have the files of a conversation that has no shell put in order, before they are read; True when some end had
-        to be cut, which a loss of power had damaged. Raises StorageFull.
+    async def recover(self, conversation: str) -> bool:
+        """Recover the files of a conversation that has no shell, before they are read.
+
+        Returns whether an end had to be cut, which a loss of power had damaged. Raises StorageFull.
         """
-        # A host of the first version notes nothing to go by.
+        # A host of the first version does not note how far the files are durable.
         return self.version != "1" and bool((await self._ask("mend", {"conversation": conversation}))["mended"])
 
     async def unsubscribe(self, conversation: str) -> None:
@@ -149,15 +243,20 @@ class HostClient(Connection):
         data: bytes,
         *,
         author: str,
+        principal: str | None = None,
         req: str | None = None,
         submit: Mapping[str, Any] | None = None,
         program: bool = False,
         secret: Literal["always", "raw"] | None = None,
+        hidden_only: bool = False,
         deadline_ms: int = protocol.DEADLINE_MS,
         epoch: int | None = None,
     ) -> Typed:
         """Type `data`; `program`: for what the shell runs, not for its own line editor.
 
+        `principal`: on whose behalf, as the record names it.
+
+        `hidden_only`: refuse it where the terminal shows what is typed.
         `secret`: neither the bytes nor their number are recorded; `raw`: only where the terminal is raw, without echo.
 
         Returns when the terminal took all of it, or at the deadline with how much it took (the rest is dropped).
@@ -166,12 +265,14 @@ class HostClient(Connection):
         Raises:
             LineTooLong: canonical mode, and a line of more than 4,095 bytes; nothing was typed.
             Exited, NotFound, Busy, StorageFull: nothing was typed.
-            InternalError: details {"retry": True}: the recorder was killed, and nobody can say whether it was typed.
+            InternalError: details {"retry": True}: the recorder was killed; whether it was typed is unknown.
         """
         fields: dict[str, Any] = {
-            "conversation": conversation, "data_b64": base64.b64encode(data).decode(), "author": author,
+            "conversation": conversation, "data_b64": b2a_base64(data, newline=False).decode(), "author": author,
             "deadline_ms": deadline_ms, "epoch": epoch, "program": program,
         }  # fmt: skip
+        if principal is not None:
+            fields["principal"] = principal
         if req is not None:
             fields["req"] = req
         if submit is not None:
@@ -183,11 +284,30 @@ class HostClient(Connection):
                     hint="close its conversations, so that a newer one takes its place",
                 )
             fields["secret"] = secret
+        if hidden_only:
+            if self.version in ("1", "2", "3"):
+                raise BadRequest(
+                    "the host of this home is older than this program, and would type where it shows",
+                    hint="close its conversations, so that a newer one takes its place",
+                )
+            fields["hidden_only"] = True
         answer = await self._ask("input", fields)
         return Typed(answer["offset"], answer["timeline"], answer["accepted"])
 
+    async def cut(
+        self, conversation: str, author: str, *, code: str, message: str, epoch: int | None = None
+    ) -> None:  # fmt: skip
+        """Stop what an author is typing; its inputs that have not begun are refused with this code and message.
+
+        The answer to one that has begun says how many bytes went in. A host of an earlier version lets them go on.
+        """
+        if self.version in ("1", "2", "3"):
+            return
+        fields = {"conversation": conversation, "author": author, "code": code, "message": message, "epoch": epoch}
+        await self._ask("cut", fields)
+
     def note(self, conversation: str, note: Any, *, epoch: int | None = None) -> asyncio.Future[dict[str, Any]]:
-        """Write a note entry, in order with everything asked before. Nobody needs to await the returned future."""
+        """Write a note entry, in order with everything asked before. The returned future need not be awaited."""
         future = self._ask("note", {"conversation": conversation, "note": note, "epoch": epoch})
         future.add_done_callback(_seen)
         return future
@@ -195,7 +315,7 @@ class HostClient(Connection):
     async def resize(
         self, conversation: str, cols: int, rows: int, *, author: str, epoch: int | None = None
     ) -> Sizes:  # fmt: skip
-        """Set the terminal's size; the program in it is told by SIGWINCH."""
+        """Set the terminal's size; the program in it gets SIGWINCH."""
         fields = {"conversation": conversation, "cols": cols, "rows": rows, "author": author, "epoch": epoch}
         return _sizes(await self._ask("resize", fields))
 
@@ -246,11 +366,11 @@ class HostClient(Connection):
         answer = await self._ask("find", {"conversation": conversation})
         return answer["live"], answer["open"]
 
-    async def list(self) -> list[Listed]:
+    async def list(self) -> list[ListedShell]:
         """Every live conversation of the home."""
         answer = await self._ask("list", {})
         return [
-            Listed(one["offset"], one["timeline"], one["conversation"], one["pid"], one["persist"])
+            ListedShell(one["offset"], one["timeline"], one["conversation"], one["pid"], one["persist"])
             for one in answer["conversations"]
         ]
 
@@ -260,6 +380,6 @@ def _sizes(answer: dict[str, Any]) -> Sizes:
 
 
 def _seen(future: asyncio.Future[dict[str, Any]]) -> None:
-    """Nobody has to look at the outcome of a note."""
+    """Let a note fail without a warning: its future need not be awaited."""
     if not future.cancelled():
         future.exception()

@@ -1,7 +1,7 @@
-"""Ending a conversation from outside: hang up, wait, kill, and answer when nothing is left.
+"""Closing of a conversation from outside: hang up, wait, kill, and answer when nothing is left.
 
 A shell that ends by itself is none of this file's business; `Terminal` notices it. Here is only what is done to the
-processes of its session, and who is to hear of the outcome.
+processes of its session, and which clients get the outcome.
 """
 
 from __future__ import annotations
@@ -9,19 +9,37 @@ from __future__ import annotations
 import contextlib
 import os
 import signal
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 from blockpty.host import cgroup, spawn
-from blockpty.host.keyboard import storage_full
+from blockpty.host.context import ConnectedClient
+from blockpty.host.input_queue import storage_full
+from blockpty.host.loop import Loop
 from blockpty.host.protocol import Refused
+from blockpty.host.state import HostState
 from blockpty.host.terminal import Terminal
 
-if TYPE_CHECKING:
-    from blockpty.host.recorder import Client, Recorder
-
 KILL_AGAIN_SECONDS = 0.05
-# How often what has left the session is killed before it is told as what runs on.
+# How often what has left the session is killed before it is reported as what runs on.
 KILL_TRIES = 20
+
+
+class ClosingContext(Protocol):
+    """What a closing needs from the recorder."""
+
+    loop: Loop
+    state: HostState
+    terminals: dict[str, Terminal]
+    closing: dict[str, Closing]
+
+    def answer(self, client: ConnectedClient, number: Any, result: dict[str, Any]) -> None:
+        """Send a client the result of a request."""
+
+    def refuse(self, client: ConnectedClient, number: Any, refusal: Refused) -> None:
+        """Send a client the refusal of a request."""
+
+    def check_leave(self) -> None:
+        """End the recorder where nothing needs it any more."""
 
 
 class Pending:
@@ -29,7 +47,7 @@ class Pending:
 
     __slots__ = ("client", "number", "recorder", "request")
 
-    def __init__(self, recorder: Recorder, client: Client, number: Any) -> None:
+    def __init__(self, recorder: ClosingContext, client: ConnectedClient, number: Any) -> None:
         self.recorder = recorder
         self.client = client
         self.number = number
@@ -83,7 +101,7 @@ class Closing:
                 alive.append(pid)
         return alive
 
-    def told(self) -> list[dict[str, Any]]:
+    def reported(self) -> list[dict[str, Any]]:
         """What was seen outside of the session, for the answer."""
         alive = set(self.survivors())
         return [
@@ -93,15 +111,19 @@ class Closing:
 
 
 def begin(
-    recorder: Recorder, name: str, terminal: Terminal | None, grace_ms: int, pending: Pending | None, *, leave: bool
+    recorder: ClosingContext, name: str, terminal: Terminal | None, grace_ms: int, pending: Pending | None,
+    *, leave: bool,
 ) -> None:  # fmt: skip
     """Hang up `terminal` (None: that has been done by an earlier request), and owe `pending`, if any, the outcome."""
     if terminal is not None:
-        path = terminal.holding.cgroup
+        path = terminal.shell.cgroup
         orphans = _orphans(recorder, terminal) if path is None else []
         recorder.closing[name] = Closing(terminal.pid, path, orphans, leave=leave)
         survivors = recorder.closing[name].survivors()
-        spawn.signal_session(terminal.pid, terminal.holding.master, signal.SIGHUP, signal.SIGCONT, path=path)
+        inside = terminal.shell.is_inside
+        spawn.signal_session(
+            terminal.pid, terminal.shell.master, signal.SIGHUP, signal.SIGCONT, path=path, sandboxed=inside
+        )
         if not leave:
             _signal(survivors, signal.SIGTERM, signal.SIGCONT)
     closing = recorder.closing[name]
@@ -110,15 +132,15 @@ def begin(
     recorder.loop.after(grace_ms / 1000, lambda: _kill(recorder, name, closing))
 
 
-def _orphans(recorder: Recorder, terminal: Terminal) -> list[int]:
+def _orphans(recorder: ClosingContext, terminal: Terminal) -> list[int]:
     """What the keeper has adopted that has a terminal open and belongs to no session of ours."""
-    place = spawn.terminal_name(terminal.holding.master)
+    place = spawn.terminal_name(terminal.shell.master)
     if place is None:
         return []
-    ours = {os.getsid(0), *(holding.pid for holding in recorder.house.holdings.values())}
+    ours = {os.getsid(0), *(shell.pid for shell in recorder.state.shells.values())}
     return [
         pid
-        for pid in spawn.descendants([recorder.house.keeper])
+        for pid in spawn.descendants([recorder.state.keeper])
         if (facts := spawn.process_facts(pid)) is not None and facts[2] not in ours and spawn.has_open(pid, place)
     ]
 
@@ -133,14 +155,17 @@ def _signal(pids: list[int], *numbers: int) -> None:
 def signal_shell(terminal: Terminal, number: signal.Signals) -> None:
     """By pidfd where there is one, so that it cannot hit a stranger with a recycled number."""
     with contextlib.suppress(ProcessLookupError):
-        if terminal.holding.pidfd >= 0:
-            signal.pidfd_send_signal(terminal.holding.pidfd, number)
+        if terminal.shell.is_inside and number is not signal.SIGKILL:
+            if (inner := spawn.inner_shell(terminal.pid)) is not None:
+                os.kill(inner, number)
+        elif terminal.shell.pidfd >= 0:
+            signal.pidfd_send_signal(terminal.shell.pidfd, number)
         else:
             os.kill(terminal.pid, number)
 
 
-def _kill(recorder: Recorder, name: str, closing: Closing) -> None:
-    """Grace is over: kill, and look again until nobody is left (a process may fork while the list is read)."""
+def _kill(recorder: ClosingContext, name: str, closing: Closing) -> None:
+    """Grace is over: kill, and look again until none is left (a process may fork while the list is read)."""
     if recorder.closing.get(name) is not closing:
         return
     terminal = recorder.terminals.get(name)
@@ -149,15 +174,15 @@ def _kill(recorder: Recorder, name: str, closing: Closing) -> None:
     closing.tries += 1
     if not closing.leave:
         _signal(closing.survivors(), signal.SIGKILL)
-    if terminal is not None and terminal.pid == closing.session and terminal.holding.exit is None:
+    if terminal is not None and terminal.pid == closing.session and terminal.shell.exit is None:
         signal_shell(terminal, signal.SIGKILL)
     if terminal is not None and terminal.pid == closing.session and not left:
         # A process that has left the session may have the terminal open for ever.
-        terminal.let_go()
+        terminal.detach()
         if recorder.closing.get(name) is not closing:
             # That was its end.
             return
-    ended = terminal is not None and terminal.holding.exit is not None
+    ended = terminal is not None and terminal.shell.exit is not None
     if not left and ended and terminal is not None and terminal.failed is not None:
         # Nothing runs any more, but that cannot be entered now; it is when there is space.
         del recorder.closing[name]
@@ -175,31 +200,31 @@ def _waits_for_survivors(closing: Closing) -> bool:
     return not closing.leave and closing.tries < KILL_TRIES and bool(closing.survivors())
 
 
-def finish_close(recorder: Recorder, terminal: Terminal) -> None:
-    """The last entry is written. Whoever waits for the closing hears of it when the session is empty too."""
-    name = terminal.holding.conversation
+def finish_close(recorder: ClosingContext, terminal: Terminal) -> None:
+    """The last entry is written. Clients that wait for the closing are answered when the session is empty too."""
+    name = terminal.shell.conversation
     closing = recorder.closing.get(name)
-    if closing is None or terminal.holding.exit is None:
+    if closing is None or terminal.shell.exit is None:
         return
-    status, signal_name = terminal.holding.exit
+    status, signal_name = terminal.shell.exit
     closing.written = {"status": status, "signal": signal_name, **terminal.sizes()}
-    _look(recorder, name, closing)
+    _answer_when_empty(recorder, name, closing)
 
 
-def _look(recorder: Recorder, name: str, closing: Closing) -> None:
+def _answer_when_empty(recorder: ClosingContext, name: str, closing: Closing) -> None:
     """Answer as soon as nothing is left; once the grace is over, `_kill` does."""
     if recorder.closing.get(name) is not closing or any(spawn.session_members(closing.session, closing.cgroup)):
         return
     if _waits_for_survivors(closing):
-        recorder.loop.after(KILL_AGAIN_SECONDS, lambda: _look(recorder, name, closing))
+        recorder.loop.after(KILL_AGAIN_SECONDS, lambda: _answer_when_empty(recorder, name, closing))
     else:
         _closed(recorder, name, closing)
 
 
-def _closed(recorder: Recorder, name: str, closing: Closing) -> None:
+def _closed(recorder: ClosingContext, name: str, closing: Closing) -> None:
     del recorder.closing[name]
     assert closing.written is not None
-    outside = closing.told()
+    outside = closing.reported()
     for pending in closing.answers:
         pending.done({**closing.written, "outside": outside})
     recorder.check_leave()

@@ -1,4 +1,4 @@
-"""One connection to the host that outlives the recorder at its other end, on asyncio.
+"""Connection to the host, on asyncio, that outlives the recorder at its other end.
 
 This file knows framing, doorbells and what may be asked twice; which operations there are is in `client.py`. A request
 goes out at once, on the socket itself: a round trip costs two system calls here and no task.
@@ -22,6 +22,8 @@ from collections import deque
 from collections.abc import Callable, Mapping
 from typing import Any
 
+import orjson
+
 from blockpty.errors import BadRequest, BlockptyError, InternalError, error_from_code
 from blockpty.host import launch, protocol
 from blockpty.host.protocol import Refused
@@ -32,11 +34,11 @@ LONGEST_PAUSE_SECONDS = 0.25
 
 _MAX_REQUEST = protocol.MAX_LINE - 1024  # room for what is added when it is asked again
 
-_encode = json.JSONEncoder(separators=(",", ":")).encode
+_encode_any = json.JSONEncoder(separators=(",", ":")).encode
 
 
 class _Bell:
-    """One doorbell: what the recorder writes to, what we read, whom we tell."""
+    """One doorbell: the descriptor that the recorder writes to, the one that we read, and the callback."""
 
     __slots__ = ("callback", "epoch", "read_fd", "write_fd")
 
@@ -78,7 +80,7 @@ class _Call:
         return _line({"id": number, "op": self.op, **self.fields, **more})
 
 
-class Connection:
+class HostConnection:
     """Requests and doorbells over one socket after another.
 
     Attributes:
@@ -98,7 +100,7 @@ class Connection:
         self._numbers = itertools.count(1)
         self._calls: dict[int, _Call] = {}
         self._bells: dict[str, _Bell] = {}
-        # How long each timeline is, for all the host has told us.
+        # How long each timeline is, as far as the host has reported.
         self._known: dict[str, int] = {}
         self._reconnecting: asyncio.Task[None] | None = None
         self._established = False
@@ -291,7 +293,7 @@ class Connection:
             data = bytes(self._in[: end + 1])
             del self._in[: end + 1]
         for line in data[:-1].split(b"\n"):
-            message = json.loads(line)
+            message = _message(line)
             call = self._calls.pop(message.get("id"), None)
             if call is None:
                 continue
@@ -320,8 +322,10 @@ class Connection:
         return answer
 
     def _rung(self, bell: _Bell) -> None:
-        with contextlib.suppress(BlockingIOError):
+        try:
             os.read(bell.read_fd, 65536 if bell.read_fd != bell.write_fd else 8)
+        except BlockingIOError:
+            pass  # it was read already
         bell.callback()
 
     def _drop_bell(self, conversation: str) -> None:
@@ -332,7 +336,18 @@ class Connection:
 
 
 def _line(message: Mapping[str, Any]) -> bytes:
-    return (_encode(message) + "\n").encode()
+    try:
+        return orjson.dumps(message, option=orjson.OPT_APPEND_NEWLINE)
+    except TypeError:
+        # A text with bytes that are none, or a very large number.
+        return (_encode_any(message) + "\n").encode()
+
+
+def _message(line: bytes) -> Any:
+    try:
+        return orjson.loads(line)
+    except ValueError:
+        return json.loads(line)  # the same
 
 
 def _subscribe_line(conversation: str, epoch: int) -> bytes:

@@ -1,6 +1,6 @@
-"""Whether there are descriptors for more: some are kept for the conversations that are open.
+"""Reserve of descriptors: some are kept for the conversations that are open.
 
-The number of a new descriptor is the lowest that is free, and so tells how many are in use, nearly.
+The number of a new descriptor is the lowest that is free, and so says how many are in use, nearly.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Finding the host of a home, and starting it when there is none.
+"""Launch of the host of a home, where there is none yet.
 
 Two clients that start at once make one host: the one that has start.lock looks again, then starts a keeper and waits
 until it listens. A leaving host holds the same lock from before its socket goes until its end.
@@ -17,7 +17,7 @@ import subprocess
 import sys
 import time
 
-from blockpty.host import place, protocol
+from blockpty.host import locks, protocol
 from blockpty.host.protocol import Refused
 
 START_SECONDS = 20.0
@@ -35,7 +35,7 @@ root, home, home_fd, ready = sys.argv[1:]
 package = type(sys)("blockpty")
 package.__path__ = [os.path.join(root, "blockpty")]
 sys.modules["blockpty"] = package
-from blockpty.host.keeper import guarded_main
+from blockpty.host.main import guarded_main
 guarded_main(home, int(home_fd), int(ready))
 """
 
@@ -68,8 +68,8 @@ def _started(home: str, dir_fd: int) -> socket.socket | None:
     deadline = time.monotonic() + START_SECONDS
     while True:
         try:
-            home_fd = place.hold_home(home)
-        except place.Held:
+            home_fd = locks.hold_home(home)
+        except locks.LockHeld:
             sock = protocol.connect(dir_fd)
             if sock is not None:
                 return sock

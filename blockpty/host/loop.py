@@ -1,5 +1,7 @@
-"""The recorder's event loop: readiness of descriptors, timers, and calls beside it. It knows neither terminals nor
-clients."""
+"""Event loop of the recorder: readiness of descriptors, timers, and calls in threads beside it.
+
+It knows neither terminals nor clients.
+"""
 
 from __future__ import annotations
 
@@ -8,13 +10,15 @@ import contextlib
 import heapq
 import itertools
 import os
-import select
+import selectors
 import time
 from collections import deque
 from collections.abc import Callable
 
-IN = select.POLLIN
-OUT = select.POLLOUT
+IN = selectors.EVENT_READ
+OUT = selectors.EVENT_WRITE
+# Where there is no epoll, poll: kqueue has not always known terminals.
+_SELECTOR = getattr(selectors, "EpollSelector", None) or selectors.PollSelector
 
 
 class Timer:
@@ -65,14 +69,19 @@ class Work:
 
 
 class Loop:
-    """Calls whoever can go on. Level-triggered; a descriptor that asks for nothing is not watched at all (a hung-up
-    one would be reported for ever)."""
+    """Calls back for what is ready or due.
 
-    def __init__(self) -> None:
-        self._linux = hasattr(select, "epoll")
-        self._poller = select.epoll(select.EPOLL_CLOEXEC) if self._linux else select.poll()
-        self._calls: dict[int, Callable[[int], None]] = {}
-        self._masks: dict[int, int] = {}
+    A hang-up or an error is reported as readiness for all that is watched. Level-triggered, so a descriptor that asks
+    for nothing is not watched at all: a hung-up one would be reported forever.
+
+    Attributes:
+        clock: the time in seconds, which never goes back.
+    """
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self.clock = clock
+        self._selector: selectors.BaseSelector = _SELECTOR()
+        self._watched: dict[int, tuple[int, Callable[[int], None]]] = {}
         self._timers: list[Timer] = []
         self._order = itertools.count()
         self._finished: deque[Work] = deque()
@@ -83,28 +92,23 @@ class Loop:
 
     def watch(self, fd: int, mask: int, call: Callable[[int], None]) -> None:
         """Call `call(ready mask)` when `fd` is ready for something in `mask`; 0 stops that."""
-        old = self._masks.get(fd, 0)
-        self._calls[fd] = call
-        if mask == old:
-            return
+        old = self._watched.get(fd)
         if not mask:
-            self._poller.unregister(fd)
-            del self._masks[fd], self._calls[fd]
-        elif old:
-            self._poller.modify(fd, mask)
-            self._masks[fd] = mask
-        else:
-            self._poller.register(fd, mask)
-            self._masks[fd] = mask
+            self.forget(fd)
+            return
+        self._watched[fd] = (mask, call)
+        if old is None:
+            self._selector.register(fd, mask)
+        elif old[0] != mask:
+            self._selector.modify(fd, mask)
 
     def forget(self, fd: int) -> None:
         """Stop watching; to be called before the descriptor is closed."""
-        if self._masks.pop(fd, 0):
-            self._poller.unregister(fd)
-        self._calls.pop(fd, None)
+        if self._watched.pop(fd, None) is not None:
+            self._selector.unregister(fd)
 
     def after(self, seconds: float, call: Callable[[], None]) -> Timer:
-        timer = Timer(time.monotonic() + seconds, next(self._order), call)
+        timer = Timer(self.clock() + seconds, next(self._order), call)
         heapq.heappush(self._timers, timer)
         return timer
 
@@ -143,16 +147,19 @@ class Loop:
         timers = self._timers
         while timers and timers[0].call is None:
             heapq.heappop(timers)
-        wait: float | None = None
+        wait = max(0.0, timers[0].when - self.clock()) if timers else None
+        for key, mask in self._selector.select(wait):
+            # One that was called before may have stopped the watch.
+            watched = self._watched.get(key.fd)
+            if watched is not None:
+                watched[1](mask)
+        self.run_due()
+
+    def run_due(self) -> None:
+        """Make the calls whose time has come."""
+        timers = self._timers
         if timers:
-            wait = max(0.0, timers[0].when - time.monotonic())
-        ready = self._poller.poll(wait if self._linux or wait is None else wait * 1000)
-        for fd, mask in ready:
-            call = self._calls.get(fd)
-            if call is not None:
-                call(mask)
-        if timers:
-            now = time.monotonic()
+            now = self.clock()
             while timers and timers[0].when <= now:
                 due = heapq.heappop(timers).call
                 if due is not None:
@@ -161,5 +168,4 @@ class Loop:
     def close(self) -> None:
         for fd in self._bell:
             os.close(fd)
-        if isinstance(self._poller, select.epoll):
-            self._poller.close()
+        self._selector.close()

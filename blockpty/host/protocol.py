@@ -1,4 +1,4 @@
-"""What goes over the host's sockets: lines of JSON, with file descriptors beside them, and where the socket lives.
+"""Protocol of the host's sockets: lines of JSON, with file descriptors beside them, and where the socket lives.
 
 This file knows framing, the home directory and who may talk. It does not know what any request means, and it starts
 no process. Both ends use it: keeper and recorder (which must stay light: no asyncio, no third party) and the client.
@@ -27,16 +27,16 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 PROTOCOL = 1
-VERSION = "3"
+VERSION = "4"
 MAX_LINE = 64 * 1024 * 1024
 MAX_UNSENT = 16 * 1024 * 1024
 MAX_CANONICAL = 4095
 SEGMENT_BYTES = 256 * 1024 * 1024
-# What is forced to the medium, and when: host/durable.py.
+# When the files are synced: host/sync_policy.py.
 DURABILITIES = ("process", "interval", "block", "always")
 # Processes that a conversation may have at once; a large build has some hundreds.
 PROCESS_LIMIT = 4096
-# How far many shells stand back for the processor, as the nice value of a session, and the furthest: host/autogroup.py.
+# How far the CPU shares of many shells are lowered, as a nice value, and the furthest: host/autogroup.py.
 SHELL_NICE = 10
 NICEST = 19
 DEADLINE_MS = 5000
@@ -52,6 +52,7 @@ _ID_REST = _ID_FIRST | frozenset("._-")
 _FD_SPACE = socket.CMSG_SPACE(16 * 4)
 _CLOEXEC = getattr(socket, "MSG_CMSG_CLOEXEC", 0)
 _encode_json = json.JSONEncoder(separators=(",", ":")).encode
+_decode_json = json.JSONDecoder().decode
 
 
 class Refused(Exception):
@@ -84,7 +85,7 @@ def encode(message: dict[str, Any]) -> bytes:
 def decode(line: bytes) -> dict[str, Any]:
     """Return the object of one line, or raise `Refused` (bad_request)."""
     try:
-        message = json.loads(line)
+        message = _decode_json(line.decode("utf-8", "surrogatepass"))
     except (ValueError, RecursionError):
         raise Refused("bad_request", "the host got a line that is not JSON") from None
     if not isinstance(message, dict):
@@ -204,7 +205,7 @@ def open_host_directory(home: str) -> int:
     """Return a descriptor of `<home>/host`, which is made if need be, and is ours alone.
 
     Raises:
-        Refused: spawn_failed, when it is a symbolic link, belongs to somebody else or is open to others.
+        Refused: spawn_failed, when it is a symbolic link, belongs to another user or is open to others.
     """
     path = os.path.join(home, "host")
     old = os.umask(0o077)
@@ -257,7 +258,7 @@ def connect(dir_fd: int) -> socket.socket | None:
     """Return a connection to the host of this home, or None when none listens.
 
     Raises:
-        Refused: internal, when the process behind the socket belongs to somebody else.
+        Refused: internal, when the process behind the socket belongs to another user.
     """
     sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     try:

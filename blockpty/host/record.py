@@ -1,4 +1,4 @@
-"""The two files of truth: the stream of a conversation and its timeline. Only the recorder opens them for writing.
+"""Writers of a record's two files, stream and timeline. Only the recorder opens them for writing.
 
 This file knows names, offsets and what a full disk means. It does not know where bytes come from, what a timeline
 entry is for, or that there are several conversations.
@@ -10,24 +10,26 @@ Rules:
   after any failure; after a kill in mid-line the next writer does the same;
 * what was removed is made again where its home is still the same one; else what is open is written on, and nothing by
   its path, which may belong to another record now;
-* no space and no medium are told by `StorageFailed`, and nothing has then been written or moved.
+* a full or failing disk raises `StorageFailed`, and nothing has then been written or moved.
 """
 
 from __future__ import annotations
 
 import contextlib
 import errno
+import itertools
 import json
 import os
 import time
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
-from blockpty.host.mending import set_aside
-from blockpty.host.place import Place, lock, same_file, timeline_path
-from blockpty.host.plain import is_removed, make_again, make_directory, open_plain
+from blockpty.files.lines import decode_line, digest_of, link_of, linked
+from blockpty.files.opening import is_removed, make_directory, open_regular, restore_file
+from blockpty.files.segments import segment_name, segment_offsets
+from blockpty.files.sync import quarantine, sync_directory
+from blockpty.host.locks import KnownDirectory, lock, same_file, timeline_path
 from blockpty.model.entries import SEALS
-from blockpty.model.seal import digest_of, is_sound, link_of, linked
 
 SPLICE_NONBLOCK = 2
 TAIL_BYTES = 256 * 1024
@@ -55,17 +57,17 @@ class Stream:
         self._directory = os.path.join(directory, "stream")
         self._limit = segment_bytes
         self._fd = -1
-        # Whether a segment must be on the medium before the next one begins.
-        self.forced = False
+        # Whether a segment must be durable before the next one begins.
+        self.syncs = False
         make_directory(self._directory)
-        # Whether the newest segment was removed and made again, since somebody asked.
+        # Whether the newest segment was removed and made again, since the flag was cleared.
         self.restored = False
         self._base = last_segment(self._directory)
-        self._home = Place(os.path.dirname(os.path.dirname(directory)))
+        self._home = KnownDirectory(os.path.dirname(os.path.dirname(directory)))
         self._open()
 
     def _open(self) -> None:
-        fd = open_plain(self._path(), os.O_RDWR | os.O_CREAT)
+        fd = open_regular(self._path(), os.O_RDWR | os.O_CREAT)
         self.close()
         self._fd = fd
         self._size = os.fstat(fd).st_size
@@ -76,7 +78,7 @@ class Stream:
         return self._fd
 
     def _path(self) -> str:
-        return os.path.join(self._directory, f"{self._base:020d}")
+        return os.path.join(self._directory, segment_name(self._base))
 
     @property
     def offset(self) -> int:
@@ -89,7 +91,7 @@ class Stream:
         if self._size >= self._limit:
             if not self._home.is_ours():
                 return self._limit
-            if self.forced:
+            if self.syncs:
                 os.fdatasync(self._fd)
             self._base += self._size
             self._size = 0
@@ -99,18 +101,14 @@ class Stream:
                 self._base = last_segment(self._directory)
                 self._open()
                 raise
-            if self.forced:
-                directory = os.open(self._directory, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-                try:
-                    os.fsync(directory)
-                finally:
-                    os.close(directory)
+            if self.syncs:
+                sync_directory(self._directory)
         return self._limit - self._size
 
     def keep(self) -> None:
         """Make the newest segment again if it was removed; raises OSError."""
         if is_removed(self._fd) and self._home.is_ours():
-            fd = make_again(self._fd, self._path())
+            fd = _restored(self._fd, self._path())
             os.close(self._fd)
             self._fd, self.restored = fd, True
 
@@ -138,14 +136,22 @@ class Stream:
 
     def pieces(self, begin: int, end: int) -> Iterator[bytes]:
         """The bytes from `begin` to `end`, read back: by splice they never come through this process."""
-        if begin < self._base:
-            yield from stream_pieces(self._directory, begin, min(end, self._base))
-        yield from _pieces(self._fd, max(begin, self._base) - self._base, end - self._base)
+        newest = _pieces(self._fd, max(begin, self._base) - self._base, end - self._base)
+        if begin >= self._base:
+            return newest
+        return itertools.chain(stream_pieces(self._directory, begin, min(end, self._base)), newest)
 
     def close(self) -> None:
         if self._fd >= 0:
             os.close(self._fd)
             self._fd = -1
+
+
+def _restored(fd: int, path: str) -> int:
+    """Put a removed file at its path again, with the directories above; return the new descriptor. Raises OSError."""
+    for directory in (os.path.dirname(os.path.dirname(path)), os.path.dirname(path)):
+        make_directory(directory)
+    return restore_file(fd, path)
 
 
 def _pieces(fd: int, begin: int, end: int) -> Iterator[bytes]:
@@ -157,12 +163,12 @@ def _pieces(fd: int, begin: int, end: int) -> Iterator[bytes]:
 def stream_pieces(directory: str, begin: int, end: int) -> Iterator[bytes]:
     """The bytes from `begin` to `end` of the segments in a directory, as far as they are there; raises OSError."""
     try:
-        bases = sorted(int(name) for name in os.listdir(directory) if name.isdigit() and len(name) == 20)
+        bases = segment_offsets(directory)
     except FileNotFoundError:
         return
     for base, after in zip(bases, [*bases[1:], end], strict=True):
         if begin < after and base < end:
-            fd = open_plain(os.path.join(directory, f"{base:020d}"), os.O_RDONLY)
+            fd = open_regular(os.path.join(directory, segment_name(base)), ours=True)
             try:
                 yield from _pieces(fd, max(begin, base) - base, min(after, end) - base)
             finally:
@@ -171,22 +177,30 @@ def stream_pieces(directory: str, begin: int, end: int) -> Iterator[bytes]:
 
 def last_segment(directory: str) -> int:
     """The first offset of the newest segment, 0 when there is none."""
-    return max((int(name) for name in os.listdir(directory) if name.isdigit() and len(name) == 20), default=0)
+    return max(segment_offsets(directory), default=0)
 
 
 def stream_size(directory: str) -> int:
-    """The size of a stream that nobody writes now."""
+    """The size of a stream without a live terminal."""
     with contextlib.suppress(OSError):
         base = last_segment(os.path.join(directory, "stream"))
-        return base + os.stat(os.path.join(directory, "stream", f"{base:020d}")).st_size
+        return base + os.stat(os.path.join(directory, "stream", segment_name(base))).st_size
     return 0
+
+
+def sizes_of(directory: str) -> dict[str, Any]:
+    """The sizes of both files, as Terminal.sizes, of a conversation without a live terminal."""
+    timeline = 0
+    with contextlib.suppress(OSError):
+        timeline = os.stat(timeline_path(directory)).st_size
+    return {"offset": stream_size(directory), "timeline": timeline}
 
 
 def entries_since(directory: str, position: int) -> list[tuple[int, dict[str, Any]]]:
     """(size of the timeline up to and with it, entry) for each entry from the byte `position` on."""
     found = []
     path = os.path.join(directory, "timeline.jsonl")
-    with contextlib.suppress(OSError), open(open_plain(path, os.O_RDONLY), "rb") as file:
+    with contextlib.suppress(OSError), open(open_regular(path, ours=True), "rb") as file:
         file.seek(position)
         for line in file:
             position += len(line)
@@ -198,16 +212,11 @@ def entries_since(directory: str, position: int) -> list[tuple[int, dict[str, An
 
 def entry_of(line: bytes) -> dict[str, Any] | None:
     """The entry of a line; None for a damaged one. Readers have the same rule: spool/timeline.py."""
-    line = line.lstrip(b"\0")
-    if is_sound(line) is False:
-        return None
-    with contextlib.suppress(ValueError, RecursionError):
-        entry = json.loads(line)
-        if isinstance(entry, dict):
-            for name in SEALS:
-                entry.pop(name, None)
-            return entry
-    return None
+    entry = decode_line(line)
+    if entry is not None:
+        for name in SEALS:
+            entry.pop(name, None)
+    return entry
 
 
 class Timeline:
@@ -215,7 +224,7 @@ class Timeline:
 
     Each line has the digest of the line before it, and of the bytes of the stream between their offsets. `pieces` reads
     those bytes; without it they are read from the stream's files. The file is locked as long as it is open; `held` is a
-    descriptor that has the lock already. Raises Held, OSError.
+    descriptor that has the lock already. Raises LockHeld, OSError.
     """
 
     def __init__(
@@ -224,8 +233,8 @@ class Timeline:
         stream = os.path.join(directory, "stream")
         self._pieces = pieces or (lambda begin, end: stream_pieces(stream, begin, end))
         self._path = timeline_path(directory)
-        self._home = Place(os.path.dirname(os.path.dirname(directory)))
-        self._fd = open_plain(self._path, os.O_RDWR | os.O_CREAT)
+        self._home = KnownDirectory(os.path.dirname(os.path.dirname(directory)))
+        self._fd = open_regular(self._path, os.O_RDWR | os.O_CREAT)
         try:
             # What was removed and made again has lost the lock that came with the descriptors.
             lock(held if held >= 0 and same_file(held, self._fd) else self._fd)
@@ -258,7 +267,7 @@ class Timeline:
                 start += newline + 1
                 break
         if start != self.size:
-            set_aside(self._path, os.pread(self._fd, self.size - start, start))
+            quarantine(self._path, os.pread(self._fd, self.size - start, start))
             os.ftruncate(self._fd, start)
             self.size = start
 
@@ -319,7 +328,7 @@ class Timeline:
             digest = digest_of(self._pieces(self._covered or 0, offset)) if grown else None
             line = linked(record, self._link, digest)
             if is_removed(self._fd) and self._home.is_ours():
-                fd = make_again(self._fd, self._path)
+                fd = _restored(self._fd, self._path)
                 os.close(self._fd)
                 self._fd, self.restored = fd, True
                 lock(fd)

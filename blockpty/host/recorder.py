@@ -1,4 +1,4 @@
-"""The recorder: the only writer of streams and timelines, and the only process that clients talk to.
+"""Recorder: the only writer of streams and timelines, and the only process that clients talk to.
 
 It serves every terminal of a home from one thread. It may be killed at any point: bytes that were on their way are in
 pipes that the keeper holds too, and the keeper forks a successor, which finds out from the files how far this one got.
@@ -12,19 +12,19 @@ import fcntl
 import itertools
 import os
 import socket
-import time
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from blockpty.host import closing, protocol, spawn
 from blockpty.host.closing import Closing, Pending, finish_close
-from blockpty.host.doorbell import Bell
-from blockpty.host.house import Holding, House, Restarts
-from blockpty.host.keeper import unwatch_children, watch_children
+from blockpty.host.context import ConnectedClient
+from blockpty.host.locks import unlock
 from blockpty.host.loop import IN, OUT, Loop
-from blockpty.host.place import unlock
+from blockpty.host.notifier import Notifier
 from blockpty.host.protocol import Channel, Refused
-from blockpty.host.quiet import RETRY_SECONDS
-from blockpty.host.requests import OPERATIONS, dead_sizes
+from blockpty.host.record import sizes_of
+from blockpty.host.silence import RETRY_SECONDS
+from blockpty.host.state import HostState, Restarts, ShellHandle, unwatch_children, watch_children
 from blockpty.host.terminal import Terminal
 
 IDLE_SECONDS = 10.0
@@ -32,26 +32,23 @@ IDLE_SECONDS = 10.0
 PLACE_SECONDS = 1.0
 
 
-class Client:
-    """One connection and the doorbells that came over it."""
-
-    __slots__ = ("bells", "channel")
-
-    def __init__(self, channel: Channel) -> None:
-        self.channel = channel
-        self.bells: dict[str, int] = {}
+Answer = dict[str, Any] | None
+Operation = Callable[["Recorder", ConnectedClient, dict[str, Any]], Answer]
 
 
 class Recorder:
-    def __init__(self, house: House, link: Channel) -> None:
-        self.house = house
+    """Serves the terminals and the clients of one home; `operations` are what a client may ask for, by name."""
+
+    def __init__(self, state: HostState, link: Channel, operations: Mapping[str, Operation]) -> None:
+        self.state = state
+        self._operations = operations
         self.link = link
         self.loop = Loop()
-        self.slots = house.slots
-        self.splice = house.splice
+        self.slots = state.slots
+        self.splice = state.splice
         self.terminals: dict[str, Terminal] = {}
-        self.clients: dict[int, Client] = {}
-        self.bells: dict[str, Bell] = {}
+        self.clients: dict[int, ConnectedClient] = {}
+        self.bells: dict[str, Notifier] = {}
         self.tickets: dict[str, Pending] = {}
         self.closing: dict[str, Closing] = {}
         self.child_link: Channel
@@ -68,29 +65,29 @@ class Recorder:
         self._become_keeper = False
         self._wake = watch_children()
 
-    def run(self) -> House | None:
-        """Work until the last conversation and the last client are gone. Returns the house in a forked child that must
+    def run(self) -> HostState | None:
+        """Work until the last conversation and the last client are gone. Returns the state in a forked child that must
         become the keeper."""
         loop = self.loop
         loop.watch(self._wake, IN, self._reap)
-        loop.watch(self.house.listener.fileno(), IN, self._accept)
-        loop.watch(self.link.fd, IN, self._hear)
+        loop.watch(self.state.listener.fileno(), IN, self._accept)
+        loop.watch(self.link.fd, IN, self._on_link)
         loop.after(IDLE_SECONDS, self._idle_check)
-        self._look_at_place()
-        for holding in list(self.house.holdings.values()):
-            self._take(holding)
+        self._check_home()
+        for shell in list(self.state.shells.values()):
+            self._take(shell)
         while True:
             loop.turn()
             if self._dirty:
-                self._ring()
+                self._notify()
             if self._leaving:
                 return None
             if self._orphaned:
                 self._replace_keeper()
                 if self._become_keeper:
-                    return self.house
+                    return self.state
 
-    # -- terminals (Desk) -----------------------------------------------------------------------------------------
+    # -- terminals (RecorderContext) ------------------------------------------------------------------------------
 
     def grew(self, conversation: str, count: int) -> None:
         bell = self.bells.get(conversation)
@@ -98,85 +95,84 @@ class Recorder:
             bell.grown += count
             self._dirty.add(conversation)
 
-    def _ring(self) -> None:
-        now = time.monotonic()
+    def _notify(self) -> None:
+        now = self.loop.clock()
         for conversation in self._dirty:
             bell = self.bells.get(conversation)
             if bell is not None:
-                bell.ring(self.loop, now)
+                bell.notify(self.loop, now)
         self._dirty.clear()
 
-    def tell_keeper(self, holding: Holding) -> None:
-        self._say(
+    def tell_keeper(self, shell: ShellHandle) -> None:
+        self._send(
             {
-                "do": "told", "conversation": holding.conversation, "pid": holding.pid,
-                **{name: getattr(holding, name) for name in Holding.TOLD},
+                "do": "changed", "conversation": shell.conversation, "pid": shell.pid,
+                **{name: getattr(shell, name) for name in ShellHandle.SHARED},
             }
         )  # fmt: skip
 
-    def finished(self, terminal: Terminal) -> None:
-        """The terminal's last entry is written."""
-        holding = terminal.holding
-        del self.terminals[holding.conversation]
-        unlock(holding.lock)
-        self.house.holdings.pop(holding.conversation, None)
-        self._say({"do": "closed", "conversation": holding.conversation, "pid": holding.pid})
+    def finished(self, shell: ShellHandle) -> None:
+        """The last entry of a shell's terminal is written."""
+        terminal = self.terminals.pop(shell.conversation)
+        unlock(shell.lock)
+        self.state.shells.pop(shell.conversation, None)
+        self._send({"do": "closed", "conversation": shell.conversation, "pid": shell.pid})
         finish_close(self, terminal)
-        holding.close()
+        shell.close()
         self.check_leave()
 
-    def _take(self, holding: Holding, *, fresh: bool = False) -> None:
+    def _take(self, shell: ShellHandle, *, fresh: bool = False) -> None:
         """Begin to serve a terminal; if its files cannot be opened now, it waits."""
-        self.house.holdings[holding.conversation] = holding
+        self.state.shells[shell.conversation] = shell
         if self._evicted:
-            self._end_unrecorded(holding)
+            self._end_unrecorded(shell)
             return
         try:
-            terminal = Terminal(self, holding)
+            terminal = Terminal(self, shell)
         except OSError as error:
-            if holding.conversation not in self._unreadable:
-                self._unreadable.add(holding.conversation)
-                self.house.log(f"{holding.conversation}: its files cannot be opened: {error}")
-            self.loop.after(RETRY_SECONDS, lambda: self._take(holding))
+            if shell.conversation not in self._unreadable:
+                self._unreadable.add(shell.conversation)
+                self.state.log(f"{shell.conversation}: its files cannot be opened: {error}")
+            self.loop.after(RETRY_SECONDS, lambda: self._take(shell))
             return
-        self._unreadable.discard(holding.conversation)
-        self.terminals[holding.conversation] = terminal
+        self._unreadable.discard(shell.conversation)
+        self.terminals[shell.conversation] = terminal
         terminal.begin(fresh=fresh)
 
     # -- the place ------------------------------------------------------------------------------------------------
 
-    def _look_at_place(self) -> None:
+    def _check_home(self) -> None:
         """Be found where the home is still ours; where it is not, end every shell in order."""
-        house = self.house
-        self.loop.after(PLACE_SECONDS, self._look_at_place)
+        state = self.state
+        self.loop.after(PLACE_SECONDS, self._check_home)
         if self._evicted:
             self.check_leave()
-        elif not house.is_home_ours():
+        elif not state.is_home_ours():
             self._evict()
-        elif not house.is_reachable():
-            house.log("the socket was removed, and is made again")
-            self.loop.forget(house.listener.fileno())
+        elif not state.is_reachable():
+            state.log("the socket was removed, and is made again")
+            self.loop.forget(state.listener.fileno())
             try:
-                house.listen_again()
+                state.listen_again()
             except (OSError, Refused):
-                house.log_exception("the socket could not be made again")
+                state.log_exception("the socket could not be made again")
             self._listen()
 
     def _evict(self) -> None:
         self._evicted = True
-        self.house.log(f"{self.house.home} was removed, moved or replaced: its shells are ended")
+        self.state.log(f"{self.state.home} was removed, moved or replaced: its shells are ended")
         for name, terminal in list(self.terminals.items()):
             with contextlib.suppress(Refused):
                 terminal.note({"type": "home_gone"})
             if name not in self.closing:
                 closing.begin(self, name, terminal, protocol.GRACE_MS, None, leave=False)
 
-    def _end_unrecorded(self, holding: Holding) -> None:
+    def _end_unrecorded(self, shell: ShellHandle) -> None:
         """End a shell whose record cannot be found by a recorder that was started after the home had gone."""
-        spawn.kill_session(holding.pid, holding.cgroup)
-        self.house.holdings.pop(holding.conversation, None)
-        self._say({"do": "closed", "conversation": holding.conversation, "pid": holding.pid})
-        holding.close()
+        spawn.kill_session(shell.pid, shell.cgroup)
+        self.state.shells.pop(shell.conversation, None)
+        self._send({"do": "closed", "conversation": shell.conversation, "pid": shell.pid})
+        shell.close()
 
     # -- the keeper -----------------------------------------------------------------------------------------------
 
@@ -184,42 +180,42 @@ class Recorder:
         ticket = f"{os.getpid()}.{next(self._numbers)}"
         pending.request = request
         self.tickets[ticket] = pending
-        self._say({"do": "spawn", "ticket": ticket, "request": request})
+        self._send({"do": "spawn", "ticket": ticket, "request": request})
 
     def set_epoch(self, conversation: str, epoch: int) -> None:
-        self.house.epochs[conversation] = epoch
-        self._say({"do": "epoch", "conversation": conversation, "epoch": epoch})
+        self.state.epochs[conversation] = epoch
+        self._send({"do": "epoch", "conversation": conversation, "epoch": epoch})
 
-    def _say(self, message: dict[str, Any]) -> None:
+    def _send(self, message: dict[str, Any]) -> None:
         if not self.link.send(message):
-            self.loop.watch(self.link.fd, IN | OUT, self._hear)
+            self.loop.watch(self.link.fd, IN | OUT, self._on_link)
 
-    def _hear(self, mask: int) -> None:
+    def _on_link(self, mask: int) -> None:
         if mask & OUT and self.link.flush():
-            self.loop.watch(self.link.fd, IN, self._hear)
+            self.loop.watch(self.link.fd, IN, self._on_link)
         lines = self.link.receive()
         while lines:
             for line in lines:
                 try:
-                    self._obey(protocol.decode(line))
+                    self._dispatch(protocol.decode(line))
                 except Exception:  # noqa: BLE001  a defect here must not end every conversation of the home
-                    self.house.log_exception("recorder: a message of the keeper failed")
+                    self.state.log_exception("recorder: a message of the keeper failed")
             lines = self.link.receive()
         if self.link.ended:
             self.loop.forget(self.link.fd)
             self._orphaned = True
 
-    def _obey(self, message: dict[str, Any]) -> None:
+    def _dispatch(self, message: dict[str, Any]) -> None:
         match message["say"]:
             case "spawned":
                 fds = [self.link.fds.popleft() for _ in range(message["fds"])]
-                holding = Holding(message["holding"], fds)
-                self._take(holding, fresh=True)
-                self._opened(message["ticket"], holding)
+                shell = ShellHandle(message["holding"], fds)
+                self._take(shell, fresh=True)
+                self._opened(message["ticket"], shell)
             case "present":
                 pending = self.tickets.get(message["ticket"])
                 if pending is not None:
-                    self._opened(message["ticket"], self.house.holdings.get(pending.request["conversation"]))
+                    self._opened(message["ticket"], self.state.shells.get(pending.request["conversation"]))
             case "refused":
                 pending = self.tickets.pop(message["ticket"], None)
                 if pending is not None:
@@ -227,25 +223,25 @@ class Recorder:
                     pending.refuse(Refused(error["code"], error["message"], error["hint"], **error["details"]))
                 self.check_leave()
             case "exit":
-                known = self.house.holdings.get(message["conversation"])
+                known = self.state.shells.get(message["conversation"])
                 if known is not None and known.pid == message["pid"]:
                     known.exit = (message["exit"][0], message["exit"][1])
                     terminal = self.terminals.get(known.conversation)
                     if terminal is not None:
                         terminal.exited()
 
-    def _opened(self, ticket: str, holding: Holding | None) -> None:
+    def _opened(self, ticket: str, shell: ShellHandle | None) -> None:
         """Answer an open request with the shell that there is, if that is the one asked for."""
         pending = self.tickets.pop(ticket, None)
         if pending is None:
             return
         request = pending.request
-        if holding is None or (holding.entry, holding.argv) != (request["entry"], request["argv"]):
+        if shell is None or (shell.entry, shell.argv) != (request["entry"], request["argv"]):
             pending.refuse(Refused("busy", f"conversation {request['conversation']} has a shell already"))
             return
-        terminal = self.terminals.get(holding.conversation)
-        sizes = terminal.sizes() if terminal is not None else dead_sizes(holding.directory)
-        pending.done({"pid": holding.pid, **sizes})
+        terminal = self.terminals.get(shell.conversation)
+        sizes = terminal.sizes() if terminal is not None else sizes_of(shell.directory)
+        pending.done({"pid": shell.pid, **sizes})
 
     def _keeper_gone(self) -> None:
         self._orphaned = True
@@ -254,40 +250,40 @@ class Recorder:
         """The keeper was killed: become one, in a child, with everything it had. Not to be called inside a turn of the
         loop: what is still due in it is not the child's."""
         self._orphaned = False
-        house = self.house
-        wait = self._restarts.wait(time.monotonic())
+        state = self.state
+        wait = self._restarts.wait(self.loop.clock())
         if wait:
             self.loop.after(wait, self._keeper_gone)
             return
-        house.log(f"the keeper {house.keeper} is gone")
+        state.log(f"the keeper {state.keeper} is gone")
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_STREAM)
         try:
             pid = os.fork()
         except OSError:
-            house.log_exception("no keeper could be started")
+            state.log_exception("no keeper could be started")
             ours.close()
             theirs.close()
             self.loop.after(RETRY_SECONDS, self._keeper_gone)
             return
         if pid == 0:
             ours.close()
-            self._abandon()
+            self._release_in_child()
             self.child_link = Channel(theirs)
             self._become_keeper = True
             return
         theirs.close()
-        house.keeper = pid
+        state.keeper = pid
         self.link.close()
         self.link = Channel(ours)
-        self.loop.watch(self.link.fd, IN, self._hear)
-        for holding in house.holdings.values():
-            holding.mine = False
-        house.write_pids()
+        self.loop.watch(self.link.fd, IN, self._on_link)
+        for shell in state.shells.values():
+            shell.mine = False
+        state.write_pids()
         for ticket, pending in self.tickets.items():
-            self._say({"do": "spawn", "ticket": ticket, "request": pending.request})
+            self._send({"do": "spawn", "ticket": ticket, "request": pending.request})
 
-    def _abandon(self) -> None:
-        """In the child: let go of what only a recorder has."""
+    def _release_in_child(self) -> None:
+        """In the child: close what only a recorder has."""
         self.loop.close()
         unwatch_children(self._wake)
         self.link.close()
@@ -312,26 +308,26 @@ class Recorder:
     def _accept(self, mask: int = 0) -> None:
         while True:
             try:
-                sock, _ = self.house.listener.accept()
+                sock, _ = self.state.listener.accept()
             except (BlockingIOError, InterruptedError, ConnectionAbortedError):
                 return
             except OSError:
-                self.house.log_exception("a client could not be accepted")
-                self.loop.forget(self.house.listener.fileno())
+                self.state.log_exception("a client could not be accepted")
+                self.loop.forget(self.state.listener.fileno())
                 self.loop.after(RETRY_SECONDS, self._listen)
                 return
             if protocol.peer_uid(sock) != os.geteuid():
                 sock.close()
                 continue
-            client = Client(Channel(sock))
+            client = ConnectedClient(Channel(sock))
             self.clients[client.channel.fd] = client
             self._met = True
             self._watch_client(client, IN)
 
     def _listen(self) -> None:
-        self.loop.watch(self.house.listener.fileno(), IN, self._accept)
+        self.loop.watch(self.state.listener.fileno(), IN, self._accept)
 
-    def _serve(self, client: Client, mask: int) -> None:
+    def _serve(self, client: ConnectedClient, mask: int) -> None:
         channel = client.channel
         if mask & OUT and channel.flush():
             self._watch_client(client, IN)
@@ -343,43 +339,43 @@ class Recorder:
             if channel.fds:
                 channel.drop_fds()
         if channel.ended:
-            self._goodbye(client)
+            self._disconnect(client)
 
-    def _watch_client(self, client: Client, mask: int) -> None:
+    def _watch_client(self, client: ConnectedClient, mask: int) -> None:
         if client.channel.fd in self.clients:
             self.loop.watch(client.channel.fd, mask, lambda mask: self._serve(client, mask))
 
-    def _handle(self, client: Client, line: bytes) -> None:
+    def _handle(self, client: ConnectedClient, line: bytes) -> None:
         number: Any = None
         try:
             request = protocol.decode(line)
             number = request.get("id")
             name = request.get("op")
-            operation = OPERATIONS.get(name) if isinstance(name, str) else None
+            operation = self._operations.get(name) if isinstance(name, str) else None
             if operation is None:
                 raise Refused("bad_request", f"the host knows no operation {name!r}")
             result = operation(self, client, request)
         except Refused as refusal:
             self.refuse(client, number, refusal)
         except Exception as error:  # noqa: BLE001  the same, for one client's request
-            self.house.log_exception("a request failed")
+            self.state.log_exception("a request failed")
             self.refuse(client, number, Refused("internal", f"the host failed: {type(error).__name__}: {error}"))
         else:
             if result is not None:
                 self.answer(client, number, result)
 
-    def answer(self, client: Client, number: Any, result: dict[str, Any]) -> None:
+    def answer(self, client: ConnectedClient, number: Any, result: dict[str, Any]) -> None:
         if number is not None:
             self._reply(client, {"id": number, "ok": True, **result})
 
-    def refuse(self, client: Client, number: Any, refusal: Refused) -> None:
+    def refuse(self, client: ConnectedClient, number: Any, refusal: Refused) -> None:
         self._reply(client, {"id": number, "ok": False, "error": refusal.to_wire()})
 
-    def _reply(self, client: Client, message: dict[str, Any]) -> None:
+    def _reply(self, client: ConnectedClient, message: dict[str, Any]) -> None:
         if not client.channel.ended and not client.channel.send(message):
             self._watch_client(client, IN | OUT)
 
-    def _goodbye(self, client: Client) -> None:
+    def _disconnect(self, client: ConnectedClient) -> None:
         if self.clients.pop(client.channel.fd, None) is not None:
             self.loop.forget(client.channel.fd)
             for conversation in list(client.bells):
@@ -387,13 +383,13 @@ class Recorder:
             client.channel.close()
             self.check_leave()
 
-    def subscribe(self, client: Client, conversation: str, fd: int) -> None:
+    def subscribe(self, client: ConnectedClient, conversation: str, fd: int) -> None:
         self.unsubscribe(client, conversation)
         os.set_blocking(fd, False)
         client.bells[conversation] = fd
-        self.bells.setdefault(conversation, Bell()).fds.append(fd)
+        self.bells.setdefault(conversation, Notifier()).fds.append(fd)
 
-    def unsubscribe(self, client: Client, conversation: str) -> None:
+    def unsubscribe(self, client: ConnectedClient, conversation: str) -> None:
         fd = client.bells.pop(conversation, None)
         if fd is not None:
             bell = self.bells[conversation]
@@ -410,17 +406,20 @@ class Recorder:
         self.loop.after(IDLE_SECONDS, self._idle_check)
 
     def check_leave(self) -> None:
-        """Leave when nobody needs us. A starting client holds start.lock; a client in the backlog is taken in first."""
+        """Leave when no client and no shell needs us.
+
+        A starting client holds start.lock; a client in the backlog is taken in first.
+        """
         if self._evicted:
-            # Who is still connected can be of no use to it.
-            if not (self.terminals or self.tickets or self.closing or self.house.holdings):
+            # A client that is still connected can do nothing with it.
+            if not (self.terminals or self.tickets or self.closing or self.state.shells):
                 self._leave()
             return
-        if not self._met or self.clients or self.terminals or self.tickets or self.closing or self.house.holdings:
+        if not self._met or self.clients or self.terminals or self.tickets or self.closing or self.state.shells:
             return
-        house = self.house
+        state = self.state
         try:
-            lock = os.open(protocol.LOCK_NAME, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o600, dir_fd=house.dir_fd)
+            lock = os.open(protocol.LOCK_NAME, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o600, dir_fd=state.dir_fd)
         except OSError:
             self._leave()
             return
@@ -437,10 +436,10 @@ class Recorder:
         # From here on a client finds no socket, waits for the lock, and gets it when this process has ended.
         for name in (protocol.SOCKET_NAME, protocol.PID_NAME):
             with contextlib.suppress(OSError):
-                os.unlink(name, dir_fd=house.dir_fd)
+                os.unlink(name, dir_fd=state.dir_fd)
         self._leave()
 
     def _leave(self) -> None:
         self._leaving = True
         self.link.sock.setblocking(True)
-        self._say({"do": "leave"})
+        self._send({"do": "leave"})

@@ -1,4 +1,4 @@
-"""What clients may ask of the recorder: one function per operation, and the table of them.
+"""Requests of clients to the recorder: one function per operation, and the table of them.
 
 Each function checks its request, does it, and returns the fields of the answer, or None when the answer comes later.
 It raises `Refused` before anything has been done. No socket and no descriptor is touched here.
@@ -12,24 +12,25 @@ import contextlib
 import os
 import signal
 import stat
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from blockpty.host import closing, descriptors, mending, protocol, spawn
+from blockpty.files.opening import UnsafeFile
+from blockpty.host import closing, descriptors, protocol, recovery, spawn
 from blockpty.host.closing import Pending
-from blockpty.host.keyboard import Input, storage_full
-from blockpty.host.place import Held, held_record, is_held
-from blockpty.host.plain import Planted
+from blockpty.host.context import ConnectedClient
+from blockpty.host.input_queue import Input, storage_full
+from blockpty.host.locks import LockHeld, held_record, is_held
 from blockpty.host.protocol import Refused
-from blockpty.host.record import StorageFailed, Stream, Timeline, entries_since, stream_size
+from blockpty.host.record import StorageFailed, Stream, Timeline, entries_since, sizes_of, stream_size
+from blockpty.host.recorder import Answer, Operation, Recorder
 from blockpty.host.terminal import Terminal
 
-if TYPE_CHECKING:
-    from blockpty.host.recorder import Client, Recorder
-
-Answer = dict[str, Any] | None
 # What the host itself says in a spawn entry.
 RESERVED = frozenset(("offset", "ts", "kind", "pid", "transport", "boot", "sum", "prev", "crc"))
+_INPUT_FIELDS: dict[str, tuple[type, Any]] = {
+    "author": (str, ...), "principal": (str, None), "req": (str, None), "submit": (dict, None),
+    "program": (bool, False), "secret": (str, None), "hidden_only": (bool, False),
+}  # fmt: skip
 
 
 # -- reading a request --------------------------------------------------------------------------------------------
@@ -40,6 +41,16 @@ def _field(request: dict[str, Any], name: str, kind: type, default: Any = ...) -
     if value is ... or not (value is default or (isinstance(value, kind) and not (kind is int and value is True))):
         raise Refused("bad_request", f"{name} must be {kind.__name__}", field=name)
     return value
+
+
+def _fields(request: dict[str, Any], known: dict[str, tuple[type, Any]]) -> dict[str, Any]:
+    """Return several fields at once, by name: each command has them, and `_field` costs a call for each."""
+    found = {}
+    for name, (kind, default) in known.items():
+        value = request.get(name, default)
+        fits = type(value) is kind or (value is default and default is not ...)
+        found[name] = value if fits else _field(request, name, kind, default)
+    return found
 
 
 def _number(request: dict[str, Any], name: str, low: int, high: int, default: Any = ...) -> int:
@@ -66,7 +77,7 @@ def _conversation(request: dict[str, Any]) -> str:
 def _fence(recorder: Recorder, request: dict[str, Any]) -> None:
     """Refuse a writer that has been replaced by a newer one."""
     epoch = request.get("epoch")
-    newest = recorder.house.epochs.get(request["conversation"], 0)
+    newest = recorder.state.epochs.get(request["conversation"], 0)
     if epoch is not None and (not isinstance(epoch, int) or epoch < newest):
         raise Refused(
             "busy", "another engine has taken over this conversation", "attach to it again", epoch=epoch, newest=newest
@@ -77,7 +88,7 @@ def _live(recorder: Recorder, request: dict[str, Any]) -> Terminal:
     name = _conversation(request)
     terminal = recorder.terminals.get(name)
     if terminal is None:
-        if name in recorder.house.holdings:
+        if name in recorder.state.shells:
             raise Refused("storage_full", f"the files of {name} cannot be opened")
         if not os.path.isdir(_directory(recorder, name)):
             raise Refused("not_found", f"there is no conversation {name}")
@@ -94,28 +105,28 @@ def _writable(recorder: Recorder, request: dict[str, Any]) -> Terminal:
 
 
 def _directory(recorder: Recorder, name: str) -> str:
-    return os.path.join(recorder.house.home, "conversations", name)
+    return os.path.join(recorder.state.home, "conversations", name)
 
 
 # -- operations ---------------------------------------------------------------------------------------------------
 
 
-def hello(recorder: Recorder, client: Client, request: dict[str, Any]) -> Answer:
+def hello(recorder: Recorder, client: ConnectedClient, request: dict[str, Any]) -> Answer:
     if request.get("protocol") != protocol.PROTOCOL:
         raise Refused(
             "bad_request", f"the running host speaks protocol {protocol.PROTOCOL}",
             "close its conversations, so that it leaves", protocol=protocol.PROTOCOL,
         )  # fmt: skip
-    house = recorder.house
+    state = recorder.state
     return {
-        "protocol": protocol.PROTOCOL, "recorder": house.recorder, "keeper": house.keeper, "version": protocol.VERSION,
+        "protocol": protocol.PROTOCOL, "recorder": state.recorder, "keeper": state.keeper, "version": protocol.VERSION,
         "transport": "splice" if recorder.splice else "read",
         # Shells whose keeper was killed: their exit status will be null.
-        "orphans": sum(not holding.mine for holding in house.holdings.values()),
+        "orphans": sum(not shell.mine for shell in state.shells.values()),
     }  # fmt: skip
 
 
-def open_(recorder: Recorder, client: Client, request: dict[str, Any]) -> Answer:
+def open_(recorder: Recorder, client: ConnectedClient, request: dict[str, Any]) -> Answer:
     name = _conversation(request)
     argv, env = _strings(request, "argv"), _field(request, "env", dict)
     if not all(isinstance(v, str) and "\0" not in k + v and k and "=" not in k for k, v in env.items()):
@@ -131,6 +142,7 @@ def open_(recorder: Recorder, client: Client, request: dict[str, Any]) -> Answer
         "entry": _field(request, "entry", dict, {}),
         "umask": _number(request, "umask", 0, 0o777, 0o022),
         "executable": _field(request, "executable", str, None),
+        "sandbox": _field(request, "sandbox", dict, None),
         "durability": _field(request, "durability", str, "interval"),
         "process_limit": _number(request, "process_limit", 0, 1 << 22, protocol.PROCESS_LIMIT),
         "shell_nice": _number(request, "shell_nice", 0, protocol.NICEST, protocol.SHELL_NICE),
@@ -146,10 +158,10 @@ def open_(recorder: Recorder, client: Client, request: dict[str, Any]) -> Answer
     if terminal is not None:
         # Asked again after a restart that swallowed the answer: the nonce says that it is the same shell.
         nonce = wanted["entry"].get("nonce")
-        if nonce is not None and terminal.holding.entry.get("nonce") == nonce:
+        if nonce is not None and terminal.shell.entry.get("nonce") == nonce:
             return {"pid": terminal.pid, **terminal.sizes()}
     opening = (pending.request["conversation"] for pending in recorder.tickets.values())
-    if name in recorder.house.holdings or name in recorder.closing or name in opening:
+    if name in recorder.state.shells or name in recorder.closing or name in opening:
         raise Refused("busy", f"conversation {name} has a shell already")
     if not descriptors.has_room():
         raise Refused(
@@ -163,7 +175,7 @@ def open_(recorder: Recorder, client: Client, request: dict[str, Any]) -> Answer
 
 def _own_directory(recorder: Recorder, path: str) -> str:
     """The conversation's directory: directly in <home>/conversations, ours, closed to others."""
-    parent = os.path.join(recorder.house.home, "conversations")
+    parent = os.path.join(recorder.state.home, "conversations")
     real = os.path.join(os.path.realpath(os.path.dirname(path)), os.path.basename(path))
     if os.path.dirname(real) != parent or os.path.basename(path) in ("", ".", ".."):
         raise Refused("bad_request", f"{path} is not in {parent}", field="directory")
@@ -181,13 +193,13 @@ def _try_files(directory: str, segment_bytes: int) -> None:
     """Make sure that the record can be written before there is anything to record."""
     try:
         with held_record(directory):
-            mending.mend(directory, mending.boot_id())
+            recovery.recover(directory, recovery.boot_id())
         Stream(directory, segment_bytes).close()
         Timeline(directory).close()
-    except Held:
+    except LockHeld:
         # By our keeper, which was asked before a recorder was killed, or by another host: the keeper says which.
         return
-    except Planted as error:
+    except UnsafeFile as error:
         raise Refused(
             "spool_corrupt", f"{error.filename} cannot be used: {error.strerror}", "move it away", path=error.filename
         ) from None
@@ -195,67 +207,53 @@ def _try_files(directory: str, segment_bytes: int) -> None:
         raise storage_full(StorageFailed(error, directory)) from None
 
 
-def subscribe(recorder: Recorder, client: Client, request: dict[str, Any]) -> Answer:
+def subscribe(recorder: Recorder, client: ConnectedClient, request: dict[str, Any]) -> Answer:
     name = _conversation(request)
     epoch = _number(request, "epoch", 0, 1 << 62)
     if not client.channel.fds:
         raise Refused("bad_request", "subscribe needs one descriptor")
     recorder.subscribe(client, name, client.channel.fds.popleft())
-    if epoch > recorder.house.epochs.get(name, 0):
+    if epoch > recorder.state.epochs.get(name, 0):
         recorder.set_epoch(name, epoch)
     terminal = recorder.terminals.get(name)
     if terminal is not None:
-        return {"live": True, "pid": terminal.pid, "persist": terminal.holding.persist, **terminal.sizes()}
+        return {"live": True, "pid": terminal.pid, "persist": terminal.shell.persist, **terminal.sizes()}
     return {"live": False, "pid": None, "persist": False, **_dead_sizes(recorder, name)}
 
 
 def _dead_sizes(recorder: Recorder, name: str) -> dict[str, Any]:
-    return dead_sizes(_directory(recorder, name))
+    return sizes_of(_directory(recorder, name))
 
 
-def dead_sizes(directory: str) -> dict[str, Any]:
-    """As Terminal.sizes, of a conversation that nobody writes now."""
-    timeline = 0
-    with contextlib.suppress(OSError):
-        timeline = os.stat(os.path.join(directory, "timeline.jsonl")).st_size
-    return {"offset": stream_size(directory), "timeline": timeline}
-
-
-def mend(recorder: Recorder, client: Client, request: dict[str, Any]) -> Answer:
-    """Put the files of a conversation in order whose shell was lost with the machine; whoever reads them asks first."""
+def mend(recorder: Recorder, client: ConnectedClient, request: dict[str, Any]) -> Answer:
+    """Recover the files of a conversation whose shell was lost with the machine; a reader asks for this first."""
     name = _conversation(request)
     directory = _directory(recorder, name)
-    if name in recorder.terminals or name in recorder.house.holdings or name in recorder.closing:
+    if name in recorder.terminals or name in recorder.state.shells or name in recorder.closing:
         return {"mended": False}
     if is_held(directory):
         return {"mended": False}
     try:
-        return {"mended": mending.mend(directory, mending.boot_id())}
+        return {"mended": recovery.recover(directory, recovery.boot_id())}
     except OSError as error:
         raise storage_full(StorageFailed(error, directory)) from None
 
 
-def unsubscribe(recorder: Recorder, client: Client, request: dict[str, Any]) -> Answer:
+def unsubscribe(recorder: Recorder, client: ConnectedClient, request: dict[str, Any]) -> Answer:
     recorder.unsubscribe(client, _conversation(request))
     return {}
 
 
-def input_(recorder: Recorder, client: Client, request: dict[str, Any]) -> Answer:
+def input_(recorder: Recorder, client: ConnectedClient, request: dict[str, Any]) -> Answer:
     entered = _entered(recorder, request) if "again" in request else None
     if entered is not None:
         return entered
     terminal = _writable(recorder, request)
     try:
-        data = base64.b64decode(_field(request, "data_b64", str), validate=True)
-    except binascii.Error:
+        data = binascii.a2b_base64(_field(request, "data_b64", str), strict_mode=True)
+    except ValueError:  # binascii.Error is one; characters beyond ASCII are another
         raise Refused("bad_request", "data_b64 is not base64", field="data_b64") from None
-    fields = {
-        "author": _field(request, "author", str),
-        "req": _field(request, "req", str, None),
-        "submit": _field(request, "submit", dict, None),
-        "program": _field(request, "program", bool, False),
-        "secret": _field(request, "secret", str, None),
-    }
+    fields = _fields(request, _INPUT_FIELDS)
     deadline_ms = _number(request, "deadline_ms", 0, 1 << 31, protocol.DEADLINE_MS)
     pending = Pending(recorder, client, request.get("id"))
 
@@ -265,8 +263,16 @@ def input_(recorder: Recorder, client: Client, request: dict[str, Any]) -> Answe
         else:
             pending.done({"offset": answer.offset, "timeline": answer.timeline, "accepted": answer.done})
 
-    terminal.keyboard.type(Input(data, fields, reply), deadline_ms)
+    terminal.input.type(Input(data, fields, reply), deadline_ms)
     return None
+
+
+def cut(recorder: Recorder, client: ConnectedClient, request: dict[str, Any]) -> Answer:
+    """Stop what one author is typing, at a byte, and refuse what of it waits its turn."""
+    terminal = _writable(recorder, request)
+    refusal = Refused(_field(request, "code", str), _field(request, "message", str))
+    terminal.input.cut_author(_field(request, "author", str), refusal)
+    return terminal.sizes()
 
 
 def _entered(recorder: Recorder, request: dict[str, Any]) -> Answer:
@@ -288,7 +294,7 @@ def _entered(recorder: Recorder, request: dict[str, Any]) -> Answer:
     return answer
 
 
-def note(recorder: Recorder, client: Client, request: dict[str, Any]) -> Answer:
+def note(recorder: Recorder, client: ConnectedClient, request: dict[str, Any]) -> Answer:
     """Also for a conversation whose shell has ended: its record may still be added to."""
     name = _conversation(request)
     _fence(recorder, request)
@@ -301,11 +307,11 @@ def note(recorder: Recorder, client: Client, request: dict[str, Any]) -> Answer:
     if terminal is not None:
         terminal.note(request.get("note"))
         return terminal.sizes()
-    if name in recorder.house.holdings or not os.path.isdir(directory):
+    if name in recorder.state.shells or not os.path.isdir(directory):
         _live(recorder, request)
     try:
         timeline = Timeline(directory)
-    except Held:
+    except LockHeld:
         raise protocol.held_elsewhere(name) from None
     except OSError as error:
         raise storage_full(StorageFailed(error, directory)) from None
@@ -319,14 +325,14 @@ def note(recorder: Recorder, client: Client, request: dict[str, Any]) -> Answer:
     return _dead_sizes(recorder, name)
 
 
-def resize(recorder: Recorder, client: Client, request: dict[str, Any]) -> Answer:
+def resize(recorder: Recorder, client: ConnectedClient, request: dict[str, Any]) -> Answer:
     terminal = _writable(recorder, request)
     cols, rows = _number(request, "cols", 1, 65535), _number(request, "rows", 1, 65535)
     terminal.resize(cols, rows, _field(request, "author", str))
     return terminal.sizes()
 
 
-def signal_(recorder: Recorder, client: Client, request: dict[str, Any]) -> Answer:
+def signal_(recorder: Recorder, client: ConnectedClient, request: dict[str, Any]) -> Answer:
     terminal = _writable(recorder, request)
     name = _field(request, "signal", str).removeprefix("SIG")
     number = getattr(signal, "SIG" + name, None)
@@ -334,7 +340,7 @@ def signal_(recorder: Recorder, client: Client, request: dict[str, Any]) -> Answ
         raise Refused("bad_request", f"there is no signal {name!r}", field="signal")
     target = _field(request, "target", str, "foreground")
     if target == "session":
-        spawn.signal_session(terminal.pid, terminal.holding.master, number)
+        spawn.signal_session(terminal.pid, terminal.shell.master, number, sandboxed=terminal.shell.is_inside)
     elif target == "shell":
         closing.signal_shell(terminal, number)
     elif target == "foreground":
@@ -347,30 +353,32 @@ def signal_(recorder: Recorder, client: Client, request: dict[str, Any]) -> Answ
     return terminal.sizes()
 
 
-def inspect(recorder: Recorder, client: Client, request: dict[str, Any]) -> Answer:
+def inspect(recorder: Recorder, client: ConnectedClient, request: dict[str, Any]) -> Answer:
     name = _conversation(request)
     terminal = recorder.terminals.get(name)
     if terminal is not None:
         terminal.move(whole=True)
     if terminal is None or terminal.ended:
         return {"live": False, **_dead_sizes(recorder, name)}
-    if terminal.failed is not None and terminal.holding.exit is not None:
+    if terminal.failed is not None and terminal.shell.exit is not None:
         # Its end cannot be entered yet.
         return {"live": False, "storage": _why(terminal.failed), **terminal.sizes()}
     group = terminal.foreground()
-    facts = [spawn.process_facts(pid) for pid in {group, terminal.pid} if pid]
+    facts = [spawn.process_facts(pid) for pid in {group, terminal.shell_pid} if pid]
     try:
-        cols, rows = spawn.get_size(terminal.holding.master)
+        cols, rows = spawn.get_size(terminal.shell.master)
     except OSError:
         cols = rows = 0
-    programs = spawn.group_names(group, terminal.pid) if group and request.get("programs") else None
+    programs = spawn.group_names(group, terminal.shell_pid) if group and request.get("programs") else None
     return {
-        "live": True, "pid": terminal.pid, **terminal.state(), "unread": spawn.unread_bytes(terminal.holding.master),
+        "live": True, "pid": terminal.shell_pid, **terminal.state(),
+        "unread": spawn.unread_bytes(terminal.shell.master),
         "foreground_pid": group, "foreground_name": spawn.process_name(group) if group else None,
-        "foreground_copy": spawn.is_copy(group, terminal.pid) if group else None,
+        "foreground_copy": spawn.is_copy(group, terminal.shell_pid) if group else None,
         "cols": cols, "rows": rows, "stopped": any(fact is not None and fact[0] in "Tt" for fact in facts),
         "storage": _why(terminal.failed),
-        "persist": terminal.holding.persist, "program": spawn.process_name(terminal.pid), "programs": programs,
+        "persist": terminal.shell.persist, "program": spawn.process_name(terminal.shell_pid), "programs": programs,
+        "sandbox": terminal.shell.entry.get("sandbox"),
         **terminal.sizes(),
     }  # fmt: skip
 
@@ -379,44 +387,44 @@ def _why(failed: StorageFailed | None) -> str | None:
     return None if failed is None else f"{failed.path}: {failed.strerror}"
 
 
-def watch_idle(recorder: Recorder, client: Client, request: dict[str, Any]) -> Answer:
+def watch_idle(recorder: Recorder, client: ConnectedClient, request: dict[str, Any]) -> Answer:
     terminal = _live(recorder, request)
-    terminal.quiet.watch(_number(request, "ms", 0, 1 << 31))
+    terminal.silence.watch(_number(request, "ms", 0, 1 << 31))
     return terminal.sizes()
 
 
-def adopt(recorder: Recorder, client: Client, request: dict[str, Any]) -> Answer:
+def adopt(recorder: Recorder, client: ConnectedClient, request: dict[str, Any]) -> Answer:
     terminal = _live(recorder, request)
-    terminal.holding.reference = spawn.program_image(terminal.pid)
-    recorder.tell_keeper(terminal.holding)
+    terminal.shell.reference = spawn.program_image(terminal.shell_pid)
+    recorder.tell_keeper(terminal.shell)
     return terminal.sizes()
 
 
-def set_persist(recorder: Recorder, client: Client, request: dict[str, Any]) -> Answer:
+def set_persist(recorder: Recorder, client: ConnectedClient, request: dict[str, Any]) -> Answer:
     terminal = _live(recorder, request)
-    terminal.holding.persist = _field(request, "persist", bool)
-    recorder.tell_keeper(terminal.holding)
+    terminal.shell.persist = _field(request, "persist", bool)
+    recorder.tell_keeper(terminal.shell)
     return terminal.sizes()
 
 
-def find(recorder: Recorder, client: Client, request: dict[str, Any]) -> Answer:
+def find(recorder: Recorder, client: ConnectedClient, request: dict[str, Any]) -> Answer:
     """Whether one conversation is live, and how many are: `list` is long where there are thousands."""
     return {"live": _conversation(request) in recorder.terminals, "open": len(recorder.terminals)}
 
 
-def list_(recorder: Recorder, client: Client, request: dict[str, Any]) -> Answer:
+def list_(recorder: Recorder, client: ConnectedClient, request: dict[str, Any]) -> Answer:
     return {
         "conversations": [
-            {"conversation": name, "pid": terminal.pid, "persist": terminal.holding.persist, **terminal.sizes()}
+            {"conversation": name, "pid": terminal.shell_pid, "persist": terminal.shell.persist, **terminal.sizes()}
             for name, terminal in recorder.terminals.items()
         ]
     }
 
 
-def close(recorder: Recorder, client: Client, request: dict[str, Any]) -> Answer:
+def close(recorder: Recorder, client: ConnectedClient, request: dict[str, Any]) -> Answer:
     grace_ms = _number(request, "grace_ms", 0, 1 << 31, protocol.GRACE_MS)
     name = _conversation(request)
-    if "again" in request and name not in recorder.terminals and name not in recorder.house.holdings:
+    if "again" in request and name not in recorder.terminals and name not in recorder.state.shells:
         for entry in reversed([entry for _, entry in entries_since(_directory(recorder, name), 0)]):
             if entry.get("kind") == "exit":
                 return {"status": entry["status"], "signal": entry["signal"], **_dead_sizes(recorder, name)}
@@ -426,13 +434,14 @@ def close(recorder: Recorder, client: Client, request: dict[str, Any]) -> Answer
     return None
 
 
-OPERATIONS: dict[str, Callable[[Recorder, Client, dict[str, Any]], Answer]] = {
+OPERATIONS: dict[str, Operation] = {
     "hello": hello,
     "open": open_,
     "subscribe": subscribe,
     "unsubscribe": unsubscribe,
     "mend": mend,
     "input": input_,
+    "cut": cut,
     "note": note,
     "resize": resize,
     "signal": signal_,

@@ -1,7 +1,7 @@
-"""Starting a shell on a new terminal, and asking the system about processes.
+"""Start of a shell on a new terminal, and facts about processes from the system.
 
 The parent's half runs in the keeper, the child's half between fork and exec. Nothing here waits: whether exec worked
-is read from a pipe that exec closes. What the shell is and which files it reads is decided by whoever made `argv`
+is read from a pipe that exec closes. What the shell is and which files it reads is decided by the maker of `argv`
 and `env`; this file adds nothing to either.
 """
 
@@ -25,9 +25,11 @@ from blockpty.host import cgroup
 from blockpty.host.protocol import Refused
 
 IUTF8 = 0x4000
+# What a shell under bubblewrap calls itself (sandbox.py).
+INNER_PID = 2
 # Processes that are stopped before they are killed; then whatever is there is killed, and looked for again.
 STOP_AT_MOST = 1 << 16
-# Of the arguments of a process that is told of.
+# Of the arguments of a process that is reported.
 COMMAND_BYTES = 1000
 PTY_LIMIT_ERRORS = (errno.ENOSPC, errno.EAGAIN, errno.ENFILE, errno.EMFILE)
 
@@ -51,7 +53,7 @@ class Spawn:
             return None
         failure = json.loads(text)
         reason = os.strerror(failure["errno"])
-        what = "directory" if failure["stage"] == "chdir" else "program"
+        what = {"chdir": "directory", "sandbox": "sandbox"}.get(failure["stage"], "program")
         return Refused(
             "spawn_failed",
             f"the {what} {failure['path']} cannot be used: {reason}",
@@ -135,7 +137,7 @@ def get_size(fd: int) -> tuple[int, int]:
 
 
 def _become(request: dict[str, Any], slave: int, status_w: int, limits: tuple[int, int]) -> None:
-    """The child: turn into the shell, or tell why not. Never returns."""
+    """The child: turn into the shell, or report why not. Never returns."""
     stage, path = "terminal", "/dev/tty"
     try:
         os.setsid()
@@ -155,11 +157,19 @@ def _become(request: dict[str, Any], slave: int, status_w: int, limits: tuple[in
         stage, path = "chdir", request["cwd"]
         os.chdir(path)
         env, argv = request["env"], request["argv"]
+        if boundary := request.get("sandbox"):
+            # Only here: it loads ctypes.
+            from blockpty.host import sandbox
+
+            stage, path = "sandbox", str(boundary["program"] or boundary["method"])
+            if boundary["method"] == "bwrap":
+                sandbox.exec_bwrap(boundary, argv, env, request["cwd"])
+            sandbox.restrict(boundary, os.ttyname(0))
         stage, path = "exec", request.get("executable") or argv[0]
         if "/" in path:
             os.execve(path, argv, env)
         os.execvpe(path, argv, env)
-    except BaseException as error:  # noqa: BLE001  whatever it is, the parent must hear of it
+    except BaseException as error:  # noqa: BLE001  whatever it is, the parent must get it
         code = error.errno if isinstance(error, OSError) and error.errno else errno.EINVAL
         with contextlib.suppress(BaseException):
             os.write(status_w, json.dumps({"stage": stage, "path": path, "errno": code}).encode())
@@ -191,7 +201,8 @@ def program_image(pid: int) -> str | None:
     """What changes when a process executes another program; None where unknown (no /proc, or it has ended).
 
     Its arguments, and the address they lie at, which the kernel chooses anew each time: so `exec bash` is seen in what
-    is the same bash already. Where addresses are not told (0), the arguments have to do: they stand before the last @.
+    is the same bash already. Where the system shows no addresses (0), the arguments have to do: they stand before
+    the last @.
     """
     try:
         with open(f"/proc/{pid}/cmdline", "rb", 0) as file:
@@ -287,8 +298,8 @@ def _open_slave(master: int) -> int | None:
 def reads_terminal(group: int, terminal: str, shell: int = 0) -> bool | None:
     """Whether the leader of a group, or a child of the shell or a descendant in it, is blocked reading a terminal.
 
-    None where it cannot be known: no /proc, or one that hides it (yama lets nobody but a parent see the system call;
-    what is left then, the name of the place in the kernel, is told for terminals and sockets alike).
+    None where it cannot be known: no /proc, or one that hides it (yama lets only a parent see the system call;
+    what is left then, the name of the place in the kernel, is the same for terminals and sockets).
     """
     unsure = False
     for pid in _group_members(group, shell):
@@ -351,7 +362,7 @@ def _blocked_reading(pid: int, terminal: str) -> bool | None:
 
 
 def waiting_depth(pid: int) -> int | None:
-    """How many bytes of its stack a process uses while it is blocked in a system call; None where that is not told.
+    """How many bytes of its stack a process uses while it is blocked in a system call; None where that is unknown.
 
     The same number each time the process waits at the same place, such as its prompt, for as long as it lives.
     """
@@ -375,6 +386,39 @@ def process_facts(pid: int | str) -> tuple[str, int, int] | None:
         return fields[0].decode(), int(fields[2]), int(fields[3])
     except (OSError, IndexError, ValueError):
         return None
+
+
+def inner_shell(leader: int) -> int | None:
+    """Return the shell of a bubblewrap process as it is seen here; None where there is none yet, or none any more."""
+    for first in _direct_children(leader):
+        for pid in _direct_children(first):
+            if is_inner_shell(pid):
+                return pid
+    return None
+
+
+def is_inner_shell(pid: int) -> bool:
+    """Whether a process is, in the innermost of its PID namespaces, the one that a sandboxed shell is."""
+    return _innermost(pid) == INNER_PID
+
+
+def _direct_children(pid: int) -> list[int]:
+    try:
+        with open(f"/proc/{pid}/task/{pid}/children", "rb", 0) as file:
+            return [int(child) for child in file.read().split()]
+    except (OSError, ValueError):
+        return []
+
+
+def _innermost(pid: int) -> int | None:
+    try:
+        with open(f"/proc/{pid}/status", "rb", 0) as file:
+            for line in file.read().splitlines():
+                if line.startswith(b"NSpid:"):
+                    return int(line.split()[-1])
+    except (OSError, ValueError):
+        pass
+    return None
 
 
 def process_birth(pid: int) -> str | None:
@@ -406,7 +450,7 @@ def has_open(pid: int, path: str) -> bool:
 
 
 def descendants(pids: Sequence[int]) -> list[int]:
-    """The children of some processes, and all that come from these; nothing where the system does not tell."""
+    """The children of some processes, and all that come from these; nothing where the system does not say."""
     found: dict[int, None] = {}
     waiting = [*pids]
     while waiting:
@@ -424,7 +468,7 @@ def session_members(session: int, path: str | None = None) -> Iterator[tuple[int
 
     `path` is the cgroup that its shell was put into: only what is in it is looked at, which is quick where there are
     thousands of sessions. What went to another cgroup by itself (a service manager does that) is then not seen.
-    Zombies do not count: they cannot be killed, and who waits for them to go waits for somebody else's wait().
+    Zombies do not count: they cannot be killed, and are gone only after another process's wait().
     """
     names = cgroup.members(path) if path is not None else None
     try:
@@ -438,8 +482,13 @@ def session_members(session: int, path: str | None = None) -> Iterator[tuple[int
                 yield int(name), facts[1]
 
 
-def signal_session(session: int, master: int, *numbers: int, path: str | None = None) -> bool:
-    """Send signals to every process group of a session. Return whether anybody was left in it."""
+def signal_session(
+    session: int, master: int, *numbers: int, path: str | None = None, sandboxed: bool = False
+) -> bool:
+    """Send signals to every process group of a session. Return whether anybody was left in it.
+
+    `sandboxed`: the leader is bubblewrap around the shell. It gets none: it ends with the shell, and with its status.
+    """
     members = list(session_members(session, path))
     groups = {group for _, group in members}
     if not os.path.isdir("/proc/self"):
@@ -447,7 +496,7 @@ def signal_session(session: int, master: int, *numbers: int, path: str | None = 
         with contextlib.suppress(OSError):
             groups.add(os.tcgetpgrp(master))
     found = bool(members)
-    for group in groups - {0, 1, os.getpgrp()}:
+    for group in groups - {0, 1, os.getpgrp()} - ({session} if sandboxed else set()):
         for number in numbers:
             with contextlib.suppress(OSError):
                 os.killpg(group, number)

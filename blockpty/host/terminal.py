@@ -1,8 +1,8 @@
-"""One live terminal in the recorder: bytes out of it into the stream, and what the timeline says of it.
+"""A live terminal in the recorder: its bytes moved into the stream, and its entries in the timeline.
 
 This file knows the order of things within one conversation. It does not know clients, sockets, other conversations or
-how a shell is started; it is told of the exit and tells back through `Desk`. Input is in `keyboard.py`, silence in
-`quiet.py`, what a full disk leaves in the timeline in `shortage.py`.
+how a shell is started; the recorder reports the shell's exit, and `RecorderContext` is the way back. Input is in
+`input_queue.py`, silence in `silence.py`, the entries of a full disk in `disk_full.py`, durability in `sync_policy.py`.
 
 Rules:
 * an entry is written before the bytes it is about are moved or typed, and after everything that came earlier has been
@@ -20,19 +20,20 @@ import select
 import struct
 import termios
 from collections.abc import Callable, Mapping
-from typing import Any, Protocol
+from typing import Any
 
 from blockpty.host import spawn
-from blockpty.host.drain import Drain
-from blockpty.host.durable import Durable
-from blockpty.host.house import Holding
-from blockpty.host.keyboard import Keyboard, storage_full
-from blockpty.host.loop import IN, OUT, Loop
-from blockpty.host.mending import boot_id
+from blockpty.host.context import RecorderContext
+from blockpty.host.disk_full import DiskFull
+from blockpty.host.input_drain import InputDrain
+from blockpty.host.input_queue import InputQueue, storage_full
+from blockpty.host.loop import IN, OUT
 from blockpty.host.protocol import Refused
-from blockpty.host.quiet import RETRY_SECONDS, Quiet
 from blockpty.host.record import SPLICE_NONBLOCK, StorageFailed, Stream, Timeline
-from blockpty.host.shortage import Shortage
+from blockpty.host.recovery import boot_id
+from blockpty.host.silence import RETRY_SECONDS, SilenceDetector
+from blockpty.host.state import ShellHandle
+from blockpty.host.sync_policy import SyncPolicy
 
 TURN_BYTES = 256 * 1024
 LATE_BYTES = 4 * 1024 * 1024
@@ -45,70 +46,63 @@ SHORT = 2048
 LATE_SECONDS = 0.25
 
 
-class Desk(Protocol):
-    """What a terminal needs from the recorder."""
-
-    loop: Loop
-    slots: Any
-    splice: bool
-
-    def grew(self, conversation: str, count: int) -> None: ...
-    def tell_keeper(self, holding: Holding) -> None: ...
-    def finished(self, terminal: Terminal) -> None: ...
-
-
 class Terminal:
-    def __init__(self, desk: Desk, holding: Holding) -> None:
-        self.desk = desk
-        self.holding = holding
-        self.pid = holding.pid
-        self.stream = Stream(holding.directory, holding.segment_bytes)
-        self.timeline = Timeline(holding.directory, self.stream.pieces, holding.lock)
-        self.quiet = Quiet(self)
-        self.keyboard = Keyboard(self)
-        self.drain = Drain(self)
-        self.shortage = Shortage(self)
-        self.durable = Durable(self, holding.durability)
+    """One shell's terminal and its record."""
+
+    def __init__(self, recorder: RecorderContext, shell: ShellHandle) -> None:
+        self.recorder = recorder
+        self.shell = shell
+        self.pid = shell.pid
+        self._inner: int | None = None
+        self.stream = Stream(shell.directory, shell.segment_bytes)
+        self.timeline = Timeline(shell.directory, self.stream.pieces, shell.lock)
+        self.silence = SilenceDetector(self, recorder.loop.clock)
+        self.drain = InputDrain(self, self._drop_hidden_input)
+        self.disk_full = DiskFull(self)
+        self.input = InputQueue(self, self.silence, self.drain, self.disk_full)
+        self.sync = SyncPolicy(self, shell.durability)
         # Why nothing is moved now; None when all is well.
         self.failed: StorageFailed | None = None
-        # The master gives EIO: nobody has the terminal open.
+        # The master gives EIO: no process has the terminal open.
         self.hung = False
         self.ended = False
         self._held = b""
-        self._in_pipe: int = struct.unpack("i", fcntl.ioctl(holding.pipe_r, termios.FIONREAD, b"\0" * 4))[0]
+        self._in_pipe: int = struct.unpack("i", fcntl.ioctl(shell.pipe_r, termios.FIONREAD, b"\0" * 4))[0]
         self._wrote_exit = False
         self._wrote_eof = False
 
     def begin(self, *, fresh: bool = False) -> None:
-        """Take up the work, be it `fresh` or a killed predecessor's."""
+        """Begin the work, be it `fresh` or a killed predecessor's."""
         tail = [] if fresh else self.timeline.tail()
         try:
-            self.durable.begin()
+            self.sync.begin()
             if not fresh:
-                # What a predecessor wrote last may not have been forced.
-                self.durable.wrote(1)
-            if not self.holding.announced:
+                # What a predecessor wrote last may not have been synced.
+                self.sync.wrote(1)
+            if not self.shell.announced:
                 self._announce(tail)
             self._resume(tail)
         except StorageFailed as failure:
             self._stop_moving(failure, self.begin)
             return
         self.update_interest()
-        if self.holding.watches:
-            self.quiet.look()
-        if self.holding.exit is not None:
+        if self.shell.watches:
+            self.silence.check()
+        if self.shell.exit is not None:
             self.exited()
 
     def _announce(self, tail: list[dict[str, Any]]) -> None:
         """Write the spawn entry, unless a predecessor was killed just after that."""
-        entry = {**self.holding.entry, "pid": self.pid, "transport": "splice" if self.desk.splice else "read"}
+        # What the shell calls itself, which its marks say.
+        pid = spawn.INNER_PID if self.shell.is_inside else self.pid
+        entry = {**self.shell.entry, "pid": pid, "transport": "splice" if self.recorder.splice else "read"}
         if boot := boot_id():
             entry["boot"] = boot
         if not any(known["kind"] == "spawn" and known == {**known, **entry} for known in tail):
             self.write("spawn", entry)
             tail.clear()
-        self.holding.announced = True
-        self.desk.tell_keeper(self.holding)
+        self.shell.announced = True
+        self.recorder.tell_keeper(self.shell)
 
     def _resume(self, tail: list[dict[str, Any]]) -> None:
         """Find out from the last entries what a predecessor had done."""
@@ -120,13 +114,16 @@ class Terminal:
         kinds = {entry["kind"] for entry in own}
         self._wrote_exit |= "exit" in kinds
         self._wrote_eof |= "eof" in kinds
-        self.shortage.take_up(own)
-        self.keyboard.cut_interrupted()
+        self.disk_full.resume(own)
+        self.input.cut_interrupted()
         self.drain.resume()
         if tail and tail[-1]["kind"] == "silence":
-            self.quiet.take_up(tail[-1])
+            self.silence.resume(tail[-1])
         elif tail:
-            self.quiet.arm()
+            self.silence.arm()
+
+    def _drop_hidden_input(self) -> None:
+        self.input.drop_hidden()
 
     # -- out of the terminal --------------------------------------------------------------------------------------
 
@@ -134,17 +131,17 @@ class Terminal:
         if mask & ~OUT:
             self.move()
         if mask & OUT:
-            self.keyboard.push()
+            self.input.push()
 
     def move(self, budget: int = TURN_BYTES, *, whole: bool = False) -> None:
         """Move up to `budget` bytes of what is there to the stream; `whole`: do not stop at the first small piece."""
         if self.failed is not None or self.hung or self.ended:
             return
-        moved, told = 0, self.timeline.size
+        moved, before = 0, self.timeline.size
         end: EOFError | StorageFailed | None = None
         try:
             while moved < budget:
-                step = self._splice() if self.desk.splice else self._copy()
+                step = self._splice() if self.recorder.splice else self._copy()
                 moved += step
                 if step < SHORT and not whole:
                     break
@@ -153,16 +150,16 @@ class Terminal:
         except (EOFError, StorageFailed) as reason:
             end = reason
         if moved:
-            self.quiet.printed()
-        if moved or self.timeline.size != told:
+            self.silence.printed()
+        if moved or self.timeline.size != before:
             try:
-                self.durable.wrote(moved + self.timeline.size - told)  # with the ticks
+                self.sync.wrote(moved + self.timeline.size - before)  # with the ticks
             except StorageFailed as failure:
                 end = failure
-            self.desk.grew(self.holding.conversation, moved)
+            self.recorder.grew(self.shell.conversation, moved)
         if not isinstance(end, StorageFailed):
             try:
-                self.shortage.ends()
+                self.disk_full.ends()
             except StorageFailed as failure:
                 end = failure
         if isinstance(end, StorageFailed):
@@ -172,13 +169,13 @@ class Terminal:
 
     def _splice(self) -> int:
         """Move what the pipe takes: master to pipe, then pipe to stream. A kill anywhere in here loses nothing."""
-        holding = self.holding
+        shell = self.shell
         if not self._in_pipe:
             self._fill()
         self.timeline.tick(self.stream.offset)
         moved = 0
         while self._in_pipe:
-            step = self.stream.splice(holding.pipe_r, self._in_pipe)
+            step = self.stream.splice(shell.pipe_r, self._in_pipe)
             if not step:
                 break
             self._in_pipe -= step
@@ -187,10 +184,10 @@ class Terminal:
 
     def _fill(self) -> None:
         """Move some of what the terminal has into the empty pipe; raises BlockingIOError, EOFError when it has none."""
-        holding = self.holding
+        shell = self.shell
         for _ in range(LOADS):
             try:
-                load = os.splice(holding.master, holding.pipe_w, LOAD, flags=SPLICE_NONBLOCK)
+                load = os.splice(shell.master, shell.pipe_w, LOAD, flags=SPLICE_NONBLOCK)
             except BlockingIOError:
                 if self._in_pipe:
                     return
@@ -212,7 +209,7 @@ class Terminal:
         """As `_splice`, where that does not work: a kill between the two system calls loses what was read."""
         if not self._held:
             try:
-                self._held = os.read(self.holding.master, CHUNK)
+                self._held = os.read(self.shell.master, CHUNK)
             except BlockingIOError:
                 raise
             except OSError as error:
@@ -231,38 +228,38 @@ class Terminal:
         """Be called when there is something to read, and when there is room for input that waits for it."""
         mask = 0
         if not self.hung and self.failed is None and not self.ended:
-            mask = IN | (OUT if self.keyboard.wants_room else 0)
-        if self.holding.master >= 0:
-            self.desk.loop.watch(self.holding.master, mask, self.on_ready)
+            mask = IN | (OUT if self.input.wants_room else 0)
+        if self.shell.master >= 0:
+            self.recorder.loop.watch(self.shell.master, mask, self.on_ready)
 
     def _stop_moving(self, failure: StorageFailed, retry: Callable[[], None]) -> None:
         """Leave everything where it is until the files can grow again."""
         self.failed = failure
         self.update_interest()
-        self.shortage.begins(failure.name)
+        self.disk_full.begins(failure.name)
 
         def again() -> None:
             if self.ended:
                 return
             try:
-                self.shortage.tell()
+                self.disk_full.enter()
             except StorageFailed as still:
                 self._stop_moving(still, retry)
                 return
             self.failed = None
             retry()
 
-        self.desk.loop.after(RETRY_SECONDS, again)
+        self.recorder.loop.after(RETRY_SECONDS, again)
 
     def force(self) -> None:
-        """Have stream and timeline on the medium; nothing is moved while that fails."""
+        """Make stream and timeline durable; nothing is moved while that fails."""
         try:
-            self.durable.force()
+            self.sync.sync_now()
         except StorageFailed as failure:
             self._stop_moving(failure, self._go_on)
 
-    def not_forced(self, failure: StorageFailed) -> None:
-        """Move nothing until it can be forced."""
+    def not_synced(self, failure: StorageFailed) -> None:
+        """Move nothing until it can be synced."""
         if self.failed is None:
             self._stop_moving(failure, self._go_on)
 
@@ -271,8 +268,8 @@ class Terminal:
         self.move()
         if self.failed is None:
             self.update_interest()
-            self.keyboard.push()
-            if self.holding.exit is not None:
+            self.input.push()
+            if self.shell.exit is not None:
                 self.exited()
 
     # -- entries --------------------------------------------------------------------------------------------------
@@ -283,17 +280,17 @@ class Terminal:
         try:
             self.stream.keep()
         except OSError as error:
-            raise StorageFailed(error, self.holding.directory) from error
+            raise StorageFailed(error, self.shell.directory) from error
         self.timeline.write(self.stream.offset, kind, fields, ts)
         if self.stream.restored or self.timeline.restored:
             self.stream.restored = self.timeline.restored = False
             self.timeline.write(self.stream.offset, "storage", {"state": "restored"})
         try:
-            self.durable.wrote(self.timeline.size - before)
+            self.sync.wrote(self.timeline.size - before)
         except StorageFailed as failure:
             # The entry is there: it is not the caller's failure.
             self._stop_moving(failure, self._go_on)
-        self.desk.grew(self.holding.conversation, 0)
+        self.recorder.grew(self.shell.conversation, 0)
 
     def sizes(self) -> dict[str, Any]:
         return {"offset": self.stream.offset, "timeline": self.timeline.size}
@@ -304,7 +301,7 @@ class Terminal:
     def resize(self, cols: int, rows: int, author: str) -> None:
         self._drained_write("resize", {"cols": cols, "rows": rows, "author": author})
         with contextlib.suppress(OSError):
-            spawn.set_size(self.holding.master, cols, rows)
+            spawn.set_size(self.shell.master, cols, rows)
 
     def _drained_write(self, kind: str, fields: dict[str, Any]) -> None:
         self.move(whole=True)
@@ -324,12 +321,12 @@ class Terminal:
     # -- what the terminal is doing -------------------------------------------------------------------------------
 
     def state(self) -> dict[str, Any]:
-        """Who has the terminal and how it reads, at this moment."""
+        """Which process has the terminal and how it reads, at this moment."""
         icanon, echo = self.modes()
         group = self.foreground()
         return {
             "icanon": icanon, "echo": echo,
-            "foreground": None if group is None else "shell" if group == self.pid else "child",
+            "foreground": None if group is None else "shell" if group in (self.pid, self.shell_pid) else "child",
             "replaced": self.replaced(),
             # In any other mode nothing that is asked of this terminal is a line.
             "reads": self.reads(group) if icanon else False,
@@ -337,25 +334,25 @@ class Terminal:
 
     def depth(self, state: Mapping[str, Any]) -> int | None:
         """How deep in its stack the shell waits for a key, if it is the shell that does; see `spawn.waiting_depth`."""
-        return spawn.waiting_depth(self.pid) if state["foreground"] == "shell" and not state["icanon"] else None
+        return spawn.waiting_depth(self.shell_pid) if state["foreground"] == "shell" and not state["icanon"] else None
 
     def reads(self, group: int | None) -> bool | None:
-        """Whether somebody of the foreground is blocked reading this terminal; None where unknown."""
-        name = spawn.terminal_name(self.holding.master)
-        return spawn.reads_terminal(group, name, self.pid) if group is not None and name is not None else None
+        """Whether a process of the foreground is blocked reading this terminal; None where unknown."""
+        name = spawn.terminal_name(self.shell.master)
+        return spawn.reads_terminal(group, name, self.shell_pid) if group is not None and name is not None else None
 
     def modes(self) -> tuple[bool, bool]:
         """(canonical, echo); read from the master, which shares the shell's terminal modes."""
         try:
-            flags = termios.tcgetattr(self.holding.master)[3]
-        except (OSError, ValueError, termios.error):  # gone: its number is -1, or somebody else's
+            flags = termios.tcgetattr(self.shell.master)[3]
+        except (OSError, ValueError, termios.error):  # gone: its number is -1, or another file's
             return False, False
         return bool(flags & termios.ICANON), bool(flags & termios.ECHO)
 
     def stops(self, data: bytes) -> bool:
         """Whether these are only keys of which the terminal makes signals for the foreground program."""
         try:
-            modes = termios.tcgetattr(self.holding.master)
+            modes = termios.tcgetattr(self.shell.master)
         except (OSError, ValueError, termios.error):
             return False
         keys = b"".join(modes[6][name] for name in (termios.VINTR, termios.VQUIT, termios.VSUSP))
@@ -364,66 +361,80 @@ class Terminal:
     def foreground(self) -> int | None:
         """The process group that has the terminal."""
         try:
-            return os.tcgetpgrp(self.holding.master) or None
+            return os.tcgetpgrp(self.shell.master) or None
         except OSError:
             return None
 
     def replaced(self) -> bool | None:
         """Whether the shell process runs another program than the one it was started with; None where unknown."""
-        image = spawn.program_image(self.pid)
-        if image is None:
+        image = spawn.program_image(self.shell_pid)
+        if image is None or (self.shell.is_inside and self._is_bwrap(image)):
             return None
-        reference = self.holding.reference
+        reference = self.shell.reference
         if reference is None or reference == image.rpartition("@")[0]:
-            # What it was told to run: from now on it is known by its address as well.
-            self.holding.reference = reference = image
-            self.desk.tell_keeper(self.holding)
+            # The program that it was started with: from now on it is known by its address as well.
+            self.shell.reference = reference = image
+            self.recorder.tell_keeper(self.shell)
         return image != reference
+
+    @property
+    def shell_pid(self) -> int:
+        """The shell's own process, as it is seen here; while a sandbox is made, the process around it."""
+        if not self.shell.is_inside:
+            return self.pid
+        if self._inner is None or not spawn.is_inner_shell(self._inner):
+            self._inner = spawn.inner_shell(self.pid)
+        return self._inner or self.pid
+
+    def _is_bwrap(self, image: str) -> bool:
+        """Whether a process has not become the shell yet: its arguments are those of bubblewrap."""
+        own = spawn.program_image(self.pid)
+        return own is not None and own.rpartition("@")[0] == image.rpartition("@")[0]
 
     # -- the end --------------------------------------------------------------------------------------------------
 
     def _hang(self) -> None:
-        """The master gave EIO: nobody has the terminal open (any more, or for now)."""
+        """The master gave EIO: no process has the terminal open (any more, or for now)."""
         self.hung = True
         self.update_interest()
-        if self.holding.exit is not None:
+        if self.shell.exit is not None:
             self._finish()
         else:
-            self.desk.loop.after(LATE_SECONDS, self._still_hung)
+            self.recorder.loop.after(LATE_SECONDS, self._still_hung)
 
     def _still_hung(self) -> None:
         """The shell lives on without its terminal; it may open it again by /dev/tty."""
         if self.ended or not self.hung:
             return
-        if not self.holding.mine and self.holding.pidfd < 0 and not spawn.is_alive(self.pid):
-            # Nobody is its parent any more and there is no pidfd: this is how its death is noticed.
-            self.holding.exit = (None, None)
+        if not self.shell.mine and self.shell.pidfd < 0 and not spawn.is_alive(self.pid):
+            # No process of ours is its parent any more and there is no pidfd: this is how its death is noticed.
+            self.shell.exit = (None, None)
             self._finish()
             return
         poller = select.poll()
-        poller.register(self.holding.master, select.POLLIN)
+        poller.register(self.shell.master, select.POLLIN)
         if any(mask & select.POLLHUP for _, mask in poller.poll(0)):
             if not self._wrote_eof:
                 with contextlib.suppress(StorageFailed):
                     self.write("eof")
                     self._wrote_eof = True
-            self.desk.loop.after(LATE_SECONDS, self._still_hung)
+            self.recorder.loop.after(LATE_SECONDS, self._still_hung)
         else:
             self.hung = False
             self.update_interest()
             self.move()
 
     def exited(self) -> None:
-        """The shell is dead (`holding.exit` says how). What it wrote may still be on its way through the tty."""
+        """The shell is dead (`shell.exit` says how). What it wrote may still be on its way through the tty."""
         if self._working():
             self.hung = False
             self.move(whole=True)
         if self._working():
             self.update_interest()
-            self.desk.loop.after(LATE_SECONDS, self._late)
+            self.recorder.loop.after(LATE_SECONDS, self._late)
 
     def _late(self) -> None:
-        """Nothing has hung the terminal up: somebody still has it open. Exit is told now, eof when he lets go of it."""
+        """Nothing has hung the terminal up: a process still has it open. `exit` is written now, `eof` at its close."""
         if self._working():
             self.move(LATE_BYTES, whole=True)
         if not self._working():
@@ -433,16 +444,16 @@ class Terminal:
         except StorageFailed as failure:
             self._stop_moving(failure, self._late)
 
-    def let_go(self) -> None:
-        """Whoever still has the terminal open is not waited for any more; what was printed is, while it has no room."""
-        if self.holding.exit is not None and not self.ended:
+    def detach(self) -> None:
+        """Wait no more for processes that still have the terminal open; what was printed is moved once it has room."""
+        if self.shell.exit is not None and not self.ended:
             self.move(LATE_BYTES, whole=True)
             if self.failed is None and not self.ended:
                 self._finish()
 
     def _write_exit(self) -> None:
-        assert self.holding.exit is not None
-        status, name = self.holding.exit
+        assert self.shell.exit is not None
+        status, name = self.shell.exit
         if not self._wrote_exit:
             self.write("exit", {"status": status, "signal": name})
             self._wrote_exit = True
@@ -452,9 +463,9 @@ class Terminal:
 
     def _finish(self) -> None:
         """Write the last entries and let go."""
-        self.keyboard.end()
+        self.input.end()
         try:
-            self.shortage.ends()
+            self.disk_full.ends()
             self._write_exit()
             if not self._wrote_eof:
                 self.write("eof")
@@ -466,18 +477,18 @@ class Terminal:
             self._stop_moving(failure, self._finish)
             return
         for _ in range(2):
-            # The first may tell of what was under way; the rest is forced all the same.
+            # The first may fail for what was under way; the rest is synced all the same.
             with contextlib.suppress(StorageFailed):
-                self.durable.force()
+                self.sync.sync_now()
         self.ended = True
         self.drain.end()
-        self.desk.loop.forget(self.holding.master)
-        self.quiet.end()
-        self.desk.finished(self)
+        self.recorder.loop.forget(self.shell.master)
+        self.silence.end()
+        self.recorder.finished(self.shell)
         self.release()
 
     def release(self) -> None:
-        """Close the files (the holding's descriptors are the holding's)."""
+        """Close the files (the shell's descriptors are the handle's)."""
         self.stream.close()
         self.timeline.close()
-        self.durable.end()
+        self.sync.end()

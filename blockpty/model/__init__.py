@@ -1,1 +1,4 @@
-"""Frozen data that every other room speaks: events, blocks, timeline entries, conditions, results. No behaviour."""
+"""Frozen data that every other room uses: events, blocks, timeline entries, conditions, results. No behaviour.
+
+Words: docs/reference/glossary.md.
+"""

@@ -58,7 +58,7 @@ class Block:
         block_id: unique inside its conversation ("b7").
         seq: number of the block, from 1.
         kind: `command` (exec_block), `session` (exec_interactive), `user` (typed by a person), `background`
-            (printed at an idle prompt, or after the shell's end, by nobody's command).
+            (printed at an idle prompt, or after the shell's end, by no command of the foreground).
         cmd: command text; for kind `user` as the shell reported or showed it, empty where it is not known.
         cwd: working directory when it began, as text; None when unknown.
         cwd_b64: the same, exact bytes in base64.

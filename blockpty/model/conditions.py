@@ -1,4 +1,4 @@
-"""What can be waited for, as data, and how the wire form becomes it."""
+"""Conditions of a wait, as data, and their wire form."""
 
 from __future__ import annotations
 

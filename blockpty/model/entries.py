@@ -17,7 +17,7 @@ ENTRY_KINDS: Final = frozenset(
 # What a reader makes of lines that it cannot read; no writer ever writes one.
 DAMAGED: Final = "damaged"
 
-# What vouches for the record (model/seal.py), and says nothing about what happened.
+# Checksums of the line and of what is before it (files/lines.py); they say nothing about what happened.
 SEALS: Final = ("sum", "prev", "crc")
 _FRAME: Final = frozenset({"offset", "ts", "kind", *SEALS})
 

@@ -12,6 +12,7 @@ EVENT_TYPES: Final = frozenset(
         "agent_session_begin", "agent_session_end",
         "prompt", "input", "resize", "wait_begin", "wait_end",
         "screen_snapshot", "alt_screen",
+        "control", "approval_requested", "approval_decided", "user_input_requested", "user_input_done",
         "spoofed_mark", "hint", "anomaly", "storage", "reset", "shell_exit", "eof", "shell_entered", "shell_left",
     }
 )  # fmt: skip
@@ -57,7 +58,8 @@ class Event:
         return cls(int(line["seq"]), int(line["ts"]), int(line["cursor"]), str(line["type"]), fields)
 
 
-@dataclass(frozen=True, slots=True)
+# Not frozen: a frozen one takes several times as long to make.
+@dataclass(slots=True)
 class Signal:
     """A fact for waits only, with the place where it became true; it is never written to disk.
 

@@ -1,4 +1,4 @@
-"""What all results have in common: their JSON form, there and back."""
+"""The base of all results: their JSON form, there and back."""
 
 from __future__ import annotations
 

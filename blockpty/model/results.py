@@ -1,4 +1,4 @@
-"""What the operations return, as frozen data; every result carries a cursor where one makes sense."""
+"""Results of the operations, as frozen data; every result carries a cursor where one makes sense."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from blockpty.model.block import Block
-from blockpty.model.found import Activity as Activity
-from blockpty.model.found import FoundBlock as FoundBlock
-from blockpty.model.found import OverviewResult as OverviewResult
-from blockpty.model.found import SearchHit as SearchHit
-from blockpty.model.found import SearchResult as SearchResult
 from blockpty.model.result import REVIVED
 from blockpty.model.result import Result as Result
+from blockpty.model.search_results import Activity as Activity
+from blockpty.model.search_results import FoundBlock as FoundBlock
+from blockpty.model.search_results import OverviewResult as OverviewResult
+from blockpty.model.search_results import SearchHit as SearchHit
+from blockpty.model.search_results import SearchResult as SearchResult
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,12 +64,17 @@ class StatusResult(Result):
         integrity: `ok` or `degraded`; integrity_reason says why.
         transport: how the host moves bytes: `splice` (a killed recorder loses nothing) or `read`.
         exit: {"status", "signal"} of the ended shell, else None.
-        lost: why nobody saw how the shell ended: `host_gone` (every process that held its terminal was killed) or
-            `machine_restarted`; None when somebody did, or it runs.
+        lost: why it is not known how the shell ended: `host_gone` (every process that held its terminal was killed) or
+            `machine_restarted`; None when it is known, or it runs.
         nested: {"program", "evidence"} while another shell, a remote or an interpreter has the terminal inside the
             running block; evidence `foreground`: by its process, `marks`: the block has printed our marks as a shell
             does that inherited our prompts, `hints`: it has printed an OSC 133;A, as at a prompt.
         next_seq: number that the next event will have, to follow `events` from here.
+        control: `agent`, `user` (a person has it alone) or `shared`; control_by: that person; control_since: ms since
+            1970, None when it has never changed.
+        halted: who halted agents, here or in all conversations; None when they may type.
+        sandbox: what holds around the shell: {"profile", "method", "network", "writable", "hidden", "not_held"}; None
+            without a sandbox.
     """
 
     conversation_id: str
@@ -94,6 +99,10 @@ class StatusResult(Result):
     nested: dict[str, Any] | None = None
     next_seq: int = 0
     lost: str | None = None
+    control_by: str | None = None
+    control_since: int | None = None
+    halted: str | None = None
+    sandbox: dict[str, Any] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -261,6 +270,69 @@ class DoneResult(Result):
 
 
 @dataclass(frozen=True, slots=True)
+class ControlResult(Result):
+    """Who may type into a conversation now.
+
+    Attributes:
+        control: `agent`, `user` or `shared`, as in `status`.
+        who: name of the person who has control; null when there is none.
+        since: ms since 1970 of the last change; null when there was none.
+        halted: who halted agents in it; null when they may type.
+    """
+
+    conversation_id: str
+    control: str
+    who: str | None
+    since: int | None
+    halted: str | None
+    cursor: int
+
+
+@dataclass(frozen=True, slots=True)
+class HaltResult(Result):
+    """Agents were halted, or released.
+
+    Attributes:
+        everywhere: whether that holds for all conversations of the home, those that are opened later too.
+        conversations: {"conversation_id", "how"} for each that something was done to; `how` as `interrupt` says it,
+            "released", or the code of the error that kept it from being done.
+    """
+
+    everywhere: bool
+    conversations: list[dict[str, Any]]
+
+
+@dataclass(frozen=True, slots=True)
+class UserInputResult(Result):
+    """How a request to a person ended: `done`, `cancelled` or `timeout`."""
+
+    outcome: str
+    cursor: int
+
+
+@dataclass(frozen=True, slots=True)
+class ApprovalsResult(Result):
+    """What waits for a person to allow it, the oldest first.
+
+    Attributes:
+        approvals: each with `approval_id`, `conversation_id`, `principal`, `operation`, `sentence`, `text` (the exact
+            input, made visible; null for a secret), `digest`, `rule`, `cwd`, `block_id`, `requested_ts`, `expires_ts`,
+            and `always`: the rule that approving it always would add to the policy.
+    """
+
+    approvals: list[dict[str, Any]]
+
+
+@dataclass(frozen=True, slots=True)
+class VerdictResult(Result):
+    """An approval was given or refused."""
+
+    approval_id: str
+    verdict: str
+    scope: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class CloseResult(Result):
     """The shell is gone; the transcript stays.
 
@@ -313,7 +385,7 @@ class ExportResult(Result):
         format: as asked for; span: what was exported.
         export_bytes: how much it is (of a `typescript`, without the times).
         data: the export itself, where it is at most `max_bytes`; then there is no file.
-        path: else the file that holds it, on the machine of the conversation; it is whoever asked's to delete.
+        path: else the file that holds it, on the machine of the conversation; the client deletes it.
         timing_path: for `typescript` the file with the times.
     """
 
@@ -371,8 +443,8 @@ class VerifyResult(Result):
         events, blocks, waits: how many were compared.
         differences: one dict a difference: {"invariant", "where", "message"}; at most 100.
         behind: what is missing at the ends of files, because no engine has come to it yet: {"where", "message"} each.
-        vouched: [begin, end) of the stream that the timeline has digests of; null: it has none, so that nobody can
-            tell whether the record is complete (it was written by an older version).
+        vouched: [begin, end) of the stream that the timeline has digests of; null: it has none, so that it is not
+            known whether the record is complete (it was written by an older version).
         head: digest of the whole record up to here; keep it elsewhere to know this record again.
         record: how long stream and timeline were, in bytes, where `head` is.
         sealed_to: how far the last seal of the given key goes, in bytes of the stream; null without a key.
@@ -416,6 +488,28 @@ class RepairResult(Result):
     clean: bool
     changed: list[dict[str, Any]] = field(default_factory=list)
     differences: list[dict[str, Any]] = field(default_factory=list)
+
+
+@dataclass(frozen=True, slots=True)
+class AuditResult(Result):
+    """Entries of the audit log, newest first, and on request what checking all of it showed.
+
+    Attributes:
+        entries: each with `format`, `seq`, `ts` (ms since 1970), `type`, `principal`, `conversation_id` and fields of
+            its type.
+        next: `page` of the entries before these; null: there are none.
+        findings: {"line", "message"} for each place at which the log is not what was written; null when not asked for.
+        head: digest of the whole log; keep it elsewhere to know this log again. Null when not asked for.
+        unwritten: entries that this engine keeps in memory, because they could not be written yet.
+        dropped: entries that it could not even keep.
+    """
+
+    entries: list[dict[str, Any]]
+    next: int | None = None
+    findings: list[dict[str, Any]] | None = None
+    head: str | None = None
+    unwritten: int = 0
+    dropped: int = 0
 
 
 @dataclass(frozen=True, slots=True)

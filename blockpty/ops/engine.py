@@ -1,28 +1,36 @@
-"""The engine with everything that the table has: conversations, and what is found in all of them.
+"""Engine with everything that the table has: conversations, and search over all of them.
 
-This file joins rooms and holds no rule.
+This file joins rooms and holds no rule. Search and the archive are imported when they are first used: a program that
+only runs commands need not wait for them. Search, which takes 30 ms, is imported in a thread.
 """
 
 from __future__ import annotations
 
+import sys
 from functools import cached_property
+from importlib import import_module
+from typing import TYPE_CHECKING
 
 from blockpty.errors import Busy, NotFound
 from blockpty.model.results import Activity, ArchiveResult, FoundBlock, OverviewResult, SearchResult
-from blockpty.runtime import archiving
-from blockpty.runtime.engine import Engine as Conversations
-from blockpty.search.home import HomeSearch
-from blockpty.search.overview import Asked
-from blockpty.search.query import Filters, Key, Query
+from blockpty.runtime.engine import ConversationEngine
+from blockpty.runtime.worker_threads import aside
+
+if TYPE_CHECKING:
+    from blockpty.search.service import SearchService
+
+_SEARCH = "blockpty.search.service"
 
 
-class Engine(Conversations):
-    __doc__ = Conversations.__doc__
+class Engine(ConversationEngine):
+    __doc__ = ConversationEngine.__doc__
 
     @cached_property
-    def home_search(self) -> HomeSearch:
+    def home_search(self) -> SearchService:
         """What searches this home; made when it is first used."""
-        return HomeSearch(self.home, lambda: tuple(self._conversations), redact=self._redaction[0])
+        from blockpty.search.service import SearchService
+
+        return SearchService(self.home, lambda: tuple(self._conversations), redact=self._redaction[0])
 
     async def close(self) -> None:
         """Close what was opened without `persist`, and let go of the rest."""
@@ -32,7 +40,7 @@ class Engine(Conversations):
         await super().close()
 
     async def _admit(self, conversation_id: str) -> None:
-        where = await self.home_search.claim(conversation_id)
+        where = await self.home_search.claim(conversation_id) if _has_catalogue() else None
         if where is not None:
             raise Busy(
                 f"{conversation_id} is a conversation of another host, {where}",
@@ -41,7 +49,7 @@ class Engine(Conversations):
             )  # fmt: skip
 
     async def _sought_elsewhere(self, conversation_id: str) -> None:
-        where = await self.home_search.elsewhere(conversation_id)
+        where = await self.home_search.elsewhere(conversation_id) if _has_catalogue() else None
         if where is not None:
             raise NotFound(
                 f"{conversation_id} is not on this host but on {where}", hint="ask there",
@@ -75,10 +83,13 @@ class Engine(Conversations):
         ms since 1970. `page`: `next` of an earlier result. `page_size`: 1 to 1000. `timeout_ms`, 1 to 60,000: what was
         found by then is returned, flagged as `partial`. Cancelling returns at once. Raises BadRequest.
         """
+        await _import_search()
+        from blockpty.search.query import Filters, MatchKey, Query
+
         filters = Filters(
             conversation_id, cwd, exit_status, failed, since, until, min_duration_ms, author, kind, part
         )  # fmt: skip
-        before = Key.from_text(page) if page is not None else None
+        before = MatchKey.from_text(page) if page is not None else None
         asked = Query(query, mode, ignore_case, filters, page_size, before, per_block, timeout_ms)
         return await self.home_search.find(asked)
 
@@ -89,7 +100,10 @@ class Engine(Conversations):
         that were used in so many days stay. Cancelling waits for the one that is on its way; neither that nor a crash
         loses anything. Raises ArchiveUnreachable, BadRequest; Busy and NotFound for one that is named.
         """
-        return await archiving.archive(self, conversation_id, keep_days)
+        from blockpty.runtime import archiving
+
+        with self.gate.allowed("archive", conversation_id):
+            return await archiving.archive(self, conversation_id, keep_days)
 
     async def overview(
         self,
@@ -107,6 +121,9 @@ class Engine(Conversations):
         blocks that failed, or only others. `before`: only blocks that began before this time, in ms since 1970; pages
         go on with it. It does not go through all blocks, however many there are.
         """
+        await _import_search()
+        from blockpty.search.overview import Asked
+
         seen, partial = await self.home_search.overview(Asked(conversations, blocks, conversation_id, failed, before))
         live = await self.live()
         return OverviewResult(
@@ -120,3 +137,15 @@ class Engine(Conversations):
             seen.total_blocks,
             partial,
         )
+
+
+async def _import_search() -> None:
+    if _SEARCH not in sys.modules:
+        await aside(lambda pace: import_module(_SEARCH), long=False)
+
+
+def _has_catalogue() -> bool:
+    """Whether hosts share a catalogue: only then a name may be another host's."""
+    from blockpty.search.backends import database_url
+
+    return database_url() is not None

@@ -1,4 +1,4 @@
-"""What an operation is, as data, and how plain parameters become its request.
+"""Operations as data: one line of the table, and how plain parameters become its request.
 
 This file knows no operation by name and no surface.
 """
@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from inspect import cleandoc
 from typing import TYPE_CHECKING, Any
@@ -17,8 +17,8 @@ from pydantic import ValidationError
 from blockpty.errors import BadRequest
 from blockpty.model.events import Event
 from blockpty.model.results import Result
-from blockpty.ops.kinds import Effect as Effect
-from blockpty.ops.kinds import Shape as Shape
+from blockpty.ops.manifest import Effect as Effect
+from blockpty.ops.manifest import Shape as Shape
 from blockpty.ops.requests import Request
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ class Operation:
         effect, shape: of what kind it is.
         route: HTTP method and path; names in braces are parameters.
         positional: parameters that need no name, the required ones first.
-        run: `async (engine, request) -> Result`, for a stream `(engine, request) -> AsyncIterator[Event]`.
+        result_attribute: where the result stands in what the method returns; None: that is the result.
     """
 
     name: str
@@ -46,7 +46,7 @@ class Operation:
     shape: Shape
     route: tuple[str, str]
     positional: tuple[str, ...]
-    run: Callable[[Any, Any], Any]
+    result_attribute: str | None = None
 
     @property
     def doc(self) -> str:

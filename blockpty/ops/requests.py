@@ -1,4 +1,4 @@
-"""The parameters of every operation: the one place where each is spelled, typed, defaulted, bounded and described.
+"""Request models of the operations: each parameter is spelled, typed, defaulted, bounded and described here, once.
 
 Rules of this file: data only. A class is the request of one operation; its docstring is the operation's description in
 help texts, OpenAPI and MCP; its fields stand in the order of the Python signature. Nothing is converted: "5" is no
@@ -46,7 +46,7 @@ ConversationId = Annotated[
 ]
 SessionId = Annotated[
     str | None,
-    Field(description="The interactive session it is meant for; refused when another one, or none, is active."),
+    Field(description="The interactive session that gets the input; refused when another one, or none, is active."),
 ]
 Secret = Annotated[
     bool,
@@ -59,7 +59,7 @@ Directory = Annotated[
     str | None, Field(min_length=1, description="Change the shell's directory to this one first, as cd does.")
 ]
 TimeoutMs = Annotated[
-    int, Field(ge=0, le=MAX_TIMEOUT_MS, description="Give up after so many milliseconds; what runs is left running.")
+    int, Field(ge=0, le=MAX_TIMEOUT_MS, description="Time out after so many milliseconds; the program keeps running.")
 ]
 View = Annotated[
     Literal["raw", "ansi", "text", "rendered"],
@@ -78,6 +78,8 @@ Rows = Annotated[int, Field(ge=1, le=1000, description="Height of the terminal i
 _INTERRUPTS: Final = "[Ii][Nn][Tt]|[Qq][Uu][Ii][Tt]|[Tt][Ee][Rr][Mm]|[Kk][Ii][Ll][Ll]"
 _SIGNAL: Final = "^([Ss][Ii][Gg])?({})$"
 Cursor = Annotated[int, Field(ge=0, description="Offset in the stream, as results give it.")]
+
+Time = Annotated[int | None, Field(ge=0, le=2**53)]
 
 
 class Request(BaseModel):
@@ -101,18 +103,18 @@ class SessionRequest(ConversationRequest):
 class OpenRequest(Request):
     """Start a shell on a terminal of its own, and return when it has shown its first prompt.
 
-    It begins a new conversation, or goes on with one whose shell has ended; while that is live this is `busy`.
+    It begins a new conversation, or continues one whose shell has ended. For a live conversation this is `busy`.
     """
 
     conversation_id: ConversationId | None = Field(
         default=None,
         description="Name of the conversation: a letter or digit, then up to 127 letters, digits, '.', '_' or '-'; "
-        "made up when not given.",
+        "generated when not given.",
     )
     shell: str | None = Field(
         default=None,
         min_length=1,
-        description="Path or name of the shell; by default $SHELL if it is bash or zsh, else bash.",
+        description="Path or name of the shell; by default $SHELL if it is bash, zsh or fish.",
     )
     cwd: str | None = Field(
         default=None, min_length=1, description="Directory in which the shell starts; by default the current one."
@@ -123,16 +125,21 @@ class OpenRequest(Request):
     login: bool = Field(default=False, description="Start a login shell.")
     persist: bool | None = Field(
         default=None,
-        description="Keep the shell running after the engine that opened it has gone; a server does by default, an "
-        "engine of your own does not.",
+        description="Keep the shell running after the engine that opened it is closed; a server does by default, "
+        "an engine of your own does not.",
     )
     answers: bool = Field(
         default=True,
-        description="Answer programs that ask their terminal what it is, where the cursor stands, and the like.",
+        description="Answer programs that query their terminal (its type, the cursor's position and so on).",
     )
     timeout_ms: Annotated[
-        int, Field(ge=0, le=MAX_TIMEOUT_MS, description="Give up when there is no prompt after so many milliseconds.")
+        int, Field(ge=0, le=MAX_TIMEOUT_MS, description="Time out if there is no prompt after so many milliseconds.")
     ] = 30_000
+    sandbox: str | None = Field(
+        default=None,
+        pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$",
+        description="Name of a sandbox profile, such as default: the shell runs behind that boundary, or not at all.",
+    )
 
 
 class ListRequest(Request):
@@ -142,14 +149,14 @@ class ListRequest(Request):
 
 
 class StatusRequest(ConversationRequest):
-    """Say what the shell and its terminal are doing now."""
+    """Show what the shell and its terminal are doing now."""
 
 
 class ExecBlockRequest(ConversationRequest):
-    """Run a command as one block and return when it has begun.
+    """Start a command as one block, and return when it has begun.
 
-    While another one runs this is `busy`, or waits its turn with queue; while an interactive session has the terminal
-    it is `interactive_session_active`. To see how it ends, wait for the token PROMPT.
+    While another block runs this is `busy`, or waits for its turn with `queue`. While an interactive session has the
+    terminal it is `interactive_session_active`. To wait for the end, wait for the token PROMPT.
     """
 
     command: Command
@@ -158,7 +165,7 @@ class ExecBlockRequest(ConversationRequest):
 
 
 class ExecInteractiveRequest(ConversationRequest):
-    """Start a program that will be talked to with send and wait_for; it is an interactive session until it ends."""
+    """Start a program to talk to with send and wait_for; it is an interactive session until it ends."""
 
     command: Command
     cwd: Directory = None
@@ -167,7 +174,7 @@ class ExecInteractiveRequest(ConversationRequest):
 class RunRequest(ConversationRequest):
     """Run a command as one block, wait for its end and return its output and exit status.
 
-    When the time is up the command runs on; the result says so and gives the cursor to wait from.
+    On a timeout the command keeps running; the result says so and has the cursor to wait from.
     """
 
     command: Command
@@ -181,7 +188,9 @@ class RunRequest(ConversationRequest):
 class SendRequest(ConversationRequest):
     """Write text or bytes to the terminal, exactly as given; give data or data_b64. No newline is added.
 
-    It is for the program that runs; at the prompt only what a person types (author user) is taken.
+    Or type a secret that a person has stored, by its name, where the policy allows it: you never see it.
+
+    It is for the running program. At the prompt only input of a person (author user) is accepted.
     """
 
     data: str | None = Field(default=None, max_length=MAX_TEXT, description="Text, sent in UTF-8.")
@@ -189,8 +198,15 @@ class SendRequest(ConversationRequest):
         default=None, max_length=MAX_TEXT * 4 // 3 + 4, description="Exact bytes, in base64, in place of data."
     )
     session_id: SessionId = None
-    author: Literal["agent", "user"] = Field(default="agent", description="Who the input is recorded to be from.")
+    author: Literal["agent", "user"] | None = Field(
+        default=None,
+        description="Who types, for a caller that may be either; by default agent, or what the token says.",
+    )
     secret: Secret = False
+    secret_name: str | None = Field(
+        default=None, min_length=1, max_length=128,
+        description="Name of a stored secret of policy.toml, to be typed with Enter in place of data.",
+    )  # fmt: skip
 
 
 class SendKeysRequest(ConversationRequest):
@@ -230,7 +246,7 @@ class EnterRequest(SessionRequest):
 
 
 class WaitForRequest(ConversationRequest):
-    """Wait until something appears or happens, looking at what is recorded already first.
+    """Wait until something appears or happens; what is recorded already is searched first.
 
     The answer depends on the record alone: the same wait from the same cursor gives the same answer later. A wait that
     ends without a match is a result with its reason, not an error.
@@ -257,7 +273,7 @@ class WaitForRequest(ConversationRequest):
 
 
 class ReadRequest(ConversationRequest):
-    """Read a piece of the transcript, from a cursor or of a block; the result's cursor is where the next one begins."""
+    """Read a piece of the transcript, from a cursor or of a block; the next piece begins at the result's cursor."""
 
     from_cursor: Cursor | None = Field(
         default=None, description="Where to read from; by default the beginning, of the block if one is given."
@@ -289,14 +305,14 @@ class BlockRequest(ConversationRequest):
 
 
 class EventsRequest(ConversationRequest):
-    """Give the events of a conversation in order, and then live ones as they happen."""
+    """Return the events of a conversation in order, and then live ones as they happen."""
 
     from_seq: int = Field(default=0, ge=0, description="Sequence number of the first event.")
     follow: bool = Field(default=True, description="Go on with live events, else stop after the last recorded one.")
 
 
 class ScreenRequest(ConversationRequest):
-    """Show what the terminal shows, now or at a cursor: a full-screen program, or the last lines of a shell."""
+    """Show the screen of the terminal, now or at a cursor: a full-screen program, or the last lines of a shell."""
 
     format: Literal["text", "json", "ansi", "html", "svg", "agent"] = Field(
         default="text",
@@ -310,11 +326,11 @@ class ScreenRequest(ConversationRequest):
         default=0, ge=0, le=100_000, description="So many lines above the screen come too, in text, json and agent."
     )
     at: Cursor | None = Field(default=None, description="Show what was shown at this cursor; by default now.")
-    record: bool = Field(default=False, description="Record this look: a `screen_snapshot` event names its cursor.")
+    record: bool = Field(default=False, description="Record this call: a `screen_snapshot` event names its cursor.")
 
 
 class SetScrollbackRequest(ConversationRequest):
-    """Set how many lines above the screen can be asked for; nothing of the record is dropped or kept by it."""
+    """Set how many lines above the screen can be requested; the record does not change."""
 
     lines: int = Field(default=1000, ge=0, le=100_000, description="Lines above the screen at most.")
 
@@ -327,41 +343,41 @@ class ResizeRequest(ConversationRequest):
 
 
 class StartCaptureRequest(ConversationRequest):
-    """Begin to capture what the terminal shows as an asciicast, or tell of the capture that runs already.
+    """Start to capture the terminal as an asciicast, or describe the capture that is already running.
 
-    It goes on over restarts, until stop_capture writes the file; until then the record holds all of it.
+    It continues over restarts until stop_capture writes the file; until then the record holds all of it.
     """
 
 
 class StopCaptureRequest(ConversationRequest):
-    """Stop the capture and write its asciicast to the home's `exports/`; again, it tells of the one that was stopped.
+    """Stop the capture and write its asciicast to the home's `exports/`; later calls describe the stopped one.
 
-    The file is readable by its owner only and yours to delete. Nonces and the shell's own marks are not in it.
+    The file is readable by its owner only, and you may delete it. It contains no nonces and no marks of the shell.
     """
 
 
 class EndSessionRequest(ConversationRequest):
-    """End an interactive session as gently as it allows; the result says how.
+    """End an interactive session as gently as possible; the result says how.
 
-    `exit` is typed to a known shell or interpreter, the keys that leave it to a known pager or editor (what was not
-    saved is lost); then Ctrl-C, SIGINT, SIGQUIT, SIGTERM and SIGKILL follow, and as the last resort a new shell. Only
-    that loses the shell's directory and variables.
+    A known shell or interpreter gets `exit`, a known pager or editor gets the keys that leave it (unsaved changes are
+    lost). Then Ctrl-C, SIGINT, SIGQUIT, SIGTERM and SIGKILL follow, and as the last resort a new shell. Only a new
+    shell loses the directory and the variables.
     """
 
     session_id: SessionId = None
 
 
 class EnterShellRequest(ConversationRequest):
-    """Give the hooks to a shell that runs inside a command (ssh, su, a container): its commands are blocks then."""
+    """Install the shell integration in a shell inside a command (ssh, su, a container): its commands become blocks."""
 
     shell: Literal["bash", "zsh", "fish"] | None = Field(
-        default=None, description="Which shell is at the prompt; needed where it runs behind another program, as ssh."
+        default=None, description="Which shell is at the prompt; needed behind another program such as ssh."
     )
     timeout_ms: int = Field(default=10_000, ge=0, le=86_400_000, description="How long its first prompt may take.")
 
 
 class InterruptRequest(ConversationRequest):
-    """Interrupt what runs, with SIGINT first and stronger signals only as far as asked for; says how it ended."""
+    """Interrupt the running program with SIGINT, and stronger signals only if allowed; the result says how."""
 
     up_to: str = Field(
         default="INT",
@@ -374,11 +390,11 @@ class InterruptRequest(ConversationRequest):
 
 
 class ResetRequest(ConversationRequest):
-    """Kill the shell and start another on a new terminal; transcript and cursors go on."""
+    """Kill the shell and start another on a new terminal; transcript and cursors continue."""
 
 
 class KillRequest(ConversationRequest):
-    """End the shell and what it runs in the foreground: TERM, then HUP and KILL as long as the shell runs.
+    """Kill the shell and its foreground program: TERM, then HUP and KILL until the shell has ended.
 
     The result says which signal ended the shell, or `running`: at its prompt a shell survives INT and QUIT.
     """
@@ -393,22 +409,23 @@ class KillRequest(ConversationRequest):
 
 
 class CloseRequest(ConversationRequest):
-    """End the shell with everything that came from it; the transcript stays.
+    """Terminate the shell and its processes. The transcript is kept.
 
-    What has left the shell's session (setsid, a daemon) is ended too, or runs on with `leave`; the result lists it.
+    Processes that have left the shell's session (setsid, a daemon) are terminated too, or keep running with `leave`;
+    the result lists them.
     """
 
-    leave: bool = Field(default=False, description="Leave running what has left the shell's session.")
+    leave: bool = Field(default=False, description="Keep processes running that have left the shell's session.")
 
 
 class DeleteRequest(ConversationRequest):
-    """Delete a conversation whose shell has ended, with its transcript; there is no way back."""
+    """Delete an ended conversation with its transcript. This cannot be undone."""
 
 
 class PruneRequest(Request):
-    """Delete the conversations that were not used for so long, then the oldest until the others take no more space.
+    """Delete conversations that were not used for a number of days, then the oldest above a total size.
 
-    Only conversations whose shell has ended are deleted, whole, and there is no way back.
+    Only ended conversations are deleted, as a whole. This cannot be undone.
     """
 
     keep_days: int | None = Field(default=None, ge=0, le=36_500, description="Keep what was used in so many days.")
@@ -418,9 +435,9 @@ class PruneRequest(Request):
 class ExportRequest(ConversationRequest):
     """Export a conversation, a block or a span for other tools; small results as data, others as a file.
 
-    The file is written in flat memory to the home's `exports/`, readable by its owner only, and is yours to delete;
-    one that is left for seven days is removed by a later export. A typescript is always a pair of files. Nonces are
-    covered; the shell's own marks are in the typescript only. A cast of a part begins with what the screen showed.
+    The file is written to the home's `exports/`, readable by its owner only. You may delete it; after seven days a
+    later export removes it. A typescript is always a pair of files. Nonces are redacted, and only the typescript has
+    the shell's own marks. A cast of a part begins with what the screen showed.
     """
 
     format: Literal["cast", "cast3", "typescript", "text", "html", "markdown", "jsonl"] = Field(
@@ -436,7 +453,7 @@ class ExportRequest(ConversationRequest):
     ] = 65_536
     redact: bool | None = Field(
         default=None,
-        description="Cover secrets; by default as in all that leaves. false needs an engine that allows it, and the "
+        description="Redact secrets; by default as in all output. false needs an engine that allows it, and the "
         "scope admin.",
     )
 
@@ -448,7 +465,7 @@ OptionalKey = Annotated[str | None, Field(min_length=16, max_length=4096, descri
 class VerifyRequest(Request):
     """Compare all files with what follows from stream and timeline, waits included; nothing is written.
 
-    With a key: also look for the seals that were made with it.
+    With a key, also check the seals that were made with it.
     """
 
     conversation_id: ConversationId
@@ -456,14 +473,233 @@ class VerifyRequest(Request):
 
 
 class RepairRequest(Request):
-    """Derive everything again from stream and timeline, and say what that changed; only while no shell runs."""
+    """Derive everything again from stream and timeline, and report what changed; only while no shell runs."""
 
     conversation_id: ConversationId
     key: OptionalKey = None
 
 
 class SealRequest(Request):
-    """Seal the record, as far as it goes now, with a key: who has the key can tell it from any other by verify."""
+    """Seal the record up to now with a key, so that verify with this key finds any later change to it."""
 
     conversation_id: ConversationId
     key: Annotated[str, Field(min_length=16, max_length=4096, description=_KEY)]
+
+
+class SearchRequest(Request):
+    """Search the output and the commands of all conversations of this home, newest first.
+
+    Every match is verified in the record, and text that is not indexed yet is scanned, so the result is complete. It is
+    `partial` if time ran out or a part of a shared catalogue did not answer. A match lies within one line. Secrets on
+    its line are redacted.
+    """
+
+    query: str = Field(min_length=1, max_length=1024, description="What to look for, without a line end.")
+    mode: Literal["words", "phrase", "substring", "regex"] = Field(
+        default="substring",
+        description="words: lines that hold all the words; phrase: the words one after another; substring: the text as "
+        "it is; regex: a regular expression, as in Python.",
+    )
+    ignore_case: bool | None = Field(
+        default=None, description="Upper and lower case are the same; by default for words and phrases only."
+    )
+    conversation_id: ConversationId | None = Field(default=None, description="Only this conversation.")
+    cwd: str | None = Field(default=None, min_length=1, description="Only blocks that began there or below it.")
+    exit_status: int | None = Field(default=None, ge=0, le=255, description="Only blocks with this exit status.")
+    failed: bool | None = Field(
+        default=None, description="Only blocks whose exit status is not 0, or only those where it is."
+    )
+    since: Time = Field(default=None, description="Only blocks that began at or after this time, in ms since 1970.")
+    until: Time = Field(default=None, description="Only blocks that began before this time, in ms since 1970.")
+    min_duration_ms: int | None = Field(
+        default=None, ge=0, le=2**53, description="Only blocks that took at least so many milliseconds."
+    )
+    author: Literal["agent", "user", "engine"] | None = Field(
+        default=None, description="Only blocks that were submitted by this one."
+    )
+    kind: Literal["command", "session", "user", "background"] | None = Field(
+        default=None, description="Only blocks of this kind."
+    )
+    part: Literal["any", "output", "command"] = Field(
+        default="any", description="Look in the output of blocks, in their commands, or in both."
+    )
+    per_block: bool = Field(default=False, description="Only the newest match of every block.")
+    page: str | None = Field(
+        default=None, min_length=1, max_length=1024, description="`next` of an earlier result, to go on behind it."
+    )
+    page_size: int = Field(default=100, ge=1, le=1000, description="Matches on a page.")
+    timeout_ms: Annotated[
+        int, Field(ge=1, le=60_000, description="Return what was found after so many milliseconds.")
+    ] = 2000
+
+
+class OverviewRequest(Request):
+    """Show what this home has done: the latest conversations and blocks, and how many ended with each status.
+
+    A block counts within a second after its end. The time does not depend on their number.
+    """
+
+    conversations: int = Field(default=20, ge=0, le=1000, description="Conversations at most.")
+    blocks: int = Field(default=50, ge=0, le=1000, description="Blocks at most.")
+    conversation_id: ConversationId | None = Field(default=None, description="Only this conversation.")
+    failed: bool | None = Field(
+        default=None, description="Only blocks whose exit status is not 0, or only those where it is."
+    )
+    before: Time = Field(default=None, description="Only blocks that began before this time, in ms since 1970.")
+
+
+class HaltRequest(Request):
+    """Have agents type nothing, in one conversation or in all, and interrupt what runs there.
+
+    It holds until `release`, also after a restart of the server. What a person types is taken all the same.
+    """
+
+    conversation_id: ConversationId | None = Field(default=None, description="Only this conversation; by default all.")
+    up_to: str = Field(
+        default="INT", pattern=_SIGNAL.format(_INTERRUPTS), description="The last signal to send to what runs."
+    )
+
+
+class ReleaseRequest(Request):
+    """Let agents type again, after `halt`. Only a person may ask for it."""
+
+    conversation_id: ConversationId | None = Field(
+        default=None, description="Only this conversation; by default what was halted in all."
+    )
+
+
+class RequestUserInputRequest(ConversationRequest):
+    """Ask a person to take over the terminal and type, and wait until that is done.
+
+    For a password, a second factor, a decision: what an agent cannot or should not type. Agents may type nothing
+    meanwhile. The result says how it ended: done, cancelled or timeout.
+    """
+
+    message: str = Field(min_length=1, max_length=2000, description="What the person is asked to do, in plain words.")
+    timeout_seconds: int = Field(default=300, ge=1, le=86_400, description="Wait for so many seconds at most.")
+
+
+class TakeControlRequest(ConversationRequest):
+    """Give control to a person: what agents type is refused, and cut off where it is under way.
+
+    Only a person may ask for it. release_control hands it back.
+    """
+
+    who: str | None = Field(
+        default=None, min_length=1, max_length=200, description="Name of the person; by default that of the token."
+    )
+    shared: bool = Field(default=False, description="Let agents type as well; other persons are refused.")
+    lease: bool = Field(
+        default=False,
+        description="Hand control back after 30 s, unless this is called again, or a WebSocket of the conversation is "
+        "open.",
+    )
+
+
+class ReleaseControlRequest(ConversationRequest):
+    """Hand control back to agents. Only a person may ask for it, not only the one who has control."""
+
+    cancelled: bool = Field(
+        default=False, description="Say to an agent that had asked for a person that it was not done."
+    )
+
+
+class ApprovalsRequest(Request):
+    """List what waits for a person to allow it: each with the exact input, its digest and the rule that asks."""
+
+    conversation_id: ConversationId | None = Field(default=None, description="Only this conversation.")
+
+
+class _VerdictRequest(ConversationRequest):
+    approval_id: str = Field(pattern=r"^a[0-9]+\.[1-9][0-9]*$", description="Which, as approvals names it.")
+    digest: str = Field(
+        pattern="^[0-9a-f]{64}$",
+        description="Digest of what was shown, as approvals gives it; for anything else the verdict is stale.",
+    )
+
+
+class ApproveRequest(_VerdictRequest):
+    """Allow what waits for that. Only a person may ask for it."""
+
+    scope: Literal["once", "conversation", "always"] = Field(
+        default="once",
+        description="once: this; conversation: the same input in the same directory of this conversation; always: add "
+        "the rule to policy.toml that approvals shows as `always`.",
+    )
+
+
+class DenyRequest(_VerdictRequest):
+    """Refuse what waits. Only a person may ask for it."""
+
+    reason: str | None = Field(default=None, max_length=2000, description="Why; the agent gets it.")
+
+
+class AuditRequest(Request):
+    """Show who did what in this home: verdicts, changes of control, lifecycle calls, tokens at new addresses.
+
+    Newest first. Entries have digests in place of what was typed. A token without the scope admin has to name a
+    conversation.
+    """
+
+    conversation_id: ConversationId | None = Field(default=None, description="Only this conversation.")
+    principal: str | None = Field(default=None, min_length=1, description="Only what was done on behalf of this one.")
+    type: str | None = Field(
+        default=None, min_length=1, description="Only entries of this type, such as lifecycle or token_use."
+    )
+    since: Time = Field(default=None, description="Only entries from this time on, in ms since 1970.")
+    until: Time = Field(default=None, description="Only entries up to this time, in ms since 1970.")
+    page: int | None = Field(default=None, ge=1, le=2**53, description="`next` of an earlier result, to go on from.")
+    page_size: int = Field(default=100, ge=1, le=1000, description="Entries at most.")
+    verify: bool = Field(
+        default=False, description="Check the whole log as well: lines that were changed, removed, added, moved or cut."
+    )
+
+
+class DiffRequest(ConversationRequest):
+    """Compare the output of a block with another one, by default with the previous run of the same command.
+
+    Only the first 1 MiB or 20,000 lines of an output are compared; the result says so.
+    """
+
+    block_id: str = Field(min_length=1, description="Name of the block, such as b7.")
+    against: str | None = Field(
+        default=None, min_length=1, description="Name of the block to compare it with; by default the previous run."
+    )
+    context: int = Field(default=3, ge=0, le=1000, description="Lines around each change.")
+    max_bytes: int = Field(default=65_536, ge=1, le=MAX_BYTES, description="Bytes of the diff to return at most.")
+
+
+class ArchiveRequest(Request):
+    """Move the streams of ended conversations to an object store, and free their space here.
+
+    BLOCKPTY_ARCHIVE_URL of the engine names the store. The conversations are listed as before, and a stream is fetched
+    when it is read.
+    """
+
+    conversation_id: str | None = Field(
+        default=None,
+        pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$",
+        description="Only this one; by default all that have ended.",
+    )
+    keep_days: int = Field(default=0, ge=0, le=36_500, description="Of all, keep here what was used in so many days.")
+
+
+class ImportRecordingRequest(Request):
+    """Make a conversation from a recording: asciicast 1, 2 or 3, or the pair of files that script(1) writes.
+
+    You can read, export, replay and verify it; you cannot type into it. A block begins at each marker, or as in a
+    typescript that blockpty exported; a file without any is one block. Recorded input is left out.
+    """
+
+    path: str = Field(min_length=1, max_length=4096, description="The file, on the machine of the engine.")
+    conversation_id: str | None = Field(
+        default=None,
+        pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$",
+        description="Name of the conversation; made from the name of the file when not given.",
+    )
+    timing: str | None = Field(
+        default=None,
+        min_length=1,
+        max_length=4096,
+        description="Of a typescript the file with its times; by default PATH.timing.",
+    )

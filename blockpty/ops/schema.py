@@ -1,4 +1,4 @@
-"""The table as one JSON Schema document, `spool_schema/operations-v1.json`.
+"""JSON Schema of the table as one document, `spool_schema/operations-v1.json`.
 
 Generated, never edited: tools/gen_schema writes it, a test and `tools/gen_schema --check` compare. What differs between
 versions of pydantic and says nothing (titles, "anything goes") is left out, so that a change is a change of the table.

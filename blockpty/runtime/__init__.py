@@ -1,1 +1,4 @@
-"""The asyncio glue: joins the pure machine, the files and the host to conversations."""
+"""Conversations in asyncio: the pure machine, the files and the host, joined.
+
+Words: docs/reference/glossary.md.
+"""

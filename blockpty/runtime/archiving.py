@@ -1,4 +1,4 @@
-"""Archiving: the streams of conversations that have ended go to an object store, and come back when they are read.
+"""Archiving: streams of ended conversations move to an object store, and are fetched when they are read.
 
 All else stays here: `list`, `blocks`, events and the index need no stream. What is here, and where the store is, the
 spool knows (`spool/archived.py`); this file chooses which conversations go, and holds them meanwhile.
@@ -20,12 +20,12 @@ from blockpty.spool.layout import Layout, check_conversation_id, conversations_d
 from blockpty.spool.ownership import Ownership
 
 if TYPE_CHECKING:
-    from blockpty.runtime.engine import Engine
+    from blockpty.runtime.home import Home
 
 URL_VARIABLE: Final = "BLOCKPTY_ARCHIVE_URL"
 
 
-async def archive(engine: Engine, conversation_id: str | None, keep_days: int) -> ArchiveResult:
+async def archive(engine: Home, conversation_id: str | None, keep_days: int) -> ArchiveResult:
     """Ship one conversation, or all that have ended and were not used for so long; those that cannot go stay."""
     if keep_days < 0:
         raise BadRequest(f"keep_days cannot be {keep_days}", hint="0 or more days")
@@ -49,7 +49,7 @@ async def archive(engine: Engine, conversation_id: str | None, keep_days: int) -
     return ArchiveResult(done, freed)
 
 
-async def _ship(engine: Engine, name: str, url: str) -> int:
+async def _ship(engine: Home, name: str, url: str) -> int:
     layout = Layout(conversations_directory(engine.home) / name)
     try:
         checkpoint.load_meta(layout.meta)
@@ -70,6 +70,6 @@ async def _ship(engine: Engine, name: str, url: str) -> int:
         try:
             return await asyncio.shield(work)
         finally:
-            await asyncio.wait([work])  # nobody else may have it before, cancelled or not
+            await asyncio.wait([work])  # no other engine may have it before, cancelled or not
     finally:
         ownership.release()

@@ -15,11 +15,11 @@ from typing import Any
 
 from blockpty.errors import NotFound
 from blockpty.model.results import CaptureResult
-from blockpty.runtime.export.moments import Source
-from blockpty.runtime.export.writing import write
+from blockpty.runtime.export.recording_events import Source
+from blockpty.runtime.export.writer import write
 from blockpty.spool import checkpoint
-from blockpty.spool.full import full_is_an_error
 from blockpty.spool.layout import make_private
+from blockpty.spool.storage import full_is_an_error
 
 
 def start_capture(source: Source) -> CaptureResult:

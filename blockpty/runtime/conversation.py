@@ -7,20 +7,20 @@ them the host's.
 
 from __future__ import annotations
 
-import asyncio
 import base64
-import itertools
-from collections.abc import Awaitable, Callable, Mapping
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager, nullcontext
+from typing import TYPE_CHECKING, Protocol
 
-from blockpty.control.questions import ASKED_WITHIN, asks_for_secret
+from blockpty.control.principals import current
 from blockpty.engine.keys import KeyModes, bracket, encode_keys
 from blockpty.engine.states import ShellState
-from blockpty.engine.views import transform
-from blockpty.errors import BadRequest, Busy, InternalError, NoSession
+from blockpty.engine.waiter import Outcome
+from blockpty.errors import BadRequest, InternalError, NoSession
 from blockpty.model.conditions import Match
 from blockpty.model.results import (
     CloseResult,
+    ControlResult,
     DeleteResult,
     DoneResult,
     ExecResult,
@@ -31,35 +31,51 @@ from blockpty.model.results import (
     SendResult,
     SessionResult,
     StatusResult,
+    UserInputResult,
+    VerdictResult,
     VerifyResult,
     WaitResult,
 )
-from blockpty.runtime import ending, limits
-from blockpty.runtime.answers import Answers
-from blockpty.runtime.checking import check_files
+from blockpty.runtime import interruption, limits
+from blockpty.runtime.channel import ConversationChannel
+from blockpty.runtime.completion import Completion
+from blockpty.runtime.control import CANCELLED, DONE
+from blockpty.runtime.follower import RecordFollower
+from blockpty.runtime.gate import ApprovalNeeded
 from blockpty.runtime.listing import lost_because
-from blockpty.runtime.live import LiveRecord
-from blockpty.runtime.modes import is_session, mode_of, nested_of, private_modes, status_of, tty_of
-from blockpty.runtime.notes import Notes
 from blockpty.runtime.running import own_block, run_result, until_done
 from blockpty.runtime.sessions import alive, clear_line, known_session, may_type, running_program, sample
+from blockpty.runtime.status import is_session, nested_of, private_modes, status_of, tty_of
 from blockpty.runtime.submission import Submission, Submitted, encoded
-from blockpty.runtime.transcript import Transcript
-from blockpty.runtime.waiting import Waiting
+from blockpty.runtime.terminal_replies import TerminalReplies
+from blockpty.runtime.truncation import LogTruncation
+from blockpty.runtime.wait_for import WaitFor
 from blockpty.screen.protocol import Modes
 from blockpty.spool.layout import Layout
 from blockpty.spool.ownership import Ownership
 
 if TYPE_CHECKING:
+    from blockpty.control.policy import Question
     from blockpty.host.client import HostClient
-    from blockpty.runtime.engine import Engine
-
-SEND_DEADLINE_MS: Final = 5000
-# Ctrl-C, Ctrl-backslash and Ctrl-Z: the host types them on a full disk too, where they stop a program.
-STOPPING: Final = b"\x03\x1c\x1a"
 
 
-class Conversation(Transcript):
+class RecordOperations(Protocol):
+    """What the engine does with a conversation's record as a whole."""
+
+    async def verify(self, conversation_id: str, *, key: str | None = None) -> VerifyResult:
+        """Compare its files."""
+
+    async def repair(self, conversation_id: str, *, key: str | None = None) -> RepairResult:
+        """Derive its files again."""
+
+    async def seal(self, conversation_id: str, key: str) -> SealResult:
+        """Seal it."""
+
+    async def erase(self, conversation_id: str) -> DeleteResult:
+        """Delete it."""
+
+
+class Conversation(ConversationChannel):
     """One conversation; get it from `Engine.open` or `Engine.conversation`.
 
     All methods may be cancelled: what was asked of the terminal may then have happened or not, nothing recorded is
@@ -69,7 +85,6 @@ class Conversation(Transcript):
         id: its name.
         directory: where its files are.
         opened: the result of `open`, None for one that existed.
-        answering: whether programs that ask their terminal something get an answer.
     """
 
     def __init__(
@@ -84,122 +99,81 @@ class Conversation(Transcript):
         allow_uncovered: bool = False,
         keep_bytes: int | None = None,
     ) -> None:
-        live = LiveRecord(
-            conversation_id, layout, owner=ownership is not None, durability=durability, redact=redact, keep=keep_bytes
+        live = RecordFollower(
+            conversation_id, layout, owner=ownership is not None, durability=durability, redact=redact,
+            truncation=(lambda live: LogTruncation(live, keep_bytes)) if keep_bytes is not None else None,
         )
-        super().__init__(conversation_id, layout, live, allow_uncovered)
+        super().__init__(conversation_id, layout, live, host, ownership, TerminalReplies, allow_uncovered)
         self.opened: OpenResult | None = None
-        self.answering = True
-        self.host = host
-        self._ownership = ownership
+        self.is_sandboxed = False
         self._respawn = respawn
         # The engine that it belongs to, where there is one.
-        self.records: Engine | None = None
-        self.erase: Callable[[str], Awaitable[DeleteResult]] | None = None  # how the engine deletes it
-        self._waiting = Waiting(self.live, self.note, self._watch_idle, lambda: sample(self), f"w{self.epoch}.")
-        self._notes = Notes(host, conversation_id)
-        self._requests = itertools.count(1)
+        self.records: RecordOperations | None = None
+        self._waiting = WaitFor(self.live, self.note, self._watch_idle, lambda: sample(self), f"w{self.epoch}.")
         self._submission = Submission(self)
         self._cursor = 0
-        # How it is taken up again, while it rests.
-        self._rouse: Callable[[Conversation], Awaitable[Conversation]] | None = None
-
-    @property
-    def conversation_id(self) -> str:
-        """Its name, as results call it."""
-        return self.id
-
-    @property
-    def shell_id(self) -> str:
-        """The shell that runs, or ran last, in it; every `reset` starts another."""
-        return f"{self.id}.{self.live.state.instance}"
-
-    @property
-    def pid(self) -> int | None:
-        """Process id of the shell; None when it has ended."""
-        state = self.live.state
-        return int(state.pid) if state.pid.isdigit() and state.shell is not ShellState.EXITED else None
-
-    @property
-    def mode(self) -> str:
-        """The mode that `status` gives."""
-        return mode_of(self.live.state)
-
-    @property
-    def epoch(self) -> int:
-        """This engine's epoch for the conversation; 0 while another engine owns it."""
-        return self._ownership.epoch if self._ownership is not None else 0
 
     async def attach(self, host: HostClient) -> None:
-        """Read what is there and hear of what comes; called by the engine, again when the host had to be replaced."""
+        """Read what is there and follow what comes; called by the engine, again when the host had to be replaced."""
         again = host is not self.host
         if again:
             self.host = host
             self._notes.adopt(host)
         await self.live.catch_up()
-        self.live.answers = Answers(self)
-        subscribed = await host.subscribe(self.id, self.epoch, self.live.rung)
+        subscribed = await self._listen()
         if self._ownership is not None:
             if not again:
-                self.note({"type": "owner", "epoch": self.epoch, "pictures": True})
+                self.note({"type": "owner", "epoch": self.epoch, "pictures": True, "control": 1})
+                self.control.attached()
             if not subscribed.live and self.live.state.instance and self.live.state.shell is not ShellState.EXITED:
-                # Every process that held the terminal is gone, and the shell with them; nobody saw how it ended.
+                # Every process that held the terminal is gone, and the shell with them; how it ended is unknown.
                 self.note({"type": "lost", "reason": lost_because(self.live.state)})
                 await self.noted()
         self._cursor = self.live.state.wait_cursor
 
     async def detach(self) -> None:
-        """Let go of the conversation; the shell runs on."""
+        """Detach from the conversation; the shell runs on."""
         try:
             await self._notes.written()
             await self.host.unsubscribe(self.id)
             await self.live.save_ahead()
         except InternalError:
-            # There is no host to tell.
+            # There is no host any more.
             self.live.pump()
-        self._notes.close()
-        self.live.close()
-        if self._ownership is not None:
-            self._ownership.release()
+        finally:
+            # Also when this is cancelled: nothing else will close the files.
+            self.control.close()
+            self._notes.close()
+            self.live.close()
+            if self._ownership is not None:
+                self._ownership.release()
 
     @property
     def over(self) -> bool:
-        """Whether the shell has ended, everything is read, and nobody waits for anything."""
+        """Whether the shell has ended, everything is read, and no wait is pending."""
         state = self.live.state
         lost = state.exit is not None and "lost" in state.exit
         return state.shell is ShellState.EXITED and (state.eof or lost) and not self.live.waits
 
-    async def rest(self, rouse: Callable[[Conversation], Awaitable[Conversation]]) -> None:
-        """Close the files; what is asked of the record is still answered, and who types asks to be roused."""
-        await self.detach()
-        self._ownership, self._rouse = None, rouse
+    async def suspend(self, resume: Callable[[Conversation], Awaitable[object]]) -> None:
+        """Close the files; the record can still be read, and typing calls `resume` first."""
+        self._resume = resume
+        try:
+            await self.detach()
+        finally:
+            self._ownership = None
 
-    async def rouse(self, host: HostClient) -> None:
-        """Take the conversation up again after `rest`; raises as `attach` does."""
+    async def resume(self, host: HostClient) -> None:
+        """Attach to the conversation again after `suspend`; raises as `attach` does."""
         self._ownership = Ownership.take(self.layout.lock)
-        self._rouse = None
+        self._resume = None
         self.live.reopen(owner=self._ownership is not None)
         self._notes.adopt(host)
         self.host = host
         await self.attach(host)
 
-    def next_request(self) -> str:
-        """Return a name for one input, unique in the conversation."""
-        return f"{self.epoch}.{next(self._requests)}"
-
-    def note(self, note: Mapping[str, Any]) -> None:
-        """Have something recorded in the timeline, if this engine owns the conversation."""
-        if self._ownership is not None and not self.live.replaced():
-            self._notes.add(note, self.epoch)
-
-    async def noted(self) -> None:
-        """Return when every note is in the timeline and has been read."""
-        await self._notes.written()
-        await self.live.drain()
-
     def _watch_idle(self, ms: int) -> None:
-        task = asyncio.get_running_loop().create_task(self.host.watch_idle(self.id, ms))
-        task.add_done_callback(lambda done: done.cancelled() or done.exception())
+        self.live.tasks.start(self.host.watch_idle(self.id, ms))
 
     # What is going on
 
@@ -207,11 +181,11 @@ class Conversation(Transcript):
         """Return mode, terminal state and integrity, sampled now."""
         self.live.pump()
         state = self.live.state
-        foreground, tty, nested = None, state.tty, None
+        foreground, tty, nested, pid, sandbox = None, state.tty, None, None, None
         if state.shell is not ShellState.EXITED:
             seen = await self.host.inspect(self.id)
             self.live.pump()
-            foreground = seen.foreground_name
+            foreground, pid, sandbox = seen.foreground_name, seen.pid, seen.sandbox
             nested = nested_of(state, foreground, seen.foreground, copy=seen.foreground_copy)
             if seen.live and seen.icanon is not None:
                 tty = {name: getattr(seen, name) for name in ("icanon", "echo", "foreground", "reads")}
@@ -225,6 +199,10 @@ class Conversation(Transcript):
             transport=self.host.transport,
             owner=self._ownership is not None,
             nested=nested,
+            control=self.control.state,
+            halted=self.gate.halted if self.gate is not None else None,
+            pid=pid,
+            sandbox=sandbox,
         )
 
     def _screen_modes(self) -> frozenset[int]:
@@ -240,13 +218,13 @@ class Conversation(Transcript):
         `cwd` changes the shell's directory first, as `cd` does. While something runs: Busy, or with `queue` wait for
         its end; InteractiveSessionActive while a session has the terminal. Raises Exited, NoPrompt, BadRequest.
         """
-        seq, ts, cursor, _ = await self._submit("command", command, cwd, queue)
-        return ExecResult(f"b{seq}", seq, ts, cursor)
+        typed = await self._submit("command", "exec_block", command, cwd, queue=queue)
+        return ExecResult(f"b{typed.seq}", typed.seq, typed.ts, typed.cursor)
 
     async def exec_interactive(self, command: str, *, cwd: str | None = None) -> SessionResult:
         """Start an interactive program as one block; then use `send` and `wait_for`. Raises as `exec_block` does."""
-        seq, ts, cursor, _ = await self._submit("session", command, cwd, False)
-        return SessionResult(f"s{seq}", f"b{seq}", ts, cursor)
+        typed = await self._submit("session", "exec_interactive", command, cwd)
+        return SessionResult(f"s{typed.seq}", f"b{typed.seq}", typed.ts, typed.cursor)
 
     async def run(
         self, command: str, *, cwd: str | None = None, timeout_ms: int = 30000, max_bytes: int = 65536
@@ -257,38 +235,33 @@ class Conversation(Transcript):
         """
         limits.check("timeout_ms", timeout_ms)
         limits.check("max_bytes", max_bytes)
-        typed = await self._submit("command", command, cwd, False)
-        result = await until_done(self.live, self._waiting, typed, timeout_ms)
+        typed = await self._submit("command", "run", command, cwd, awaited=True)
+        assert typed.completion is not None  # it was asked for
+        result = await self._until_done(typed.completion, timeout_ms)
         self._cursor = result.cursor
-        block = self.live.cover.block(own_block(self.id, self.live, typed, self._block))
+        block = self.live.redactor.block(own_block(self.id, self.live, typed, self._block))
         return await run_result(self.live, block, result, max_bytes, self._over_bytes)
 
-    async def _submit(self, kind: str, command: str, cwd: str | None, queue: bool) -> Submitted:
-        typed = await self._submission.submit(kind, command, cwd, queue=queue)
-        self._cursor = typed.cursor
-        return typed
+    async def _until_done(self, completion: Completion, timeout_ms: int) -> Outcome:
+        return await until_done(self.live, completion, timeout_ms)
 
-    async def own(self, *, stopping: bool = False) -> None:
-        """Make sure that this engine may write; another one may have gone since.
-
-        `stopping`: for what ends a program or the shell, which must not need room on the disk.
-        """
-        if self._rouse is not None:
-            await self._rouse(self)
-        self.live.check_place()
-        if self.live.problem is not None and not stopping:
-            raise self.live.problem
-        if self._ownership is None:
-            self._ownership = Ownership.take(self.layout.lock)
-            if self._ownership is None:
-                raise Busy(
-                    f"another engine owns {self.id}", hint="use that engine, or close it; reading and waiting work here"
+    async def _submit(
+        self, kind: str, operation: str, command: str, cwd: str | None, *, queue: bool = False, awaited: bool = False
+    ) -> Submitted:
+        granted: set[Question] = set()
+        while True:
+            try:
+                typed = await self._submission.submit(
+                    kind, command, cwd, queue=queue, awaited=awaited, operation=operation, granted=granted
                 )
-            self.live.become_owner()
-            await self.live.drain()
-            self.live.answers = Answers(self)
-            await self.host.subscribe(self.id, self.epoch, self.live.rung)
-            self.note({"type": "owner", "epoch": self.epoch, "pictures": True})
+            except ApprovalNeeded as needed:
+                # Outside of the turn: other commands go on meanwhile.
+                assert self.gate is not None
+                await self.gate.ask(self, needed)
+                granted.add(needed.question)
+                continue
+            self._cursor = typed.cursor
+            return typed
 
     # Input
 
@@ -298,25 +271,39 @@ class Conversation(Transcript):
         *,
         data_b64: str | None = None,
         session_id: str | None = None,
-        author: str = "agent",
+        author: str | None = None,
         secret: bool = False,
+        secret_name: str | None = None,
     ) -> SendResult:
         """Type bytes into the running program, as they are; as `user` also at the prompt.
 
+        `author`: `agent` or `user`, for a caller that may be either; by default agent there, else what the token says.
         `secret`: neither the bytes nor their number are recorded; what the terminal or the program prints of them is.
-        Without it that holds only where a program asks for a secret with echo off. Raises NoSession when nothing runs
+        Without it that holds only where a program asks for a secret with echo off. `secret_name`: in place of data, a
+        secret that a person has stored under this name, and Enter; the policy says where it may be typed, and that it
+        must be asked for with echo off. Raises NoSession when nothing runs
         that could take them, LineTooLong when the terminal would cut a line.
         `accepted_bytes` is less than given when the program did not take them within five seconds.
         """
-        if (data is None) == (data_b64 is None):
-            raise BadRequest("give either data or data_b64")
+        if [data, data_b64, secret_name].count(None) != 2:
+            raise BadRequest("give either data or data_b64, or secret_name")
+        if secret_name is not None:
+            return await self._send_stored(secret_name, session_id, current().author(author))
         if data is None:
             try:
                 data = base64.b64decode(data_b64 or "", validate=True)
             except ValueError:  # binascii.Error is one; characters beyond ASCII are another
                 raise BadRequest("data_b64 is no base64") from None
+        author = current().author(author)
         await may_type(self, session_id, author)
         return await self.type(encoded(data) if isinstance(data, str) else data, author, secret)
+
+    async def _send_stored(self, name: str, session_id: str | None, author: str) -> SendResult:
+        await running_program(self, session_id)
+        if self.gate is None:
+            raise BadRequest("there is no policy here that names secrets")
+        value = await self.gate.stored_secret(self, current(), author, name)
+        return await self.type(value + b"\r", author, secret=True, stored=True)
 
     async def send_keys(self, keys: str, *, session_id: str | None = None, secret: bool = False) -> SendResult:
         """Type keys in the notation of the reference (`[UP]`, `^C`, `[M-x]`), or use the mouse (`[CLICK 9,4]`).
@@ -329,7 +316,7 @@ class Conversation(Transcript):
         asked = KeyModes(
             modes.application_cursor, modes.application_keypad, modes.mouse, modes.mouse_encoding, modes.keyboard
         )
-        return await self.type(encode_keys(keys, asked), "agent", secret)
+        return await self.type(encode_keys(keys, asked), secret=secret)
 
     async def paste(self, text: str, *, session_id: str | None = None, secret: bool = False) -> SendResult:
         """Type a text as a paste: bracketed when the program asked for it, never able to end the bracket itself.
@@ -337,13 +324,13 @@ class Conversation(Transcript):
         `secret`: as for `send`.
         """
         await running_program(self, session_id)
-        return await self.type(bracket(text, bracketed=(await self._modes()).bracketed_paste), "agent", secret)
+        return await self.type(bracket(text, bracketed=(await self._modes()).bracketed_paste), secret=secret)
 
     async def ctrl_c(self, *, session_id: str | None = None) -> SendResult:
         """Type Ctrl-C; at a prompt it clears the line, and is typed again if the line editor has missed it."""
         self.live.pump()
         if session_id is None and self.live.state.shell in (ShellState.IDLE, ShellState.EDITING):
-            return await clear_line(self, b"\x03", "agent")
+            return await clear_line(self, b"\x03")
         return await self._control(b"\x03", session_id)
 
     async def ctrl_d(self, *, session_id: str | None = None) -> SendResult:
@@ -362,25 +349,7 @@ class Conversation(Transcript):
         if session_id is not None or self.live.state.shell is ShellState.SUBMITTED:
             await running_program(self, session_id)
         alive(self)
-        return await self.type(data, "agent")
-
-    async def type(self, data: bytes, author: str, secret: bool = False) -> SendResult:
-        """Type bytes whatever the shell does; the verbs above check first."""
-        await self.own(stopping=bool(data) and not data.strip(STOPPING))
-        self.live.pump()
-        program = self.live.state.shell is ShellState.RUNNING
-        asked = program and not secret and asks_for_secret(self._last_output())
-        reply = await self.host.input(
-            self.id, data, author=author, req=self.next_request(), deadline_ms=SEND_DEADLINE_MS,
-            epoch=self.epoch, program=program, secret="always" if secret else "raw" if asked else None,
-        )  # fmt: skip
-        self.live.pump()
-        return SendResult(reply.offset, reply.accepted)
-
-    def _last_output(self) -> bytes:
-        end = self.cursor
-        begin = max(self.live.stream.begin, end - ASKED_WITHIN)
-        return transform("text", self.live.stream.read(begin, end - begin)) if begin < end else b""
+        return await self.type(data)
 
     # Waiting
 
@@ -414,6 +383,61 @@ class Conversation(Transcript):
         self._cursor = result.cursor
         return result
 
+    # Control
+
+    async def request_user_input(self, message: str, *, timeout_seconds: int = 300) -> UserInputResult:
+        """Ask a person to take over and type, and return how that ended.
+
+        Agents may type nothing meanwhile. `done`: the person handed control back; `cancelled`: the person refused, or
+        left; `timeout`: it was not taken, or not handed back within `timeout_seconds`, 1 to 86,400; a person who has it
+        then keeps it. Raises BadRequest when a person is asked already, Exited.
+        """
+        if not 1 <= timeout_seconds <= 86_400:
+            raise BadRequest(f"timeout_seconds cannot be {timeout_seconds}", hint="1 to 86,400")
+        alive(self)
+        outcome = await self.control.request_input(current(), message, timeout_seconds)
+        return UserInputResult(outcome, self.cursor)
+
+    async def take_control(
+        self, who: str | None = None, *, shared: bool = False, lease: bool = False
+    ) -> ControlResult:
+        """Give control to a person: what agents type is refused from now on, and cut off where it is under way.
+
+        `who`: the person's name; default the name of the token. `shared`: agents may go on typing, other persons may
+        not. `lease`: control goes back by itself 30 s after this call, unless it is made again before; a WebSocket of
+        the same conversation renews it while it is open. Raises UserInControl when another person has it, Forbidden
+        for an agent.
+        """
+        await self.control.take(current(), who, shared=shared, lease=lease)
+        if lease:
+            self.control.begin_lease()
+        return self._controlled()
+
+    async def release_control(self, *, cancelled: bool = False) -> ControlResult:
+        """Hand control back to agents; `cancelled` says so to one that had asked for a person. Raises Forbidden."""
+        await self.control.release(current(), CANCELLED if cancelled else DONE)
+        return self._controlled()
+
+    def _controlled(self) -> ControlResult:
+        state = self.control.state
+        return ControlResult(self.id, state.state, state.who, state.since, state.halted, self.cursor)
+
+    async def approve(self, approval_id: str, digest: str, *, scope: str = "once") -> VerdictResult:
+        """Allow what waits for that: once, in this conversation as long as its engine runs, or always.
+
+        `digest`: of what was shown. `always` adds the rule to the policy that `approvals` shows. Raises Stale for
+        another digest, NotFound when it waits no more, Forbidden for an agent, BadRequest.
+        """
+        assert self.gate is not None
+        self.gate.book.approve(current(), self.id, approval_id, digest, scope)
+        return VerdictResult(approval_id, "approved", scope)
+
+    async def deny(self, approval_id: str, digest: str, *, reason: str | None = None) -> VerdictResult:
+        """Refuse what waits; the agent gets the reason. Raises as `approve` does."""
+        assert self.gate is not None
+        self.gate.book.deny(current(), self.id, approval_id, digest, reason)
+        return VerdictResult(approval_id, "denied")
+
     # Life
 
     async def _record_look(self, at: int) -> None:
@@ -426,9 +450,12 @@ class Conversation(Transcript):
         """Set the terminal's size, 1 to 1000 each way."""
         limits.check("cols", cols)
         limits.check("rows", rows)
+        await self._may("lifecycle", "resize")
         await self.own()
         alive(self)
-        reply = await self.host.resize(self.id, cols, rows, author="agent", epoch=self.epoch)
+        author = current().author()
+        self.check_control(current(), author)
+        reply = await self.host.resize(self.id, cols, rows, author=author, epoch=self.epoch)
         self.live.pump()
         return DoneResult(reply.offset)
 
@@ -439,11 +466,14 @@ class Conversation(Transcript):
         lost); `ctrl_c`; `SIGINT`, `SIGQUIT`, `SIGTERM`, `SIGKILL` to the foreground; `reset`: a new shell, which alone
         loses the shell's directory and variables. A second or two may pass for each step.
         """
-        await running_program(self, session_id)
-        if not is_session(self.live.state):
-            raise NoSession(f"no interactive session is active in {self.id}", hint="interrupt ends a running command")
-        await self.own(stopping=True)
-        return await ending.end_session(self)
+        async with self._ending("end_session", right="signal"):
+            await running_program(self, session_id)
+            if not is_session(self.live.state):
+                raise NoSession(
+                    f"no interactive session is active in {self.id}", hint="interrupt ends a running command"
+                )
+            await self.own(stopping=True)
+            return await interruption.end_session(self, self.reset)
 
     async def enter_shell(self, shell: str | None = None, *, timeout_ms: int = 10000) -> DoneResult:
         """Give our hooks to the shell that is at a prompt now inside a running command (ssh, su, a container, bash).
@@ -454,6 +484,8 @@ class Conversation(Transcript):
         """
         limits.check("timeout_ms", timeout_ms)
         alive(self)
+        self.check_control(current(), current().author())
+        await self._may("input", "enter_shell")
         await self.own()
         return await self._submission.enter_shell(shell, timeout_ms / 1000)
 
@@ -466,8 +498,9 @@ class Conversation(Transcript):
         limits.check("grace_ms", grace_ms)
         self.live.pump()
         alive(self)
+        await self._may("signal", "interrupt", up_to)
         await self.own(stopping=True)
-        return await ending.interrupt(self, up_to, grace_ms)
+        return await interruption.interrupt(self, up_to, grace_ms)
 
     async def kill(self, *, signal: str = "TERM") -> DoneResult:
         """End the shell and the foreground program: TERM, then HUP and KILL as long as the shell runs.
@@ -475,15 +508,19 @@ class Conversation(Transcript):
         `signal`: HUP, INT, QUIT or KILL send that one alone; `SIGINT` and `int` are names as well. `how` is the signal
         that ended the shell, or "running": a shell at its prompt survives INT and QUIT. Raises BadRequest, Exited.
         """
-        name = ending.signal_name(signal, ending.KILLS)
-        await self.own(stopping=True)
-        alive(self)
-        return await ending.kill(self, name)
+        name = interruption.signal_name(signal, interruption.KILLS)
+        async with self._ending("kill", right="signal", text=name):
+            await self.own(stopping=True)
+            alive(self)
+            self._note_ending("kill")
+            return await interruption.kill(self, name)
 
     async def reset(self) -> OpenResult:
         """Kill the shell and start a new one in the same conversation; the transcript goes on, cursors stay."""
-        await self.own(stopping=True)
-        return await self._respawn(self)
+        async with self._ending("reset"):
+            await self.own(stopping=True)
+            self._note_ending("reset")
+            return await self._respawn(self)
 
     async def close(self, *, leave: bool = False) -> CloseResult:
         """End the shell and everything that came from it; the transcript stays readable.
@@ -491,17 +528,35 @@ class Conversation(Transcript):
         With `leave` what has left the shell's session (`setsid`, a daemon) runs on; `outside` of the result lists it
         either way. Without a cgroup, only what the session's processes are still the parents of is found.
         """
-        await self.own(stopping=True)
-        outside = await ending.end_shell(self, leave=leave)
-        return CloseResult(self.cursor, self.live.state.exit, self.live.cover.value(outside))
+        async with self._ending("close"):
+            await self.own(stopping=True)
+            self._note_ending("close")
+            outside = await interruption.end_shell(self, leave=leave)
+            return CloseResult(self.cursor, self.live.state.exit, self.live.redactor.value(outside))
+
+    async def _may(self, right: str, operation: str, text: str = "") -> None:
+        """Raise what keeps the caller from ending something here: a person in control, a halt, or the policy."""
+        if self.gate is not None:
+            await self.gate.operation(self, current(), right, operation, text)
+
+    @asynccontextmanager
+    async def _ending(self, operation: str, *, right: str = "lifecycle", text: str = "") -> AsyncIterator[None]:
+        """Carry out what ends a program or the shell, if the caller may, and have it audited."""
+        with nullcontext() if self.gate is None else self.gate.audited(operation, self.id):
+            await self._may(right, operation, text)
+            yield
+
+    def _note_ending(self, operation: str) -> None:
+        if self.live.state.shell is not ShellState.EXITED:
+            self.note({"type": "lifecycle", "operation": operation, "principal": current().name})
 
     async def delete(self) -> DeleteResult:
         """Delete the conversation, whose shell has ended, with its transcript; there is no way back.
 
         Raises Busy while the shell runs, or when another engine owns it. Nothing can be asked of it afterwards.
         """
-        assert self.erase is not None  # the engine sets it
-        return await self.erase(self.id)
+        assert self.records is not None
+        return await self.records.erase(self.id)
 
     async def verify(self, *, key: str | None = None) -> VerifyResult:
         """Compare all files with what follows from stream and timeline, every recorded wait included.
@@ -509,6 +564,8 @@ class Conversation(Transcript):
         Nothing is written. `key`: also look for the seals that were made with it. Raises as `Engine.verify` does.
         """
         if self.records is None:
+            from blockpty.runtime.record_checks import check_files
+
             return await check_files(self.id, self.layout, self, key)
         return await self.records.verify(self.id, key=key)
 

@@ -7,13 +7,18 @@ import contextlib
 import math
 import os
 import secrets
+import shlex
 import time
+from collections import deque
 from collections.abc import Coroutine, Mapping
+from dataclasses import asdict
+from functools import cached_property
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Final, Self, TypeVar
 from weakref import WeakValueDictionary
 
+from blockpty.control.principals import ENGINE, acting
 from blockpty.engine.states import ShellState
 from blockpty.errors import (
     BadRequest,
@@ -25,11 +30,15 @@ from blockpty.errors import (
     SpoolCorrupt,
     StorageFull,
 )
+from blockpty.files.opening import UnsafeFile
 from blockpty.host import descriptors
 from blockpty.host.client import HostClient
 from blockpty.host.protocol import DURABILITIES, NICEST, PROCESS_LIMIT, SHELL_NICE
 from blockpty.model.results import (
+    ApprovalsResult,
+    AuditResult,
     DeleteResult,
+    HaltResult,
     ImportResult,
     ListResult,
     OpenResult,
@@ -38,18 +47,22 @@ from blockpty.model.results import (
     SealResult,
     VerifyResult,
 )
-from blockpty.runtime import checking, keeping, limits, listing, retention
+from blockpty.runtime import limits, listing, retention, truncation
+from blockpty.runtime.background_tasks import BackgroundTasks
 from blockpty.runtime.conversation import Conversation
-from blockpty.runtime.ending import end_shell
+from blockpty.runtime.gate import Gate
 from blockpty.runtime.idle import close_idle
 from blockpty.runtime.importing import import_recording, refuse_imported
-from blockpty.runtime.starting import first_prompt, no_descriptors, raise_descriptor_limit, start_shell
+from blockpty.runtime.interruption import end_shell
+from blockpty.runtime.shell_start import first_prompt, no_descriptors, raise_descriptor_limit, start_shell
+from blockpty.runtime.worker_threads import Pace, aside
 from blockpty.screen.widths import VERSION as WIDTHS
 from blockpty.spool import archived, checkpoint
+from blockpty.spool.audit_log import AuditCheck, AuditFilter, AuditLog
 from blockpty.spool.checkpoint import FORMAT_VERSION
-from blockpty.spool.full import full_is_an_error
 from blockpty.spool.layout import Layout, check_conversation_id, conversations_directory, default_home, make_private
 from blockpty.spool.ownership import Ownership
+from blockpty.spool.storage import full_is_an_error, unsafe
 
 _T = TypeVar("_T")
 
@@ -63,7 +76,7 @@ UNUSED_SECONDS: Final = 10.0
 STOCK_SECONDS: Final = 0.1
 
 
-class Engine:
+class ConversationEngine:
     """Conversations of one home; an async context manager.
 
     Leaving it closes the conversations it opened without `persist`; the others, and all shells if the process dies,
@@ -72,9 +85,9 @@ class Engine:
     Args:
         home: where transcripts and sockets live; default as in the documentation of the configuration.
         session_limit: how many shells may be open in this home at once.
-        persist: whether `open` keeps shells for later engines when it is not told.
+        persist: whether `open` keeps shells for later engines by default.
         durability: what a loss of power may cost: `process`, `interval`, `block` or `always`.
-        redact, allow_uncovered: cover secrets in all that is returned (files hold them); `export` may be asked not to.
+        redact, allow_uncovered: redact secrets in all that is returned (files hold them); `export` may be asked not to.
         process_limit: how many processes a conversation may have at once; 0: no bound.
         shell_nice: how far shells stand back for the processor, the more there are, as a nice value of their sessions:
             0 to 19; 0: not at all.
@@ -118,8 +131,8 @@ class Engine:
         self._bounds = process_limit, shell_nice
         self._idle_timeout = idle_timeout_seconds
         self._keep = (keep_days, keep_total_mb)
-        self._keep_bytes = keep_conversation_mb * keeping.MIB if keep_conversation_mb is not None else None
-        self._watches: list[asyncio.Task[None]] = []
+        self._keep_bytes = keep_conversation_mb * truncation.MIB if keep_conversation_mb is not None else None
+        self._tasks = BackgroundTasks()
         self._conversations: dict[str, Conversation] = {}
         self._settings: dict[str, dict[str, Any]] = {}
         self._transient: set[str] = set()
@@ -131,11 +144,12 @@ class Engine:
         self._connecting = asyncio.Lock()
         self._finding: asyncio.Task[None] | None = None
         self._stock: asyncio.Task[None] | None = None
+        self._suspending: asyncio.Task[None] | None = None
         # When each conversation was asked for last, by the loop's clock.
         self._used: dict[str, float] = {}
         self._locks: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
-        # Ended ones that somebody outside still holds.
-        self._resting: WeakValueDictionary[str, Conversation] = WeakValueDictionary()
+        # Ended ones that a caller still holds.
+        self._suspended: WeakValueDictionary[str, Conversation] = WeakValueDictionary()
 
     async def __aenter__(self) -> Self:
         make_private(self.home)
@@ -149,14 +163,12 @@ class Engine:
 
     async def close(self) -> None:
         """Close what was opened without `persist`, and let go of the rest; an `open` that is under way is refused."""
+        with acting(ENGINE):
+            await self._close()
+
+    async def _close(self) -> None:
         self._closings += 1
-        watches = [*self._watches, *([self._stock] if self._stock is not None else [])]
-        for watch in watches:
-            watch.cancel()
-        if watches:
-            await asyncio.wait(watches)
-        self._watches.clear()
-        self._stock = None
+        await self._tasks.close()
         if self._finding is not None:
             await asyncio.wait((self._finding,))
         async with self._opening:
@@ -186,7 +198,7 @@ class Engine:
                     try:
                         await conversation.close()
                     except BlockptyError:
-                        # Somebody else has ended it, or taken it over: then it is not ours to close.
+                        # Another engine has ended it, or taken it over: then it is not ours to close.
                         conversation.live.pump()
                 await conversation.detach()
 
@@ -198,6 +210,8 @@ class Engine:
         if self._host is not None:
             self._host.leave()
             self._host = None
+        if "audit_log" in vars(self):
+            self.audit_log.close()
 
     async def open(
         self,
@@ -212,6 +226,7 @@ class Engine:
         persist: bool | None = None,
         answers: bool = True,
         timeout_ms: int = 30000,
+        sandbox: str | None = None,
     ) -> Conversation:
         """Start a shell in a new conversation, or a new shell in one whose shell has ended, and wait for its prompt.
 
@@ -225,6 +240,7 @@ class Engine:
             persist: keep the shell when this engine goes; default as this engine was made.
             answers: answer programs that ask their terminal what it is, where the cursor stands, and the like.
             timeout_ms: how long the first prompt may take.
+            sandbox: name of a profile: the shell runs behind that boundary, or does not start.
 
         Raises BadRequest, Busy (it is open already), SessionLimit, SpawnFailed, PtyLimit, NoPrompt.
         """
@@ -232,12 +248,21 @@ class Engine:
         for label, value in (("cols", cols), ("rows", rows), ("timeout_ms", timeout_ms)):
             limits.check(label, value)
         persist = self._persist if persist is None else persist
-        settings = {
-            "shell": shell, "cwd": cwd or os.getcwd(), "env": dict(env or {}), "cols": cols, "rows": rows,
+        settings: dict[str, Any] = {
+            "shell": shell, "cwd": os.fspath(cwd or os.getcwd()), "env": dict(env or {}), "cols": cols, "rows": rows,
             "login": login, "persist": persist, "answers": answers,
         }  # fmt: skip
-        if conversation_id is not None:
-            await self._admit(name)
+        if sandbox is not None:
+            settings["sandbox"] = sandbox
+        more = {} if sandbox is None else {"sandbox": sandbox}
+        text = _asked_to_open(shell, settings["env"])
+        with self.gate.allowed("open", name, right="open", text=text, cwd=settings["cwd"], **more):
+            if conversation_id is not None:
+                await self._admit(name)
+            return await self._open(name, settings, timeout_ms)
+
+    async def _open(self, name: str, settings: dict[str, Any], timeout_ms: int) -> Conversation:
+        persist = settings["persist"]
         closings = self._closings
         async with self._opening:
             self._refuse_closed(closings)
@@ -245,13 +270,13 @@ class Engine:
             live, count = await host.find(name)
             known = self._conversations.get(name)
             if live and known is not None and known.live.state.shell is ShellState.EXITED:
-                # Its shell has ended, and somebody still has the terminal open.
+                # Its shell has ended, and another process still has the terminal open.
                 await host.close(name)
                 live, count = await host.find(name)
             if live:
                 raise Busy(f"{name} is open already", hint="use the conversation that is there, or close it first")
             if not descriptors.has_room():
-                await self._rest(0)
+                await self._suspend_ended(0)
             if not descriptors.has_room():
                 raise no_descriptors()
             if count >= self._session_limit:
@@ -261,13 +286,13 @@ class Engine:
             # What lies there, damaged or not, is not this call's to remove.
             fresh = not os.path.lexists(conversations_directory(self.home) / name)
             before = self._settings.get(name)
-            attached = name in self._conversations or name in self._resting
+            attached = name in self._conversations or name in self._suspended
             try:
                 layout = await asyncio.to_thread(self._create, name, settings)
                 self._settings[name] = settings
-                resting = self._resting.get(name)
-                conversation = await (self._rouse(resting) if resting is not None else self._attach(name, layout))
-                conversation.answering = answers
+                suspended = self._suspended.get(name)
+                conversation = await (self._resume(suspended) if suspended is not None else self._attach(name, layout))
+                conversation.answering = settings["answers"]
                 (self._transient.discard if persist else self._transient.add)(name)
                 # The host starts the shell even when the caller has been cancelled; it is ended then.
                 begin = await to_the_end(self._start(conversation, settings))
@@ -279,7 +304,7 @@ class Engine:
                     self._transient.discard(name)
                     await to_the_end(left.detach())
                 raise
-            await self._rest()
+            await self._suspend_ended()
         self._awaited[name] = over = asyncio.Event()
         try:
             await first_prompt(conversation, begin, timeout_ms)
@@ -322,8 +347,8 @@ class Engine:
             await self.refuse_replaced(self._conversations[name])
             self._used[name] = asyncio.get_running_loop().time()
             return self._conversations[name]
-        if (resting := self._resting.get(name)) is not None:
-            return await self._rouse(resting)
+        if (suspended := self._suspended.get(name)) is not None:
+            return await self._resume(suspended)
         layout = Layout(conversations_directory(self.home) / name)
         try:
             meta = checkpoint.load_meta(layout.meta)
@@ -333,13 +358,13 @@ class Engine:
         await self._connected()
         self._settings.setdefault(name, meta.get("open", {}))
         conversation = await self._attach(name, layout)
-        await self._rest()
+        await self._suspend_ended()
         return conversation
 
     async def refuse_replaced(self, conversation: Conversation) -> None:
         """Raise SpoolCorrupt when another record lies where this one was, and forget it unless its shell runs."""
         try:
-            conversation.live.check_place()
+            conversation.live.check_identity()
         except SpoolCorrupt as problem:
             if conversation.id in await self.live():
                 raise SpoolCorrupt(
@@ -381,16 +406,21 @@ class Engine:
 
         Those whose shell runs, and those that another engine has taken up, stay. Raises BadRequest.
         """
-        return await retention.prune(self, keep_days, keep_total_mb)
+        with self.gate.allowed("prune"):
+            return await retention.prune(self, keep_days, keep_total_mb)
 
-    async def _erase(self, conversation_id: str) -> DeleteResult:
-        return await retention.delete(self, conversation_id)
+    async def erase(self, conversation_id: str) -> DeleteResult:
+        """Delete a conversation whose shell has ended; see `Conversation.delete`."""
+        with self.gate.allowed("delete", conversation_id):
+            return await retention.delete(self, conversation_id)
 
     async def let_go(self, conversation_id: str) -> int:
         """Detach from a conversation if this engine has taken it up; return where its stream ends, 0 if it has not."""
         conversation = self._conversations.pop(conversation_id, None)
-        self._resting.pop(conversation_id, None)
+        self._suspended.pop(conversation_id, None)
         self._transient.discard(conversation_id)
+        if "gate" in vars(self):
+            self.gate.forget(conversation_id)
         if conversation is None:
             return 0
         await conversation.detach()
@@ -409,7 +439,8 @@ class Engine:
         grow with the file. Cancelling leaves nothing. Raises BadRequest (with the line) for what is no recording,
         NotFound, Busy when there is a conversation of that name, StorageFull.
         """
-        return await import_recording(self.home, path, conversation_id, timing)
+        with self.gate.allowed("import_recording", conversation_id, right="files", text=os.fspath(path)):
+            return await import_recording(self.home, path, conversation_id, timing)
 
     async def live(self) -> frozenset[str]:
         """Return the names of the conversations whose shell runs."""
@@ -425,14 +456,19 @@ class Engine:
         `key`: also look for the seals that were made with it. Raises NotFound, SpoolCorrupt (what would be compared
         cannot be read), SpoolVersion, BadRequest.
         """
-        return await checking.check(self, conversation_id, key, redact=self._redaction[0])
+        from blockpty.runtime import record_checks
+
+        return await record_checks.check(self, conversation_id, key, redact=self._redaction[0])
 
     async def repair(self, conversation_id: str, *, key: str | None = None) -> RepairResult:
         """Derive everything of a conversation again, and return what that changed; stream and timeline stay.
 
         Only a line of the timeline without an end is taken back. Raises Busy while its shell runs, else as `verify`.
         """
-        return await checking.repair(self, conversation_id, key)
+        from blockpty.runtime import record_checks
+
+        with self.gate.allowed("repair", conversation_id):
+            return await record_checks.repair(self, conversation_id, key)
 
     async def seal(self, conversation_id: str, key: str) -> SealResult:
         """Have a conversation's record, as far as it goes now, sealed with a key, which is written nowhere.
@@ -440,7 +476,89 @@ class Engine:
         Raises SpoolCorrupt when `verify` finds differences, BadRequest for a key below 16 bytes, Busy when another
         engine owns it, NotFound.
         """
-        return await checking.seal(self, conversation_id, key)
+        from blockpty.runtime import record_checks
+
+        with self.gate.allowed("seal", conversation_id):
+            return await record_checks.seal(self, conversation_id, key)
+
+    @cached_property
+    def audit_log(self) -> AuditLog:
+        """The audit log of this home; nothing is opened before it is used."""
+        return AuditLog(self.home)
+
+    @cached_property
+    def gate(self) -> Gate:
+        """What agents may do in this home."""
+        return Gate(self.home, self.audit_log)
+
+    async def halt(self, conversation_id: str | None = None, *, up_to: str = "INT") -> HaltResult:
+        """Have agents type nothing, in one conversation or in all, and interrupt what runs there.
+
+        It holds until `release`, also after a restart. `up_to`: how far the signals to what runs may go, as for
+        `interrupt`. Raises NotFound.
+        """
+        from blockpty.runtime import halting
+
+        return await halting.halt(self, self.gate, conversation_id, up_to)
+
+    async def release(self, conversation_id: str | None = None) -> HaltResult:
+        """Let agents type again, in one conversation or in all. Raises Forbidden for an agent, NotFound."""
+        from blockpty.runtime import halting
+
+        return await halting.release(self, self.gate, conversation_id)
+
+    async def approvals(self, conversation_id: str | None = None) -> ApprovalsResult:
+        """Return what waits for a person to allow it, in one conversation or in all that this engine has.
+
+        Raises NotFound.
+        """
+        if conversation_id is not None:
+            await self.conversation(conversation_id)
+        waiting = self.gate.book.waiting(conversation_id)
+        return ApprovalsResult([channel.live.redactor.value(asdict(approval)) for approval, channel in waiting])
+
+    async def audit(
+        self,
+        *,
+        conversation_id: str | None = None,
+        principal: str | None = None,
+        type: str | None = None,
+        since: int | None = None,
+        until: int | None = None,
+        page: int | None = None,
+        page_size: int = 100,
+        verify: bool = False,
+    ) -> AuditResult:
+        """Return entries of the audit log, newest first, and with `verify` where the log is not what was written.
+
+        `since`, `until`: ms since 1970. `page`: `next` of an earlier result. `page_size`: 1 to 1000. The log is read in
+        a thread. Raises SpoolCorrupt when something else lies at its path.
+        """
+        log = self.audit_log
+        asked = AuditFilter(conversation_id, principal, type, since, until, page)
+
+        def read(pace: Pace) -> tuple[list[dict[str, Any]], AuditCheck | None]:
+            log.flush()
+            newest: deque[dict[str, Any]] = deque(maxlen=page_size + 1)
+            for entry in log.entries():
+                pace()
+                if asked.admits(entry):
+                    newest.append(entry)
+            return [*reversed(newest)], log.check(pace) if verify else None
+
+        try:
+            found, check = await aside(read)
+        except UnsafeFile as problem:
+            raise unsafe(problem) from None
+        shown, (unwritten, dropped) = found[:page_size], log.waiting
+        return AuditResult(
+            shown,
+            shown[-1]["seq"] if len(found) > page_size else None,
+            None if check is None else [asdict(one) for one in check.findings],
+            None if check is None else check.head,
+            unwritten,
+            dropped,
+        )
 
     async def sizes(self) -> dict[str, tuple[int, int]]:
         """Return how long stream and timeline of each conversation are whose shell runs, in bytes."""
@@ -456,15 +574,14 @@ class Engine:
         host = self._host = await HostClient.connect(self.home)
         host.on_lost = self._host_lost
         raise_descriptor_limit(self._session_limit)
-        loop = asyncio.get_running_loop()
-        if not self._watches:
-            self._watches.append(loop.create_task(self._rest_unused()))
+        if self._suspending is None or self._suspending.done():
+            self._suspending = self._tasks.start(self._suspend_unused())
             if self._idle_timeout is not None:
-                self._watches.append(loop.create_task(close_idle(self, self._idle_timeout)))
+                self._tasks.start(close_idle(self, self._idle_timeout))
             if self._keep != (None, None):
-                self._watches.append(loop.create_task(retention.keep_to(self, *self._keep)))
+                self._tasks.start(retention.keep_to(self, *self._keep))
         if self._stock is None or self._stock.done():
-            self._stock = loop.create_task(self._take_stock())
+            self._stock = self._tasks.start(self._take_stock())
         return host
 
     def _host_lost(self) -> None:
@@ -511,14 +628,14 @@ class Engine:
                 make_private(directory)
             await asyncio.to_thread(archived.fetch, layout.stream)
             try:
-                await host.mend(name)
+                await host.recover(name)
                 conversation = self._made(name, layout, host, Ownership.take(layout.lock))
             except StorageFull:
                 # It can be read all the same, and owned later.
                 conversation = self._made(name, layout, host, None)
             conversation.answering = bool(self._settings[name].get("answers", True))
-            conversation.erase = self._erase
             conversation.records = self
+            conversation.control.gate = self.gate
             try:
                 await conversation.attach(host)
             except BaseException:
@@ -527,20 +644,22 @@ class Engine:
             self._conversations[name] = conversation
             return conversation
 
-    async def _rest(self, kept: int | None = None, *, unused_since: float | None = None) -> None:
+    async def _suspend_ended(self, kept: int | None = None, *, unused_since: float | None = None) -> None:
         """Let go of conversations that have ended, but for those that were used last: they hold files and memory."""
         ended = [known for known in self._conversations.values() if known.over]
         for conversation in ended[: max(0, len(ended) - (ENDED_KEPT if kept is None else kept))]:
-            if self._conversations.get(conversation.id) is not conversation:
-                continue
-            if unused_since is not None and self._used.get(conversation.id, math.inf) > unused_since:
-                continue
-            del self._conversations[conversation.id]
-            self._used.pop(conversation.id, None)
-            self._resting[conversation.id] = conversation
-            await conversation.rest(self._rouse)
+            # Who asks for it meanwhile takes it up when all its files are closed.
+            async with self._locks.setdefault(conversation.id, asyncio.Lock()):
+                if self._conversations.get(conversation.id) is not conversation:
+                    continue
+                if unused_since is not None and self._used.get(conversation.id, math.inf) > unused_since:
+                    continue
+                del self._conversations[conversation.id]
+                self._used.pop(conversation.id, None)
+                self._suspended[conversation.id] = conversation
+                await conversation.suspend(self._resume)
 
-    async def _rest_unused(self) -> None:
+    async def _suspend_unused(self) -> None:
         """Let go of what has ended and is not asked for any more."""
         loop = asyncio.get_running_loop()
         while True:
@@ -553,17 +672,17 @@ class Engine:
                     if known.over and known.id not in self._awaited
                 }
                 with contextlib.suppress(BlockptyError, OSError):
-                    await self._rest(0, unused_since=loop.time() - UNUSED_SECONDS)
+                    await self._suspend_ended(0, unused_since=loop.time() - UNUSED_SECONDS)
 
-    async def _rouse(self, conversation: Conversation) -> Conversation:
-        """Take up again what was laid to rest and somebody still holds."""
+    async def _resume(self, conversation: Conversation) -> Conversation:
+        """Attach again to what was suspended and is still in use."""
         async with self._locks.setdefault(conversation.id, asyncio.Lock()):
             if conversation.id not in self._conversations:
                 if not conversation.directory.is_dir():
                     raise NotFound(f"{conversation.id} has been deleted")
-                await conversation.rouse(await self._connected())
+                await conversation.resume(await self._connected())
                 self._conversations[conversation.id] = conversation
-                self._resting.pop(conversation.id, None)
+                self._suspended.pop(conversation.id, None)
             return self._conversations[conversation.id]
 
     async def _take_stock(self) -> None:
@@ -601,6 +720,17 @@ class Engine:
 
     async def _start(self, conversation: Conversation, settings: Mapping[str, Any]) -> int:
         return await start_shell(conversation, settings, self._durability, *self._bounds, self._keep_bytes)
+
+
+def _asked_to_open(shell: str | None, env: Mapping[str, str]) -> str:
+    """Return the command that stands for a shell with these variables, some of which have it run others."""
+    functions = [
+        f"{name.removeprefix('BASH_FUNC_').rstrip('%()')} {value}\n"
+        for name, value in env.items()
+        if name.startswith("BASH_FUNC_")
+    ]
+    variables = [f"{name}={shlex.quote(value)}" for name, value in env.items() if name.isidentifier()]
+    return "".join(functions) + " ".join([*variables, *([shlex.quote(shell)] if shell else [])])
 
 
 async def to_the_end(work: Coroutine[Any, Any, _T]) -> _T:

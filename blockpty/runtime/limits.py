@@ -1,4 +1,4 @@
-"""What numbers may be asked for; the operations' request models have the same bounds, and a test compares them."""
+"""Limits of the numbers in requests; the operations' request models have the same bounds, and a test compares them."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from blockpty.errors import BadRequest
 
 HOUR_MS: Final = 3_600_000
 
-# Lines above a screen that can be asked for, until a conversation is told otherwise.
+# Lines above a screen that can be asked for by default.
 SCROLLBACK: Final = 1000
 
 BOUNDS: Final[dict[str, tuple[int, int]]] = {

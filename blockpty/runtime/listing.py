@@ -1,4 +1,4 @@
-"""What a home holds, told without taking any of it up: thousands of conversations, most of them at rest.
+"""Listing of a home, without attaching to its conversations: there may be thousands, most of them suspended.
 
 A conversation that was left in order is known from its checkpoint alone: nothing has been added to stream and timeline
 since. Only where something has is the record read on from there.
@@ -12,14 +12,14 @@ from collections.abc import AsyncIterator, Mapping
 from pathlib import Path
 from typing import Any, Final
 
-from blockpty.engine.snapshot import MachineState
+from blockpty.engine.machine_state import MachineState
 from blockpty.engine.states import ShellState
 from blockpty.errors import SpoolError
-from blockpty.host.answers import Listed
-from blockpty.host.mending import boot_id
+from blockpty.host.client import ListedShell
+from blockpty.host.recovery import boot_id
 from blockpty.model.results import ConversationInfo
-from blockpty.runtime.fold import Fold, resume_points
-from blockpty.runtime.modes import mode_of
+from blockpty.runtime.record_reader import RecordReader, resume_points
+from blockpty.runtime.status import mode_of
 from blockpty.spool import checkpoint
 from blockpty.spool.layout import Layout, conversations_directory
 from blockpty.spool.stream import StreamReader
@@ -29,7 +29,7 @@ _TURN: Final = 16
 
 
 def lost_because(state: MachineState) -> str:
-    """Return why nobody holds the terminal of a shell that has not ended: `machine_restarted` or `host_gone`."""
+    """Return why no process holds the terminal of a shell that has not ended: `machine_restarted` or `host_gone`."""
     return "machine_restarted" if state.boot and boot_id() not in ("", state.boot) else "host_gone"
 
 
@@ -56,14 +56,14 @@ def look(layout: Layout) -> tuple[MachineState, int]:
         if known is not None:
             return known
         points = resume_points(saved, layout, stream)
-        fold = Fold(layout, stream, *(points[-1] if points else (None, 0)))
+        reader = RecordReader(layout, stream, *(points[-1] if points else (None, 0)))
         try:
-            fold.look()
-            while fold.step() is not None:
+            reader.look()
+            while reader.step() is not None:
                 pass
-            return fold.machine.state, fold.position.offset
+            return reader.machine.state, reader.position.offset
         finally:
-            fold.close()
+            reader.close()
     finally:
         stream.close()
 
@@ -80,7 +80,7 @@ def _at_rest(saved: Mapping[str, Any], layout: Layout, stream: StreamReader) -> 
 
 
 def information(
-    layout: Layout, live: Listed | None, known: tuple[MachineState, int] | None
+    layout: Layout, live: ListedShell | None, known: tuple[MachineState, int] | None
 ) -> ConversationInfo | None:
     """Return the line of `list` about a conversation, None for what is none; `known`: state and cursor, if taken up."""
     try:
@@ -93,8 +93,8 @@ def information(
         conversation_id=layout.directory.name,
         live=live is not None,
         mode=mode_of(state) if live is not None else "exited",
-        shell=state.shell_name,
-        cwd=state.cwd,
+        shell=state.current.name,
+        cwd=state.current.cwd,
         pid=live.pid if live is not None else None,
         cursor=cursor,
         blocks=state.next_block - 1,

@@ -1,4 +1,4 @@
-"""A wait that has not been answered yet: asked at each step of the record, beside the event loop when that is slow."""
+"""Pending wait, not answered yet: asked at each step of the record, beside the event loop when that is slow."""
 
 from __future__ import annotations
 
@@ -7,30 +7,70 @@ from collections.abc import Awaitable, Callable
 from time import perf_counter
 from typing import Final
 
+from blockpty.engine.machine_state import MachineState
 from blockpty.engine.matchers import PatternTimeout
-from blockpty.engine.snapshot import MachineState
 from blockpty.engine.waiter import Outcome, Waiter
 from blockpty.errors import BadCondition
-from blockpty.runtime.aside import SLICE_SECONDS
-from blockpty.runtime.fold import Fold, Position, Step
-from blockpty.runtime.screens import RecordEye
-from blockpty.runtime.waits import INLINE_BUDGET, PATIENCE, advance
+from blockpty.runtime.follower import SLICE_BYTES, RecordFollower
+from blockpty.runtime.record_reader import Position, RecordReader, Step
+from blockpty.runtime.screens import RecordScreenSource
+from blockpty.runtime.wait_registry import Answer
+from blockpty.runtime.waits import INLINE_BUDGET, PATIENCE, WaitRequest, advance
+from blockpty.runtime.worker_threads import SLICE_SECONDS
 
 # How a wait's turns grow that has much to read, and how far.
 _GROWTH: Final = 1.01
-_LONGEST_SLICE_SECONDS: Final = 0.008
+_LONGEST_SLICE_SECONDS: Final = 0.004
+# A step of the record is no longer, so that one does not take a turn of its own: 1 ms where every word needs a look.
+_STEP_BYTES: Final = 16 * 1024
 # What others need takes several turns of the loop, and each would come behind another of these.
 _REST_SECONDS: Final = 0.002
 
 
-class LiveWait:
+async def begin_wait(live: RecordFollower, request: WaitRequest) -> tuple[PendingWait, Position]:
+    """Start a wait: existing data first. Returns it with how far the record had been read when it went live."""
+    live.pump()
+    looks = request.looks
+    if looks:
+        for _ in live.screens.steps(live.reader.position):
+            await asyncio.sleep(0)
+    start, position = live.points.before(request.cursor), live.reader.position
+    nothing_held = live.state.classified == position.offset
+    ahead = request.cursor >= position.offset and not live.state.inputs and nothing_held
+    source = live.screens.eye(position if ahead else start.position, request.redact) if looks else None
+    waiter = request.waiter(live.stream, source)
+    wait = PendingWait(waiter, asyncio.get_running_loop().create_future())
+    outcome: Outcome | None = None
+    if ahead:
+        waiter.attach(live.state)
+    else:
+        reader = RecordReader(live.layout, live.stream, start.state, start.timeline)
+        outcome = await read_existing(waiter, reader, lambda: live.reader.position, live.turn, 2 * SLICE_BYTES)
+    if outcome is None:
+        outcome = wait.begin(live.state)
+    if outcome is None:
+        live.waits.add(wait)
+    elif live.deriver.problem is None:
+        wait.future.set_result(outcome)
+    else:
+        # What it follows from could not be written yet.
+        live.waits.decided(wait, outcome)
+    return wait, live.reader.position
+
+
+class PendingWait:
     """A wait that has not been answered yet; slow patterns move it off the event loop."""
 
-    def __init__(self, waiter: Waiter, future: asyncio.Future[Outcome]) -> None:
+    def __init__(self, waiter: Waiter, future: Answer) -> None:
         self.waiter = waiter
         self.future = future
         self._backlog: list[Step] | None = None
         self._task: asyncio.Task[None] | None = None
+
+    @property
+    def reads(self) -> bool:
+        """Whether the text decides, and not signals alone."""
+        return self.waiter.reads
 
     def take(self, step: Step) -> Outcome | None:
         """Look at one step; an answer that takes long comes through the future instead."""
@@ -54,7 +94,7 @@ class LiveWait:
 
     def cancel(self) -> None:
         """Stop looking."""
-        if isinstance(self.waiter.eye, RecordEye):
+        if isinstance(self.waiter.eye, RecordScreenSource):
             self.waiter.eye.close()
         if self._task is not None:
             self._task.cancel()
@@ -85,21 +125,21 @@ def runaway() -> BadCondition:
 
 
 async def read_existing(
-    waiter: Waiter, fold: Fold, here: Callable[[], Position], turn: Callable[[], Awaitable[None]], room: int
+    waiter: Waiter, reader: RecordReader, here: Callable[[], Position], turn: Callable[[], Awaitable[None]], room: int
 ) -> Outcome | None:
-    """Bring a waiter, with a fold that reads for it and is closed, to exactly where the live machine is by then.
+    """Bring a waiter, with a reader that reads for it and is closed, to exactly where the live machine is by then.
 
     `room` bytes are taken in a turn: more than the live reader takes, or it would never be reached. A turn that takes
     long has fewer of them; the longer it goes on, the longer a turn may be, for the same reason.
     """
     try:
-        waiter.attach(fold.machine.state)
+        waiter.attach(reader.machine.state)
         left, slice_seconds = room, SLICE_SECONDS
         ends_by = perf_counter() + slice_seconds
         while True:
-            fold.look()
+            reader.look()
             until = here()
-            while (step := fold.step(until)) is not None:
+            while (step := reader.step(_within_step(reader.position, until))) is not None:
                 try:
                     outcome = advance(waiter, step)
                 except PatternTimeout:
@@ -114,10 +154,15 @@ async def read_existing(
                         await asyncio.sleep(_REST_SECONDS)
                     left, slice_seconds = room, min(slice_seconds * _GROWTH, _LONGEST_SLICE_SECONDS)
                     ends_by = perf_counter() + slice_seconds
-            if fold.position == here():
+            if reader.position == here():
                 return None
     finally:
-        fold.close()
+        reader.close()
+
+
+def _within_step(position: Position, until: Position) -> Position:
+    # Redaction looks at multiples of its own step, and once more where a step ends anywhere else.
+    return until._replace(offset=min(until.offset, (position.offset // _STEP_BYTES + 1) * _STEP_BYTES))
 
 
 async def _patiently(waiter: Waiter) -> Outcome | None:

@@ -1,4 +1,4 @@
-"""The files that a shell reads when it starts: ours, written before it."""
+"""Startup files of a shell: ours, written before it starts."""
 
 from __future__ import annotations
 
@@ -6,9 +6,8 @@ import os
 from pathlib import Path
 
 from blockpty.host.shells import ShellPlan
-from blockpty.spool.full import full_is_an_error
 from blockpty.spool.layout import make_private
-from blockpty.spool.opening import open_file
+from blockpty.spool.storage import full_is_an_error, open_file
 
 
 def write_private(directory: Path, made: ShellPlan) -> None:

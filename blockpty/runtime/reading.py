@@ -5,27 +5,30 @@ from __future__ import annotations
 import asyncio
 import base64
 from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
-from blockpty.control.redaction import LONGEST
 from blockpty.engine.views import VIEWS, Piece, View, raw_offset
 from blockpty.errors import BadCursor, BadRequest, NotFound
 from blockpty.model.block import Block
 from blockpty.model.events import Event
 from blockpty.model.results import BlocksResult, ReadResult
-from blockpty.runtime.covered import Cover
-from blockpty.runtime.live import LiveRecord
+from blockpty.redact.redaction import LONGEST
+from blockpty.runtime.file_changes import FollowedDirectory, changes_of
+from blockpty.runtime.follower import RecordFollower
+from blockpty.runtime.redactor import Redactor
 from blockpty.screen.rendered import Rendered
 from blockpty.spool.layout import Layout
-from blockpty.spool.lines import LineReader, iterate_lines
+from blockpty.spool.line_reader import LineReader, iterate_lines
 from blockpty.spool.stream import StreamReader
 
 _STEP: Final = 16 * 1024
 _DELTA_BYTES: Final = 64 * 1024
 _PIECE_BYTES: Final = 256 * 1024
-# Another engine writes its lines after we are told that the stream grew; nothing tells us when it has.
-_RECHECK_SECONDS: Final = 0.1
+# Another engine writes its lines after we learn that the stream grew. Where the system does not tell of changes of
+# files (a network file system), they are looked for so often.
+_RECHECK_SECONDS: Final = 1.0
 # How long the beginning of what may be a secret is held back from who follows; then it leaves covered.
 _HOLD_SECONDS: Final = 0.2
 
@@ -39,7 +42,7 @@ def check_view(view: str) -> str:
 
 def read_span(
     stream: StreamReader,
-    cover: Cover,
+    redactor: Redactor,
     view: str,
     begin: int,
     end: int,
@@ -55,12 +58,12 @@ def read_span(
     The view `rendered` is drawn on a terminal of `size` (columns, rows), piece by piece.
     """
     if view == "raw":
-        return _read_raw(stream, cover, begin, min(end, begin + max_bytes), pace)
+        return _read_raw(stream, redactor, begin, min(end, begin + max_bytes), pace)
     reader = View("ansi" if view in ("ansi", "rendered") else "text", begin)
     out: list[bytes] = []
     left, at = max_bytes, begin
     while at < end and left > 0:
-        raw = cover.read(stream, at, min(_STEP, end - at, 4 * left + 1024))
+        raw = redactor.read(stream, at, min(_STEP, end - at, 4 * left + 1024))
         if not raw:
             break
         pace()
@@ -70,15 +73,17 @@ def read_span(
             if len(piece.text) >= left and piece.text:
                 kept, cursor = _part(reader.name, piece, left)
                 out.append(kept)
-                return _finished(view, cover, out, size, max_bytes, pace), cursor
+                return _finished(view, redactor, out, size, max_bytes, pace), cursor
             out.append(piece.text)
             left -= len(piece.text)
-    return _finished(view, cover, out, size, max_bytes, pace), at
+    return _finished(view, redactor, out, size, max_bytes, pace), at
 
 
-def _read_raw(stream: StreamReader, cover: Cover, begin: int, end: int, pace: Callable[[], None]) -> tuple[bytes, int]:
+def _read_raw(
+    stream: StreamReader, redactor: Redactor, begin: int, end: int, pace: Callable[[], None]
+) -> tuple[bytes, int]:
     out, at = [], begin
-    while at < end and (data := cover.read(stream, at, min(_STEP, end - at))):
+    while at < end and (data := redactor.read(stream, at, min(_STEP, end - at))):
         out.append(data)
         at += len(data)
         pace()
@@ -95,15 +100,16 @@ def _part(name: str, piece: Piece, limit: int) -> tuple[bytes, int]:
 
 
 def _finished(
-    view: str, cover: Cover, out: list[bytes], size: tuple[int, int], max_bytes: int, pace: Callable[[], None]
+    view: str, redactor: Redactor, out: list[bytes], size: tuple[int, int], max_bytes: int, pace: Callable[[], None]
 ) -> bytes:
-    data = cover.mask.hide(b"".join(out))
+    data = redactor.mask.hide(b"".join(out))
     if view != "rendered":
         return data
-    screen, drawn, shown, length = Rendered(*size), cover.drawn(), [], 0
+    screen, drawn, shown, length = Rendered(*size), redactor.drawn(), [], 0
     for at in range(0, len(data), _STEP):
         # The other views have LF for the terminal's CR LF.
-        shown.append(drawn.feed(screen.feed(data[at : at + _STEP].replace(b"\n", b"\r\n")).encode()))
+        parts = screen.parts(data[at : at + _STEP].replace(b"\n", b"\r\n"))
+        shown.append(b"".join([drawn.feed(part.text.encode(), as_printed=part.as_printed) for part in parts]))
         length += len(shown[-1])
         pace()
         if length > max_bytes:
@@ -120,7 +126,7 @@ def read_result(data: bytes, view: str, cursor: int, eof: bool) -> ReadResult:
 
 
 def bounded_text(
-    stream: StreamReader, cover: Cover, span: tuple[int, int], max_bytes: int, out_bytes: int,
+    stream: StreamReader, redactor: Redactor, span: tuple[int, int], max_bytes: int, out_bytes: int,
     pace: Callable[[], None] = lambda: None,
 ) -> tuple[str, int, bool]:  # fmt: skip
     """Return the text of a block's span, its whole size in bytes, and whether the middle was left out.
@@ -129,17 +135,19 @@ def bounded_text(
     long output is that of its `.out` file, where that is known.
     """
     begin, end = span
+    if begin == end:
+        return "", 0, False
     begin = min(end, max(begin, stream.begin))
     if end - begin <= 8 * max_bytes + 65536:
-        data, _ = read_span(stream, cover, "text", begin, end, end - begin + 1, pace=pace)
+        data, _ = read_span(stream, redactor, "text", begin, end, end - begin + 1, pace=pace)
         if len(data) <= max_bytes:
             return data.decode("utf-8", "replace"), len(data), False
         whole, tail = len(data), data[-(max_bytes - max_bytes // 2) :]
     else:
-        tail, _ = read_span(stream, cover, "text", end - 4 * max_bytes, end, 4 * max_bytes, pace=pace)
+        tail, _ = read_span(stream, redactor, "text", end - 4 * max_bytes, end, 4 * max_bytes, pace=pace)
         # It may begin inside a line or a control sequence.
         whole, tail = out_bytes or end - begin, tail[-(max_bytes - max_bytes // 2) :].partition(b"\n")[2]
-    head, cursor = read_span(stream, cover, "text", begin, end, max(1, max_bytes // 2), pace=pace)
+    head, cursor = read_span(stream, redactor, "text", begin, end, max(1, max_bytes // 2), pace=pace)
     left_out = whole - len(head) - len(tail)
     joint = f"\n[... {left_out} of {whole} bytes left out, read on at cursor {cursor} ...]\n"
     return head.decode("utf-8", "replace") + joint + tail.decode("utf-8", "ignore"), whole, True
@@ -170,14 +178,16 @@ class Wanted:
         )
 
 
-def read_blocks(layout: Layout, cover: Cover, wanted: Wanted, page: int, page_size: int, cursor: int) -> BlocksResult:
+def read_blocks(
+    layout: Layout, redactor: Redactor, wanted: Wanted, page: int, page_size: int, cursor: int
+) -> BlocksResult:
     """Return one page of finished blocks, oldest first; what is looked for in a command is looked for as it leaves."""
     found: list[Block] = []
     skip, more = page * page_size, False
     for record in iterate_lines(layout.blocks):
         if record not in wanted:
             continue
-        block = cover.block(Block.from_dict(record))
+        block = redactor.block(Block.from_dict(record))
         if wanted.text is not None and block.cmd != record.get("cmd") and wanted.text not in block.cmd:
             continue
         if skip:
@@ -208,21 +218,21 @@ class StreamPiece:
 
 
 async def follow_stream(
-    live: LiveRecord, from_cursor: int | None, limit_bytes: int | None
+    live: RecordFollower, from_cursor: int | None, limit_bytes: int | None
 ) -> AsyncIterator[StreamPiece]:
     """Yield the stream's bytes from a cursor on and then as they come, covered, until the record is closed.
 
     Nothing is queued: the next piece is read when it is asked for. Who has fallen back by more than `limit_bytes` is
-    told to go on at a later cursor (the last quarter of that), and can read what lies between at leisure. What may be
+    sent on to a later cursor (the last quarter of that), and can read what lies between at leisure. What may be
     the beginning of a secret waits for the rest; when that does not come, it leaves covered.
     """
     live.pump()
     quiet = False
     cursor = live.state.classified if from_cursor is None else from_cursor
-    if not 0 <= cursor <= live.fold.position.offset:
+    if not 0 <= cursor <= live.reader.position.offset:
         raise BadCursor(f"the cursor {cursor} lies behind the end of the stream", hint="use a cursor from a result")
     while True:
-        told = live.watch()
+        changed = live.subscribers.watch()
         try:
             live.pump()
             # Half a mark is held back until it is known to be one: a secret must not leave in two halves.
@@ -236,7 +246,7 @@ async def follow_stream(
                     cursor += skipped
                     yield StreamPiece(cursor, b"", skipped)
                     continue
-                data, settled = live.cover.read_settled(live.drawn, cursor, min(_PIECE_BYTES, end - cursor))
+                data, settled = live.redactor.read_settled(live.drawn, cursor, min(_PIECE_BYTES, end - cursor))
                 if cursor + len(data) == end <= cursor + LONGEST and not (quiet or live.closed or live.state.eof):
                     data = data[:settled]
                 if not data:
@@ -245,40 +255,49 @@ async def follow_stream(
                 yield StreamPiece(cursor - len(data), data)
             if live.closed or live.state.eof:
                 return
-            await asyncio.wait((told,), timeout=_HOLD_SECONDS if cursor < end else None)
-            quiet = cursor < end and not told.done()
+            await asyncio.wait((changed,), timeout=_HOLD_SECONDS if cursor < end else None)
+            quiet = cursor < end and not changed.done()
         finally:
-            told.cancel()
+            changed.cancel()
 
 
-def _with_data(live: LiveRecord, event: Event) -> Event:
-    """Return a delta with the text that it stands for, at most `_DELTA_BYTES` of it: what is told live."""
+def _with_data(live: RecordFollower, event: Event) -> Event:
+    """Return a delta with the text that it stands for, at most `_DELTA_BYTES` of it: what a follower gets."""
     if event.type != "agent_block_delta":
         return event
     begin, end = event.fields["span"]
-    data, _ = read_span(live.stream, live.cover, "text", begin, end, _DELTA_BYTES)
+    data, _ = read_span(live.stream, live.redactor, "text", begin, end, _DELTA_BYTES)
     return replace(event, fields={**event.fields, "data": data.decode("utf-8", "replace")})
 
 
-async def follow_events(live: LiveRecord, from_seq: int, follow: bool) -> AsyncIterator[Event]:
+async def follow_events(live: RecordFollower, from_seq: int, follow: bool) -> AsyncIterator[Event]:
     """Yield events from the file, and with `follow` those that come, until the record is closed."""
     reader = LineReader(live.layout.events, holes=True)
-    try:
+    changes = changes_of(asyncio.get_running_loop())
+    with ExitStack() as stack:
+        stack.callback(reader.close)
+        followed: FollowedDirectory | None = None
         while True:
-            # Ask to be told before looking, or an event between the two would be missed.
-            told = live.watch()
+            if follow and not live.deriver.active and followed is None:
+                followed = stack.enter_context(changes.follow(live.layout.directory))
+            # Subscribe before looking, or an event between the two would be missed.
+            changed = [live.subscribers.watch()]
+            if followed is not None:
+                changed.append(followed.watch())
             try:
                 live.pump()
                 # A long record is never in memory as a whole, however slowly its reader takes it.
                 while lines := reader.read_new(some=True):
                     for line, _ in lines:
                         if line.get("seq", -1) >= from_seq:
-                            event = live.cover.event(Event.from_dict(line), live.stream)
+                            event = live.redactor.event(Event.from_dict(line), live.stream)
                             yield _with_data(live, event) if follow else event
                 if not follow or live.closed:
                     return
-                await asyncio.wait((told,), timeout=None if live.owner else _RECHECK_SECONDS)
+                await asyncio.wait(
+                    changed, timeout=None if live.deriver.active else _RECHECK_SECONDS,
+                    return_when=asyncio.FIRST_COMPLETED,
+                )
             finally:
-                told.cancel()
-    finally:
-        reader.close()
+                for future in changed:
+                    future.cancel()

@@ -15,9 +15,9 @@ from types import TracebackType
 from typing import Any, Final, Self
 
 from blockpty.errors import BadRequest
-from blockpty.model.moments import Moment
-from blockpty.runtime.aside import Pace, aside
-from blockpty.runtime.export.moments import Began, Ended, Exited, Opening, Output, Resized, Source
+from blockpty.model.replay_frames import Moment
+from blockpty.runtime.export.recording_events import Began, Ended, Opening, Output, Resized, ShellExited, Source
+from blockpty.runtime.worker_threads import Pace, aside
 
 # Read ahead of the clock at most: bytes, and moments.
 _AHEAD_BYTES: Final = 256 * 1024
@@ -101,7 +101,7 @@ class Playback:
                 case Ended(ts, block):
                     cursor = max(cursor, block.span[1] or 0)
                     yield Moment("block_end", at, ts, cursor, block=block)
-                case Exited(ts, status):
+                case ShellExited(ts, status):
                     yield Moment("exit", at, ts, cursor, exit_status=status)
 
     def _screen(self, source: Source, opening: Opening) -> Moment:
@@ -113,8 +113,8 @@ class Playback:
 class Replay:
     """Moments with their recorded times; an async iterator, and an async context manager that closes it.
 
-    `seek`, `step`, `pause`, `resume`, `speed` and `idle_limit` may be used while it is iterated, by whoever iterates
-    or by another task. After its end a `seek` or `step` back lets it be iterated again.
+    `seek`, `step`, `pause`, `resume`, `speed` and `idle_limit` may be used while it is iterated, by the same task or
+    another one. After its end a `seek` or `step` back lets it be iterated again.
 
     Attributes:
         speed: how many times as fast as it was; 0 does not wait at all.
@@ -130,7 +130,7 @@ class Replay:
         from_seconds: float = 0.0,
         to_seconds: float | None = None,
     ) -> None:
-        self._told = asyncio.Event()
+        self._woken = asyncio.Event()
         self.speed = speed
         self.idle_limit = idle_limit
         self._reading = _Reading(source, check_seconds("to_seconds", to_seconds))
@@ -169,7 +169,7 @@ class Replay:
     @speed.setter
     def speed(self, speed: float) -> None:
         self._speed = check_speed(speed)
-        self._told.set()
+        self._woken.set()
 
     @property
     def idle_limit(self) -> float | None:
@@ -179,7 +179,7 @@ class Replay:
     @idle_limit.setter
     def idle_limit(self, seconds: float | None) -> None:
         self._idle_limit = check_seconds("idle_limit", seconds)
-        self._told.set()
+        self._woken.set()
 
     @property
     def position_seconds(self) -> float:
@@ -199,12 +199,12 @@ class Replay:
     def pause(self) -> None:
         """Give out nothing until `resume`."""
         self._paused = True
-        self._told.set()
+        self._woken.set()
 
     def resume(self) -> None:
         """Go on; the pause does not count."""
         self._paused = False
-        self._told.set()
+        self._woken.set()
 
     def seek(self, seconds: float | None = None, *, cursor: int | None = None) -> None:
         """Go to a time after the begin, or to a stream offset; the next moment is the screen as it was there."""
@@ -214,17 +214,17 @@ class Replay:
             self._target = ("cursor", cursor)
         else:
             self._target = ("seconds", check_seconds("seconds", seconds) or 0.0)
-        self._told.set()
+        self._woken.set()
 
     def step(self, blocks: int = 1) -> None:
         """Go to where a block begins: forwards, or with a negative number back; 0 is the begin of the one that runs."""
         before = self._target[1] if self._target is not None and self._target[0] == "blocks" else 0
         self._target = ("blocks", before + blocks)
-        self._told.set()
+        self._woken.set()
 
     async def __anext__(self) -> Moment:
         while True:
-            self._told.clear()
+            self._woken.clear()
             if self._target is not None:
                 await self._turn()
             if not self._batch:
@@ -262,7 +262,7 @@ class Replay:
         """Wait until a moment is due; True when something else was asked for meanwhile."""
         if self._paused:
             begun = self._now()
-            await self._told.wait()
+            await self._woken.wait()
             self._due += self._now() - begun
             return True
         gap = 0.0
@@ -270,16 +270,16 @@ class Replay:
             gap = max(0, moment.at_ms - self._last.at_ms) / 1000
             gap = (gap if self.idle_limit is None else min(gap, self.idle_limit)) / self.speed
         due = self._due + gap
-        if (left := due - self._now()) > 0 and await self._told_within(left):
+        if (left := due - self._now()) > 0 and await self._woken_within(left):
             return True
         self._due = due if self._now() - due < _LATE_SECONDS else self._now()
         return False
 
-    async def _told_within(self, seconds: float) -> bool:
+    async def _woken_within(self, seconds: float) -> bool:
         """Wait so long; True when it was shorter because something was asked for."""
         try:
             async with asyncio.timeout(seconds):
-                await self._told.wait()
+                await self._woken.wait()
         except TimeoutError:
             return False
         return True

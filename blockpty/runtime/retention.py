@@ -1,8 +1,8 @@
-"""What is kept: deleting conversations, and which of them go when there is a budget in days or bytes.
+"""Retention: deleting conversations, and which of them are deleted to keep a budget in days or bytes.
 
 Only conversations whose shell has ended, and that no other engine has taken up, are ever deleted; the oldest go
 first, by when something was last recorded in them. A conversation goes whole: it is renamed to a name that is no
-conversation's, then removed, so that nobody ever sees half of one; what a killed engine left of that is removed by the
+conversation's, then removed, so that half of one is never seen; what a killed engine left of that is removed by the
 next.
 """
 
@@ -19,14 +19,14 @@ from typing import TYPE_CHECKING, Final
 
 from blockpty.errors import BadRequest, BlockptyError, Busy, NotFound
 from blockpty.model.results import DeleteResult, PruneResult
-from blockpty.runtime.keeping import SMALLEST_MB
+from blockpty.runtime.truncation import SMALLEST_MB
 from blockpty.spool import archived
-from blockpty.spool.full import full_is_an_error
 from blockpty.spool.layout import Layout, check_conversation_id, conversations_directory
 from blockpty.spool.ownership import Ownership
+from blockpty.spool.storage import full_is_an_error
 
 if TYPE_CHECKING:
-    from blockpty.runtime.engine import Engine
+    from blockpty.runtime.home import Home
 
 MIB: Final = 1024 * 1024
 DAY_SECONDS: Final = 86_400.0
@@ -88,7 +88,7 @@ def sweep(home: Path) -> None:
                 shutil.rmtree(entry.path, ignore_errors=True)
 
 
-async def delete(engine: Engine, conversation_id: str) -> DeleteResult:
+async def delete(engine: Home, conversation_id: str) -> DeleteResult:
     """Delete one conversation; raises Busy while its shell runs or another engine has it, NotFound."""
     name = check_conversation_id(conversation_id)
     if name in await engine.live():
@@ -106,7 +106,7 @@ async def delete(engine: Engine, conversation_id: str) -> DeleteResult:
         ownership.release()
 
 
-async def prune(engine: Engine, keep_days: int | None, keep_total_mb: int | None) -> PruneResult:
+async def prune(engine: Home, keep_days: int | None, keep_total_mb: int | None) -> PruneResult:
     """Delete ended conversations: those last used before `keep_days`, then the oldest until the rest fits."""
     check_budget(keep_days, keep_total_mb)
     await asyncio.to_thread(sweep, engine.home)
@@ -134,7 +134,7 @@ def _measured(home: Path) -> list[tuple[float, str, int]]:
     return sorted((last_used(Layout(directory / name)), name, size_of(directory / name)) for name in names)
 
 
-async def keep_to(engine: Engine, keep_days: int | None, keep_total_mb: int | None) -> None:
+async def keep_to(engine: Home, keep_days: int | None, keep_total_mb: int | None) -> None:
     """Prune now and then, until cancelled."""
     while True:
         with contextlib.suppress(BlockptyError, OSError):

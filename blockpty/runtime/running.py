@@ -1,4 +1,4 @@
-"""Running a command to its end: typed, waited for, and its output bounded.
+"""A command run to its end: its own block, and its output within bounds.
 
 Rules of this file: what is returned is the block of this very command. Another line may have been read before it, and
 the prompt after that is not the one that is waited for.
@@ -6,60 +6,57 @@ the prompt after that is not the one that is waited for.
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
 from collections.abc import Callable, Coroutine
 from typing import TYPE_CHECKING, Any
 
+from blockpty.engine.waiter import Outcome
 from blockpty.errors import NoPrompt, NotFound
 from blockpty.model.block import Block
-from blockpty.model.conditions import Prompt
-from blockpty.model.results import RunResult, WaitResult
+from blockpty.model.results import RunResult
 from blockpty.runtime import reading
 from blockpty.runtime.submission import Submitted
+from blockpty.runtime.wait_registry import answered
 
 if TYPE_CHECKING:
-    from blockpty.runtime.covered import Cover
-    from blockpty.runtime.live import LiveRecord
-    from blockpty.runtime.waiting import Waiting
+    from blockpty.runtime.completion import Completion
+    from blockpty.runtime.follower import RecordFollower
+    from blockpty.runtime.redactor import Redactor
     from blockpty.spool.stream import StreamReader
 
 
 Bounded = tuple[str, int, bool]
 OverBytes = Callable[
-    [int, bool, Callable[["StreamReader", "Cover", Callable[[], None]], Bounded]], Coroutine[Any, Any, Bounded]
+    [int, bool, Callable[["StreamReader", "Redactor", Callable[[], None]], Bounded]], Coroutine[Any, Any, Bounded]
 ]
 
 
-async def until_done(live: LiveRecord, waiting: Waiting, typed: Submitted, timeout_ms: int) -> WaitResult:
-    """Wait for the prompt behind a command that was typed, or until the time is up."""
-    loop = asyncio.get_running_loop()
-    ends_by = loop.time() + timeout_ms / 1000
-    result = await waiting.wait(waiting.request([Prompt()], cursor=typed.cursor), timeout_ms)
-    while result.matched and live.is_under_way(typed.request):
-        # The prompt of a line that came before ours.
-        left_ms = max(0, int((ends_by - loop.time()) * 1000))
-        result = await waiting.wait(waiting.request([Prompt()], cursor=result.cursor), left_ms)
-    return result
+async def until_done(live: RecordFollower, completion: Completion, timeout_ms: int) -> Outcome:
+    """Return how a command ended, or that the time is up."""
+    try:
+        outcome = await answered(completion.future, timeout_ms / 1000, live.pump)
+        return outcome or Outcome(False, "timeout", live.state.classified, live.state.classified)
+    finally:
+        live.waits.end(completion)
 
 
-def own_block(conversation_id: str, live: LiveRecord, typed: Submitted, find: Callable[[str], Block]) -> Block:
+def own_block(conversation_id: str, live: RecordFollower, typed: Submitted, find: Callable[[str], Block]) -> Block:
     """Return the block of a command that was typed; raises NoPrompt when other lines were read instead."""
     opened = live.state.opened_by(typed.request)
     if opened is not None:
         return find(f"b{opened[0]}")
     with contextlib.suppress(NotFound):
         block = find(f"b{typed.seq}")
-        if block.author == "agent":
+        if block.author == typed.author:
             return block
     raise NoPrompt(
         f"{conversation_id}: the command was typed and has not begun: other input came before it",
-        hint="blocks tells what ran; was somebody typing, or a program into its own terminal?",
+        hint="`blocks` lists what ran; did a person type, or a program into its own terminal?",
     )
 
 
 async def run_result(
-    live: LiveRecord, block: Block, result: WaitResult, max_bytes: int, over_bytes: OverBytes
+    live: RecordFollower, block: Block, result: Outcome, max_bytes: int, over_bytes: OverBytes
 ) -> RunResult:
     """Return what a run tells: the block, and head and tail of its output, which are read by `over_bytes`."""
     begin, end = block.span
@@ -70,7 +67,7 @@ async def run_result(
     known, classified = block.out_bytes, live.state.classified
     text, whole, truncated = await over_bytes(
         end - begin, False,
-        lambda stream, cover, pace: reading.bounded_text(stream, cover, (begin, end), max_bytes, known, pace),
+        lambda stream, redactor, pace: reading.bounded_text(stream, redactor, (begin, end), max_bytes, known, pace),
     )  # fmt: skip
     return RunResult(
         block, text, whole, truncated, not result.matched and result.reason == "timeout", result.reason,

@@ -1,7 +1,7 @@
 """Screens of a record: a pure function of the stream up to a place, and of the sizes in the timeline before it.
 
-Rules of this file: nobody draws before somebody looks, and nothing here waits. A record is drawn forwards only; what
-has been drawn leaves checkpoints, from which an earlier place is drawn again. An update that a program has not
+Rules of this file: nothing is drawn before it is asked for, and nothing here waits. A record is drawn forwards only;
+what has been drawn leaves checkpoints, from which an earlier place is drawn again. An update that a program has not
 finished (2026) is over when the timeline says silence.
 """
 
@@ -15,15 +15,16 @@ from typing import Any, Final, NamedTuple
 from blockpty.errors import BadRequest
 from blockpty.model.entries import Entry
 from blockpty.model.results import ScreenResult
-from blockpty.runtime.covered import Cover, masked
 from blockpty.runtime.drawn import DrawnStream
-from blockpty.runtime.fold import Position
+from blockpty.runtime.record_reader import Position
+from blockpty.runtime.redactor import Redactor, masked
 from blockpty.screen import scrollback, snapshot
-from blockpty.screen.emulator import HISTORY_ROWS
-from blockpty.screen.lazy import LazyScreen, Snapshot
+from blockpty.screen.lazy import LazyScreen
 from blockpty.screen.protocol import Line
-from blockpty.spool.beginning import load_beginning
+from blockpty.screen.snapshot import Snapshot
+from blockpty.screen.state import HISTORY_ROWS
 from blockpty.spool.layout import Layout
+from blockpty.spool.log_start import load_log_start
 from blockpty.spool.masking import Mask
 from blockpty.spool.timeline import TimelineReader
 
@@ -46,7 +47,7 @@ class Point(NamedTuple):
 
 def _first(layout: Layout) -> Point | None:
     """Return what was shown where a record begins whose first part is not kept."""
-    beginning = load_beginning(layout.directory)
+    beginning = load_log_start(layout.directory)
     if beginning is None or beginning.screen is None:
         return None
     return Point(Position(beginning.offset, beginning.timeline), beginning.screen)
@@ -96,7 +97,7 @@ class ScreenReader:
         return self.screen
 
     def steps(self, until: Position) -> Iterator[None]:
-        """Go on to near a place, a piece at a time, so that somebody else can have a turn between two."""
+        """Go on to near a place, a piece at a time, so that others can have a turn between two."""
         while self._settled(until.offset) - self.screen.end > STEP:
             self.bring(Position(self.screen.end + STEP, until.timeline)).catch_up()
             yield
@@ -149,7 +150,7 @@ class Screens:
             self._newest = ScreenReader(self._layout, self._read, settled=self._stream.settled)
         return self._newest
 
-    def eye(self, position: Position, redact: bool = False) -> RecordEye:
+    def eye(self, position: Position, redact: bool = False) -> RecordScreenSource:
         """Return what sees the terminal from a place on, with `redact` its secrets covered; close it when done."""
         newest = self._newest
         if newest is None or _is_before(newest.position, position):
@@ -160,8 +161,9 @@ class Screens:
             start = next((one for one in reversed(newest.points) if _is_before(one.position, position)), None)
         # Files of its own: a pattern that takes long is searched for in a thread.
         stream = DrawnStream(self._layout)
-        cover = Cover(self._mask()) if redact else None
-        return RecordEye(ScreenReader(self._layout, self._reading(stream), start, stream.settled), stream, cover)
+        redactor = Redactor(self._mask()) if redact else None
+        reader = ScreenReader(self._layout, self._reading(stream), start, stream.settled)
+        return RecordScreenSource(reader, stream, redactor)
 
     def past(self, position: Position) -> Callable[[int | None, Callable[[], None]], Snapshot]:
         """Return what draws an earlier place: it takes `since` and a pace, and may run in any thread."""
@@ -230,19 +232,19 @@ class Screens:
             self._newest.close()
 
 
-class RecordEye:
+class RecordScreenSource:
     """Sees the terminal at places of a record, in their order; `timeline`: how far the entries before the place go."""
 
-    def __init__(self, reader: ScreenReader, stream: DrawnStream, cover: Cover | None = None) -> None:
+    def __init__(self, reader: ScreenReader, stream: DrawnStream, redactor: Redactor | None = None) -> None:
         self._reader = reader
         self._stream = stream
-        self._cover = cover
+        self._redactor = redactor
         self.timeline = reader.position.timeline
 
     def look(self, offset: int) -> tuple[str, str]:
         """Return the text on the screen at a stream offset, and what `fingerprint` says of it."""
         seen = self._reader.bring(Position(offset, self.timeline)).snapshot()
-        shown = seen if self._cover is None else self._cover.screen(seen, self._stream)[0]
+        shown = seen if self._redactor is None else self._redactor.screen(seen, self._stream)[0]
         return snapshot.text(shown.frame), fingerprint(shown)
 
     def close(self) -> None:

@@ -1,4 +1,4 @@
-"""Who may be typed to: is there a program, and is it the session that was named."""
+"""Checks before typing: is there a program, and is it the session that was named."""
 
 from __future__ import annotations
 
@@ -6,18 +6,18 @@ import asyncio
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Final
 
-from blockpty.engine.snapshot import MachineState
+from blockpty.engine.machine_state import MachineState
 from blockpty.engine.states import ShellState
 from blockpty.errors import BlockptyError, Exited, NoSession
 from blockpty.model.results import SendResult
-from blockpty.runtime.live import BEGIN_SECONDS
-from blockpty.runtime.modes import is_session
+from blockpty.runtime.follower import BEGIN_SECONDS
+from blockpty.runtime.status import is_session
 
 CLEAR_SECONDS: Final = 0.6
 CLEAR_TRIES: Final = 3
 
 if TYPE_CHECKING:
-    from blockpty.runtime.conversation import Conversation
+    from blockpty.runtime.channel import ConversationChannel
 
 
 def ended(conversation_id: str, state: MachineState) -> Exited:
@@ -32,17 +32,17 @@ def ended(conversation_id: str, state: MachineState) -> Exited:
     )
 
 
-def alive(conversation: Conversation) -> None:
+def alive(channel: ConversationChannel) -> None:
     """Raise Exited when the shell has ended."""
-    state = conversation.live.state
+    state = channel.live.state
     if state.shell is ShellState.EXITED:
-        raise ended(conversation.id, state)
+        raise ended(channel.id, state)
 
 
-async def sample(conversation: Conversation) -> Mapping[str, Any] | None:
-    """Return what the terminal does now, as a silence entry says it; None when nobody can look."""
+async def sample(channel: ConversationChannel) -> Mapping[str, Any] | None:
+    """Return what the terminal does now, as a silence entry says it; None when that cannot be known."""
     try:
-        seen = await conversation.host.inspect(conversation.id)
+        seen = await channel.host.inspect(channel.id)
     except BlockptyError:
         return None
     if not seen.live or seen.icanon is None:
@@ -50,55 +50,55 @@ async def sample(conversation: Conversation) -> Mapping[str, Any] | None:
     return {"icanon": seen.icanon, "echo": seen.echo, "foreground": seen.foreground, "reads": seen.reads}
 
 
-async def clear_line(conversation: Conversation, keys: bytes, author: str) -> SendResult:
+async def clear_line(channel: ConversationChannel, keys: bytes, author: str | None = None) -> SendResult:
     """Empty the command line of the shell; type it again where a line editor has missed it.
 
     bash and zsh lose a Ctrl-C that comes while they draw, and bash in vi mode one that follows an ESC within its
     half second (measured in 5.2): the line then stands as it was.
     """
     loop = asyncio.get_running_loop()
-    sent = await conversation.type(keys, author)
+    sent = await channel.type(keys, author)
     for _ in range(CLEAR_TRIES - 1):
         deadline = loop.time() + CLEAR_SECONDS
-        while conversation.live.state.shell is ShellState.EDITING and loop.time() < deadline:
-            await conversation.live.changed(deadline - loop.time())
-        if conversation.live.state.shell is not ShellState.EDITING:
+        while channel.live.state.shell is ShellState.EDITING and loop.time() < deadline:
+            await channel.live.subscribers.changed(deadline - loop.time())
+        if channel.live.state.shell is not ShellState.EDITING:
             break
-        await conversation.type(keys, author)
+        await channel.type(keys, author)
     return sent
 
 
-async def may_type(conversation: Conversation, session_id: str | None, author: str) -> None:
+async def may_type(channel: ConversationChannel, session_id: str | None, author: str) -> None:
     """Check that something takes what is typed: a program, for a person the prompt as well."""
-    conversation.live.pump()
-    if author == "user" and session_id is None and conversation.live.state.shell is not ShellState.SUBMITTED:
-        alive(conversation)
+    channel.live.pump()
+    if author == "user" and session_id is None and channel.live.state.shell is not ShellState.SUBMITTED:
+        alive(channel)
     else:
-        await running_program(conversation, session_id)
+        await running_program(channel, session_id)
 
 
-async def running_program(conversation: Conversation, session_id: str | None) -> None:
+async def running_program(channel: ConversationChannel, session_id: str | None) -> None:
     """Check that something runs, and wait until it has the terminal; a startup file that asks something is such.
 
     What is typed between a submission and its BEGIN meets the line editor's terminal modes: its CR would not be a
     line end for the program (measured: `read` never returns).
     """
-    await conversation.live.begun(BEGIN_SECONDS)
-    alive(conversation)
-    state = conversation.live.state
+    await channel.live.begun(BEGIN_SECONDS)
+    alive(channel)
+    state = channel.live.state
     if state.shell not in (ShellState.RUNNING, ShellState.SUBMITTED, ShellState.STARTING):
         raise NoSession(
-            f"nothing runs in {conversation.id}", hint="exec_interactive starts a program; exec_block runs a command"
+            f"nothing runs in {channel.id}", hint="exec_interactive starts a program; exec_block runs a command"
         )
     if session_id is not None and (not is_session(state) or session_id != f"s{_current(state)}"):
         raise NoSession(f"the session {session_id[:40]!r} is not active", hint="status names the active session")
 
 
-def known_session(conversation: Conversation, session_id: str) -> None:
+def known_session(channel: ConversationChannel, session_id: str) -> None:
     """Raise NoSession for a session that never was."""
-    conversation.live.pump()
+    channel.live.pump()
     number = session_id[1:]
-    last = _current(conversation.live.state)
+    last = _current(channel.live.state)
     if not session_id.startswith("s") or not number.isdigit() or not 0 < int(number) <= last:
         raise NoSession(f"no session is called {session_id[:40]!r}", hint="use the session_id of exec_interactive")
 

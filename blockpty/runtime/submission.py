@@ -1,4 +1,4 @@
-"""Submitting a command: our private key, or one short typed line, and only at an authenticated prompt.
+"""Submission of a command: our private key, or one short typed line, and only at an authenticated prompt.
 
 The key makes the shell's line editor load the command from a file and run it, as if a person had typed it
 (docs/decisions/submission-key.md). A command that the line editor should not be given is staged: a line that reads it
@@ -17,11 +17,12 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
+from blockpty.control.principals import current
 from blockpty.engine.loading import KEYS
-from blockpty.engine.snapshot import MachineState
+from blockpty.engine.machine_state import MachineState
 from blockpty.engine.states import ShellState
 from blockpty.errors import BadRequest, Busy, InteractiveSessionActive, NoPrompt
-from blockpty.host.handover import typed_command
+from blockpty.host.injection import typed_command
 from blockpty.host.shells import (
     KEEP_LAST,
     SETTLE,
@@ -35,17 +36,20 @@ from blockpty.host.shells import (
     submit_line,
 )
 from blockpty.model.results import DoneResult
-from blockpty.runtime.covered import Cover
+from blockpty.runtime.completion import Completion
 from blockpty.runtime.drawn import drawn_command
-from blockpty.runtime.handover import REPAIR_SECONDS, can_repair, enter_shell, may_repair
-from blockpty.runtime.modes import is_session
+from blockpty.runtime.redactor import Redactor
 from blockpty.runtime.sessions import clear_line, ended
-from blockpty.spool.full import full_is_an_error
+from blockpty.runtime.shell_entry import REPAIR_SECONDS, can_repair, enter_shell, may_repair
+from blockpty.runtime.status import is_session
 from blockpty.spool.layout import make_private
-from blockpty.spool.opening import open_file
+from blockpty.spool.storage import open_file, refused
 
 if TYPE_CHECKING:
-    from blockpty.runtime.conversation import Conversation
+    from collections.abc import Set as AbstractSet
+
+    from blockpty.control.policy import Question
+    from blockpty.runtime.channel import ConversationChannel
 
 # How long a shell may take between END and PROMPT, or to show a clean prompt, before a command is refused.
 READY_SECONDS: Final = 10.0
@@ -74,6 +78,8 @@ class Submitted(NamedTuple):
     ts: int
     cursor: int
     request: str
+    author: str = "agent"
+    completion: Completion | None = None
 
 
 class _Typed(NamedTuple):
@@ -98,73 +104,102 @@ class _Typed(NamedTuple):
 
 
 class Submission:
-    """Types commands into one conversation, in turn."""
+    """Types commands into one channel, in turn."""
 
-    def __init__(self, conversation: Conversation) -> None:
-        self._conversation = conversation
+    def __init__(self, channel: ConversationChannel) -> None:
+        self._channel = channel
         self._turn = asyncio.Lock()
         # The shell in which our key turned out not to be bound, by its nonce.
         self._keyless = ""
         # The request whose key may still be unread: it must not find the text of another command.
         self._unread = ""
 
-    async def submit(self, kind: str, command: str, cwd: str | None, *, queue: bool) -> Submitted:
-        """Type one staged command."""
+    async def submit(
+        self, kind: str, command: str, cwd: str | None, *, queue: bool = False, awaited: bool = False,
+        operation: str = "run", granted: AbstractSet[Question] = frozenset(),
+    ) -> Submitted:  # fmt: skip
+        """Type one staged command; with `awaited` the result has its completion, which the caller ends.
+
+        `operation`: the one that asks. Raises ApprovalNeeded unless what a person has `granted` covers it.
+        """
         _check_command(command)
-        conversation = self._conversation
+        channel = self._channel
         async with self._turn:
             await self._ready(queue)
-            _check_cwd(conversation.live.state, cwd)
-            typed = self._form(conversation.live.state, command, cwd)
-            request = conversation.next_request()
-            fields = {"kind": kind, "cmd": command, "request": request}
+            cwd = os.fspath(cwd) if cwd is not None else None  # a Path is one as well
+            _check_cwd(channel.live.state, cwd)
+            principal = current()
+            author = principal.author()
+            request = channel.next_request()
+            fields: dict[str, Any] = {"kind": kind, "cmd": command, "request": request}
+            if awaited:
+                fields["awaited"] = True
+            again: _Typed | None = None
             while True:
-                reply = await conversation.host.input(
-                    conversation.id,
-                    typed.data,
-                    author="agent",
-                    req=request,
-                    submit={**fields, **typed.fields()},
-                    deadline_ms=SUBMIT_DEADLINE_MS,
-                    epoch=conversation.epoch,
-                )
-                again = await self._taken(request, command, cwd) if typed.key else None
-                if again is None:
-                    break
-                typed = again
-            seq, ts = conversation.live.submitted(request)
-            return Submitted(seq, ts, reply.offset, request)
+                # From here to the input nothing is awaited, so what is decided about is what will happen.
+                channel.check_control(principal, author)
+                gate = channel.gate
+                if gate is not None:
+                    gate.check_command(channel, principal, author, operation, command, cwd, granted)
+                typed = again or self._form(channel.live.state, command, cwd)
+                completion = Completion(channel.live, request)
+                channel.live.waits.add(completion)
+                handed_over = False
+                try:
+                    reply = await channel.host.input(
+                        channel.id,
+                        typed.data,
+                        author=author,
+                        principal=principal.name,
+                        req=request,
+                        submit={**fields, **typed.fields()},
+                        deadline_ms=SUBMIT_DEADLINE_MS,
+                        epoch=channel.epoch,
+                    )
+                    retried = again is not None
+                    again = await self._taken(completion, command, cwd, retried) if typed.key else None
+                    if again is None:
+                        seq, ts = channel.live.submitted(request)
+                        handed_over = awaited
+                        if not awaited:
+                            return Submitted(seq, ts, reply.offset, request, author)
+                        completion.begin()
+                        return Submitted(seq, ts, reply.offset, request, author, completion)
+                finally:
+                    # A new one is used when the command is typed again: this one may have seen another line's prompt.
+                    if not handed_over:
+                        channel.live.waits.end(completion)
 
     def _has_key(self, state: MachineState) -> bool:
         """Return whether the shell's line editor has our key, which replaces whatever stands on the command line."""
-        if state.shell_name not in KEYS or state.size[0] < NARROWEST or state.nonce == self._keyless:
+        if state.current.name not in KEYS or state.size[0] < NARROWEST or state.current.nonce == self._keyless:
             return False
-        return state.offers("key") and not state.offers("nofs")
+        return state.current.offers("key") and not state.current.offers("nofs")
 
     async def enter_shell(self, shell: str | None, seconds: float) -> DoneResult:
         """Give the hooks to the shell that is at a prompt now; in turn with commands."""
         async with self._turn:
-            return await enter_shell(self._conversation, shell, seconds)
+            return await enter_shell(self._channel, shell, seconds)
 
     def _form(self, state: MachineState, command: str, cwd: str | None) -> _Typed:
         """Return how a command is handed over: by our key, or as a line that names a staged file or holds it."""
-        if state.offers("nofs"):
-            line = typed_command(state.shell_name, command, cwd)
+        if state.current.offers("nofs"):
+            line = typed_command(state.current.name, command, cwd)
             return _Typed(line + b"\r", key=False, line=line)
         has_key = self._has_key(state)
-        if has_key and cwd is None and loads(command, state.shell_name):
-            _write(self._conversation.layout.submit, load_text(command))
-            return _Typed(KEYS[state.shell_name], key=True)
+        if has_key and cwd is None and loads(command, state.current.name):
+            _write(self._channel.layout.submit, load_text(command))
+            return _Typed(KEYS[state.current.name], key=True)
         return self._staged(state, command, cwd, history=command, key=has_key)
 
     def _staged(
         self, state: MachineState, command: str, cwd: str | None, *, history: str, key: bool, runs: bool = True
     ) -> _Typed:
         """Return the line that runs a command from a file, typed or loaded by our key; a wrong one does not run."""
-        path = self._conversation.layout.commands / str(state.next_block)
-        settle = SETTLE if key and state.shell_name == "bash" and is_settled(command) else (b"", b"")
-        _write(path, stage(command, cwd, state.shell_name) + settle[0])
-        line = submit_line(str(path), state.shell_name).encode("utf-8", "surrogateescape")
+        path = self._channel.layout.commands / str(state.next_block)
+        settle = SETTLE if key and state.current.name == "bash" and is_settled(command) else (b"", b"")
+        _write(path, stage(command, cwd, state.current.name) + settle[0])
+        line = submit_line(str(path), state.current.name).encode("utf-8", "surrogateescape")
         if not key:
             return _Typed(line + b"\r", key=False, line=line)
         if settle[1] and not runs:
@@ -176,8 +211,8 @@ class Submission:
         # The echo has room for the command then, which is drawn in its place; readline draws no more than a screen.
         cols, rows = state.size
         line = line.ljust(min(len(drawn_command(command)), cols * max(1, rows - 2)))
-        _write(self._conversation.layout.submit, line if state.shell_name == "fish" else load_line(line, history))
-        return _Typed(KEYS[state.shell_name], key=True, line=line)
+        _write(self._channel.layout.submit, line if state.current.name == "fish" else load_line(line, history))
+        return _Typed(KEYS[state.current.name], key=True, line=line)
 
     def _rejected(self, state: MachineState, command: str, cwd: str | None) -> _Typed:
         """Return the line that has the shell say what is wrong with a text that it found incomplete.
@@ -186,91 +221,101 @@ class Submission:
         """
         if "<<" in command:
             return self._staged(state, command, cwd, history="", key=True)
-        line = eval_line(command) if state.shell_name == "zsh" else None
+        line = eval_line(command) if state.current.name == "zsh" else None
         if line is None:
             return self._staged(state, command, cwd, history="", key=True, runs=False)._replace(incomplete=True)
         return self._loaded_line(state, line, command, history="")._replace(incomplete=True)
 
-    async def _taken(self, request: str, command: str, cwd: str | None) -> _Typed | None:
+    async def _taken(self, completion: Completion, command: str, cwd: str | None, retried: bool) -> _Typed | None:
         """Wait until the shell runs what the key has loaded; return how to hand it over again where it does not.
 
         Nothing of the command has run then: the text was incomplete, or the key is not bound in this keymap.
         """
-        live = self._conversation.live
+        live, request = self._channel.live, completion.request
         loop = asyncio.get_running_loop()
         deadline, silent_since = loop.time() + TAKEN_SECONDS, None
         while True:
-            live.pump()
             state = live.state
+            if state.opened_by(request) is None:
+                live.pump()
             self._unread = request if state.opened_by(request) is None else ""
-            if not self._unread or state.shell is not ShellState.SUBMITTED or loop.time() >= deadline:
+            if not self._unread or loop.time() >= deadline:
+                return None
+            if state.shell is ShellState.IDLE and not (retried or completion.disturbed):
+                # Another line's prompt, or a late one: the shell may have flushed the key while it drew it.
+                if state.submission is not None:
+                    await live.subscribers.changed(deadline - loop.time())
+                    continue
+                return self._form(state, command, cwd) if await self._reads_on(state) else None
+            if state.shell is not ShellState.SUBMITTED:
                 return None
             if state.incomplete:
                 await self._abandon()
                 # The shell has it in its history already.
                 return self._rejected(live.state, command, cwd)
             # Nothing is asked of the host while the shell still prints: that would take longer than most commands.
-            before = live.fold.position.offset
-            await live.changed(min(UNBOUND_POLL_SECONDS, deadline - loop.time()))
-            live.pump()
-            if live.fold.position.offset != before or not await self._reads_on(live.state):
+            before = live.reader.position.offset
+            await live.subscribers.changed(min(UNBOUND_POLL_SECONDS, deadline - loop.time()))
+            if live.reader.position.offset == before:
+                live.pump()
+            if live.reader.position.offset != before or not await self._reads_on(live.state):
                 silent_since = None
                 continue
             silent_since = silent_since or loop.time()
             if loop.time() - silent_since >= UNBOUND_SECONDS:
-                self._keyless = state.nonce
+                self._keyless = state.current.nonce
                 await self._abandon()
                 return self._form(live.state, command, cwd)
 
     async def _reads_on(self, state: MachineState) -> bool:
         """Return whether the line editor has read the key, and waits for more."""
         # Without a silence so far, and when nothing is printed for the key, nothing but a look at the terminal tells.
-        if (state.tty or {}).get("icanon", False) is not False or state.opening is not None:
+        if (state.tty or {}).get("icanon", False) is not False or state.echo.opening is not None:
             return False
-        sample = await self._conversation.host.inspect(self._conversation.id)
+        sample = await self._channel.host.inspect(self._channel.id)
         return sample.icanon is False and not sample.unread
 
     async def _abandon(self) -> None:
         """Empty the command line, and wait for the prompt that says so."""
-        conversation = self._conversation
-        await conversation.type(clear_keys(conversation.live.state.shell_name), "engine")
+        channel = self._channel
+        await channel.type(clear_keys(channel.live.state.current.name), "engine")
         loop = asyncio.get_running_loop()
         deadline = loop.time() + READY_SECONDS
-        while conversation.live.state.shell is not ShellState.IDLE and loop.time() < deadline:
-            await conversation.live.changed(deadline - loop.time())
+        while channel.live.state.shell is not ShellState.IDLE and loop.time() < deadline:
+            await channel.live.subscribers.changed(deadline - loop.time())
 
     async def _ready(self, queue: bool) -> None:
         """Return when the shell is at a clean prompt; raise when it cannot be, or only later without `queue`."""
-        conversation = self._conversation
-        await conversation.own()
+        channel = self._channel
+        await channel.own()
         loop = asyncio.get_running_loop()
-        deadline = loop.time() + READY_SECONDS
-        settled_by, starts_by = loop.time() + SETTLED_SECONDS, loop.time() + START_SECONDS
+        now = loop.time()
+        deadline, settled_by, starts_by = now + READY_SECONDS, now + SETTLED_SECONDS, now + START_SECONDS
         cleared = repaired = edits = redrawn = False
         while True:
-            conversation.live.pump()
-            state = conversation.live.state
+            channel.live.pump()
+            state = channel.live.state
             if state.shell is ShellState.EXITED:
-                raise ended(conversation.id, state)
+                raise ended(channel.id, state)
             if state.hooks_lost and not repaired:
-                sample = await conversation.host.inspect(conversation.id)
+                sample = await channel.host.inspect(channel.id)
                 if can_repair(state, sample):
                     repaired = True
-                    await enter_shell(conversation, None, REPAIR_SECONDS)
+                    await enter_shell(channel, None, REPAIR_SECONDS)
                     continue
                 if may_repair(state, sample) and loop.time() < starts_by:
-                    await conversation.live.changed(starts_by - loop.time())
+                    await channel.live.subscribers.changed(starts_by - loop.time())
                     continue
             if state.hooks_lost:
                 raise NoPrompt(
-                    f"{conversation.id} lost its shell integration: {state.integrity_reason}",
+                    f"{channel.id} lost its shell integration: {state.current.integrity_reason}",
                     hint="reset starts a fresh shell; send and wait_for work on",
                 )
             if state.shell is ShellState.IDLE and self._is_unsettled(state) and loop.time() < settled_by:
-                await conversation.live.changed(settled_by - loop.time())
+                await channel.live.subscribers.changed(settled_by - loop.time())
                 continue
             if state.shell is ShellState.IDLE:
-                if state.shell_name in EDITS_LATE and not edits:
+                if state.current.name in EDITS_LATE and not edits:
                     edits = True
                     await self._line_editor()
                     continue
@@ -282,24 +327,23 @@ class Submission:
             if state.shell is ShellState.EDITING and not cleared and not state.inputs:
                 # Something was typed and never entered; on that line a command would be part of it.
                 cleared = True
-                await clear_line(conversation, clear_keys(state.shell_name), "engine")
+                await clear_line(channel, clear_keys(state.current.name), "engine")
                 continue
             if state.shell in (ShellState.RUNNING, ShellState.SUBMITTED):
-                _refuse_busy(conversation.id, state, queue, conversation.live.cover)
-                await conversation.live.changed()
+                _refuse_busy(channel.id, state, queue, channel.live.redactor)
+                await channel.live.subscribers.changed()
                 deadline = loop.time() + READY_SECONDS
                 continue
             if not redrawn and _lost_its_prompt(state):
                 redrawn = True
-                await conversation.type(clear_keys(state.shell_name), "engine")
+                await channel.type(clear_keys(state.current.name), "engine")
                 continue
             if loop.time() >= deadline:
                 raise NoPrompt(
-                    f"{conversation.id} shows no prompt",
+                    f"{channel.id} shows no prompt",
                     hint="status tells what the terminal does; reset starts a fresh shell",
                 )
-            await conversation.live.changed(deadline - loop.time())
-
+            await channel.live.subscribers.changed(deadline - loop.time())
 
     def _is_unsettled(self, state: MachineState) -> bool:
         """Return whether the silence after the prompt has to tell what stands on the command line.
@@ -307,23 +351,26 @@ class Submission:
         A program may have left some of what it was typed unread, which our key replaces; and a command that was typed
         behind another line is about to begin, unless that line's program has read it.
         """
-        return state.submission is not None or (bool(state.fed) and not self._has_key(state))
+        return state.submission is not None or (bool(state.unread.fed) and not self._has_key(state))
 
     async def _line_editor(self) -> None:
         """Return when the line editor reads: the prompt is there before, and what is typed in between echoes twice."""
-        conversation = self._conversation
+        channel = self._channel
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(EDITOR_SECONDS):
                 # Polled, because nothing tells when the terminal's mode changes.
-                while (await conversation.host.inspect(conversation.id)).icanon is not False:  # noqa: ASYNC110
+                while (await channel.host.inspect(channel.id)).icanon is not False:  # noqa: ASYNC110
                     await asyncio.sleep(EDITOR_POLL_SECONDS)
 
 
 def _write(path: Path, text: bytes) -> None:
     """Write a file that the shell reads; raises StorageFull."""
-    path.unlink(missing_ok=True)
+    try:
+        os.unlink(path)
+    except FileNotFoundError:
+        pass  # the last command needed no such file
     flags = os.O_CREAT | os.O_EXCL | os.O_WRONLY
-    with full_is_an_error("the command's text"):
+    try:
         try:
             descriptor = open_file(path, flags)
         except FileNotFoundError:
@@ -331,18 +378,24 @@ def _write(path: Path, text: bytes) -> None:
             for directory in (path.parent.parent, path.parent):
                 make_private(directory)
             descriptor = open_file(path, flags)
-        with open(descriptor, "wb") as file:
-            file.write(text)
+        try:
+            written = os.write(descriptor, text)
+            while written < len(text):
+                written += os.write(descriptor, memoryview(text)[written:])
+        finally:
+            os.close(descriptor)
+    except OSError as problem:
+        raise refused("the command's text", problem) from None
 
 
 def _lost_its_prompt(state: MachineState) -> bool:
     """Return whether a Ctrl-C has ended the function that draws fish's prompt: fish reads then, and shows none."""
     tty = state.tty or {}
     reads = tty.get("icanon") is False and tty.get("foreground") == "shell"
-    return state.shell_name == "fish" and state.shell is ShellState.RETURNING and reads
+    return state.current.name == "fish" and state.shell is ShellState.RETURNING and reads
 
 
-def _refuse_busy(conversation_id: str, state: MachineState, queue: bool, cover: Cover) -> None:
+def _refuse_busy(conversation_id: str, state: MachineState, queue: bool, redactor: Redactor) -> None:
     if is_session(state):
         raise InteractiveSessionActive(
             f"an interactive session has the terminal of {conversation_id}",
@@ -354,7 +407,7 @@ def _refuse_busy(conversation_id: str, state: MachineState, queue: bool, cover: 
         else:
             block_id, command = f"b{state.next_block}", str((state.submission or {}).get("cmd", ""))
         raise Busy(
-            f"{conversation_id} is busy with {block_id} ({cover.text(command)[:40]!r})",
+            f"{conversation_id} is busy with {block_id} ({redactor.text(command)[:40]!r})",
             hint="wait_for its PROMPT, interrupt it, or queue=true",
         )
 
@@ -371,12 +424,12 @@ def _check_command(command: str) -> None:
 
 
 def _check_cwd(state: MachineState, cwd: str | None) -> None:
-    if cwd is None or state.offers("nofs"):
+    if cwd is None or state.current.offers("nofs"):
         return
-    if state.cwd is None and not cwd.startswith("/"):
+    if state.current.cwd is None and not cwd.startswith("/"):
         return  # a shell that does not tell where it is; `cd` will find out
     # Of pathlib and of this, only this says no to a name that is too long for any directory.
-    if not os.path.isdir(os.path.join(state.cwd or "/", cwd)):
+    if not os.path.isdir(os.path.join(state.current.cwd or "/", cwd)):
         raise BadRequest(f"the directory {cwd[:99]!r} is no directory", hint="create it first, or leave cwd out")
 
 

@@ -1,6 +1,7 @@
-"""What can be asked of a conversation's record: pieces, blocks, events, screens.
+"""Reading of a conversation's record: pieces, blocks, events, screens.
 
-Rules of this file: nothing is written and nothing typed. Whoever has a live record can be asked, owner or not.
+Rules of this file: nothing is written and nothing typed. It works for every live record, owned or not. What
+only one operation needs is imported by it: most programs never export or compare.
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ import asyncio
 from collections.abc import AsyncIterator, Callable
 from dataclasses import replace
 from pathlib import Path
-from typing import Final, TypeVar
+from typing import TYPE_CHECKING, Final, TypeVar
 
 from blockpty.engine.records import open_record, pending_record
 from blockpty.engine.states import ShellState
@@ -27,20 +28,19 @@ from blockpty.model.results import (
     ScrollbackResult,
 )
 from blockpty.runtime import limits, reading
-from blockpty.runtime.aside import SHORT_BYTES, Pace, aside
-from blockpty.runtime.capture import start_capture, stop_capture
-from blockpty.runtime.comparing import compare, previous_run
-from blockpty.runtime.covered import Cover
 from blockpty.runtime.drawn import DrawnStream
-from blockpty.runtime.export.moments import Source
-from blockpty.runtime.export.writing import check_format, export
-from blockpty.runtime.live import LiveRecord
-from blockpty.runtime.replay import Replay
+from blockpty.runtime.follower import RecordFollower
+from blockpty.runtime.redactor import Redactor
 from blockpty.runtime.screens import check_style, screen_result
-from blockpty.screen.lazy import Snapshot
+from blockpty.runtime.worker_threads import SHORT_BYTES, Pace, aside
+from blockpty.screen.snapshot import Snapshot
 from blockpty.spool.layout import Layout
 from blockpty.spool.masking import Mask
 from blockpty.spool.stream import StreamReader
+
+if TYPE_CHECKING:
+    from blockpty.runtime.export.recording_events import Source
+    from blockpty.runtime.replay import Replay
 
 T = TypeVar("T")
 # Of more bytes than these a read leaves the event loop to others.
@@ -55,7 +55,9 @@ class Transcript:
         directory: where its files are.
     """
 
-    def __init__(self, conversation_id: str, layout: Layout, live: LiveRecord, allow_uncovered: bool = False) -> None:
+    def __init__(
+        self, conversation_id: str, layout: Layout, live: RecordFollower, allow_uncovered: bool = False
+    ) -> None:
         self.id = conversation_id
         self.directory: Path = layout.directory
         self.layout = layout
@@ -66,7 +68,7 @@ class Transcript:
     @property
     def cursor(self) -> int:
         """How far the stream has been read."""
-        return self.live.fold.position.offset
+        return self.live.reader.position.offset
 
     async def blocks(
         self,
@@ -87,12 +89,12 @@ class Transcript:
         limits.check("page_size", page_size)
         self.live.pump()
         wanted = reading.Wanted(filter, failed, min_duration_ms, cwd)
-        return reading.read_blocks(self.layout, self.live.cover, wanted, page, page_size, self.cursor)
+        return reading.read_blocks(self.layout, self.live.redactor, wanted, page, page_size, self.cursor)
 
     async def block(self, block_id: str) -> BlockResult:
         """Return one block, running or finished; raises NotFound."""
         self.live.pump()
-        return BlockResult(self.live.cover.block(self._block(block_id)), self.cursor)
+        return BlockResult(self.live.redactor.block(self._block(block_id)), self.cursor)
 
     def _block(self, block_id: str) -> Block:
         state = self.live.state
@@ -101,7 +103,7 @@ class Transcript:
                 return open_record(block)
         if state.submission is not None and block_id == f"b{state.next_block}":
             return pending_record(state)
-        return self.live.recent.get(block_id) or reading.find_block(self.layout, block_id)
+        return self.live.deriver.recent.get(block_id) or reading.find_block(self.layout, block_id)
 
     async def read(
         self, from_cursor: int | None = None, *, block_id: str | None = None, max_bytes: int = 65536, view: str = "text"
@@ -131,25 +133,25 @@ class Transcript:
         end, size = max(begin, end), self.live.state.size
         data, cursor = await self._over_bytes(
             min(max_bytes, end - begin), view != "raw",
-            lambda stream, cover, pace: reading.read_span(stream, cover, view, begin, end, max_bytes, size, pace),
+            lambda stream, redactor, pace: reading.read_span(stream, redactor, view, begin, end, max_bytes, size, pace),
         )  # fmt: skip
         result = reading.read_result(data, view, cursor, ended and cursor >= end)
         return result if truncated is None else replace(result, truncated_before=truncated)
 
     async def _over_bytes(
-        self, count: int, drawn: bool, work: Callable[[StreamReader, Cover, Callable[[], None]], T]
+        self, count: int, drawn: bool, work: Callable[[StreamReader, Redactor, Callable[[], None]], T]
     ) -> T:
         """Return what work makes of so many bytes of the stream: of a few at once, of many beside the event loop."""
         live = self.live
         if count <= _AT_ONCE:
-            return work(live.drawn if drawn else live.stream, live.cover, lambda: None)
-        cover = Cover(Mask(live.mask.nonces), live.cover.redact)
+            return work(live.drawn if drawn else live.stream, live.redactor, lambda: None)
+        redactor = Redactor(Mask(live.mask.nonces), live.redactor.redact)
 
         def beside(pace: Pace) -> T:
             # Files of its own: the loop reads on meanwhile.
             stream = DrawnStream(self.layout) if drawn else StreamReader(self.layout.stream)
             try:
-                return work(stream, cover, pace)
+                return work(stream, redactor, pace)
             finally:
                 stream.close()
 
@@ -163,22 +165,25 @@ class Transcript:
         `context`: lines around a change, 0 to 1000. Of outputs over 1 MiB or 20,000 lines only the beginning is
         compared. Raises NotFound, also when the command has not run before in this conversation.
         """
+        from blockpty.runtime.diff import compare, previous_run
+
         limits.check("context", context)
         limits.check("max_bytes", max_bytes)
         self.live.pump()
         new = self._block(block_id)
         old = self._block(against) if against is not None else previous_run(self.layout, new)
-        classified, cover = self.live.state.classified, Cover(Mask(self.live.mask.nonces), self.live.cover.redact)
+        classified = self.live.state.classified
+        redactor = Redactor(Mask(self.live.mask.nonces), self.live.redactor.redact)
         stream, cursor = StreamReader(self.layout.stream), self.cursor
 
         def work(pace: Pace) -> DiffResult:
             def read(block: Block, size: int) -> tuple[str, bool]:
                 begin, end = block.span[0], classified if block.span[1] is None else block.span[1]
-                data, after = reading.read_span(stream, cover, "text", begin, max(begin, end), size, pace=pace)
+                data, after = reading.read_span(stream, redactor, "text", begin, max(begin, end), size, pace=pace)
                 return data.decode("utf-8", "replace"), after < end
 
             try:
-                return compare(cover.block(old), cover.block(new), read, context, max_bytes, cursor, pace)
+                return compare(redactor.block(old), redactor.block(new), read, context, max_bytes, cursor, pace)
             finally:
                 stream.close()
 
@@ -215,11 +220,11 @@ class Transcript:
         check_style(format)
         live, above = self.live, min(scrollback, self._scrollback)
         seen = await (self.look(since) if at is None else self._look_back(at, since))
-        place = live.fold.position._replace(offset=seen.offset)
+        place = live.reader.position._replace(offset=seen.offset)
         rows = await asyncio.to_thread(live.screens.above, place, above) if above else ()
         if record:
             await self._record_look(seen.offset)
-        shown, lines = live.cover.screen(seen, live.stream, rows, above)
+        shown, lines = live.redactor.screen(seen, live.stream, rows, above)
         return screen_result(shown, format, lines)
 
     async def _record_look(self, at: int) -> None:
@@ -228,16 +233,16 @@ class Transcript:
     async def look(self, since: int | None = None) -> Snapshot:
         """Return what the terminal shows now; others have their turn meanwhile."""
         self.live.pump()
-        for _ in self.live.screens.steps(self.live.fold.position):
+        for _ in self.live.screens.steps(self.live.reader.position):
             await asyncio.sleep(0)
-        return self.live.screens.now(self.live.fold.position).snapshot(since)
+        return self.live.screens.now(self.live.reader.position).snapshot(since)
 
     async def _look_back(self, at: int, since: int | None) -> Snapshot:
         self.live.pump()
         first = self.live.stream.begin
         if not first <= at <= self.cursor:
             raise BadCursor(f"the cursor {at} does not lie between {first} and {self.cursor}", hint="use a result's")
-        look = self.live.screens.past(self.live.fold.position._replace(offset=at))
+        look = self.live.screens.past(self.live.reader.position._replace(offset=at))
         return await aside(lambda pace: look(since, pace))
 
     async def set_scrollback(self, lines: int = limits.SCROLLBACK) -> ScrollbackResult:
@@ -251,6 +256,8 @@ class Transcript:
 
         It costs nothing while it runs, and goes on when engine or machine are restarted.
         """
+        from blockpty.runtime.capture import start_capture
+
         self.live.pump()
         return await asyncio.to_thread(start_capture, self._source(None, None, None))
 
@@ -259,6 +266,8 @@ class Transcript:
 
         Cancelling leaves it running, or stopped. Raises NotFound when none was started, StorageFull.
         """
+        from blockpty.runtime.capture import stop_capture
+
         self.live.pump()
         source = self._source(None, None, None)
         return await aside(lambda pace: stop_capture(source, pace.stopped))
@@ -281,9 +290,11 @@ class Transcript:
         size. `redact`: whether secrets are covered, by default as in all that leaves. Cancelling leaves no file. Raises
         BadRequest, BadCursor, Forbidden (uncovered, and the engine does not allow it), NotFound, StorageFull.
         """
+        from blockpty.runtime.export.writer import check_format, export
+
         check_format(format)
         limits.check("max_bytes", max_bytes)
-        if redact is False and self.live.cover.redact and not self._allow_uncovered:
+        if redact is False and self.live.redactor.redact and not self._allow_uncovered:
             raise Forbidden(
                 "secrets leave this engine covered only",
                 hint="allow_uncovered (BLOCKPTY_ALLOW_UNCOVERED, serve --allow-uncovered) lets an export show them",
@@ -291,7 +302,7 @@ class Transcript:
         self.live.pump()
         source = self._source(from_cursor, to_cursor, block_id)
         if redact is not None:
-            source = replace(source, cover=Cover(source.cover.mask, redact))
+            source = replace(source, redactor=Redactor(source.redactor.mask, redact))
         return await aside(lambda pace: export(source, format, max_bytes, pace.stopped))
 
     def replay(
@@ -313,11 +324,15 @@ class Transcript:
         """
         self.live.pump()
         source = self._source(from_cursor, to_cursor, block_id)
+        from blockpty.runtime.replay import Replay
+
         return Replay(source, speed=speed, idle_limit=idle_limit, from_seconds=from_seconds, to_seconds=to_seconds)
 
     def _source(self, from_cursor: int | None, to_cursor: int | None, block_id: str | None) -> Source:
+        from blockpty.runtime.export.recording_events import Source
+
         # Half a mark is held back until it is known to be one: a secret must not leave in two halves.
-        state, position = self.live.state, self.live.fold.position
+        state, position = self.live.state, self.live.reader.position
         begin, end, block = from_cursor or 0, state.classified if to_cursor is None else to_cursor, None
         if block_id is not None:
             if from_cursor is not None or to_cursor is not None:
@@ -329,9 +344,9 @@ class Transcript:
                 f"{begin} to {end} is no span of the {position.offset} bytes there are", hint="use cursors from results"
             )
         unfinished = tuple([open_record(one) for one in (state.block, state.background) if one is not None])
-        cover = Cover(Mask(self.live.mask.nonces), self.live.cover.redact)
+        redactor = Redactor(Mask(self.live.mask.nonces), self.live.redactor.redact)
         begin = min(end, max(begin, self.live.stream.begin))
         return Source(
-            self.id, self.layout, cover, begin, min(end, state.classified), position.timeline,
+            self.id, self.layout, redactor, begin, min(end, state.classified), position.timeline,
             block, unfinished,
         )  # fmt: skip

@@ -1,4 +1,4 @@
-"""The proof: what lies there is compared with what follows from stream and timeline, recorded waits included.
+"""Verification: the files compared with what follows from stream and timeline, recorded waits included.
 
 Rules of this file: nothing is written. The record is what it is when it is looked at; what lay there before that must
 follow from it. Only at the ends of derived files something may be missing, that no engine has come to yet.
@@ -15,23 +15,23 @@ from blockpty.engine.matchers import PatternTimeout
 from blockpty.engine.records import new_nonce
 from blockpty.engine.waiter import Outcome
 from blockpty.errors import BadCondition, BadCursor, BlockptyError, SpoolCorrupt
-from blockpty.host.mending import read_forced
+from blockpty.host.recovery import read_synced
 from blockpty.model.entries import DAMAGED, Entry
 from blockpty.model.results import VerifyResult
-from blockpty.runtime.covered import Cover
 from blockpty.runtime.drawn import DrawnStream
-from blockpty.runtime.fold import Fold, Position
+from blockpty.runtime.keyed_seals import Key, seals_in
+from blockpty.runtime.record_reader import Position, RecordReader
+from blockpty.runtime.redactor import Redactor
 from blockpty.runtime.screens import Screens
-from blockpty.runtime.sealing import Key, seals_in
 from blockpty.runtime.waits import ResumePoints, WaitRequest, evaluate, first_point, outcome_to_note
 from blockpty.spool import checkpoint
-from blockpty.spool.beginning import load_beginning
 from blockpty.spool.chain import Chain
 from blockpty.spool.compare import CompareSink, Lying
 from blockpty.spool.journal import Journal
 from blockpty.spool.layout import Layout
+from blockpty.spool.log_start import load_log_start
 from blockpty.spool.masking import Mask
-from blockpty.spool.opening import open_file
+from blockpty.spool.storage import open_file
 from blockpty.spool.stream import StreamReader
 
 _COMPARED = ("matched", "reason", "to_cursor", "index", "span", "match_text", "groups")
@@ -42,7 +42,7 @@ class Seen:
     """What a verification begins with, looked at in this order, since each may only grow.
 
     Attributes:
-        saved: the checkpoint; forced: how far the files were on the medium. Both: stream, timeline. None: not known.
+        saved: the checkpoint; forced: how far the files were durable. Both: stream, timeline. None: not known.
         lying: what lies there of what is derived.
         written: how much of the journals was written once, and so must be there.
         record: how long stream and timeline are.
@@ -74,7 +74,7 @@ class Seen:
                 ends = Position(*map(int, saved["ends"]))
             except (KeyError, TypeError, ValueError, IndexError):
                 damaged = "ends" in saved
-        noted = read_forced(str(layout.directory))
+        noted = read_synced(str(layout.directory))
         forced = Position(noted.stream, noted.timeline) if noted is not None else None
         lying = Lying.of(layout)
         stream = StreamReader(layout.stream)
@@ -102,7 +102,7 @@ def verify(
     """
     verification = _Verification(conversation_id, layout, seen, key, pace)
     result = verification.run()
-    return replace(result, differences=Cover(verification.mask, redact).value(result.differences))
+    return replace(result, differences=Redactor(verification.mask, redact).value(result.differences))
 
 
 class _Verification:
@@ -121,7 +121,7 @@ class _Verification:
         self.mask = Mask()
         self._conversation_id = self._own_name(conversation_id)
         self._journal = Journal(self._conversation_id, self._stream, self._sink, self.mask)
-        self._beginning = load_beginning(layout.directory)
+        self._beginning = load_log_start(layout.directory)
         self._points = ResumePoints(first_point(self._beginning))
         self._requests: dict[str, tuple[WaitRequest, Position]] = {}
         self._waits = 0
@@ -137,22 +137,22 @@ class _Verification:
             self._next_event = int(self._beginning.state["next_event"])
 
     def run(self) -> VerifyResult:
-        fold = Fold(self._layout, self._stream)
+        reader = RecordReader(self._layout, self._stream)
         try:
             chain, sealed_to = self._record()
             try:
-                self._derive(fold)
+                self._derive(reader)
             except (BadCursor, SpoolCorrupt) as problem:
                 self._sink.differ("I1", "stream", str(problem))
-            if fold.position.offset < self._until.offset:
+            if reader.position.offset < self._until.offset:
                 self._sink.differ(
-                    "I1", "stream", f"ends at {fold.position.offset}, readers have seen {self._until.offset}"
+                    "I1", "stream", f"ends at {reader.position.offset}, readers have seen {self._until.offset}"
                 )
             self._sink.finish(1 if self._beginning is None else self._beginning.first_block())
             self._secrets()
             return VerifyResult(
                 clean=not self._sink.differences,
-                stream_bytes=fold.position.offset,
+                stream_bytes=reader.position.offset,
                 events=self._sink.events,
                 blocks=self._sink.blocks,
                 waits=self._waits,
@@ -164,23 +164,23 @@ class _Verification:
                 sealed_to=sealed_to,
             )
         finally:
-            fold.close()
+            reader.close()
             self._screens.close()
             self._drawn.close()
             self._stream.close()
 
-    def _derive(self, fold: Fold) -> None:
-        fold.look()
-        while (step := fold.step(self._until)) is not None:
+    def _derive(self, reader: RecordReader) -> None:
+        reader.look()
+        while (step := reader.step(self._until)) is not None:
             self._pace()
             if step.entry is not None:
                 self._entry(step.entry)
                 if step.entry.kind in ("silence", "input"):
-                    self._points.add(fold.machine.state, fold.position)
-            self._check(step.events, fold.position.offset)
+                    self._points.add(reader.machine.state, reader.position)
+            self._check(step.events, reader.position.offset)
             self._journal.append(step.events)
             if any(event.type in ("prompt", "agent_block_begin") for event in step.events):
-                self._points.add(fold.machine.state, fold.position)
+                self._points.add(reader.machine.state, reader.position)
 
     def _own_name(self, conversation_id: str) -> str:
         """Return the name that the record was made under; its directory may have another."""
@@ -345,7 +345,7 @@ def _contains(path: Path, needles: Sequence[bytes]) -> bool:
     try:
         descriptor = open_file(path)
     except SpoolCorrupt:
-        return False  # that it is no plain file is told already
+        return False  # that it is not a regular file is reported already
     with open(descriptor, "rb") as file:
         while piece := file.read(1024 * 1024):
             if any(needle in carry + piece for needle in needles):

@@ -7,14 +7,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from blockpty.control.veil import Veil
-from blockpty.engine.snapshot import MachineState
+from blockpty.engine.machine_state import MachineState
 from blockpty.engine.waiter import Outcome, Waiter
 from blockpty.model.conditions import Changed, Condition, Screen, condition_to_wire, parse_conditions
-from blockpty.runtime.fold import Fold, Position, Step
-from blockpty.runtime.screens import RecordEye, Screens
-from blockpty.spool.beginning import Beginning
+from blockpty.redact.stream_redactor import StreamRedactor
+from blockpty.runtime.record_reader import Position, RecordReader, Step
+from blockpty.runtime.screens import RecordScreenSource, Screens
 from blockpty.spool.layout import Layout
+from blockpty.spool.log_start import LogStart
 from blockpty.spool.stream import StreamReader
 
 # A search on the event loop may take this long; after that it goes on in a thread, and after PATIENCE it is refused.
@@ -37,9 +37,10 @@ class WaitRequest:
     @property
     def looks(self) -> bool:
         """Whether it asks what the terminal shows."""
-        return any(isinstance(item, (Screen, Changed)) for item in (*self.conditions, *self.stops))
+        kinds = {*map(type, self.conditions), *map(type, self.stops)}
+        return Screen in kinds or Changed in kinds
 
-    def waiter(self, stream: StreamReader, eye: RecordEye | None = None) -> Waiter:
+    def waiter(self, stream: StreamReader, eye: RecordScreenSource | None = None) -> Waiter:
         """Return a fresh waiter on a stream; raises BadCondition when a pattern does not compile."""
 
         def before(offset: int, length: int) -> bytes:
@@ -54,7 +55,7 @@ class WaitRequest:
             max_bytes=self.max_bytes,
             echo=self.echo,
             eye=eye,
-            veil=Veil(before) if self.redact else None,
+            redactor=StreamRedactor(before) if self.redact else None,
         )
 
     def to_note(self) -> dict[str, Any]:
@@ -110,7 +111,7 @@ class ResumePoint:
         return Position(self.state.classified, self.timeline)
 
 
-def first_point(beginning: Beginning | None) -> ResumePoint:
+def first_point(beginning: LogStart | None) -> ResumePoint:
     """Return the place at which a record begins."""
     if beginning is None:
         return ResumePoint(MachineState(), 0)
@@ -176,7 +177,7 @@ class ResumePoints:
 
 def advance(waiter: Waiter, step: Step) -> Outcome | None:
     """Give a waiter one step of the record; raises PatternTimeout."""
-    if isinstance(waiter.eye, RecordEye):
+    if isinstance(waiter.eye, RecordScreenSource):
         waiter.eye.timeline = step.timeline
     return waiter.advance(step.data, step.signals, step.classified)
 
@@ -194,21 +195,21 @@ def evaluate(
     eye = screens.eye(start.position, request.redact) if request.looks else None
     waiter = request.waiter(stream, eye)
     waiter.budget = PATIENCE
-    fold = Fold(layout, stream, start.state, start.timeline)
+    reader = RecordReader(layout, stream, start.state, start.timeline)
     try:
-        waiter.attach(fold.machine.state)
-        fold.look(horizon)
+        waiter.attach(reader.machine.state)
+        reader.look(horizon)
         for until in (seen, horizon):
-            while (step := fold.step(until)) is not None:
+            while (step := reader.step(until)) is not None:
                 outcome = advance(waiter, step)
                 if outcome is not None:
                     return outcome
             if until is seen:
-                outcome = waiter.begin(fold.machine.state)
+                outcome = waiter.begin(reader.machine.state)
                 if outcome is not None:
                     return outcome
         return None
     finally:
-        fold.close()
+        reader.close()
         if eye is not None:
             eye.close()

@@ -1,4 +1,4 @@
-"""Cells: what a row of the screen is made of, and the few ways to change one.
+"""Cells and rows of the screen, and the few ways to change a row.
 
 Rules of this file: a row is two strings of the screen's width. In `text` each column has one character: itself, or
 `SPACER` for the right half of the wide character before it, or a stand-in for several code points (a `Clusters`
@@ -26,7 +26,7 @@ PADDED: Final = 2
 # Stand-ins are of plane 16; a real character of that plane gets a stand-in too.
 _STAND_INS: Final = 0x100000
 _MOST_CLUSTERS: Final = 0xFFFF
-# Code points in one cell. Longer piles are drawn by nobody, and must not grow without bound.
+# Code points in one cell. No terminal draws longer piles, and they must not grow without bound.
 _MOST_IN_CELL: Final = 64
 _CLUSTER: Final = re.compile("[\U00100000-\U0010ffff]")
 
@@ -143,7 +143,7 @@ class Clusters:
 
     @property
     def full(self) -> bool:
-        """Whether no further cluster can be told apart."""
+        """Whether no further cluster can get a stand-in."""
         return len(self._all) >= _MOST_CLUSTERS
 
     def of(self, cluster: str) -> str:

@@ -1,4 +1,4 @@
-"""The whole state of an emulator as values that JSON has, and back: checkpoints, from which a screen can go on.
+"""Checkpoints of a screen: its state as values that JSON has, and back.
 
 Rules of this file: `restore(dump(s))` behaves like `s` for all that follows. The layout has a number, and what was
 written with another is refused with `ValueError`: a checkpoint can always be made again from the stream.
@@ -6,17 +6,13 @@ written with another is refused with `ValueError`: a checkpoint can always be ma
 
 from __future__ import annotations
 
-import base64
 import re
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from blockpty.screen.cells import Row
 from blockpty.screen.pens import Link, Pen
 from blockpty.screen.protocol import Cursor
-from blockpty.screen.state import Held, Saved
-
-if TYPE_CHECKING:
-    from blockpty.screen.emulator import Emulator
+from blockpty.screen.state import HeldFrame, SavedCursor, ScreenState
 
 VERSION: Final = 2
 _SAME: Final = re.compile(r"(.)\1*", re.DOTALL)
@@ -27,10 +23,9 @@ _PLAIN: Final = (
 _LISTS: Final = ("titles", "tabs", "charsets", "keyboard")
 
 
-def dump(s: Emulator) -> dict[str, Any]:
-    """Return the state of an emulator."""
+def dump(s: ScreenState) -> dict[str, Any]:
+    """Return the state; the emulator adds what it has begun to read."""
     s.compact()
-    pending, flags = s.decoding
     held = s.held_frame
     pens = [list(s.brushes.pen(chr(number))) for number in range(len(s.brushes))]
     return {
@@ -51,13 +46,11 @@ def dump(s: Emulator) -> dict[str, Any]:
         "saved_modes": [[number, on] for number, on in s.saved_modes.items()],
         "saved": [list(saved) for saved in s.saved],
         "last": s.last[-1:],
-        "decoder": [base64.b64encode(pending).decode(), flags],
-        "parser": s.parser.dump(),
     }
 
 
-def restore(s: Emulator, dumped: dict[str, Any]) -> None:
-    """Make a fresh emulator what `dump` was taken from.
+def restore(s: ScreenState, dumped: dict[str, Any]) -> None:
+    """Make a fresh state what `dump` was taken from.
 
     Raises:
         ValueError: it was written with another layout.
@@ -80,18 +73,15 @@ def restore(s: Emulator, dumped: dict[str, Any]) -> None:
     s.history.extend(rows[2])
     if dumped["held"] is not None:
         _, cursor, pen, alt = dumped["held"]
-        s.held_frame = Held(rows[3], Cursor(*cursor), _pen(pen), alt)
+        s.held_frame = HeldFrame(rows[3], Cursor(*cursor), _pen(pen), alt)
     s.brush = s.brushes.of(_pen(dumped["pen"]))
     s.modes.update(dict(dumped["modes"]))
     s.saved_modes = dict(dumped["saved_modes"])
     s.saved = [
-        Saved(x, y, pending, _pen(pen), origin, tuple(charsets), shift)
+        SavedCursor(x, y, pending, _pen(pen), origin, tuple(charsets), shift)
         for x, y, pending, pen, origin, charsets, shift in dumped["saved"]
     ]
     s.last = dumped["last"]
-    pending, flags = dumped["decoder"]
-    s.decoding = base64.b64decode(pending), flags
-    s.parser.restore(dumped["parser"])
     s.settle()
 
 

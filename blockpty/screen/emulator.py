@@ -1,118 +1,31 @@
-"""The emulator: bytes in, a grid of cells out. The state, and the paths that text and line feeds take.
+"""The emulator: bytes in, a grid of cells out.
 
-Rules of this file: it draws and scrolls; what each sequence does stands in tables (sequences.py) of small functions
-that change this state. It reads no clock and raises on no bytes. The design is pyte's (a stream that cuts, a screen
-that listens), with rows as strings because that is what makes it fast (docs/decisions/screen.md).
-
-Conventions: `x` and `y` count from 0; `left`, `right`, `top`, `bottom` are the margins, inclusive. After a character in
-the last column the cursor stays there with `pending` set, and the next character wraps first, as in xterm.
+Rules of this file: it decodes, has the parser cut the text, draws what is text on its state (state.py) and obeys what
+is a sequence by the tables (sequences.py). It reads no clock and raises on no bytes.
 """
 
 from __future__ import annotations
 
+import base64
 import codecs
-from collections import deque
-from collections.abc import Callable
 from typing import Any, Final
 
 from blockpty.screen import checkpoint, frames, modes, reflow, sequences
-from blockpty.screen.cells import (
-    PADDED,
-    SPACER,
-    WRAPPED,
-    Clusters,
-    Row,
-    cluster_width,
-    is_narrow,
-    is_stand_in,
-    joins,
-    width,
-)  # fmt: skip
+from blockpty.screen.cells import SPACER, is_narrow
 from blockpty.screen.parser import GROUND, STARTS, Parser, pieces
-from blockpty.screen.pens import Brush, Brushes
-from blockpty.screen.protocol import Cursor, Frame, Line
-from blockpty.screen.state import Held, Saved
+from blockpty.screen.protocol import Cursor, Frame
+from blockpty.screen.state import HISTORY_ROWS, ScreenState, checked_size
 
-# Rows that scrolled off the main screen and are kept, for a window that grows. Scrollback proper is rendered from the
-# stream (scrollback.py).
-HISTORY_ROWS: Final = 100
-MOST_CELLS: Final = 1_000_000
 _SLICE: Final = 65536
-_FEW_BRUSHES: Final = 4096
-_FEW_CLUSTERS: Final = 32768
 
 
-class Emulator:
-    """A terminal of `cols` by `rows`; implements `protocol.Screen`."""
+class Emulator(ScreenState):
+    """A terminal of `cols` by `rows` that is fed with bytes; implements `protocol.EmulatedScreen`."""
 
     def __init__(self, cols: int = 80, rows: int = 24, history_rows: int = HISTORY_ROWS) -> None:
-        self.cols, self.rows = _checked(cols, rows)
-        self.history: deque[Row] = deque(maxlen=history_rows)
-        self.title = ""
-        self.icon_title = ""
-        self.titles: list[str] = []
-        self.cwd = ""
-        self.zone = ""
-        # Called with each row that leaves the top of the main screen for good.
-        self.scrolled_off: Callable[[Row], None] | None = None
         self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
         self.parser = Parser(self)
-        self.reset()
-
-    def reset(self) -> None:
-        """Do what RIS does; the title stays."""
-        self.brushes = Brushes()
-        self.clusters = Clusters()
-        self._blanks: dict[str, str] = {}
-        self._blank = " " * self.cols
-        self._most_brushes = _FEW_BRUSHES
-        self._most_clusters = _FEW_CLUSTERS
-        # The lines of the last frame, by what they were made of: most rows do not change between two.
-        self.shown: dict[tuple[str, str, int], Line] = {}
-        self.brush: Brush = self.brushes.default
-        self.history.clear()
-        self.lines = [self.blank_row() for _ in range(self.rows)]
-        self.other_lines = [self.blank_row() for _ in range(self.rows)]
-        self.alt = False
-        self.x = self.y = 0
-        self.pending = False
-        # The text that was drawn just before, of which REP repeats the end; empty after anything else.
-        self.last = ""
-        # Whether SPA was used last, and not DECSCA: then ED, EL and ECH leave protected cells alone.
-        self.guarded = False
-        self.saved = [Saved(), Saved()]
-        self.keyboard: list[list[int]] = [[0], [0]]
-        self.modify_other_keys = 0
-        self.cursor_style = 0
-        self.tabs = list(range(8, self.cols, 8))
-        self.modes = dict(modes.INITIAL)
-        self.saved_modes: dict[int, bool] = {}
-        self.charsets = ["B", "B", "B", "B"]
-        self.shift = 0
-        self.single_shift = 0
-        self.held_frame: Held | None = None
-        self.full_margins()
-        self.settle()
-
-    def full_margins(self) -> None:
-        """Make the whole screen the scrolling region."""
-        self.top, self.bottom = 0, self.rows - 1
-        self.left, self.right = 0, self.cols - 1
-
-    def settle(self) -> None:
-        """Take over what modes, margins and character sets mean for the fast path."""
-        mode = self.modes
-        if len(self._blank) != self.cols:
-            self._blank = " " * self.cols
-            self._blanks.clear()
-        self.insert = mode[modes.IRM]
-        self.newline = mode[modes.LNM]
-        self.origin = mode[modes.DECOM]
-        self.autowrap = mode[modes.DECAWM]
-        self.narrowed = self.left > 0 or self.right < self.cols - 1
-        self.mapping = sequences.CHARSETS.get(self.charsets[self.shift])
-        self.clustered = mode[modes.CLUSTERS]
-        self.plain = not (self.insert or self.narrowed or self.single_shift or self.mapping or self.clustered)
+        super().__init__(cols, rows, history_rows)
 
     # --- the path of the bytes ------------------------------------------------------------------------------------
 
@@ -180,219 +93,10 @@ class Emulator:
     def dispatch(self, sequence: str) -> None:
         """Obey a sequence that the parser found."""
         if sequence[-1] == "m" and sequence[1:2] == "[" and sequence[2] not in "<=>?":
-            modes.select_graphic_rendition(self, sequence)
+            self.brush = self.brushes.apply(self.brush, sequence)
         else:
             sequences.obey(self, sequence)
         self.last = ""
-
-    # --- drawing --------------------------------------------------------------------------------------------------
-
-    def draw(self, text: str) -> None:
-        """Print text at the cursor, whatever the modes."""
-        if self.single_shift:
-            mapping = sequences.CHARSETS.get(self.charsets[self.single_shift])
-            self.single_shift = 0
-            self.settle()
-            if mapping:
-                self._draw_mapped(text[0].translate(mapping))
-                text = text[1:]
-        if self.mapping:
-            text = text.translate(self.mapping)
-        if text:
-            self._draw_mapped(text)
-
-    def _draw_mapped(self, text: str) -> None:
-        if text.isascii() or (is_narrow(text) and not self.clustered):
-            self.last = text
-            self._put(text, 1)
-            return
-        if self.clustered:
-            self._draw_clusters(text)
-            return
-        run: list[str] = []
-        unit = 1
-        for character in text:
-            columns = width(character)
-            if columns == 0 or columns != unit:
-                self._put("".join(run), unit)
-                run.clear()
-            if columns == 0:
-                self._join(character)
-                continue
-            unit = columns if self.cols > 1 else 1
-            stored = self.clusters.of(character) if is_stand_in(character) else character
-            run.append(stored if unit == 1 else stored + SPACER)
-            self.last = character
-        self._put("".join(run), unit)
-
-    def _draw_clusters(self, text: str) -> None:
-        """Print text with one cell for each grapheme cluster (mode 2027)."""
-        for character in text:
-            if self.last and self.pending | self.x and self._extend(character):
-                continue
-            columns = min(width(character), self.cols)
-            if columns == 0:
-                self._join(character)
-                continue
-            stored = self.clusters.of(character) if is_stand_in(character) else character
-            self._put(stored if columns == 1 else stored + SPACER, columns)
-            self.last = character
-
-    def _extend(self, character: str) -> bool:
-        """Add a character to the cluster that was just drawn, if it belongs to it; a cell may become a wide one."""
-        row, x = self.lines[self.y], self._cell_before()
-        cluster = self.clusters.text(row.text[x])
-        if not joins(cluster, character):
-            return False
-        self._join(character)
-        if self.pending or cluster_width(cluster + character) == 1 or row.text[x + 1 : x + 2] == SPACER:
-            return True
-        limit = self.right + 1 if self.narrowed and x <= self.right else self.cols
-        if x + 1 < limit:
-            if self.insert:
-                row.insert(x + 1, 1, limit, self.brush.mark)
-            row.put(x, row.text[x] + SPACER, row.attrs[x])
-            self.x = min(x + 2, limit - 1)
-            self.pending = x + 2 >= limit
-        return True
-
-    def _put(self, text: str, unit: int) -> None:
-        """Write cells of `unit` columns each, wrapping."""
-        at, total = 0, len(text)
-        while at < total:
-            if self.pending:
-                self.pending = False
-                if self.autowrap:
-                    self._wrap(WRAPPED)
-            x = self.x
-            limit = self.right + 1 if self.narrowed and x <= self.right else self.cols
-            room = limit - x
-            if room < unit:
-                # A wide character in the last column.
-                if self.autowrap and limit - self.left >= unit:
-                    self.lines[self.y].put(x, " " * room, self.brush.mark)
-                    self._wrap(PADDED)
-                    continue
-                # Without wrapping there is no place for it; xterm.js and alacritty drop it too.
-                return
-            room -= room % unit
-            piece = text[at : at + room]
-            at += room
-            if at < total and not self.autowrap:
-                # What does not fit lands on the last column, each on top of the one before; wide ones do not fit there.
-                piece, at = (piece[:-1] + text[-1] if unit == 1 else piece), total
-            row = self.lines[self.y]
-            if self.insert:
-                row.insert(x, len(piece), limit, self.brush.mark)
-            if len(piece) == self.cols:
-                row.text, row.attrs = piece, self.blank_attrs(self.brush.mark)
-            else:
-                row.put(x, piece, self.brush.mark)
-            self.x = x + len(piece)
-            if self.x >= limit:
-                self.x = limit - 1
-                self.pending = True
-
-    def _wrap(self, how: int) -> None:
-        row = self.lines[self.y]
-        self.x = self.left if self.x >= self.left else 0
-        if self.narrowed:
-            self.index()
-            return
-        # Before the row moves: it may leave the screen at once.
-        before, row.wrapped = row.wrapped, how
-        self.index()
-        if self.lines[self.y] is row:
-            row.wrapped = before
-
-    def _join(self, mark: str) -> None:
-        """Add a character without width to the cell before the cursor."""
-        row, x = self.lines[self.y], self._cell_before()
-        row.text = f"{row.text[:x]}{self.clusters.joined(row.text[x], mark)}{row.text[x + 1 :]}"
-
-    def _cell_before(self) -> int:
-        x = self.x if self.pending else max(0, self.x - 1)
-        return x - (self.lines[self.y].text[x] == SPACER)
-
-    # --- scrolling ------------------------------------------------------------------------------------------------
-
-    def blank_row(self) -> Row:
-        """Return a row erased with the current background."""
-        mark = self.brush.blank
-        return Row(self._blank, self.blank_attrs(mark))
-
-    def blank_attrs(self, mark: str) -> str:
-        """Return the attributes of a row of one mark; equal ones are one string."""
-        attrs = self._blanks.get(mark)
-        if attrs is None:
-            attrs = self._blanks[mark] = mark * self.cols
-        return attrs
-
-    def index(self) -> None:
-        """Move down a row, and scroll at the bottom margin."""
-        self.pending = False
-        if self.y != self.bottom:
-            if self.y < self.rows - 1:
-                self.y += 1
-        elif not self.narrowed or self.left <= self.x <= self.right:
-            self.scroll_up(self.top, 1)
-
-    def reverse_index(self) -> None:
-        """Move up a row, and scroll at the top margin."""
-        self.pending = False
-        if self.y != self.top:
-            if self.y > 0:
-                self.y -= 1
-        elif not self.narrowed or self.left <= self.x <= self.right:
-            self.scroll_down(self.top, 1)
-
-    def scroll_up(self, top: int, count: int, *, keep: bool = True) -> None:
-        """Move the rows from `top` to the bottom margin up; with `keep`, what leaves the main screen is history."""
-        count = min(count, self.bottom - top + 1)
-        if self.narrowed:
-            self._move_box(top, count)
-            return
-        lines = self.lines
-        if top == 0 and keep and not self.alt:
-            self._remember(lines[:count])
-        elif top > 0:
-            lines[top - 1].wrapped = 0
-        del lines[top : top + count]
-        lines[self.bottom + 1 - count : self.bottom + 1 - count] = [self.blank_row() for _ in range(count)]
-
-    def scroll_down(self, top: int, count: int) -> None:
-        """Move the rows from `top` to the bottom margin down."""
-        count = min(count, self.bottom - top + 1)
-        if self.narrowed:
-            self._move_box(top, -count)
-            return
-        lines = self.lines
-        if top > 0:
-            lines[top - 1].wrapped = 0
-        del lines[self.bottom + 1 - count : self.bottom + 1]
-        lines[top:top] = [self.blank_row() for _ in range(count)]
-        lines[self.bottom].wrapped = 0
-
-    def _remember(self, rows: list[Row]) -> None:
-        self.history.extend(rows)
-        if self.scrolled_off is not None:
-            for row in rows:
-                self.scrolled_off(row)
-
-    def _move_box(self, top: int, up: int) -> None:
-        """Scroll inside left and right margins, where rows cannot move whole."""
-        left, end = self.left, self.right + 1
-        box = self.lines[top : self.bottom + 1]
-        for row in box:
-            row.cut(left)
-            row.cut(end)
-            row.wrapped = 0
-        old = [(row.text[left:end], row.attrs[left:end]) for row in box]
-        blank = (" " * (end - left), self.brush.blank * (end - left))
-        for number, row in enumerate(box):
-            text, attrs = old[number + up] if 0 <= number + up < len(box) else blank
-            row.text = row.text[:left] + text + row.text[end:]
-            row.attrs = row.attrs[:left] + attrs + row.attrs[end:]
 
     # --- what others ask ------------------------------------------------------------------------------------------
 
@@ -414,7 +118,7 @@ class Emulator:
 
     def resize(self, cols: int, rows: int) -> None:
         """Change the size; soft-wrapped lines of the main screen are wrapped anew."""
-        reflow.resize(self, *_checked(cols, rows))
+        reflow.resize(self, *checked_size(cols, rows))
 
     def release(self) -> None:
         """End a synchronized update that its program has left open, as terminals do after a while."""
@@ -423,7 +127,9 @@ class Emulator:
 
     def dump(self) -> dict[str, Any]:
         """Return the whole state as values that JSON has."""
-        return checkpoint.dump(self)
+        pending, flags = self._decoder.getstate()
+        decoder = [base64.b64encode(pending).decode(), flags]
+        return {**checkpoint.dump(self), "decoder": decoder, "parser": self.parser.dump()}
 
     @classmethod
     def restore(cls, dumped: dict[str, Any]) -> Emulator:
@@ -434,53 +140,17 @@ class Emulator:
         """
         made = cls(dumped["cols"], dumped["rows"], dumped["history_rows"])
         checkpoint.restore(made, dumped)
+        pending, flags = dumped["decoder"]
+        made._decoder.setstate((base64.b64decode(pending), flags))
+        made.parser.restore(dumped["parser"])
         return made
 
     @property
-    def decoding(self) -> tuple[bytes, int]:
+    def undecoded(self) -> bytes:
         """The bytes of a character that is not whole yet."""
-        return self._decoder.getstate()
-
-    @decoding.setter
-    def decoding(self, state: tuple[bytes, int]) -> None:
-        self._decoder.setstate(state)
+        return self._decoder.getstate()[0]
 
     @property
     def between_sequences(self) -> bool:
         """Whether no sequence has begun that is not whole yet."""
         return self.parser.state == GROUND
-
-    # --- keeping the tables small ---------------------------------------------------------------------------------
-
-    def all_rows(self) -> list[Row]:
-        """Return every row there is."""
-        held = self.held_frame.lines if self.held_frame else []
-        return [*self.lines, *self.other_lines, *self.history, *held]
-
-    def compact(self) -> None:
-        """Forget brushes and clusters that no cell has any more."""
-        rows = self.all_rows()
-        # In the order of appearance, so that the tables do not depend on what was there before.
-        pens = {mark: self.brushes.pen(mark) for mark in dict.fromkeys("".join([row.attrs for row in rows]))}
-        marks = dict.fromkeys("".join([row.text for row in rows if not row.text.isascii()]))
-        used = {mark: self.clusters.text(mark) for mark in marks if is_stand_in(mark)}
-        current = self.brush.pen
-        self.brushes = Brushes()
-        self.clusters = Clusters()
-        self._blanks.clear()
-        self.shown = {}
-        attrs = {ord(mark): self.brushes.of(pen).mark for mark, pen in pens.items()}
-        text = {ord(mark): self.clusters.of(cluster) for mark, cluster in used.items()}
-        for row in rows:
-            row.attrs = row.attrs.translate(attrs)
-            if text:
-                row.text = row.text.translate(text)
-        self.brush = self.brushes.of(current)
-        self._most_brushes = max(_FEW_BRUSHES, 2 * len(self.brushes))
-        self._most_clusters = max(_FEW_CLUSTERS, min(2 * len(self.clusters), 65000))
-
-
-def _checked(cols: int, rows: int) -> tuple[int, int]:
-    if cols < 1 or rows < 1 or cols * rows > MOST_CELLS:
-        raise ValueError(f"a screen of {cols}x{rows}: both at least 1, and at most {MOST_CELLS} cells")
-    return cols, rows

@@ -1,4 +1,4 @@
-r"""Skip what cannot be seen any more: the same screen as feeding everything, without drawing it.
+r"""Fast-forward: the same screen as after feeding everything, without drawing what has scrolled away.
 
 Rules of this file: only runs of *pure* output are skipped: text, TAB, BEL, BS, CR, LF, SGR and EL. With the whole
 screen as scrolling region, after `rows` line feeds of such a run the cursor is on the last row wherever it was before,
@@ -61,6 +61,11 @@ def pure_runs(data: bytes, least: int) -> Iterator[tuple[int, int]]:
         yield begin, len(data)
 
 
+def is_pure(data: bytes) -> bool:
+    """Whether there is nothing in data that ends a run of pure bytes."""
+    return next(_impurities(data), None) is None
+
+
 def _impurities(data: bytes) -> Iterator[int]:
     for at in range(0, len(data), _BLOCK):
         # A sequence may go on in the next block, so the patterns see beyond the end of this one.
@@ -84,6 +89,14 @@ def cut(data: bytes, first: int, end: int, lines: int) -> int | None:
     return None if found < 0 else found + 2
 
 
+def line_end(data: bytes, lines: int) -> int:
+    """Return where the line ends behind which there are so many line feeds."""
+    at = data.rfind(b"\n")
+    for _ in range(lines):
+        at = data.rfind(b"\n", 0, at)
+    return at + 1
+
+
 def ready(s: Emulator) -> bool:
     """Whether line feeds add up from here on: nothing is open, and the whole screen scrolls."""
     full = s.top == 0 and s.bottom == s.rows - 1 and not s.narrowed
@@ -93,12 +106,14 @@ def ready(s: Emulator) -> bool:
 
 def carry(s: Emulator, data: bytes, begin: int, end: int) -> None:
     """Take over what a skipped part, which ends with a line feed, leaves behind: the pen."""
-    reset = max(data.rfind(b"\x1b[m", begin, end), data.rfind(b"\x1b[0m", begin, end), begin)
-    brush = s.brush
-    for sequence in _SGR.findall(data, reset, end):
-        text = sequence.decode("ascii")
-        brush = brush.after.get(text) or s.brushes.apply(brush, text)
-    s.brush = brush
+    if data.find(b"\x1b", begin, end) >= 0:
+        reset = max(data.rfind(b"\x1b[0m", begin, end), begin)
+        reset = max(data.rfind(b"\x1b[m", reset, end), reset)
+        brush = s.brush
+        for sequence in _SGR.findall(data, reset, end):
+            text = sequence.decode("ascii")
+            brush = brush.after.get(text) or s.brushes.apply(brush, text)
+        s.brush = brush
     s.pending = False
     s.last = ""
 

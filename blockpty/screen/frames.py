@@ -1,23 +1,20 @@
-"""Pictures of an emulator: rows as runs of cells drawn alike. A frame never changes, whatever is fed afterwards."""
+"""Frames: pictures of a screen, rows as runs of cells drawn alike. A frame never changes."""
 
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from blockpty.screen import modes
 from blockpty.screen.cells import SPACER, Row
 from blockpty.screen.protocol import Cursor, CursorShape, Frame, Line, Modes, Run
-from blockpty.screen.state import Held
-
-if TYPE_CHECKING:
-    from blockpty.screen.emulator import Emulator
+from blockpty.screen.state import HeldFrame, ScreenState
 
 _SAME: Final = re.compile(r"(.)\1*", re.DOTALL)
 _SHAPES: Final[tuple[CursorShape, ...]] = ("block", "block", "block", "underline", "underline", "bar", "bar")
 
 
-def line(s: Emulator, row: Row) -> Line:
+def line(s: ScreenState, row: Row) -> Line:
     """Return a row as it is shown."""
     text, attrs = s.clusters.text(row.text), row.attrs
     if attrs == attrs[0] * len(attrs):
@@ -35,20 +32,20 @@ def line(s: Emulator, row: Row) -> Line:
     return Line(tuple(runs), bool(row.wrapped))
 
 
-def cursor(s: Emulator) -> Cursor:
+def cursor(s: ScreenState) -> Cursor:
     """Return the cursor as it is now."""
     style = s.cursor_style
     blink = style % 2 == 1 if style else s.modes[modes.BLINK_CURSOR]
     return Cursor(s.x, s.y, s.modes[modes.DECTCEM], _SHAPES[style], blink, s.pending)
 
 
-def hold(s: Emulator) -> Held:
+def hold(s: ScreenState) -> HeldFrame:
     """Keep what is shown now; a picture that is kept already stays."""
-    return s.held_frame or Held([row.copy() for row in s.lines], cursor(s), s.brush.pen, s.alt)
+    return s.held_frame or HeldFrame([row.copy() for row in s.lines], cursor(s), s.brush.pen, s.alt)
 
 
-def asked(s: Emulator) -> Modes:
-    """Return the modes that matter to whoever types, or looks."""
+def asked(s: ScreenState) -> Modes:
+    """Return the modes that matter to a user who types or looks."""
     mode = s.modes
     return Modes(
         application_cursor=mode[modes.DECCKM],
@@ -68,9 +65,9 @@ def asked(s: Emulator) -> Modes:
     )
 
 
-def frame(s: Emulator) -> Frame:
+def frame(s: ScreenState) -> Frame:
     """Return what is shown; while a synchronized update is open, what was shown when it began."""
-    held = s.held_frame or Held(s.lines, cursor(s), s.brush.pen, s.alt)
+    held = s.held_frame or HeldFrame(s.lines, cursor(s), s.brush.pen, s.alt)
     known, s.shown = s.shown, {}
     for row in held.lines:
         key = row.text, row.attrs, row.wrapped

@@ -1,8 +1,7 @@
-"""A screen that is drawn only when somebody looks.
+"""A lazy screen: drawn only when it is read.
 
 Rules of this file: what is not drawn yet is a span of the stream and costs nothing; `read` gets its bytes when they are
-needed. What is shown is a function of the stream up to `end`, the resizes and the silences, never of when somebody
-looked.
+needed. What is shown is a function of the stream up to `end`, the resizes and the silences, never of when it was read.
 
 `seqno` is where in that record a snapshot was taken: the stream offset plus the number of resizes and silences. It
 grows with every change, means the same after a restart, and is what `since` takes. Of the rows it is known when a
@@ -12,56 +11,20 @@ perhaps more.
 
 from __future__ import annotations
 
-import functools
-import hashlib
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any, Final
 
 from blockpty.screen import fastforward, frames, redraw
-from blockpty.screen.emulator import HISTORY_ROWS, Emulator
-from blockpty.screen.pens import Pen
-from blockpty.screen.protocol import Frame, Line
+from blockpty.screen.emulator import Emulator
+from blockpty.screen.protocol import Line
+from blockpty.screen.snapshot import Snapshot
+from blockpty.screen.state import HISTORY_ROWS
 
 SYNCHRONIZED: Final = 2026
-# So many rows above the screen may say what stands in it.
+# Rows above the screen that a snapshot has at least, since they may say what stands in it.
 ABOVE: Final = 4
 # What is read and drawn at a time.
 STEP: Final = 4 * 1024 * 1024
-
-
-@dataclass(frozen=True)
-class Snapshot:
-    """A frame, and how it relates to earlier ones.
-
-    Attributes:
-        frame: what is shown.
-        seqno: where in the record it was taken.
-        offset: how much of the stream it shows.
-        changed: rows that differ from what they were at `since`, or all.
-        above: the rows that scrolled off last, `ABOVE` or as many as the text of the first row begins in.
-    """
-
-    frame: Frame
-    seqno: int
-    offset: int
-    changed: tuple[int, ...]
-    above: tuple[Line, ...] = ()
-
-    @functools.cached_property
-    def text_hash(self) -> str:
-        """Of the characters."""
-        return _digest("\n".join([line.text for line in self.frame.lines]))
-
-    @functools.cached_property
-    def attrs_hash(self) -> str:
-        """Of how each cell is drawn."""
-        return _digest("\n".join([_drawn(line) for line in self.frame.lines]))
-
-    @functools.cached_property
-    def cursor_hash(self) -> str:
-        """Of the cursor: its place, and whether and how it is shown."""
-        return _digest(repr(self.frame.cursor))
 
 
 class LazyScreen:
@@ -102,9 +65,9 @@ class LazyScreen:
         self.end = max(self.end, end)
 
     def catch_up(self, most: int | None = None) -> Emulator:
-        """Draw what is not drawn yet, and return the emulator, which is not to be fed by anybody else.
+        """Draw what is not drawn yet, and return the emulator, which the caller does not feed.
 
-        `most` bytes at most, where whoever calls has other things to do as well; then `behind` says what is left.
+        `most` bytes at most, where the caller has other things to do as well; then `behind` says how many remain.
         """
         stop = self.end if most is None else min(self.end, self._drawn + most)
         if self._silent is not None and self._silent <= stop:
@@ -127,21 +90,21 @@ class LazyScreen:
         self._steps += 1
 
     def restart(self, data: bytes) -> None:
-        """Draw what is not of the stream at this point of it: what leaves a terminal ready for another program."""
+        """Draw bytes at this point that are not of the stream: those that make a terminal ready for another program."""
         self.catch_up().feed(data)
         self._steps += 1
 
     def silence(self, offset: int) -> None:
         """Take note that nothing came for a while at an offset: an update that is still open there is over.
 
-        Of several silences before somebody looks only the last is kept: what an earlier one would have ended, the last
+        Of several silences before a snapshot only the last is kept: what an earlier one would have ended, the last
         one ends as well, or its program did.
         """
         self._silent = offset
         self._steps += 1
 
     def snapshot(self, since: int | None = None) -> Snapshot:
-        """Look. `since` is the seqno of an earlier snapshot of the same conversation."""
+        """Return what is shown now. `since` is the seqno of an earlier snapshot of the same conversation."""
         frame = self.catch_up().frame()
         now = self.seqno
         if len(frame.lines) != len(self._seen):
@@ -182,16 +145,3 @@ class LazyScreen:
         made._steps = dumped["steps"]
         made._emulator = Emulator.restore(dumped["screen"])
         return made
-
-
-def _digest(text: str) -> str:
-    return hashlib.blake2b(text.encode(), digest_size=8).hexdigest()
-
-
-@functools.lru_cache(4096)
-def _pen(pen: Pen) -> str:
-    return repr(tuple(pen))
-
-
-def _drawn(line: Line) -> str:
-    return ";".join([f"{run.width}{_pen(run.pen)}" for run in line.runs])

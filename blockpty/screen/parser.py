@@ -1,4 +1,4 @@
-r"""Cut decoded output into text and sequences, whatever the chunks.
+r"""The parser: decoded output cut into text and sequences, whatever the chunks.
 
 Rules of this file: it knows the grammar (ECMA-48 as xterm reads it) and no meaning. `pieces` cuts whole sequences out
 at the speed of the `re` module; what it cannot take whole (a sequence that the chunk cuts, one with control characters
@@ -51,7 +51,7 @@ STARTS: Final = {control.ESC: ESCAPE}
 
 
 class Listener(Protocol):
-    """Who hears what the parser finds."""
+    """The receiver of what the parser finds."""
 
     def dispatch(self, sequence: str) -> None:
         """Obey a control character, an escape or a control sequence, or an OSC (`ESC ]` and its text)."""

@@ -1,4 +1,4 @@
-"""What the rest of the project may ask of a screen, whichever emulator is behind it. Data and a protocol only."""
+"""The interface of a screen for the rest of the project, whichever emulator is behind it: data and a protocol only."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class Cursor(NamedTuple):
 
 
 class Modes(NamedTuple):
-    """What the program asked of the terminal that matters to whoever types, or looks.
+    """The modes that matter to a user who types or looks.
 
     Attributes:
         application_cursor, application_keypad: DECCKM and DECKPAM.
@@ -97,7 +97,7 @@ class Frame(NamedTuple):
     zone: str = ""
 
 
-class Screen(Protocol):
+class EmulatedScreen(Protocol):
     """An emulated terminal. Total: any bytes are legal, and how they are cut never matters."""
 
     @property

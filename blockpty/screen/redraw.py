@@ -1,4 +1,4 @@
-"""A whole emulator as output that makes it again: fed to a new one of the same size, all that follows looks the same.
+"""Redrawing: output that makes a new emulator of the same size a copy of another, so that all that follows looks alike.
 
 Rules of this file: pure; it takes an emulator between any two bytes. Unlike `snapshot.ansi`, which draws a frame, it
 has both screens, the rows above, margins, tab stops, character sets, saved cursors, all modes, the pen, a pending wrap,
@@ -15,7 +15,7 @@ from blockpty.screen.cells import PADDED, SPACER, Row, width
 from blockpty.screen.parser import CSI, ESCAPE, GROUND, OSC
 from blockpty.screen.pens import PROTECTED, Pen
 from blockpty.screen.snapshot import change
-from blockpty.screen.state import Saved
+from blockpty.screen.state import SavedCursor
 
 if TYPE_CHECKING:
     from blockpty.screen.emulator import Emulator
@@ -118,7 +118,7 @@ def _begun(s: Emulator) -> bytes:
     """Return the beginning of a sequence or a character that more bytes finish."""
     state, held, _ = s.parser.dump()
     begun = {GROUND: "", ESCAPE: "\x1b", CSI: "\x1b[", OSC: "\x1b]"}.get(int(str(state)), "\x1bP") + str(held)
-    return begun.encode() + s.decoding[0]
+    return begun.encode() + s.undecoded
 
 
 def _rows(s: Emulator, rows: list[Row], parts: list[str], pen: Pen) -> Pen:
@@ -169,7 +169,7 @@ def _drawn(cell: str, columns: int) -> str:
 def _saved(s: Emulator, number: int, parts: list[str], pen: Pen) -> Pen:
     """Save a cursor as DECSC did."""
     saved = s.saved[number]
-    if saved == Saved():
+    if saved == SavedCursor():
         return pen
     charsets = "".join(f"\x1b{intermediate}{one}" for intermediate, one in zip("()*+", saved.charsets, strict=True))
     parts.append(f"\x1b[{saved.y + 1};{saved.x + 1}H")

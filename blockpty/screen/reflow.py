@@ -1,4 +1,4 @@
-"""What a change of size does to the rows.
+"""Reflow: the rows after a change of size.
 
 The rule, for the main screen: soft-wrapped rows are one line, and lines are wrapped anew at the new width (blanks at a
 line's end, and blank rows below the cursor, are not content). The cursor stays on its character. What was the top row
@@ -12,13 +12,9 @@ Margins become the whole screen, new columns get default tab stops, an open sync
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from blockpty.screen.cells import PADDED, SPACER, WRAPPED, Row
-from blockpty.screen.state import Saved
-
-if TYPE_CHECKING:
-    from blockpty.screen.emulator import Emulator
+from blockpty.screen.state import SavedCursor, ScreenState
 
 
 @dataclass
@@ -35,7 +31,7 @@ class _Place:
     beyond: int = 0
 
 
-def resize(s: Emulator, cols: int, rows: int) -> None:
+def resize(s: ScreenState, cols: int, rows: int) -> None:
     """Apply the rule above."""
     if (cols, rows) == (s.cols, s.rows):
         return
@@ -48,7 +44,7 @@ def resize(s: Emulator, cols: int, rows: int) -> None:
     top = _Place(len(s.history), 0)
     # On the alternate screen the cursor of the main one is the saved one. What was never saved stays at home.
     kept = _Place(len(s.history) + min(saved.y, s.rows - 1), saved.x + saved.pending, holds=False)
-    follows = not s.alt and saved != Saved()
+    follows = not s.alt and saved != SavedCursor()
     content = _without_blank_end([*s.history, *main], cursor.row, blank)
     if cols != s.cols:
         before = len(content)

@@ -1,7 +1,7 @@
-"""The rows above a screen, rendered from the stream when somebody asks for them.
+"""Scrollback: the rows above a screen, rendered from the stream on request.
 
-Rules of this file: no row is kept between two requests. A page costs a look at the bytes of the span (most of which
-fast-forward skips) and the drawing of the rows from the page down. How far up anybody may go is `limit`, a setting.
+Rules of this file: no row is kept between two requests. A page costs a scan of the bytes of the span (most of which
+fast-forward skips) and the drawing of the rows from the page down. How far up a client may go is `limit`, a setting.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ class Resize(NamedTuple):
     rows: int
 
 
-class Page(NamedTuple):
+class ScrollbackPage(NamedTuple):
     """Rows that scrolled off, oldest first.
 
     Attributes:
@@ -59,7 +59,7 @@ def page(
     before: int = 0,
     count: int = 100,
     limit: int = LIMIT,
-) -> Page:
+) -> ScrollbackPage:
     """Render the rows above the screen at offset `end` of a stream.
 
     `checkpoint` is an emulator's dump at `begin`; without it the screen is a fresh one of `size` there, and what came
@@ -85,4 +85,4 @@ def page(
     newest = max(0, len(rows) - before)
     oldest = max(0, len(rows) - depth)
     lines = tuple([frames.line(emulator, row) for row in rows[oldest:newest]])
-    return Page(lines, before, oldest > 0)
+    return ScrollbackPage(lines, before, oldest > 0)

@@ -9,17 +9,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
-from pyte import charsets, control
+from pyte import control
 
-from blockpty.screen import editing, modes, motions, strings
-
-if TYPE_CHECKING:
-    from blockpty.screen.emulator import Emulator
+from blockpty.screen import controls, editing, motions, strings
+from blockpty.screen.state import ScreenState
 
 Parameters = tuple[int, ...]
-Handler = Callable[["Emulator", Parameters], None]
+Handler = Callable[[ScreenState, Parameters], None]
 
 # Most parameters that any sequence here takes is 2; the mode ones take more.
 _PARAMETERS: Final = 32
@@ -27,16 +25,9 @@ _LARGEST: Final = 65535
 _MOST_KNOWN: Final = 8192
 _LONGEST_KNOWN: Final = 24
 
-# By designator; what is not here is ASCII. Of the national sets only the British one is still met.
-CHARSETS: Final[dict[str, dict[int, str]]] = {
-    # pyte has what the Linux console shows for `h`; a VT100 and xterm show NL.
-    "0": {code: charsets.VT100_MAP[code] for code in range(0x60, 0x7F)} | {ord("_"): " ", ord("h"): "\u2424"},
-    "A": {ord("#"): "\xa3"},
-}
-
 
 def _charset(slot: int, designator: str) -> Handler:
-    def designate(s: Emulator, p: Parameters) -> None:
+    def designate(s: ScreenState, p: Parameters) -> None:
         s.charsets[slot] = designator
         s.settle()
 
@@ -44,7 +35,7 @@ def _charset(slot: int, designator: str) -> Handler:
 
 
 def _shift(slot: int) -> Handler:
-    def shift(s: Emulator, p: Parameters) -> None:
+    def shift(s: ScreenState, p: Parameters) -> None:
         s.shift = slot
         s.settle()
 
@@ -52,14 +43,14 @@ def _shift(slot: int) -> Handler:
 
 
 def _single_shift(slot: int) -> Handler:
-    def shift(s: Emulator, p: Parameters) -> None:
+    def shift(s: ScreenState, p: Parameters) -> None:
         s.single_shift = slot
         s.settle()
 
     return shift
 
 
-def ignore(s: Emulator, p: Parameters) -> None:
+def ignore(s: ScreenState, p: Parameters) -> None:
     """Do nothing."""
 
 
@@ -82,18 +73,18 @@ _FIXED: Final[dict[str, Handler]] = {
     "\x1bM": motions.reverse_index,
     "\x1bN": _single_shift(2),
     "\x1bO": _single_shift(3),
-    "\x1bc": modes.full_reset,
+    "\x1bc": controls.full_reset,
     "\x1bn": _shift(2),
     "\x1bo": _shift(3),
     "\x1b6": editing.back_index,
     "\x1b9": editing.forward_index,
-    "\x1b7": modes.save_cursor,
-    "\x1b8": modes.restore_cursor,
-    "\x1b=": modes.application_keypad,
-    "\x1b>": modes.numeric_keypad,
+    "\x1b7": controls.save_cursor,
+    "\x1b8": controls.restore_cursor,
+    "\x1b=": controls.application_keypad,
+    "\x1b>": controls.numeric_keypad,
     "\x1b#8": editing.alignment_display,
-    "\x1bV": modes.guard,
-    "\x1bW": modes.end_guard,
+    "\x1bV": controls.guard,
+    "\x1bW": controls.end_guard,
     **{
         f"\x1b{intermediate}{designator}": _charset(slot, designator)
         for slot, intermediate in enumerate("()*+")
@@ -135,24 +126,24 @@ _CSI: Final[dict[str, Handler]] = {
     "e": motions.row_relative,
     "f": motions.cursor_position,
     "g": motions.clear_tab,
-    "h": modes.set_modes,
-    "?h": modes.set_private_modes,
-    "l": modes.reset_modes,
-    "?l": modes.reset_private_modes,
-    ">m": modes.modify_keys,
-    ">n": lambda s, p: modes.modify_keys(s, (p[0], 0)),
-    "!p": modes.soft_reset,
-    " q": modes.cursor_style,
-    '"q': modes.protect,
+    "h": controls.set_modes,
+    "?h": controls.set_private_modes,
+    "l": controls.reset_modes,
+    "?l": controls.reset_private_modes,
+    ">m": controls.modify_keys,
+    ">n": lambda s, p: controls.modify_keys(s, (p[0], 0)),
+    "!p": controls.soft_reset,
+    " q": controls.cursor_style,
+    '"q': controls.protect,
     "r": motions.set_margins,
-    "?r": modes.restore_private_modes,
+    "?r": controls.restore_private_modes,
     "s": motions.set_columns_or_save,
-    "?s": modes.save_private_modes,
+    "?s": controls.save_private_modes,
     "t": strings.window,
-    "u": modes.restore_cursor,
-    "<u": modes.pop_keyboard,
-    "=u": modes.set_keyboard,
-    ">u": modes.push_keyboard,
+    "u": controls.restore_cursor,
+    "<u": controls.pop_keyboard,
+    "=u": controls.set_keyboard,
+    ">u": controls.push_keyboard,
     "'}": editing.insert_columns,
     "'~": editing.delete_columns,
 }
@@ -168,7 +159,7 @@ def _forget() -> None:
             KNOWN.pop(sequence, None)
 
 
-def obey(s: Emulator, sequence: str) -> None:
+def obey(s: ScreenState, sequence: str) -> None:
     """Do what a sequence that `KNOWN` does not have means, and remember it where that is of use."""
     if sequence.startswith("\x1b]"):
         strings.obey(s, sequence[2:].removesuffix("\x07").removesuffix("\x1b\\"))

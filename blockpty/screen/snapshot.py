@@ -1,23 +1,57 @@
-"""A frame as text: plain, for an agent, as JSON, or as output that draws it again on a terminal.
+"""Snapshots: a frame with its place in the record, and as plain text, text for an agent, JSON, HTML, SVG or output.
 
 Rules of this file: pure functions of a frame. Rows and columns count from 0, cursors are (column, row).
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+import functools
+import hashlib
+from dataclasses import dataclass
+from typing import Any, Final
 
 from blockpty.screen.cells import width
 from blockpty.screen.markup import html, svg
 from blockpty.screen.pens import FLAG_NAMES, PROTECTED, RGB, UNDERLINES, Pen
 from blockpty.screen.protocol import Frame, Line
 
-if TYPE_CHECKING:
-    from blockpty.screen.lazy import Snapshot
-
 FORMATS: Final = ("text", "json", "ansi", "html", "svg", "agent")
 _HEAD: Final = "[Terminal Screen"
 _END: Final = "[End Terminal Screen]"
+
+
+@dataclass(frozen=True)
+class Snapshot:
+    """A frame, and how it relates to earlier ones.
+
+    Attributes:
+        frame: what is shown.
+        seqno: where in the record it was taken.
+        offset: how much of the stream it shows.
+        changed: rows that differ from what they were at `since`, or all.
+        above: the rows that scrolled off last, four or as many as the text of the first row begins in.
+    """
+
+    frame: Frame
+    seqno: int
+    offset: int
+    changed: tuple[int, ...]
+    above: tuple[Line, ...] = ()
+
+    @functools.cached_property
+    def text_hash(self) -> str:
+        """Of the characters."""
+        return _digest("\n".join([line.text for line in self.frame.lines]))
+
+    @functools.cached_property
+    def attrs_hash(self) -> str:
+        """Of how each cell is drawn."""
+        return _digest("\n".join([_drawn(line) for line in self.frame.lines]))
+
+    @functools.cached_property
+    def cursor_hash(self) -> str:
+        """Of the cursor: its place, and whether and how it is shown."""
+        return _digest(repr(self.frame.cursor))
 
 
 def render(snapshot: Snapshot, style: str) -> str | dict[str, Any]:
@@ -200,3 +234,16 @@ def _modes(frame: Frame) -> str:
     if frame.title:
         parts.append(f"\x1b]2;{frame.title}\x1b\\")
     return "".join(parts)
+
+
+def _digest(text: str) -> str:
+    return hashlib.blake2b(text.encode(), digest_size=8).hexdigest()
+
+
+@functools.lru_cache(4096)
+def _pen(pen: Pen) -> str:
+    return repr(tuple(pen))
+
+
+def _drawn(line: Line) -> str:
+    return ";".join([f"{run.width}{_pen(run.pen)}" for run in line.runs])

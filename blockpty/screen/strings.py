@@ -1,4 +1,4 @@
-"""Titles, and what else OSC and XTWINOPS say that a screen takes note of: directory, prompt zones, hyperlinks.
+"""Control strings (OSC, XTWINOPS) that a screen keeps: titles, directory, prompt zones, hyperlinks.
 
 Rules of this file: every text that is kept is bounded and free of control characters. Colours and the clipboard are not
 the stream's to change; such requests are ignored.
@@ -7,12 +7,10 @@ the stream's to change; such requests are ignored.
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from blockpty.screen.pens import Link
-
-if TYPE_CHECKING:
-    from blockpty.screen.emulator import Emulator
+from blockpty.screen.state import ScreenState
 
 _TITLE: Final = 1024
 _URI: Final = 2083
@@ -20,7 +18,7 @@ _TITLES: Final = 10
 _CONTROLS: Final = re.compile("[\x00-\x1f\x7f-\x9f]")
 
 
-def obey(s: Emulator, text: str) -> None:
+def obey(s: ScreenState, text: str) -> None:
     """Take note of an OSC, given without its introducer and end."""
     code, _, rest = text.partition(";")
     rest = _CONTROLS.sub("", rest)
@@ -37,7 +35,7 @@ def obey(s: Emulator, text: str) -> None:
         s.zone = rest[:1]
 
 
-def _hyperlink(s: Emulator, text: str) -> None:
+def _hyperlink(s: ScreenState, text: str) -> None:
     parameters, _, uri = text.partition(";")
     link = None
     if uri and len(uri) <= _URI:
@@ -46,7 +44,7 @@ def _hyperlink(s: Emulator, text: str) -> None:
     s.brush = s.brushes.of(s.brush.pen._replace(link=link))
 
 
-def window(s: Emulator, p: tuple[int, ...]) -> None:
+def window(s: ScreenState, p: tuple[int, ...]) -> None:
     """XTWINOPS: only the stack of titles; size and place of the window are not the program's to change."""
     if p[0] == 22:
         s.titles = [*s.titles, s.title][-_TITLES:]

@@ -1,4 +1,4 @@
-"""How many columns characters take: ranges of code points, made by tools/gen_widths; not changed by hand.
+"""Character widths in columns: ranges of code points, made by tools/gen_widths; not changed by hand.
 
 From wcwidth 0.9.4 and regex 2026.11.15.
 """

@@ -1,1 +1,4 @@
-"""Finding text in everything that was ever shown: a query, an exact scan, and indexes that make the scan short."""
+"""Search of everything that was shown: a query, an exact scan, and indexes that make the scan short.
+
+Words: docs/reference/glossary.md.
+"""

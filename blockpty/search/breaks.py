@@ -1,4 +1,4 @@
-"""Where colours may break a text: places in the bytes of many lines, found for all of them at once.
+"""Colour sequences that may break a text, found in the bytes of many lines at once.
 
 Rules of this file: pure; numpy, as in `sqlite_lists`. The lines have no other controls than `ESC [ ... m` and
 `ESC [ ... K`, as `Window.kind` says; capital letters may have become small ones.

@@ -1,7 +1,8 @@
-"""What an index is: something that names the chunks that may match, so that not all of them have to be looked at.
+"""The interface of an index, which names the chunks that may match, so that not all of them have to be read.
 
 Rules of this file: the interface and its data. An index is derived and disposable. It may name too many chunks, never
-too few; what matches is decided by `matching` on the stream's own bytes. `tests/search/contract.py` takes any of them.
+too few; what matches is decided by `matching` on the stream's own bytes. `tests/support/index_contract.py` takes any
+of them.
 
 Methods block and may be called from any thread, one call at a time per index object.
 """
@@ -13,11 +14,11 @@ from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
 from blockpty.model.block import Block
-from blockpty.search.plan import Plan
+from blockpty.search.planner import Plan
 from blockpty.search.text import Window
 
 
-class Position(NamedTuple):
+class IndexWatermark(NamedTuple):
     """How far a conversation is indexed.
 
     Attributes:
@@ -46,7 +47,7 @@ class ChunkKey(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class IndexEntry:
     """A block, with chunks of it that are new.
 
     Attributes:
@@ -72,7 +73,7 @@ class Candidate:
             home then.
         host: address of the host that has the conversation when that is another one, else None.
         pieces: spans of the chunk's bytes, whole lines, in which lies all of it that matches, in order; None: anywhere.
-            Where there are none nothing matches, and it is only told how far was looked.
+            Where there are none nothing matches, and the candidate only says how far the index was read.
     """
 
     key: ChunkKey
@@ -111,7 +112,7 @@ class Positions:
     """
 
     generation: str
-    of: Mapping[str, Position]
+    of: Mapping[str, IndexWatermark]
 
 
 class Index(Protocol):
@@ -125,7 +126,7 @@ class Index(Protocol):
     page: int
     batch_bytes: int
 
-    def add(self, entries: Sequence[Entry], positions: Mapping[str, Position]) -> None:
+    def add(self, entries: Sequence[IndexEntry], positions: Mapping[str, IndexWatermark]) -> None:
         """Take blocks and chunks, and with them, in one transaction, how far their conversations are indexed.
 
         The same block or chunk may come again: the last record counts. Chunks of one block come in ascending order.

@@ -1,7 +1,8 @@
-"""Keeping an index up to date, beside the event loop, for as long as somebody wants to search.
+"""The indexer: a thread beside the event loop that keeps an index up to date.
 
 Rules of this file: one thread, and of all engines of a home one at a time; which one, a lock decides. What it has not
-come to yet, a search looks at itself, so nothing depends on how fast it is.
+come to yet, a search looks at itself, so nothing depends on how fast it is. It gives the event loop its turn as the
+worker threads do: the first search of a home begins to index all of it.
 """
 
 from __future__ import annotations
@@ -15,9 +16,10 @@ from collections.abc import Callable, Collection
 from pathlib import Path
 from typing import Final
 
-from blockpty.search.filling import batches
-from blockpty.search.index import Index, IndexUnavailable, Position
-from blockpty.search.kinds import database_url
+from blockpty.runtime.worker_threads import Pace, quick_switching
+from blockpty.search.backends import database_url
+from blockpty.search.index import Index, IndexUnavailable, IndexWatermark
+from blockpty.search.ingest import batches
 from blockpty.search.records import Records
 
 LIVE_SECONDS: Final = 0.2
@@ -35,7 +37,7 @@ class Indexing:
         self._followed = followed
         self._stop = threading.Event()
         self._lock = -1
-        self._positions: dict[str, Position] = {}
+        self._positions: dict[str, IndexWatermark] = {}
         self.swept = threading.Event()
         """Set when everything that was there at the beginning is indexed, by this engine or by another one."""
         self._thread = threading.Thread(target=self._run, name="blockpty-index", daemon=True)
@@ -77,11 +79,12 @@ class Indexing:
                 os.close(self._lock)
 
     def _fill(self, records: Records, index: Index, names: Collection[str] | None) -> None:
-        for batch in batches(records, self._positions, index.batch_bytes, names):
-            if self._stop.is_set():
-                return
-            index.add(batch.entries, batch.positions)
-            self._positions |= batch.positions
+        with quick_switching:
+            for batch in batches(records, self._positions, index.batch_bytes, names, Pace().rest):
+                if self._stop.is_set():
+                    return
+                index.add(batch.entries, batch.positions)
+                self._positions |= batch.positions
         records.close_others(self._followed())
 
     def _forget_deleted(self, records: Records, index: Index) -> None:

@@ -1,4 +1,4 @@
-"""What matches: the one place that says where in a chunk a query is found. Every index only narrows down to it.
+"""Matching: the one place that decides where in a chunk a query is found. Every index only narrows down to it.
 
 Rules of this file: pure, but for the time a regular expression may take.
 """

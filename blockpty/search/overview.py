@@ -1,7 +1,7 @@
-"""What a home has done: the queries of somebody who opens it to look around, answered from counts that are kept.
+"""The overview of a home: its newest conversations and blocks, and counts, answered from counts that are kept.
 
-Rules of this file: it knows the catalogue's tables `conversations` and `blocks`, and keeps two of its own up to date by
-triggers, so that no answer has to go through all blocks.
+Rules of this file: it reads the tables of sqlite_catalogue.sql, two of which triggers keep up to date, so that no
+answer has to go through all blocks.
 """
 
 from __future__ import annotations
@@ -18,33 +18,13 @@ from blockpty.search.records import Records
 
 BLOCK_FIELDS: Final = tuple(Block.__dataclass_fields__)
 """The order of a block's values in the catalogue; another one makes another version of it."""
-# In place of an exit status that nobody knows.
+# In place of an unknown exit status, also in sqlite_catalogue.sql.
 _UNKNOWN: Final = -1
-
-SCHEMA: Final = f"""
-CREATE TABLE IF NOT EXISTS activity (
-    conversation INTEGER PRIMARY KEY, blocks INTEGER NOT NULL, failed INTEGER NOT NULL, last_ts INTEGER NOT NULL
-);
-CREATE INDEX IF NOT EXISTS activity_by_time ON activity (last_ts);
-CREATE TABLE IF NOT EXISTS statuses (status INTEGER PRIMARY KEY, blocks INTEGER NOT NULL);
-CREATE TRIGGER IF NOT EXISTS block_added AFTER INSERT ON blocks WHEN NOT new.running BEGIN
-    INSERT INTO statuses VALUES (coalesce(new.exit_status, {_UNKNOWN}), 1)
-        ON CONFLICT (status) DO UPDATE SET blocks = blocks + 1;
-    INSERT INTO activity VALUES (new.conversation, 1, coalesce(new.exit_status != 0, 0), new.ts)
-        ON CONFLICT (conversation) DO UPDATE SET
-            blocks = blocks + 1, failed = failed + excluded.failed, last_ts = max(last_ts, excluded.last_ts);
-END;
-CREATE TRIGGER IF NOT EXISTS block_removed AFTER DELETE ON blocks WHEN NOT old.running BEGIN
-    UPDATE statuses SET blocks = blocks - 1 WHERE status = coalesce(old.exit_status, {_UNKNOWN});
-    UPDATE activity SET blocks = blocks - 1, failed = failed - coalesce(old.exit_status != 0, 0)
-        WHERE conversation = old.conversation;
-END;
-"""
 
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """What somebody wants to see.
+    """What an overview is to show.
 
     Attributes:
         conversations, blocks: how many of each at most.
@@ -87,7 +67,7 @@ class Catalogue(Protocol):
     """An index that can also tell what there is."""
 
     def overview(self, asked: Asked) -> Overview:
-        """Return what somebody wants to see, as far as it is indexed; raises IndexUnavailable."""
+        """Return what is asked for, as far as it is indexed; raises IndexUnavailable."""
 
 
 def overview(catalogue: sqlite3.Connection, asked: Asked) -> Overview:

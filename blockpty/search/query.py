@@ -1,4 +1,4 @@
-"""What can be asked: a text, how it is meant, and which blocks it is looked for in.
+"""Queries: a text, how it is meant, and the blocks in which it is searched.
 
 Rules of this file: data and its bounds. How text matches is the business of `matching`, how an index narrows it down
 that of `plan`.
@@ -28,7 +28,7 @@ COMMAND: Final = 0
 """Number of the chunk that is a block's command; those of its output are counted from 1."""
 
 
-class Key(NamedTuple):
+class MatchKey(NamedTuple):
     """Place of a match in the order of all matches; results go from the greatest key, the newest, down.
 
     Attributes:
@@ -49,7 +49,7 @@ class Key(NamedTuple):
         return base64.urlsafe_b64encode(orjson.dumps(tuple(self))).decode().rstrip("=")
 
     @classmethod
-    def from_text(cls, text: str) -> Key:
+    def from_text(cls, text: str) -> MatchKey:
         """Return the key of a page's cursor; raises BadRequest."""
         try:
             values = orjson.loads(base64.urlsafe_b64decode(text + "=" * (-len(text) % 4)))
@@ -138,7 +138,7 @@ class Query:
     ignore_case: bool | None = None
     filters: Filters = field(default_factory=Filters)
     limit: int = 100
-    before: Key | None = None
+    before: MatchKey | None = None
     per_block: bool = False
     timeout_ms: int = 2000
 

@@ -1,4 +1,4 @@
-"""Reading the records of a home for a search: which conversations there are, their blocks, and their text.
+"""The records of a home as a search reads them: its conversations, their blocks, and their text.
 
 Rules of this file: nothing is written, and no shell, host or engine is needed. What is shown has its nonces covered.
 """
@@ -16,14 +16,14 @@ from typing import Final
 from blockpty.engine.records import new_nonce, open_record
 from blockpty.errors import SpoolError
 from blockpty.model.block import Block
-from blockpty.runtime.covered import Cover, masked
-from blockpty.runtime.fold import Fold, resume_points
-from blockpty.search.index import Position
+from blockpty.runtime.record_reader import RecordReader, resume_points
+from blockpty.runtime.redactor import Redactor, masked
+from blockpty.search.index import IndexWatermark
 from blockpty.search.text import AHEAD, CommandWindow, Window, seen, windows
 from blockpty.spool import checkpoint
-from blockpty.spool.beginning import load_beginning
 from blockpty.spool.layout import Layout, conversations_directory
-from blockpty.spool.lines import LineReader
+from blockpty.spool.line_reader import LineReader
+from blockpty.spool.log_start import load_log_start
 from blockpty.spool.masking import Mask
 from blockpty.spool.stream import StreamReader
 from blockpty.spool.timeline import TimelineReader
@@ -87,7 +87,7 @@ class Record:
         """Return the secrets in a span of the stream, as spans of it in order."""
         with self._lock:
             self._learn()
-            return Cover(self._mask).spans(self._stream, begin, end, self._stream.begin)
+            return Redactor(self._mask).spans(self._stream, begin, end, self._stream.begin)
 
     def pieces(self, spans: Iterable[tuple[int, int]]) -> list[tuple[int, bytes]]:
         """Return what is kept of spans of the stream, nonces covered, each with where it begins."""
@@ -104,7 +104,7 @@ class Record:
 
     def first_block(self) -> int:
         """Return the number of the first block that is kept; raises SpoolCorrupt."""
-        beginning = load_beginning(self._layout.directory)
+        beginning = load_log_start(self._layout.directory)
         return beginning.first_block() if beginning is not None else 0
 
     @property
@@ -148,8 +148,8 @@ class Record:
             if saved is not None and points:
                 known = [*self._mask.nonces, *saved["journal"]["nonces"]]
                 self._mask, self._masked_up_to = Mask(dict.fromkeys(known)), points[-1][1]
-            elif (beginning := load_beginning(self._layout.directory)) is not None:
-                # The entries that told of these are not kept.
+            elif (beginning := load_log_start(self._layout.directory)) is not None:
+                # The entries that named these are not kept.
                 self._mask = Mask(dict.fromkeys([*self._mask.nonces, *beginning.journal["nonces"]]))
         timeline = TimelineReader(self._layout.timeline, self._masked_up_to, holding=b'"nonce"')
         try:
@@ -160,14 +160,14 @@ class Record:
         finally:
             timeline.close()
 
-    def tail(self, position: Position) -> Tail:
+    def tail(self, position: IndexWatermark) -> Tail:
         """Return what is not indexed, as of now."""
         if _size(self._layout.blocks) < position.lines:
             # They were lost with the power, or are being derived anew.
             position = position._replace(lines=0)
         with self._lock:
             later, cursor, timeline, quiet = self._beyond_the_checkpoint()
-            # After the fold: a block that ends meanwhile is in one of the two, never in neither.
+            # After the reader: a block that ends meanwhile is in one of the two, never in neither.
             lines = LineReader(self._layout.blocks, position.lines, holes=True)
             try:
                 finished = [
@@ -182,21 +182,21 @@ class Record:
     def _beyond_the_checkpoint(self) -> tuple[list[Block], int, int, bool]:
         saved = checkpoint.load_checkpoint(self._layout.checkpoint)
         points = resume_points(saved, self._layout, self._stream)
-        fold = Fold(self._layout, self._stream, *(points[-1] if points else (None, 0)))
+        reader = RecordReader(self._layout, self._stream, *(points[-1] if points else (None, 0)))
         try:
-            fold.look()
+            reader.look()
             found = []
-            while (step := fold.step()) is not None:
+            while (step := reader.step()) is not None:
                 found += [
                     Block.from_dict(event.fields["block"]) for event in step.events if event.type == "agent_block_end"
                 ]
-            state = fold.machine.state
+            state = reader.machine.state
             found += [open_record(one) for one in (state.background, state.block) if one is not None]
             quiet = state.block is None and state.background is None and state.submission is None
-            place = fold.position
+            place = reader.position
             return found, state.classified, place.timeline, quiet and state.classified == place.offset
         finally:
-            fold.close()
+            reader.close()
 
     def chunks(self, block: Block, cursor: int, begin: tuple[int, int] = (0, 0)) -> Iterator[Window]:
         """Yield the command of a block and then its output, cut; an open block ends at `cursor`.
@@ -280,10 +280,10 @@ class Records:
             self._remembered.popitem(last=False)
         return record
 
-    def tail(self, conversation_id: str, position: Position | None) -> Tail | None:
+    def tail(self, conversation_id: str, position: IndexWatermark | None) -> Tail | None:
         """Return what of a conversation is not indexed; None when it has gone meanwhile, or is no conversation."""
         try:
-            return self.record(conversation_id).tail(position or Position())
+            return self.record(conversation_id).tail(position or IndexWatermark())
         except (OSError, SpoolError):
             return None
 
@@ -302,7 +302,7 @@ class Records:
             return None
         return Window(number, begin, data[: seen(data, end - begin, last == begin + len(data))], end - begin)
 
-    def unsettled(self, positions: Mapping[str, Position], names: Collection[str] | None = None) -> list[str]:
+    def unsettled(self, positions: Mapping[str, IndexWatermark], names: Collection[str] | None = None) -> list[str]:
         """Return the conversations, all or those given, of which something may not be indexed, last used last."""
         directory = str(self._directory)
         for record in [*self._kept.values()]:

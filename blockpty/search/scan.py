@@ -1,11 +1,11 @@
-"""No index at all: every chunk is looked at. What is found is what every index must find."""
+"""The scan, without an index: every chunk is read. What it finds is what every index must find."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from blockpty.search.index import ChunkKey, Entry, Page, Position, Positions
-from blockpty.search.plan import Plan
+from blockpty.search.index import ChunkKey, IndexEntry, IndexWatermark, Page, Positions
+from blockpty.search.planner import Plan
 
 
 class Scan:
@@ -14,7 +14,7 @@ class Scan:
     page = 16
     batch_bytes = 1024 * 1024
 
-    def add(self, entries: Sequence[Entry], positions: Mapping[str, Position]) -> None:
+    def add(self, entries: Sequence[IndexEntry], positions: Mapping[str, IndexWatermark]) -> None:
         """Take nothing."""
 
     def positions(self) -> Positions:

@@ -22,11 +22,10 @@ from pathlib import Path
 from typing import Any, Final, ParamSpec, TypeVar
 
 from blockpty.model.block import Block
-from blockpty.search.index import Candidate, ChunkKey, Entry, IndexUnavailable, Page, Position, Positions
-from blockpty.search.overview import BLOCK_FIELDS, SCHEMA, Asked, Overview, overview, packed
-from blockpty.search.plan import Plan
+from blockpty.search.index import Candidate, ChunkKey, IndexEntry, IndexUnavailable, IndexWatermark, Page, Positions
+from blockpty.search.overview import BLOCK_FIELDS, Asked, Overview, overview, packed
+from blockpty.search.planner import Plan
 from blockpty.search.sqlite_reading import Reading, unchanged
-from blockpty.search.sqlite_segment import SCHEMA as SEGMENT_SCHEMA
 from blockpty.search.sqlite_segment import add_chunks, close_parts
 from blockpty.spool.layout import make_private
 
@@ -35,23 +34,10 @@ VERSION: Final = f"6 {sys.byteorder} {' '.join(BLOCK_FIELDS)}"
 # Raw bytes of the chunks in a segment, after which the next one is begun.
 SEGMENT_BYTES: Final = 256 * 1024 * 1024
 _BUSY_SECONDS: Final = 5.0
+# How often a catalogue is opened that another engine replaces meanwhile. A new one takes two: it is made, then opened.
+_OPENINGS: Final = 8
 _PAGE_BYTES: Final = 16 * 1024
 
-_CATALOGUE: Final = """
-CREATE TABLE IF NOT EXISTS about (version TEXT, generation TEXT);
-CREATE TABLE IF NOT EXISTS segments (begin INTEGER PRIMARY KEY, bytes INTEGER NOT NULL, last INTEGER NOT NULL);
-CREATE TABLE IF NOT EXISTS conversations (
-    number INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE,
-    lines INTEGER NOT NULL, seq INTEGER NOT NULL, settled INTEGER NOT NULL,
-    open_seq INTEGER NOT NULL, open_number INTEGER NOT NULL, open_cursor INTEGER NOT NULL
-);
-CREATE TABLE IF NOT EXISTS blocks (
-    conversation INTEGER NOT NULL, seq INTEGER NOT NULL, ts INTEGER NOT NULL, running INTEGER NOT NULL,
-    exit_status INTEGER, duration_ms INTEGER, author TEXT NOT NULL, kind TEXT NOT NULL, cwd TEXT, record BLOB NOT NULL,
-    PRIMARY KEY (conversation, seq)
-) WITHOUT ROWID;
-CREATE INDEX IF NOT EXISTS blocks_by_time ON blocks (ts);
-"""
 P = ParamSpec("P")
 T = TypeVar("T")
 
@@ -81,13 +67,13 @@ class SqliteIndex:
         self._file: tuple[int, int] = (0, 0)
         self._segments: dict[int, sqlite3.Connection] = {}
         self._generation = ""
-        # The generation that was told by `positions`: what is added is meant for no other.
-        self._told = ""
+        # The generation that `positions` returned last: what is added is meant for no other.
+        self._asked_generation = ""
         self._known: tuple[int, Positions] | None = None
 
     # The interface
 
-    def add(self, entries: Sequence[Entry], positions: Mapping[str, Position]) -> None:
+    def add(self, entries: Sequence[IndexEntry], positions: Mapping[str, IndexWatermark]) -> None:
         """Take blocks and chunks, and with them how far their conversations are indexed."""
         with self._lock:
             self._attempt(lambda: self._add(entries, positions))
@@ -153,29 +139,38 @@ class SqliteIndex:
     def _open(self) -> None:
         path = self._directory / "catalogue.sqlite"
         if self._catalogue is not None:
-            with contextlib.suppress(FileNotFoundError):
-                found = os.stat(path)
-                if (found.st_dev, found.st_ino) == self._file:
-                    return
-            # Somebody has removed it; what is open is nobody's any more.
+            if _identity(path) == self._file:
+                return
+            # Another engine has removed it; what is open has no name any more.
             self._close()
-        make_private(self._directory)
-        database = _connect(path, _CATALOGUE + SCHEMA)
+        for _ in range(_OPENINGS):
+            make_private(self._directory)
+            with _pinned(path) as before:
+                database, generation = self._connected(path)
+                # Else it is not known which file was opened: another engine may have removed one and made another.
+                if before is not None and _identity(path) == before:
+                    self._catalogue, self._generation, self._file = database, generation, before
+                    return
+            database.close()
+        raise IndexUnavailable("the index is made anew again and again")
+
+    def _connected(self, path: Path) -> tuple[sqlite3.Connection, str]:
+        """Open a catalogue, making it where there is none; return it and its generation."""
+        database = _connect(path, "sqlite_catalogue.sql")
         try:
             row = database.execute("SELECT version, generation FROM about").fetchone()
             if row is None:
                 with _transaction(database):
-                    # Another process may be here as well, and one of us is the first.
+                    # Another process may be here as well, and one of the two is the first.
                     if (row := database.execute("SELECT version, generation FROM about").fetchone()) is None:
                         row = (VERSION, secrets.token_hex(8))
                         database.execute("INSERT INTO about VALUES (?, ?)", row)
             if row[0] != VERSION:
                 raise sqlite3.DatabaseError(f"the index has version {row[0]}")
-            found = os.stat(path)
         except BaseException:
             database.close()
             raise
-        self._catalogue, self._generation, self._file = database, row[1], (found.st_dev, found.st_ino)
+        return database, str(row[1])
 
     def _opened(self) -> sqlite3.Connection:
         assert self._catalogue is not None  # _attempt has opened it
@@ -187,9 +182,12 @@ class SqliteIndex:
             path = self._directory / f"{begin:020d}.sqlite"
             if not create and not path.exists():
                 raise sqlite3.DatabaseError(f"{path.name} has gone")
-            database = _connect(path, SEGMENT_SCHEMA)
+            database = _connect(path, "sqlite_segment.sql")
             try:
                 database.execute("ATTACH ? AS catalogue", (str(self._directory / "catalogue.sqlite"),))
+                (generation,) = database.execute("SELECT generation FROM catalogue.about").fetchone() or ("",)
+                if generation != self._generation:
+                    raise IndexUnavailable("the index has begun anew")
             except BaseException:
                 database.close()
                 raise
@@ -209,16 +207,16 @@ class SqliteIndex:
 
     # Writing
 
-    def _add(self, entries: Sequence[Entry], positions: Mapping[str, Position]) -> None:
+    def _add(self, entries: Sequence[IndexEntry], positions: Mapping[str, IndexWatermark]) -> None:
         catalogue = self._catalogue
         assert catalogue is not None  # _attempt has opened it
-        if self._told not in ("", self._generation):
+        if self._asked_generation not in ("", self._generation):
             raise IndexUnavailable("the index has begun anew")
         with _transaction(catalogue):
             numbers = {name: self._number(catalogue, name) for name in {entry.conversation_id for entry in entries}}
         self._known = None
         sizes: dict[int, list[int]] = {}
-        by_segment: dict[int, list[Entry]] = {}
+        by_segment: dict[int, list[IndexEntry]] = {}
         segments = {begin: [size, last] for begin, size, last in catalogue.execute("SELECT * FROM segments")}
         for entry in sorted(entries, key=lambda entry: entry.block.ts_begin):
             begin = self._place(segments, entry.block.ts_begin)
@@ -293,10 +291,10 @@ class SqliteIndex:
                 "SELECT name, lines, seq, settled, open_seq, open_number, open_cursor"
                 " FROM conversations WHERE settled > -2"
             )
-            positions = Positions(self._generation, {row[0]: Position(*row[1:]) for row in rows})
+            positions = Positions(self._generation, {row[0]: IndexWatermark(*row[1:]) for row in rows})
             # Said by SQLite to be another one when anybody else has written; our own writing forgets it.
             self._known = (version, positions)
-        self._told = self._generation
+        self._asked_generation = self._generation
         return self._known[1]
 
     def _candidates(self, plan: Plan, below: ChunkKey | None, limit: int, deadline: float) -> Page:
@@ -320,7 +318,38 @@ class SqliteIndex:
         return Page(found, False, self._generation)
 
 
+def _identity(path: Path) -> tuple[int, int] | None:
+    """Return device and inode of a file; None where there is none."""
+    try:
+        found = os.stat(path)
+    except FileNotFoundError:
+        return None
+    return found.st_dev, found.st_ino
+
+
+@contextlib.contextmanager
+def _pinned(path: Path) -> Iterator[tuple[int, int] | None]:
+    """Yield the identity of a file, None where there is none; on Linux no other file gets its inode meanwhile.
+
+    The descriptor is one without access: closing any other one would end the locks that SQLite has on the file.
+    """
+    if sys.platform != "linux":
+        yield _identity(path)
+        return
+    try:
+        descriptor = os.open(path, os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC)
+    except FileNotFoundError:
+        yield None
+        return
+    try:
+        found = os.fstat(descriptor)
+        yield found.st_dev, found.st_ino
+    finally:
+        os.close(descriptor)
+
+
 def _connect(path: Path, schema: str) -> sqlite3.Connection:
+    """Open a database; a new one gets the tables of a file beside this one."""
     database = sqlite3.connect(path, timeout=_BUSY_SECONDS, isolation_level=None, check_same_thread=False)
     try:
         os.chmod(path, 0o600)
@@ -329,14 +358,14 @@ def _connect(path: Path, schema: str) -> sqlite3.Connection:
         database.execute("PRAGMA journal_mode = WAL")
         database.execute("PRAGMA synchronous = NORMAL")
         # A page that is not in memory is read alone, in half the time of what a mapping reads around it; and a file
-        # that somebody cuts short is an error, no signal.
+        # that another process cuts short is an error, no signal.
         database.execute("PRAGMA mmap_size = 0")
         # What is removed is seldom a secret, and what is merged is no less readable afterwards.
         database.execute("PRAGMA secure_delete = FAST")
         # A row that is replaced counts as removed.
         database.execute("PRAGMA recursive_triggers = ON")
         if not database.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]:
-            database.executescript(schema)
+            database.executescript(Path(__file__).with_name(schema).read_text("utf-8"))
     except BaseException:
         database.close()
         raise

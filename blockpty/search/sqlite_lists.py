@@ -1,4 +1,4 @@
-"""Which four bytes in a row the pieces of a part hold: made of their texts, packed into rows, and asked again.
+"""Posting lists of four bytes in a row: made of the texts of a part's pieces, packed into rows, and read again.
 
 Rules of this file: pure, and all of numpy is here. A key is four bytes and the number of a piece that holds them; the
 keys of a part, sorted, are its lists. What is packed is how far it is from one piece to the next of a list, a byte

@@ -1,4 +1,4 @@
-"""Where the pieces of a part lie in the streams: rows of them, with an array for each thing that is known.
+"""Places of a part's pieces in the streams: packed rows, with an array for each thing that is known.
 
 Rules of this file: pure; numpy, as in `sqlite_lists`. A search that finds little looks at thousands of pieces, and what
 it needs of each of them is here, so that only what seems to match is looked up in a table.
@@ -25,7 +25,7 @@ ROW: Final = 64 * 1024
 """Pieces of a row, and up to a chunk more. A megabyte is read in less time than it takes to ask for a few rows."""
 
 
-class Chunk(NamedTuple):
+class PackedChunk(NamedTuple):
     """What is packed of a chunk; `cuts` are two bytes for each piece but the first, None: they are not known."""
 
     conversation: int
@@ -44,9 +44,9 @@ class Group(NamedTuple):
     kinds: Sequence[int]
 
 
-def rows_of(chunks: Iterable[Chunk]) -> Iterator[tuple[int, bytes]]:
+def rows_of(chunks: Iterable[PackedChunk]) -> Iterator[tuple[int, bytes]]:
     """Pack where the pieces of chunks lie: yield rows, each with the number of its first piece; a chunk is in one."""
-    held: list[Chunk] = []
+    held: list[PackedChunk] = []
     first = count = 0
     for chunk in chunks:
         held.append(chunk)
@@ -58,7 +58,7 @@ def rows_of(chunks: Iterable[Chunk]) -> Iterator[tuple[int, bytes]]:
         yield first, _packed(held)
 
 
-def _packed(chunks: Sequence[Chunk]) -> bytes:
+def _packed(chunks: Sequence[PackedChunk]) -> bytes:
     begins, conversations, sizes, kinds = array("q"), array("I"), array("H"), array("B")
     for conversation, begin, size, kind, cuts in chunks:
         places = [0, 0] if cuts is None else [0, *array("H", cuts), size]

@@ -1,4 +1,4 @@
-"""Reading a segment of the SQLite index: which of its chunks may match, the newest first.
+"""Candidates of one segment of the SQLite index: its chunks that may match, the newest first.
 
 Rules of this file: nothing is written. The lists of a part say which of its pieces hold what is asked for; those whose
 bytes do not are left out, many at a time; what is then left is looked up.
@@ -19,7 +19,7 @@ import orjson
 from blockpty.model.block import Block
 from blockpty.search.index import Candidate, ChunkKey
 from blockpty.search.overview import unpacked
-from blockpty.search.plan import Plan
+from blockpty.search.planner import Plan
 from blockpty.search.sqlite_segment import SHIFT, damaged
 from blockpty.search.sqlite_terms import conditions, ways_of
 from blockpty.search.text import CHUNK
@@ -171,11 +171,11 @@ class Reading:
             return every
         found, groups = places.groups(pieces)
         numbers = [number for group in groups for number in group.numbers]
-        told = self._seems(
+        seeming = self._seems(
             [(self._name(group.conversation), group.spans) for group in groups],
             [kind for group in groups for kind in group.kinds],
         )
-        return sorted([*found, *(numbers[at] for at in told)])
+        return sorted([*found, *(numbers[at] for at in seeming)])
 
     def _looked_up(
         self, base: int, pieces: Sequence[int], *, all_of_them: bool = False

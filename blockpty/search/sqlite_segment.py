@@ -13,23 +13,10 @@ from array import array
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
-from blockpty.search.index import ChunkKey, Entry
+from blockpty.search.index import ChunkKey, IndexEntry
 from blockpty.search.sqlite_terms import indexed
 from blockpty.search.text import Window
 
-SCHEMA: Final = """
-CREATE TABLE IF NOT EXISTS parts (
-    part INTEGER PRIMARY KEY, pieces INTEGER NOT NULL,
-    ts INTEGER NOT NULL, name TEXT NOT NULL, seq INTEGER NOT NULL, number INTEGER NOT NULL
-);
-CREATE TABLE IF NOT EXISTS chunks (
-    id INTEGER PRIMARY KEY, ts INTEGER NOT NULL, conversation INTEGER NOT NULL, seq INTEGER NOT NULL,
-    number INTEGER NOT NULL, begin INTEGER NOT NULL, size INTEGER NOT NULL, kind INTEGER NOT NULL, cuts BLOB
-);
-CREATE UNIQUE INDEX IF NOT EXISTS chunks_by_block ON chunks (conversation, seq, number);
-CREATE TABLE IF NOT EXISTS places (id INTEGER PRIMARY KEY, data BLOB NOT NULL);
-CREATE TABLE IF NOT EXISTS lists (id INTEGER PRIMARY KEY, data BLOB NOT NULL);
-"""
 # The place of a chunk, or of a row of places, is its part and the number of its first piece; that of a row of lists its
 # part and four bytes.
 SHIFT: Final = 32
@@ -37,7 +24,7 @@ SHIFT: Final = 32
 _JOINED: Final = 4
 
 
-def add_chunks(segment: sqlite3.Connection, entries: Sequence[Entry], numbers: Mapping[str, int]) -> None:
+def add_chunks(segment: sqlite3.Connection, entries: Sequence[IndexEntry], numbers: Mapping[str, int]) -> None:
     """Add chunks that are not there; one that is holds the same text, since its cuts depend on the record alone."""
     from blockpty.search.sqlite_lists import MOST_PIECES, keys_of, rows_of  # numpy: not before it is needed
 
@@ -65,11 +52,11 @@ def _next_part(segment: sqlite3.Connection) -> int:
 
 
 def _insert_part(segment: sqlite3.Connection, part: int, pieces: int, first: ChunkKey, chunks: Sequence[Any]) -> None:
-    from blockpty.search.sqlite_pieces import Chunk, rows_of
+    from blockpty.search.sqlite_pieces import PackedChunk, rows_of
 
     segment.execute("INSERT INTO parts VALUES (?, ?, ?, ?, ?, ?)", (part, pieces, *first))
     segment.executemany("INSERT INTO chunks VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)", chunks)
-    places = rows_of(Chunk(conversation, *where) for _, _, conversation, _, _, *where in chunks)
+    places = rows_of(PackedChunk(conversation, *where) for _, _, conversation, _, _, *where in chunks)
     segment.executemany("INSERT INTO places VALUES (?, ?)", (((part << SHIFT) + at, data) for at, data in places))
 
 
@@ -155,7 +142,7 @@ def _places(part: int) -> tuple[int, int]:
 
 
 def _fresh(
-    segment: sqlite3.Connection, entries: Sequence[Entry], numbers: Mapping[str, int]
+    segment: sqlite3.Connection, entries: Sequence[IndexEntry], numbers: Mapping[str, int]
 ) -> Iterator[tuple[ChunkKey, Window]]:
     known: dict[tuple[str, int], set[int]] = {}
     for entry in entries:

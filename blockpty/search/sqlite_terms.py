@@ -10,11 +10,11 @@ import string
 from collections.abc import Sequence
 from typing import Any, Final
 
-from blockpty.search.plan import Plan
+from blockpty.search.planner import Plan
 from blockpty.search.query import COMMAND, Filters
 
 _GRAM: Final = 4
-# Signs that no word has and nobody looks for by themselves.
+# Signs that no word has and that are not searched for by themselves.
 _SIGN: Final = "\1"
 _SIGNS: Final = re.compile(r"[^\w\x20-\x7e\t\n]")
 _CONTROLS: Final = dict.fromkeys((*range(9), *range(11, 32), 127), _SIGN)

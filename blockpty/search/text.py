@@ -17,7 +17,7 @@ from functools import cached_property
 from itertools import accumulate
 from typing import Final
 
-from blockpty.engine.views import Piece, Places, View, transform
+from blockpty.engine.views import OffsetMap, Piece, View, transform
 
 CHUNK: Final = 16 * 1024
 AHEAD: Final = 4096
@@ -55,7 +55,7 @@ class Window:
 
     # The line whose places are known.
     _line = -1
-    _places: Places
+    _places: OffsetMap
 
     def __init__(self, number: int, begin: int, raw: bytes, own: int) -> None:
         self.number = number
@@ -100,7 +100,7 @@ class Window:
     def pieces(self) -> list[Window]:
         """Return the chunk in pieces of about `PIECE` bytes, cut at line ends; what matches lies in one of them."""
         if len(self.raw) < 2 * PIECE or self.end - self.begin != len(self.raw):
-            # Another one, so that whoever keeps the chunk does not keep the text as well.
+            # Another one, so that a caller that keeps the chunk does not keep the text as well.
             return [Window(self.number, self.begin, self.raw, self.end - self.begin)]
         found, at = [], 0
         while at < len(self.raw):
@@ -137,7 +137,7 @@ class Window:
             raw_line = self._raw_ends[number - 1] + 1 if number else 0
             raw_end = self._raw_ends[number] + 1 if number < len(self._raw_ends) else len(self.raw)
             piece = Piece(b"", self.begin + raw_line, self.raw[raw_line:raw_end])
-            self._line, self._places = number, Places("text", piece)
+            self._line, self._places = number, OffsetMap("text", piece)
         return self._places.raw_offset(position - line, after=after)
 
     @cached_property
@@ -165,7 +165,7 @@ class CommandWindow(Window):
         self.own = len(self.text)
 
     def pieces(self) -> list[Window]:
-        """Return the command: whoever looks for it has all of it."""
+        """Return the command, all of it."""
         return [self]
 
     def _byte(self, position: int) -> int:

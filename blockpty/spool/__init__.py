@@ -1,1 +1,4 @@
-"""The files of a conversation: the only room that knows their names and how to read and write them."""
+"""Spool: the names and formats of a conversation's files, their readers, and the writers of the derived ones.
+
+Words: docs/reference/glossary.md.
+"""

@@ -1,9 +1,9 @@
-"""Streams that were shipped to an object store: what is where, on the way there and back.
+"""Archive of streams in an object store: what is where, on the way there and back.
 
 Rules of this file: at any moment the bytes of a stream are in its segments, or in the store and known to be whole
 there. A list (`stream/archived.json`) is written only when every segment was read back from the store and has the same
-hash; segments are removed only when the list is on the medium. A segment comes back under another name, is compared
-with its hash, and gets its place in one step. Whoever is killed in between leaves both copies.
+hash; segments are removed only when the list is durable. A segment comes back under another name, is compared
+with its hash, and gets its place in one step. A kill in between leaves both copies.
 """
 
 from __future__ import annotations
@@ -15,15 +15,15 @@ from pathlib import Path
 from typing import Any, Final
 
 from blockpty.errors import Busy, SpoolCorrupt
+from blockpty.files.segments import is_segment_name
+from blockpty.files.sync import sync_directory
 from blockpty.spool import checkpoint, objects
-from blockpty.spool.beginning import load_beginning
-from blockpty.spool.full import full_is_an_error
 from blockpty.spool.layout import Layout
-from blockpty.spool.opening import open_file
+from blockpty.spool.log_start import load_log_start
+from blockpty.spool.storage import full_is_an_error, open_file
 
 NAME: Final = "archived.json"
 _PIECE: Final = 1024 * 1024
-_DIGITS: Final = 20
 
 
 def ship(layout: Layout, url: str) -> int:
@@ -54,7 +54,7 @@ def ship(layout: Layout, url: str) -> int:
     with full_is_an_error(layout.stream):
         record = {"format": checkpoint.FORMAT_VERSION, "url": url, "segments": whole, "beside": [*beside, *sorted(old)]}
         checkpoint.replace(layout.stream / NAME, record, force=True)
-        _force(layout.stream)
+        sync_directory(layout.stream)
     for key in old:  # of a timeline that was shorter; who is killed here has it in the list still
         store.delete(key)
     freed = 0
@@ -127,24 +127,16 @@ def _list(stream: Path) -> dict[str, Any] | None:
 
 def _missing(stream: Path, listed: Mapping[str, Any]) -> list[Mapping[str, Any]]:
     absent = [segment for segment in listed["segments"] if not (stream / segment["name"]).exists()]
-    beginning = load_beginning(stream.parent) if absent else None
+    beginning = load_log_start(stream.parent) if absent else None
     # What lies before the beginning of a record was not shipped but removed.
     return [one for one in absent if beginning is None or int(one["name"]) + int(one["bytes"]) > beginning.needed]
 
 
 def _segments(stream: Path) -> list[Path]:
-    return [path for path in sorted(stream.iterdir()) if path.name.isdigit() and len(path.name) == _DIGITS]
+    return [path for path in sorted(stream.iterdir()) if is_segment_name(path.name)]
 
 
 def _pieces(path: Path) -> Iterator[bytes]:
     with open(open_file(path), "rb") as file:
         while piece := file.read(_PIECE):
             yield piece
-
-
-def _force(directory: Path) -> None:
-    descriptor = os.open(directory, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)

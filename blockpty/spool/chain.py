@@ -1,7 +1,7 @@
-"""What the timeline vouches for: each line has the digest of the line before it, and of the stream's bytes since.
+"""Chain of the timeline: each line has the digest of the line before it, and of the stream's bytes since.
 
-Rules of this file: it reads the files as they lie there and writes nothing. A line that is damaged is told by its own
-seal; here it is told which lines are not the ones that were written, and which bytes of the stream are not. The lines
+Rules of this file: it reads the files as they lie there and writes nothing. A damaged line is known by its own
+seal; here it is found which lines are not the ones that were written, and which bytes of the stream are not. The lines
 of older versions have no links: then nothing is vouched for, and nothing is wrong.
 """
 
@@ -11,9 +11,10 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, Final
 
-from blockpty.model.seal import digest_of, is_sound, link_of
-from blockpty.spool.lines import parse_line
-from blockpty.spool.opening import open_file
+import orjson
+
+from blockpty.files.lines import decode_line, digest_of, link_of
+from blockpty.spool.storage import open_file
 from blockpty.spool.stream import StreamReader
 
 _PIECE: Final = 1024 * 1024
@@ -70,7 +71,7 @@ class Chain:
             if at in asked and self.head is not None:
                 self.heads[at] = self.head
         if self._broken and self._damaged is not None:
-            # Of damage before another entry the reader of the entries tells.
+            # Damage before another entry is reported by the reader of the entries.
             begin, end = self._damaged
             self._differ("I1", "timeline.jsonl", f"bytes {begin} to {end} are damaged")
         self.position = at
@@ -90,8 +91,8 @@ class Chain:
 
     def _line(self, at: int, line: bytes, size: int) -> None:
         link, self.head = self.head, link_of(line)
-        entry = parse_line(line)
-        if entry is None or is_sound(line) is False or type(entry.get("offset")) is not int:
+        entry = decode_line(line, orjson.loads)
+        if entry is None or type(entry.get("offset")) is not int:
             self._broken = True
             return
         where = f"timeline.jsonl line at byte {at}"

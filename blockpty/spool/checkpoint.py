@@ -11,8 +11,8 @@ from typing import Any, Final
 import orjson
 
 from blockpty.errors import SpoolCorrupt, SpoolError, SpoolVersion
-from blockpty.model.seal import is_sound, sealed
-from blockpty.spool.opening import open_file, read_file
+from blockpty.files.lines import is_sound, sealed
+from blockpty.spool.storage import open_file, read_file
 
 # 2: every line of the timeline has a seal.
 FORMAT_VERSION: Final = 2
@@ -21,7 +21,7 @@ NEWEST_VERSION: Final = 3
 
 
 def replace(path: Path, record: Mapping[str, Any], *, force: bool = False) -> None:
-    """Write a file 0600 beside its place and move it there; with `force` its content is on the medium by then."""
+    """Write a file 0600 beside its place and move it there; with `force` its content is durable by then."""
     temporary = path.with_name(f".{path.name}.new")
     descriptor = open_file(temporary, os.O_CREAT | os.O_TRUNC | os.O_WRONLY)
     try:

@@ -1,4 +1,4 @@
-"""A sink that compares a second derivation with the files instead of writing."""
+"""Comparison of a second derivation with the files, as a sink that does not write."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any, Final, NamedTuple
 
 from blockpty.errors import SpoolCorrupt
 from blockpty.spool.layout import Layout
-from blockpty.spool.opening import open_file
+from blockpty.spool.storage import open_file
 
 MAX_DIFFERENCES: Final = 100
 # What is shown on both sides of a difference, in bytes.
@@ -61,7 +61,7 @@ class CompareSink:
         self._derived: set[str] = set()
         # What is too short of the outputs that the next lines speak of.
         self._short: dict[str, str] = {}
-        self._told: set[str] = set()
+        self._reported: set[str] = set()
         self.differences: list[dict[str, Any]] = []
         self.behind: list[dict[str, Any]] = []
         self.events = 0
@@ -125,8 +125,8 @@ class CompareSink:
             if not line.startswith(found) or (len(found) < len(line) and end <= size):
                 self.differ("I4", f"{kind}.jsonl line {number}", _unlike(found, line, place))
                 return
-        if end > size and kind not in self._told:
-            self._told.add(kind)
+        if end > size and kind not in self._reported:
+            self._reported.add(kind)
             missing = not self._files[kind].exists()
             message = "is missing" if missing else f"ends at byte {size}, line {number} would end at {end}"
             if self._written is None or place < self._written[kind]:
@@ -135,7 +135,7 @@ class CompareSink:
                 self.behind.append({"where": f"{kind}.jsonl", "message": message})
 
     def finish(self, first_block: int = 1) -> None:
-        """Compare the ends of the journals, tell what follows from nothing, and close the files."""
+        """Compare the ends of the journals, report what follows from nothing, and close the files."""
         for kind in _JOURNALS:
             if self._sizes[kind] > self._places[kind]:
                 message = f"has {self._sizes[kind]} bytes, the record gives {self._places[kind]}"

@@ -1,4 +1,4 @@
-"""Deriving files from events: `.out` bytes first, then event lines, then block lines.
+"""Derivation of files from events: `.out` bytes first, then event lines, then block lines.
 
 Rules of this file: what is written is a function of the events and the stream, so that a second derivation can be
 compared byte for byte. Where it goes is the sink's business: `spool.sink.FileSink` writes, `spool.compare.CompareSink`
@@ -21,6 +21,7 @@ from blockpty.spool.stream import StreamReader
 
 _COPY: Final = 1024 * 1024
 _DELTA: Final = "agent_block_delta"
+_OF_OUTPUT: Final = frozenset({"agent_block_begin", _DELTA, "agent_block_end"})
 # What a newline decoder has seen where no CR stands alone.
 _NO_LONE_CR: Final = frozenset({None, "\n", "\r\n", ("\n", "\r\n")})
 
@@ -38,7 +39,7 @@ class Sink(Protocol):
         """Take finished lines, each with its number."""
 
 
-class Output:
+class OutputFile:
     """The `.out` file of the open block: CR LF is LF, nonces are covered."""
 
     def __init__(self, name: str, size: int = 0, carry: bytes = b"") -> None:
@@ -75,7 +76,7 @@ class Journal:
         self._conversation_id = conversation_id
         self._stream = stream
         self._sink = sink
-        self._output: Output | None = None
+        self._output: OutputFile | None = None
         self._queue: list[Event] = []
         self._event_lines: list[tuple[int, bytes]] = []
         self._block_lines: list[tuple[int, bytes]] = []
@@ -91,26 +92,38 @@ class Journal:
 
         Raises StorageFull when there is no space; nothing is lost then: call again, with what is new or with nothing.
         """
-        self._queue += events
-        while self._queue:
-            count = self._joined()
-            self._derive(self._queue[:count])
-            del self._queue[:count]
+        queue, done = self._queue, 0
+        queue += events
+        try:
+            while done < len(queue):
+                event = queue[done]
+                if event.type not in _OF_OUTPUT:
+                    self._add_line(event)
+                    done += 1
+                    continue
+                together = self._continued(done) if event.type == _DELTA else [event]
+                self._derive(together)
+                done += len(together)
+        finally:
+            del queue[:done]
         if self._event_lines:
             self._sink.lines(self._event_lines, self._block_lines)
             self._event_lines, self._block_lines = [], []
 
-    def _joined(self) -> int:
-        """Return how many events at the head are derived together: the deltas that continue each other."""
-        count, end = 1, self._queue[0].fields["span"][1] if self._queue[0].type == _DELTA else None
-        while end is not None and count < len(self._queue):
-            event = self._queue[count]
+    def _continued(self, first: int) -> list[Event]:
+        """Return the deltas that are derived together: one of the queue, and those that continue it."""
+        last, end = first, self._queue[first].fields["span"][1]
+        for event in self._queue[first + 1 :]:
             if event.type != _DELTA or event.fields["span"][0] != end:
                 break
-            count, end = count + 1, event.fields["span"][1]
-        return count
+            last, end = last + 1, event.fields["span"][1]
+        return self._queue[first : last + 1]
+
+    def _add_line(self, event: Event) -> None:
+        self._event_lines.append((event.seq, self._line(event.to_dict(self._conversation_id))))
 
     def _derive(self, events: list[Event]) -> None:
+        """Write what events say of an output, and add their lines; all of it or nothing."""
         output = self._output
         size, carry = (output.size, output.carry) if output is not None else (0, b"")
         try:
@@ -125,14 +138,15 @@ class Journal:
         event = events[0]
         fields: Mapping[str, Any] = event.fields
         if event.type == "agent_block_begin":
-            self._output = Output(out_name(fields["block_seq"], fields["ts_begin"]))
+            self._output = OutputFile(out_name(fields["block_seq"], fields["ts_begin"]))
             self._sink.out(self._output.name, 0, b"")
         elif event.type == _DELTA:
             self._copy(fields["span"][0], events[-1].fields["span"][1])
         elif event.type == "agent_block_end":
             self._end(fields["block"])
             self._block_lines.append((fields["block"]["seq"], self._line(fields["block"])))
-        self._event_lines += [(one.seq, self._line(one.to_dict(self._conversation_id))) for one in events]
+        for one in events:
+            self._add_line(one)
 
     def snapshot(self) -> dict[str, Any]:
         """Return what to resume from, JSON-compatible."""
@@ -145,11 +159,11 @@ class Journal:
         self.mask = Mask(record["nonces"])
         if record["output"] is not None:
             name, size, carry = record["output"]
-            self._output = Output(name, size, carry.encode("latin-1"))
+            self._output = OutputFile(name, size, carry.encode("latin-1"))
 
     def _line(self, record: Mapping[str, Any]) -> bytes:
         # A number too large for JSON can only come from a damaged timeline line; it is written as text.
-        return self.mask.hide(orjson.dumps(record, default=str)) + b"\n"
+        return self.mask.hide(orjson.dumps(record, default=str, option=orjson.OPT_APPEND_NEWLINE))
 
     def _copy(self, begin: int, end: int) -> None:
         output = self._output

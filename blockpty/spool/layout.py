@@ -1,4 +1,4 @@
-"""Names: where everything of a home and of a conversation lies, and which names are allowed."""
+"""Layout of a home and of a conversation: the paths of its files, and which names are allowed."""
 
 from __future__ import annotations
 
@@ -6,11 +6,12 @@ import os
 import re
 import stat
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Final
 
 from blockpty.errors import BadRequest, SpoolCorrupt
-from blockpty.spool.full import full_is_an_error
+from blockpty.spool.storage import full_is_an_error
 
 _CONVERSATION_ID: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}")
 
@@ -60,73 +61,73 @@ def _make(directory: Path) -> None:
         os.mkdir(directory, 0o700)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Layout:
     """The files of one conversation."""
 
     directory: Path
 
-    @property
+    @cached_property
     def meta(self) -> Path:
         """Identity and format version."""
         return self.directory / "meta.json"
 
-    @property
+    @cached_property
     def stream(self) -> Path:
         """Directory of the stream's segments."""
         return self.directory / "stream"
 
-    @property
+    @cached_property
     def timeline(self) -> Path:
         """What happened at which offset."""
         return self.directory / "timeline.jsonl"
 
-    @property
+    @cached_property
     def events(self) -> Path:
         """Derived: every event."""
         return self.directory / "events.jsonl"
 
-    @property
+    @cached_property
     def blocks(self) -> Path:
         """Derived: one line a finished block."""
         return self.directory / "blocks.jsonl"
 
-    @property
+    @cached_property
     def outputs(self) -> Path:
         """Derived: directory of the `.out` files."""
         return self.directory / "blocks"
 
-    @property
+    @cached_property
     def commands(self) -> Path:
         """Directory of the staged command files."""
         return self.directory / "commands"
 
-    @property
+    @cached_property
     def submit(self) -> Path:
         """The command that the shell's line editor loads next, by our key."""
         return self.directory / "submit"
 
-    @property
+    @cached_property
     def checkpoint(self) -> Path:
         """Derived: where parsing may resume."""
         return self.directory / "checkpoint.json"
 
-    @property
+    @cached_property
     def points(self) -> Path:
         """Derived: directory of places at which the record may be made to begin."""
         return self.directory / "points"
 
-    @property
+    @cached_property
     def lock(self) -> Path:
         """Held by the engine that writes the derived files; holds its epoch."""
         return self.directory / "owner.lock"
 
-    @property
+    @cached_property
     def capture(self) -> Path:
         """Where the capture that runs began, or how the last one ended."""
         return self.directory / "capture.json"
 
-    @property
+    @cached_property
     def exports(self) -> Path:
         """Directory of the home's exported files."""
         return self.directory.parents[1] / "exports"

@@ -1,8 +1,10 @@
-"""Keeping the nonce out of everything derived: each occurrence becomes as many asterisks."""
+"""Masking of the nonce in everything derived: each occurrence becomes as many asterisks."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
+
+from ahocorasick_rs import BytesAhoCorasick
 
 
 class Mask:
@@ -10,6 +12,8 @@ class Mask:
 
     def __init__(self, nonces: Iterable[str] = ()) -> None:
         self._nonces = [nonce.encode("ascii", "replace") for nonce in nonces if nonce]
+        # Several times as fast as `in`.
+        self._search = BytesAhoCorasick(self._nonces)
 
     @property
     def nonces(self) -> list[str]:
@@ -21,11 +25,12 @@ class Mask:
         encoded = nonce.encode("ascii", "replace")
         if encoded and encoded not in self._nonces:
             self._nonces.append(encoded)
+            self._search = BytesAhoCorasick(self._nonces)
 
     def hide(self, data: bytes) -> bytes:
-        """Return the bytes with every nonce covered; the length stays."""
-        for nonce in self._nonces:
-            if nonce in data:
+        """Return the bytes with every nonce masked; the length stays."""
+        if self._search.find_matches_as_indexes(data):
+            for nonce in self._nonces:
                 data = data.replace(nonce, b"*" * len(nonce))
         return data
 

@@ -1,4 +1,4 @@
-"""An object store: whole files under a key. The only file that knows the library, which is loaded when it is needed.
+"""Object store: whole files under a key. The only file that knows the library, which is loaded when it is needed.
 
 Keys hold the hash of what they name, so nothing there is ever replaced by something else.
 """

@@ -1,4 +1,4 @@
-"""Who writes a conversation's derived files: one engine at a time, each with an epoch of its own."""
+"""Ownership of a conversation's derived files: one engine at a time, each with an epoch of its own."""
 
 from __future__ import annotations
 
@@ -6,8 +6,7 @@ import fcntl
 import os
 from pathlib import Path
 
-from blockpty.spool.full import full_is_an_error
-from blockpty.spool.opening import open_file
+from blockpty.spool.storage import full_is_an_error, open_file
 
 
 class Ownership:
@@ -36,7 +35,7 @@ class Ownership:
         return cls(descriptor, epoch)
 
     def __del__(self) -> None:
-        # Whoever let go of it without releasing it.
+        # One that was dropped without being released.
         self.release()
 
     def release(self) -> None:

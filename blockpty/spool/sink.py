@@ -1,4 +1,4 @@
-"""Where derived files are written: the only place that opens them for writing.
+"""Sink for derived files: the only place that opens them for writing.
 
 Rules of this file: everything is written at a known place, so that a second writing of the same puts the same bytes
 where they are already. After a crash the journals are followed from the place that a checkpoint vouches for: what
@@ -9,27 +9,28 @@ behind the end is torn or was derived from bytes that are lost; it is set aside 
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final, NamedTuple, Self
 from zlib import crc32
 
 from blockpty.errors import StorageFull
+from blockpty.files.opening import is_removed
+from blockpty.files.sync import QUARANTINE_BYTES, quarantine
 from blockpty.spool.compare import foreign
-from blockpty.spool.full import full_is_an_error
 from blockpty.spool.layout import Layout, make_private
-from blockpty.spool.lines import iterate_lines
-from blockpty.spool.opening import is_removed, make_again, open_file, read_file
-from blockpty.spool.torn import KEPT, set_aside
+from blockpty.spool.line_reader import iterate_lines
+from blockpty.spool.storage import full_is_an_error, open_directory, open_file, read_file, refused, restored
 
-# Output files that are finished and wait, open, to be forced together.
-_FINISHED: Final = 16
+# Output files that are finished and wait, open, to be synced together: beside the event loop, or at once.
+FINISHED: Final = 16
+_FINISHED: Final = 64
 # Finished output files that a checkpoint vouches for: those that a loss of power may have reached.
 _VOUCHED: Final = 16
 _PIECE: Final = 1024 * 1024
 
 
-class Mark(NamedTuple):
+class FileWatermark(NamedTuple):
     """A place in a file: its first `size` bytes, those before `base` left out, have this CRC-32.
 
     `last` is the number of the last line (journals).
@@ -71,16 +72,17 @@ class Mark(NamedTuple):
 class Lines:
     """One journal."""
 
-    def __init__(self, path: Path, mark: Mark) -> None:
+    def __init__(self, path: Path, mark: FileWatermark) -> None:
         self._path = path
+        self._name = path.name
         self.mark = mark
-        # Whether something was written since it was forced.
+        # Whether something was written since the last sync.
         self.unforced = False
         self.descriptor = open_file(path, os.O_CREAT | os.O_RDWR)
         self._end = os.fstat(self.descriptor).st_size
 
     def __del__(self) -> None:
-        # Whoever let go of it without closing it.
+        # One that was dropped without being closed.
         if hasattr(self, "descriptor"):
             self.close()
 
@@ -91,32 +93,32 @@ class Lines:
             self.descriptor = -1
 
     def write(self, lines: Sequence[tuple[int, bytes]]) -> int:
-        """Have these lines in the file, all or none of them; return how many bytes may not be on the medium."""
-        fresh = b"".join(line for number, line in lines if number > self.mark.last)
+        """Have these lines in the file, all or none of them; return how many bytes may not be durable."""
+        fresh = b"".join([line for number, line in lines if number > self.mark.last])
         if not fresh:
             return 0
         place = self.mark.size
         found = os.pread(self.descriptor, len(fresh), place) if place < self._end else b""
-        # What is there already was written by an engine that may have been killed before it forced it.
+        # What is there already was written by an engine that may have been killed before it was durable.
         self.unforced = True
         if found != fresh:
             self._put(fresh, found)
         self._end = max(self._end, place + len(fresh))
-        self.mark = Mark(place + len(fresh), crc32(fresh, self.mark.crc), lines[-1][0], self.mark.base)
+        self.mark = FileWatermark(place + len(fresh), crc32(fresh, self.mark.crc), lines[-1][0], self.mark.base)
         return len(fresh)
 
     def _put(self, fresh: bytes, found: bytes) -> None:
         place = self.mark.size
         if found:
-            with full_is_an_error(self._path.name):
+            with full_is_an_error(self._name):
                 if len(found) == len(fresh) and found.endswith(b"\n"):
                     # Damage inside lines: those behind it stay where they are.
-                    set_aside(self._path, found)
+                    quarantine(self._path, found[:QUARANTINE_BYTES])
                 elif not fresh.startswith(found):
                     self._cut(place)
         before = self._end
         try:
-            write_all(self.descriptor, fresh, place, self._path.name)
+            write_all(self.descriptor, fresh, place, self._name)
         except StorageFull:
             if before <= place:
                 # Half a line would be taken for damage.
@@ -126,12 +128,12 @@ class Lines:
     def settle(self) -> None:
         """Everything that follows from the record has been written: what stands behind it is set aside and cut."""
         if self._end > self.mark.size:
-            with full_is_an_error(self._path.name):
+            with full_is_an_error(self._name):
                 self._cut(self.mark.size)
 
     def _cut(self, place: int) -> None:
-        if rest := os.pread(self.descriptor, KEPT, place):
-            set_aside(self._path, rest)
+        if rest := os.pread(self.descriptor, QUARANTINE_BYTES, place):
+            quarantine(self._path, rest)
         os.ftruncate(self.descriptor, place)
         self._end = place
 
@@ -143,25 +145,31 @@ class FileSink:
         events, blocks: the journals.
         unforced: bytes written since `force`.
         made_again: whether what had been removed was made again, since it was last asked.
+        removed: set it to have the next write check whether files or their directories were removed.
     """
 
     def __init__(
         self, layout: Layout, *, forces: bool = False, marks: Mapping[str, Any] | None = None,
-        first_block: int | None = None,
+        first_block: int | None = None, check: Callable[[], None] = lambda: None,
     ) -> None:  # fmt: skip
         self.unforced = 0
         self.made_again = False
+        self.removed = False
+        self._check = check
+        # The directory of the outputs; below 0 while it is to be opened.
+        self._outputs = -1
         # After a start that was not in order, what a record left that is lost now may lie among the outputs.
         self._first_block = first_block
         self._forces = forces
         self._finished: list[int] = []
         self._layout = layout
-        # What a conversation is known by; written again when somebody has removed it.
+        self._directory = str(layout.directory)
+        # What a conversation is known by; written again when it was removed.
         self._meta = read_file(layout.meta) if layout.meta.exists() else b""
         self._open_name = ""
         self._open_descriptor = -1
-        self._open_mark = Mark()
-        self._outs: dict[str, Mark] = {}
+        self._open_mark = FileWatermark()
+        self._outs: dict[str, FileWatermark] = {}
         at = _marks(marks)
         self._outs = at.outs
         if at.open is not None:
@@ -175,12 +183,15 @@ class FileSink:
 
     def out(self, name: str, position: int, data: bytes) -> None:
         """Write bytes of a `.out` file; the same bytes may be written twice."""
-        self._keep()
+        if self.removed:
+            self._keep()
         if name != self._open_name or self._open_descriptor < 0:
-            descriptor = open_file(self._layout.directory / name, os.O_CREAT | os.O_RDWR)
+            if self._outputs < 0:
+                self._outputs = open_directory(self._layout.outputs)
+            descriptor = open_file(f"{self._directory}/{name}", os.O_CREAT | os.O_RDWR, directory=self._outputs)
             self._close_out()
             if name != self._open_name:
-                self._open_name, self._open_mark = name, Mark()
+                self._open_name, self._open_mark = name, FileWatermark()
             self._open_descriptor = descriptor
         if data:
             write_all(self._open_descriptor, data, position, name)
@@ -191,9 +202,12 @@ class FileSink:
 
     def out_end(self, name: str, size: int) -> None:
         """Cut what a torn earlier attempt may have left behind the end."""
+        self._keep()
         self.out(name, size, b"")
-        with full_is_an_error(name):
+        try:
             os.ftruncate(self._open_descriptor, size)
+        except OSError as problem:
+            raise refused(name, problem) from None
         if self._open_mark.size == size:
             self._outs[name] = self._open_mark
             if len(self._outs) > _VOUCHED:
@@ -209,15 +223,22 @@ class FileSink:
 
     def _keep(self) -> None:
         """Make what was removed meanwhile again, as far as it is open here: the journals, the open block's output."""
+        # One of them stands for the whole directory; which single files are missing is checked when asked.
+        if not self.removed and not is_removed(self.events.descriptor):
+            return
+        self.removed = False
+        self._close_outputs()
         if not is_removed(self.events.descriptor) and not is_removed(self.blocks.descriptor):
             return
+        # Another record may lie there by now: nothing of this one may be made in it.
+        self._check()
         self.made_again = True
         make_private(self._layout.directory)
         make_private(self._layout.outputs)
         for lines, path in ((self.events, self._layout.events), (self.blocks, self._layout.blocks)):
-            lines.descriptor = _again(lines.descriptor, path)
+            lines.descriptor = restored(lines.descriptor, path)
         if self._open_descriptor >= 0:
-            self._open_descriptor = _again(self._open_descriptor, self._layout.directory / self._open_name)
+            self._open_descriptor = restored(self._open_descriptor, self._layout.directory / self._open_name)
         if self._meta and not os.path.lexists(self._layout.meta):
             descriptor = open_file(self._layout.meta, os.O_CREAT | os.O_WRONLY)
             with full_is_an_error("meta.json"), open(descriptor, "wb") as file:
@@ -241,7 +262,7 @@ class FileSink:
             self._first_block = None
 
     def force(self) -> None:
-        """Have everything that was written on the medium; what was finished since is kept open for that."""
+        """Make everything that was written durable; what was finished since is kept open for that."""
         if self.unforced:
             for descriptor in self._written():
                 os.fdatasync(descriptor)
@@ -249,9 +270,9 @@ class FileSink:
         self._let_go()
 
     def unforced_files(self) -> list[int]:
-        """Return descriptors, of the caller's own, of all that `force` would force: to do that beside the loop.
+        """Return descriptors, of the caller's own, of all that `force` would sync: to do that beside the loop.
 
-        It counts as forced from now on; whoever cannot do it says so by `doubt`.
+        It counts as durable from now on; a caller whose sync fails says so by `doubt`.
         """
         found = []
         if self.unforced:
@@ -260,13 +281,18 @@ class FileSink:
         self._let_go()
         return found
 
+    @property
+    def crowded(self) -> bool:
+        """Whether so many finished files wait to be synced that it should be done soon."""
+        return len(self._finished) >= FINISHED
+
     def doubt(self, count: int) -> None:
-        """So many bytes that count as forced may not be on the medium."""
+        """So many bytes that count as durable may not be."""
         self.unforced += count
         self.events.unforced = self.blocks.unforced = True
 
     def _written(self) -> list[int]:
-        """Return the files that have something to be forced: forcing any other waits for the medium all the same."""
+        """Return the files that have something to sync: a sync of any other waits for the disk all the same."""
         journals = [lines.descriptor for lines in (self.events, self.blocks) if lines.unforced]
         return [*self._finished, *((self._open_descriptor,) if self._open_descriptor >= 0 else ()), *journals]
 
@@ -299,6 +325,7 @@ class FileSink:
     def close(self) -> None:
         """Close the files."""
         self._close_out()
+        self._close_outputs()
         self._let_go()
         self.events.close()
         self.blocks.close()
@@ -307,11 +334,19 @@ class FileSink:
         while self._finished:
             os.close(self._finished.pop())
 
+    def _close_outputs(self) -> None:
+        if self._outputs >= 0:
+            os.close(self._outputs)
+            self._outputs = -1
+
     def _close_out(self) -> None:
         if self._open_descriptor >= 0:
             self._finished.append(self._open_descriptor)
             self._open_descriptor = -1
-            if not self._forces:
+            if not self._open_mark.size:
+                # Nothing was written: a missing file means the same.
+                os.close(self._finished.pop())
+            elif not self._forces:
                 self._let_go()
             elif len(self._finished) > _FINISHED:
                 oldest = self._finished.pop(0)
@@ -320,21 +355,21 @@ class FileSink:
 
 
 class _Marks(NamedTuple):
-    events: Mark
-    blocks: Mark
-    open: tuple[str, Mark] | None
-    outs: dict[str, Mark]
+    events: FileWatermark
+    blocks: FileWatermark
+    open: tuple[str, FileWatermark] | None
+    outs: dict[str, FileWatermark]
 
 
 def _marks(record: Mapping[str, Any] | None) -> _Marks:
     if record is None:
-        return _Marks(Mark(), Mark(), None, {})
+        return _Marks(FileWatermark(), FileWatermark(), None, {})
     opened = record["open"]
     return _Marks(
-        Mark.of(record["events"]),
-        Mark.of(record["blocks"]),
-        (str(opened[0]), Mark.of(opened[1:])) if opened is not None else None,
-        {str(name): Mark.of(mark) for name, *mark in record["outs"]},
+        FileWatermark.of(record["events"]),
+        FileWatermark.of(record["blocks"]),
+        (str(opened[0]), FileWatermark.of(opened[1:])) if opened is not None else None,
+        {str(name): FileWatermark.of(mark) for name, *mark in record["outs"]},
     )
 
 
@@ -356,18 +391,12 @@ def hold(layout: Layout, record: Mapping[str, Any], *, whole: bool) -> bool:
     )
 
 
-def _again(descriptor: int, path: Path) -> int:
-    if not is_removed(descriptor):
-        return descriptor
-    fresh = make_again(descriptor, path, os.O_RDWR)
-    os.close(descriptor)
-    return fresh
-
-
 def write_all(descriptor: int, data: bytes, position: int, name: str) -> None:
     """Write all of it at a position; raises StorageFull naming the file."""
-    with full_is_an_error(name):
+    try:
         written = os.pwrite(descriptor, data, position)
         while written < len(data):
             # Mostly all of it was.
             written += os.pwrite(descriptor, memoryview(data)[written:], position + written)
+    except OSError as problem:
+        raise refused(name, problem) from None

@@ -1,4 +1,4 @@
-"""Reading the stream: contiguous segments named by the offset they begin at, appended to by the recorder only."""
+"""Reader of the stream: contiguous segments named by the offset they begin at, appended to by the recorder only."""
 
 from __future__ import annotations
 
@@ -8,18 +8,18 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Final
 
+from blockpty.errors import SpoolError
+from blockpty.files.rarely import Rarely
+from blockpty.files.segments import segment_name, segment_offsets
 from blockpty.spool import archived
-from blockpty.spool.beginning import BEGINNING, load_beginning
-from blockpty.spool.opening import open_file, opened_again
+from blockpty.spool.log_start import BEGINNING, load_log_start
+from blockpty.spool.storage import open_file, open_restored
+from blockpty.spool.timeline import TimelineReader
 
-NAME_DIGITS: Final = 20
 SEGMENT_BYTES: Final = 256 * 1024 * 1024
 _MIB: Final = 1024 * 1024
-
-
-def segment_name(offset: int) -> str:
-    """Return the file name of the segment that begins at an offset."""
-    return f"{offset:0{NAME_DIGITS}d}"
+# Of a terminal that changes its size again and again.
+_MOST_SIZES: Final = 4
 
 
 class StreamReader:
@@ -30,14 +30,19 @@ class StreamReader:
         self._conversation = Path(directory).parent
         self._segment_bytes = segment_bytes
         self._segments: list[tuple[int, int]] = []
-        self._before = -1
+        # Bytes in the newest segment, as of the last look.
+        self._newest = 0
+        self._elsewhere = Rarely()
         self._beginning = str(self._conversation / BEGINNING)
         self._shown: tuple[tuple[int, ...], int] = ((), 0)
+        # How far the timeline was read for the sizes of the terminal.
+        self._sizes_up_to = 0
+        self._columns: dict[int, None] = {}
 
     @property
     def begin(self) -> int:
         """First offset that can still be read: of what is kept, and shown. Raises SpoolCorrupt."""
-        # Asked before each read that is covered: no more is looked at than what tells whether something was removed.
+        # Asked before each read that is redacted: it checks no more than whether something was removed.
         if not self._segments or not os.fstat(self._segments[0][1]).st_nlink:
             self._discover()
         first = self._segments[0][0] if self._segments else 0
@@ -51,22 +56,31 @@ class StreamReader:
         except FileNotFoundError:
             return 0
         except OSError:
-            seen = ()  # reading it tells what is wrong
+            seen = ()  # reading it raises what is wrong
         if not seen or seen != self._shown[0]:
             # One that has come since the look is read again the next time.
-            beginning = load_beginning(self._conversation)
+            beginning = load_log_start(self._conversation)
             self._shown = (seen, 0 if beginning is None else beginning.readable)
         return self._shown[1]
+
+    def columns(self) -> list[int]:
+        """Return how many columns the terminal has had, as far as that is known."""
+        with contextlib.suppress(OSError, SpoolError):
+            timeline = TimelineReader(self._conversation / "timeline.jsonl", self._sizes_up_to, holding=b'"cols":')
+            try:
+                found = [entry.fields.get("cols") for entry, _ in timeline.read_new()]
+                self._sizes_up_to = timeline.position
+            finally:
+                timeline.close()
+            self._columns.update(dict.fromkeys(one for one in found if isinstance(one, int) and one > 0))
+        return list(self._columns)[-_MOST_SIZES:]
 
     def size(self) -> int:
         """Return the offset after the last byte that is in the files now, or in the archive."""
         if not self._segments and (end := archived.end_of(self._directory)) is not None:
             return end
         self._discover()
-        if not self._segments:
-            return 0
-        base, descriptor = self._segments[-1]
-        return base + os.fstat(descriptor).st_size
+        return self._segments[-1][0] + self._newest if self._segments else 0
 
     def read(self, offset: int, length: int) -> bytes:
         """Return up to `length` bytes from `offset`; fewer only at the end of the stream."""
@@ -113,16 +127,16 @@ class StreamReader:
         try:
             return bool(self._segments) and not os.fstat(self._segments[0][1]).st_nlink
         except (OSError, IndexError):
-            return False  # closed meanwhile by whoever uses it
+            return False  # closed meanwhile by its user
 
     def force(self) -> None:
-        """Have what is in the newest segment on the medium (those before it are: the writer sees to that)."""
+        """Make the newest segment durable (the writer has done that for those before it)."""
         self._discover()
         if self._segments:
             os.fdatasync(self._segments[-1][1])
 
     def __del__(self) -> None:
-        # Whoever let go of it without closing it.
+        # A reader that was dropped without being closed.
         if hasattr(self, "_segments"):
             self.close()
 
@@ -152,43 +166,45 @@ class StreamReader:
                 return self._discover()
             for base in bases:
                 found = self._open(base) or found
+            if found:
+                self._newest = os.fstat(self._segments[-1][1]).st_size
             return found
         while len(self._segments) > 1 and self._is_dropped(self._segments[0][1], self._segments[1][0]):
             os.close(self._segments.pop(0)[1])
         while True:
             base, descriptor = self._segments[-1]
             found_now = os.fstat(descriptor)
-            size = found_now.st_size
+            size = self._newest = found_now.st_size
             if not found_now.st_nlink:
-                # It was removed. Whoever writes it makes it again, with all that was in it.
-                fresh = opened_again(descriptor, f"{self._directory}/{segment_name(base)}", size)
+                # It was removed. Its writer makes it again, with all that was in it.
+                fresh = open_restored(descriptor, f"{self._directory}/{segment_name(base)}", size)
                 if fresh is None:
                     if not self._is_dropped(descriptor, base + size) or not self._later(base):
                         return found
                     found = True
                     continue
                 os.close(descriptor)
-                self._segments[-1], found = (base, fresh), True
+                self._segments[-1], self._newest, found = (base, fresh), os.fstat(fresh).st_size, True
                 continue
             # Asking for the next segment costs more than everything else here, so only a full one is asked after.
             full = min(
                 self._segment_bytes, base - self._segments[-2][0] if len(self._segments) > 1 else self._segment_bytes
             )
-            # A writer's segments may be shorter: whole mebibytes, or what they had when their length was changed.
-            rests, self._before = size == self._before, size
-            asks = size >= full or rests or not size % _MIB
+            # A writer's segments may be shorter: whole mebibytes.
+            # Those of a writer whose length was changed lie anywhere: asked after now and then.
+            asks = size >= full or not size % _MIB or self._elsewhere.due()
             if not size or not asks or not self._open(base + size):
                 return found
             found = True
 
     def _bases(self) -> list[int]:
-        return sorted(int(name) for name in os.listdir(self._directory) if name.isdigit() and len(name) == NAME_DIGITS)
+        return segment_offsets(self._directory)
 
     def _is_dropped(self, descriptor: int, end: int) -> bool:
-        """Whether a segment is not kept any more; it takes space as long as somebody has it open."""
+        """Whether a segment is not kept any more; it takes space as long as a process has it open."""
         if os.fstat(descriptor).st_nlink:
             return False
-        beginning = load_beginning(self._conversation)
+        beginning = load_log_start(self._conversation)
         return beginning is not None and end <= beginning.needed
 
     def _later(self, base: int) -> bool:

@@ -1,7 +1,7 @@
-"""Reading the timeline.
+"""Reader of the timeline.
 
-What cannot be read is passed over and told: in front of the next entry stands one of kind `DAMAGED`, with the bytes of
-the file that were lost. So it is part of the record, and the same for everybody who reads it.
+What cannot be read is passed over and reported: in front of the next entry stands one of kind `DAMAGED`, with the
+bytes of the file that were lost. So it is part of the record, and the same for every reader.
 """
 
 from __future__ import annotations
@@ -10,11 +10,11 @@ from pathlib import Path
 from typing import Final
 
 from blockpty.errors import SpoolError
+from blockpty.files.lines import is_sound
 from blockpty.model.entries import DAMAGED, Entry
-from blockpty.model.seal import is_sound
-from blockpty.spool.beginning import load_beginning
 from blockpty.spool.checkpoint import load_meta
-from blockpty.spool.lines import LineReader
+from blockpty.spool.line_reader import LineReader
+from blockpty.spool.log_start import load_log_start
 
 _SEALED_SINCE: Final = 2
 
@@ -23,15 +23,19 @@ class TimelineReader:
     """Follows a conversation's timeline from a byte position, by default from where the record begins.
 
     With `holding`, only lines that hold these bytes are read.
+
+    Attributes:
+        ended: whether the last read came to the end of the file, or to where it was to stop.
     """
 
     def __init__(self, path: Path, position: int = 0, *, holding: bytes = b"") -> None:
         self._path = path
-        if not position and (beginning := load_beginning(path.parent)) is not None:
+        if not position and (beginning := load_log_start(path.parent)) is not None:
             position = beginning.timeline
         self._sealed: bool | None = None
         self._lines = LineReader(path, position, sound=self._sound, holding=holding)
-        self._untold: list[tuple[int, int]] = []
+        self._unreported: list[tuple[int, int]] = []
+        self.ended = False
 
     @property
     def damaged(self) -> list[tuple[int, int]]:
@@ -46,30 +50,32 @@ class TimelineReader:
         begin, damaged = self._lines.position, self._lines.damaged
         seen = len(damaged)
         lines = self._lines.read_new(until, some=some)
-        self._untold += damaged[seen:]
+        self.ended = self._lines.ended
+        self._unreported += damaged[seen:]
         entries: list[tuple[Entry, int]] = []
         for line, position in lines:
             try:
                 entry = Entry.from_dict(line)
             except (KeyError, TypeError, ValueError):
                 damaged.append((begin, position))
-                self._untold.append((begin, position))
+                self._unreported.append((begin, position))
             else:
-                entries += self._damage_before(position, entry)
+                if self._unreported:
+                    entries += self._damage_before(position, entry)
                 entries.append((entry, position))
             begin = position
         return entries
 
     def _damage_before(self, position: int, entry: Entry) -> list[tuple[Entry, int]]:
-        """Return what tells of the damage since the last entry, joined where one range begins at the end of another."""
+        """Return the entries for the damage since the last one, joined where one range begins at the end of another."""
         joined: list[tuple[int, int]] = []
-        for begin, end in sorted(damage for damage in self._untold if damage[0] < position):
+        for begin, end in sorted(damage for damage in self._unreported if damage[0] < position):
             if joined and begin <= joined[-1][1]:
                 joined[-1] = (joined[-1][0], max(end, joined[-1][1]))
             else:
                 joined.append((begin, end))
         if joined:
-            self._untold = [damage for damage in self._untold if damage[0] >= position]
+            self._unreported = [damage for damage in self._unreported if damage[0] >= position]
         return [(Entry(entry.offset, entry.ts, DAMAGED, {"bytes": [begin, end]}), end) for begin, end in joined]
 
     def _sound(self, line: bytes) -> bool:
@@ -85,13 +91,8 @@ class TimelineReader:
         """Byte position after the last line that was read."""
         return self._lines.position
 
-    @property
-    def ended(self) -> bool:
-        """Whether the last read came to the end of the file, or to where it was to stop."""
-        return self._lines.ended
-
     def force(self) -> None:
-        """Have the file's content on the medium."""
+        """Make the file's content durable."""
         self._lines.force()
 
     def close(self) -> None:

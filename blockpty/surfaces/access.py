@@ -1,4 +1,4 @@
-"""Who calls and what they may do: the one gate between a surface and the table of operations.
+"""Access control: the scopes that operations need, and the one gate between a surface and the table of operations.
 
 Rules of this file: no transport, no file, no token. A surface finds out who its caller is (a token, the owner of the
 process) and then calls operations only through a Caller. The table is loaded by the first call: a program that only
@@ -9,14 +9,14 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Mapping
 from contextlib import aclosing
-from dataclasses import dataclass, replace
-from enum import IntEnum
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final, Protocol, cast
 
+from blockpty.control.principals import OWNER, Principal, Scope, acting
 from blockpty.errors import Forbidden, NotFound
 from blockpty.model.events import Event
 from blockpty.model.results import ListResult, Result
-from blockpty.ops.kinds import Effect
+from blockpty.ops.manifest import Effect
 
 if TYPE_CHECKING:
     from websockets.asyncio.client import ClientConnection
@@ -24,16 +24,9 @@ if TYPE_CHECKING:
     from blockpty.ops.operation import Operation
 
 
-class Scope(IntEnum):
-    """What a principal may do; each includes those before it."""
-
-    READ = 1
-    """Look: no operation that reaches the programs in the terminal."""
-    WRITE = 2
-    """Run commands and give input as well."""
-    ADMIN = 3
-    """Open, close, reset and kill as well."""
-
+AGENT_HEADER: Final = "Blockpty-Agent"
+"""Header in which a program that is an agent gives its name: its input is an agent's, whatever its token is."""
+AGENT_LENGTH: Final = 64
 
 NEEDED: Final[Mapping[Effect, Scope]] = {
     Effect.READ: Scope.READ,
@@ -42,46 +35,29 @@ NEEDED: Final[Mapping[Effect, Scope]] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Principal:
-    """On whose behalf something is called.
+def check(principal: Principal, operation: Operation, conversation_id: object) -> None:
+    """Raise Forbidden unless a principal may use this operation on this conversation (None: on none in particular).
 
-    Attributes:
-        name: of the token, or `owner`.
-        scope: what it may do.
-        conversations: the only conversations it may see; None for all.
+    The answer is the same whether the conversation exists or not.
     """
-
-    name: str
-    scope: Scope
-    conversations: frozenset[str] | None = None
-
-    def check(self, operation: Operation, conversation_id: object) -> None:
-        """Raise Forbidden unless this operation on this conversation (None: on none in particular) is allowed.
-
-        The answer is the same whether the conversation exists or not.
-        """
-        needed = NEEDED[operation.effect]
-        if self.scope < needed:
-            raise Forbidden(
-                f"{operation.name} needs the scope {needed.name.lower()}; the token {self.name} has "
-                f"{self.scope.name.lower()}",
-                hint="use a token with that scope",
-            )
-        if self.conversations is None or operation.name == "list":
-            return
-        # Of any type: nobody has looked at it yet.
-        if not isinstance(conversation_id, str) or conversation_id not in self.conversations:
-            raise Forbidden(
-                f"the token {self.name} is for other conversations", hint="list names those that it may use"
-            )
+    needed = NEEDED[operation.effect]
+    if principal.scope < needed:
+        raise Forbidden(
+            f"{operation.name} needs the scope {needed.name.lower()}; the token {principal.name} has "
+            f"{principal.scope.name.lower()}",
+            hint="use a token with that scope",
+        )
+    if principal.conversations is None or operation.name == "list":
+        return
+    # Of any type: it is not checked yet.
+    if not isinstance(conversation_id, str) or conversation_id not in principal.conversations:
+        raise Forbidden(
+            f"the token {principal.name} is for other conversations", hint="list names those that it may use"
+        )
 
 
-OWNER: Final = Principal("owner", Scope.ADMIN)
-
-
-class Elsewhere(Protocol):
-    """Whoever can ask for a conversation where it is; `found` is the error that says where (`details.address`)."""
+class PeerForwarder(Protocol):
+    """Asks for a conversation on the host that has it; `found` is the error that says where (`details.address`)."""
 
     async def call(self, found: NotFound, name: str, params: Mapping[str, Any]) -> Result:
         """Run an operation of shape CALL there; raises BlockptyError."""
@@ -94,7 +70,7 @@ class Elsewhere(Protocol):
 
 
 def address_of(found: NotFound) -> str | None:
-    """Return where a conversation is that is not here; None when nobody knows of it."""
+    """Return where a conversation is that is not here; None when that is not known."""
     address = found.details.get("address")
     return None if address is None else str(address)
 
@@ -105,10 +81,10 @@ class Caller:
     Args:
         engine: an Engine, or a Client, which has the same methods.
         principal: who calls.
-        elsewhere: asked for conversations of other hosts; None: the caller is told their address.
+        elsewhere: asked for conversations of other hosts; None: the caller gets their address.
     """
 
-    def __init__(self, engine: Any, principal: Principal = OWNER, elsewhere: Elsewhere | None = None) -> None:
+    def __init__(self, engine: Any, principal: Principal = OWNER, elsewhere: PeerForwarder | None = None) -> None:
         self.principal = principal
         self._engine = engine
         self._elsewhere = elsewhere
@@ -118,16 +94,23 @@ class Caller:
 
         Cancelling it cancels the call as the operation's method says.
         """
-        from blockpty.ops.table import call, find
+        from blockpty.ops.dispatch import call
+        from blockpty.ops.table import find
 
-        self.principal.check(find(name), params.get("conversation_id"))
+        check(self.principal, find(name), params.get("conversation_id"))
+        if name == "audit" and params.get("conversation_id") is None and self.principal.scope < Scope.ADMIN:
+            raise Forbidden(
+                f"the audit of all conversations is for the scope admin; the token {self.principal.name} has another",
+                hint="name a conversation",
+            )
         if params.get("redact") not in (None, True) and self.principal.scope < Scope.ADMIN:
             raise Forbidden(
                 f"secrets are shown to the scope admin; the token {self.principal.name} has another",
                 hint="leave redact out",
             )
         try:
-            result = await call(self._engine, name, params)
+            with acting(self.principal):
+                result = await call(self._engine, name, params)
         except NotFound as found:
             if self._elsewhere is None or address_of(found) is None:
                 raise
@@ -139,14 +122,15 @@ class Caller:
 
     def stream(self, name: str, params: Mapping[str, Any]) -> AsyncIterator[Event]:
         """Run an operation of shape STREAM; close the iterator when done (`contextlib.aclosing`)."""
-        from blockpty.ops.table import find, stream
+        from blockpty.ops.dispatch import stream
+        from blockpty.ops.table import find
 
-        self.principal.check(find(name), params.get("conversation_id"))
+        check(self.principal, find(name), params.get("conversation_id"))
         events = stream(self._engine, name, params)
         return events if self._elsewhere is None else self._here_or(self._elsewhere, events, name, params)
 
     async def _here_or(
-        self, elsewhere: Elsewhere, events: AsyncIterator[Event], name: str, params: Mapping[str, Any]
+        self, elsewhere: PeerForwarder, events: AsyncIterator[Event], name: str, params: Mapping[str, Any]
     ) -> AsyncIterator[Event]:
         try:
             async with aclosing(cast("Any", events)):

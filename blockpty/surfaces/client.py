@@ -1,11 +1,12 @@
-"""A client of a server, with the methods of Engine and Conversation: what works with one works with the other.
+"""Client of a server, with the methods of Engine and Conversation: what works with one works with the other.
 
-Rules of this file: no parameter and no rule of its own; a method hands its parameters to the operation of its name.
+Rules of this file: no operation and no rule of its own; the methods are derived from the manifest.
 """
 
 from __future__ import annotations
 
 import asyncio
+import base64
 import contextlib
 import json
 import os
@@ -21,24 +22,14 @@ from urllib.parse import quote, urlencode
 
 from blockpty.errors import BadRequest, BlockptyError, InternalError, NotFound, error_from_code
 from blockpty.model.events import Event
-from blockpty.model.results import (
-    ArchiveResult,
-    ImportResult,
-    ListResult,
-    OpenResult,
-    OverviewResult,
-    PruneResult,
-    RepairResult,
-    Result,
-    SealResult,
-    SearchResult,
-    VerifyResult,
-)
-from blockpty.ops.kinds import Effect
-from blockpty.ops.outline import Outline, outline
+from blockpty.model.results import OpenResult, Result
+from blockpty.ops.manifest import Effect, ManifestEntry, manifest_entry
 from blockpty.spool.layout import check_conversation_id, default_home
 from blockpty.surfaces import launching
-from blockpty.surfaces.remote import RemoteConversation
+from blockpty.surfaces.access import AGENT_HEADER, AGENT_LENGTH
+from blockpty.surfaces.extras import require
+from blockpty.surfaces.operation_methods import ConversationOperations, EngineOperations
+from blockpty.surfaces.replay import RemoteReplay
 from blockpty.surfaces.tokens import owner_token, server_directory
 from blockpty.surfaces.wire import Unanswered, ask
 
@@ -49,7 +40,7 @@ if TYPE_CHECKING:
 CONNECT_SECONDS: Final = 10.0
 
 
-class Client:
+class Client(EngineOperations):
     """Conversations of a server; an async context manager with the methods of Engine.
 
     Args:
@@ -58,13 +49,15 @@ class Client:
         token: what to show there; by default the owner's token of the home.
         start: start the home's server when none runs.
         certificates: file with the certificates that `url` may have, if not the system's.
+        agent: name of the agent that this client works for; what it types is then an agent's, whatever the token is.
 
     Raises NotFound when no server answers, and whatever the operations raise. Cancelling a call lets the server drop
     it; the program in the terminal is never touched by that.
     """
 
-    # Of requests to a server elsewhere, and after how many seconds without a word from it it counts as gone.
-    _headers: ClassVar[Mapping[str, str]] = {}
+    # Of every request.
+    _headers: Mapping[str, str] = {}
+    # After how many seconds without a word a server elsewhere counts as gone.
     _silence_seconds: ClassVar[float | None] = None
 
     def __init__(
@@ -75,12 +68,15 @@ class Client:
         token: str | None = None,
         start: bool = True,
         certificates: str | None = None,
+        agent: str | None = None,
     ) -> None:
         self.home = Path(home).absolute() if home is not None else default_home()
         self._url = url
         self._token = token
         self._start = start
         self._certificates = certificates
+        if agent is not None:
+            self._headers = {**self._headers, AGENT_HEADER: quote(agent[:AGENT_LENGTH], safe=" ")}
         self._http: httpx2.AsyncClient | None = None
         self._leaving = contextlib.ExitStack()
 
@@ -99,133 +95,31 @@ class Client:
             await http.aclose()
         self._leaving.close()
 
-    # What Engine has
-
-    async def open(
-        self,
-        conversation_id: str | None = None,
-        *,
-        shell: str | None = None,
-        cwd: str | None = None,
-        env: Mapping[str, str] | None = None,
-        cols: int = 80,
-        rows: int = 24,
-        login: bool = False,
-        persist: bool | None = None,
-        answers: bool = True,
-        timeout_ms: int = 30000,
-    ) -> RemoteConversation:
-        """Start a shell and wait for its prompt, as `Engine.open` does.
-
-        Through a home's socket `cwd` is by default the caller's own directory; a server elsewhere chooses one.
-        """
-        params = {
-            "conversation_id": conversation_id, "shell": shell, "cwd": cwd, "env": None if env is None else dict(env),
-            "cols": cols, "rows": rows, "login": login, "persist": persist, "answers": answers,
-            "timeout_ms": timeout_ms,
-        }  # fmt: skip
-        opened = cast("OpenResult", await self.call("open", params))
-        return RemoteConversation(self, opened.conversation_id, opened)
-
-    async def list(self, filter: str | None = None) -> ListResult:
-        """Return the conversations of the server's home that this token may see, newest first."""
-        return cast("ListResult", await self.call("list", {"filter": filter}))
-
-    async def archive(self, conversation_id: str | None = None, *, keep_days: int = 0) -> ArchiveResult:
-        """Ship the streams of ended conversations, as `Engine.archive` does."""
-        params = {"conversation_id": conversation_id, "keep_days": keep_days}
-        return cast("ArchiveResult", await self.call("archive", params))
-
-    async def verify(self, conversation_id: str, *, key: str | None = None) -> VerifyResult:
-        """Compare the files of a conversation with its record, as `Engine.verify` does."""
-        return cast("VerifyResult", await self.call("verify", {"conversation_id": conversation_id, "key": key}))
-
-    async def repair(self, conversation_id: str, *, key: str | None = None) -> RepairResult:
-        """Derive everything of a conversation again, as `Engine.repair` does."""
-        return cast("RepairResult", await self.call("repair", {"conversation_id": conversation_id, "key": key}))
-
-    async def seal(self, conversation_id: str, key: str) -> SealResult:
-        """Have a conversation's record sealed with a key, as `Engine.seal` does."""
-        return cast("SealResult", await self.call("seal", {"conversation_id": conversation_id, "key": key}))
-
-    async def prune(self, *, keep_days: int | None = None, keep_total_mb: int | None = None) -> PruneResult:
-        """Delete ended conversations, as `Engine.prune` does."""
-        params = {"keep_days": keep_days, "keep_total_mb": keep_total_mb}
-        return cast("PruneResult", await self.call("prune", params))
-
-    async def search(
-        self,
-        query: str,
-        *,
-        mode: str = "substring",
-        ignore_case: bool | None = None,
-        conversation_id: str | None = None,
-        cwd: str | None = None,
-        exit_status: int | None = None,
-        failed: bool | None = None,
-        since: int | None = None,
-        until: int | None = None,
-        min_duration_ms: int | None = None,
-        author: str | None = None,
-        kind: str | None = None,
-        part: str = "any",
-        per_block: bool = False,
-        page: str | None = None,
-        page_size: int = 100,
-        timeout_ms: int = 2000,
-    ) -> SearchResult:
-        """Search the output and commands of all conversations of the server's home, as `Engine.search` does."""
-        params = {
-            "query": query, "mode": mode, "ignore_case": ignore_case, "conversation_id": conversation_id, "cwd": cwd,
-            "exit_status": exit_status, "failed": failed, "since": since, "until": until,
-            "min_duration_ms": min_duration_ms, "author": author, "kind": kind, "part": part, "per_block": per_block,
-            "page": page, "page_size": page_size, "timeout_ms": timeout_ms,
-        }  # fmt: skip
-        return cast("SearchResult", await self.call("search", params))
-
-    async def overview(
-        self,
-        *,
-        conversations: int = 20,
-        blocks: int = 50,
-        conversation_id: str | None = None,
-        failed: bool | None = None,
-        before: int | None = None,
-    ) -> OverviewResult:
-        """Return what the server's home has done, as `Engine.overview` does."""
-        params = {
-            "conversations": conversations, "blocks": blocks, "conversation_id": conversation_id, "failed": failed,
-            "before": before,
-        }  # fmt: skip
-        return cast("OverviewResult", await self.call("overview", params))
-
     async def conversation(self, conversation_id: str) -> RemoteConversation:
         """Return a conversation by its name; whether there is one, the first call to it tells (NotFound)."""
         return RemoteConversation(self, check_conversation_id(conversation_id))
 
-    async def import_recording(
-        self,
-        path: str | os.PathLike[str],
-        conversation_id: str | None = None,
-        *,
-        timing: str | os.PathLike[str] | None = None,
-    ) -> ImportResult:
-        """Make a conversation of a recording; the files are those of the server's machine."""
-        paths = [None if one is None else os.fspath(one) for one in (path, timing)]
-        if self._url is None:
-            paths = [None if one is None else os.path.abspath(one) for one in paths]
-        params = {"path": paths[0], "conversation_id": conversation_id, "timing": paths[1]}
-        return cast("ImportResult", await self.call("import_recording", params))
-
     # The one way to the server
 
+    async def _call(self, name: str, params: Mapping[str, Any]) -> Any:
+        """Return what the method of an operation returns."""
+        result = await self.call(name, params)
+        return RemoteConversation(self, result.conversation_id, result) if isinstance(result, OpenResult) else result
+
     async def call(self, name: str, params: Mapping[str, Any]) -> Result:
-        """Run an operation of shape CALL; raises BlockptyError."""
-        operation = outline(name)
+        """Run an operation of shape CALL; raises BlockptyError.
+
+        Through a home's socket paths are those of the caller: `cwd` of open is by default its own directory.
+        """
+        operation = manifest_entry(name)
         if operation.result is None:
             raise BadRequest(f"{name} is a stream, not a call")
-        if name == "open" and self._url is None and params.get("cwd") is None:
-            params = {**params, "cwd": os.getcwd()}
+        params = _wire_params(params)
+        if self._url is None and name == "open" and params.get("cwd") is None:
+            params["cwd"] = os.getcwd()
+        if self._url is None and name == "import_recording":
+            paths = {key: params.get(key) for key in ("path", "timing")}
+            params |= {key: os.path.abspath(path) for key, path in paths.items() if isinstance(path, str)}
         request = (*_request(operation, params), partial(_check, name, params))
         try:
             content = await self._ask(*request)
@@ -252,7 +146,8 @@ class Client:
         """Return the content of the answer; raises BlockptyError and Unanswered."""
         body = None if content is None else json.dumps(content).encode()
         if self._url is None:
-            return _content(*await ask(await self._connection(check), method, target, self._shown(), body))
+            return _content(*await ask(await self._connection(check), method, target, self._sent(), body))
+        require("server", "a client of a server elsewhere", "httpx2")
         import httpx2
 
         http = await self._library()
@@ -279,15 +174,19 @@ class Client:
             raise NotFound(f"no server runs in {self.home}", hint="blockpty serve starts one")
         return found
 
+    def _sent(self) -> dict[str, str]:
+        return {**self._headers, "Authorization": f"Bearer {self._shown()}"}
+
     def _shown(self) -> str:
         return self._token if self._token is not None else owner_token(self.home)
 
     async def stream(self, name: str, params: Mapping[str, Any]) -> AsyncIterator[Event]:
         """Run an operation of shape STREAM; close the iterator when done."""
+        require("server", "following events through a server", "httpx2")
         import httpx2
 
         http = await self._library()
-        method, target, _ = _request(outline(name), params)
+        method, target, _ = _request(manifest_entry(name), params)
         try:
             response = await http.send(http.build_request(method, target), stream=True)
             try:
@@ -307,11 +206,11 @@ class Client:
 
     async def websocket(self, target: str) -> ClientConnection:
         """Connect to a WebSocket of the server; raises what the server answers instead."""
+        require("server", "a WebSocket of a server", "websockets")
         from websockets.asyncio.client import connect, unix_connect
         from websockets.exceptions import InvalidStatus, WebSocketException
 
-        headers = {**self._headers, "Authorization": f"Bearer {self._shown()}"}
-        options: dict[str, Any] = {"additional_headers": headers, "max_size": None, "compression": None}
+        options: dict[str, Any] = {"additional_headers": self._sent(), "max_size": None, "compression": None}
         try:
             if self._url is None:
                 (await self._connection()).close()
@@ -341,7 +240,7 @@ class Client:
             # A wait takes as long as it takes; the server keeps the connection alive and ends the wait.
             self._http = httpx2.AsyncClient(
                 base_url=self._url or "http://localhost",
-                headers={**self._headers, "Authorization": f"Bearer {self._shown()}"},
+                headers=self._sent(),
                 transport=httpx2.AsyncHTTPTransport(trust_env=False, limits=limits, **where),
                 timeout=httpx2.Timeout(None, connect=CONNECT_SECONDS, read=self._silence_seconds),
                 trust_env=False,
@@ -368,7 +267,62 @@ class Client:
         )
 
 
-def _request(operation: Outline, params: Mapping[str, Any]) -> tuple[str, str, Mapping[str, Any] | None]:
+class RemoteConversation(ConversationOperations):
+    """A conversation of a server, with the methods of Conversation.
+
+    Attributes:
+        id, conversation_id: its name.
+        opened: the result of `open`, None for one that existed.
+    """
+
+    def __init__(self, client: Client, conversation_id: str, opened: OpenResult | None = None) -> None:
+        self.id = self.conversation_id = conversation_id
+        self.opened = opened
+        self._client = client
+
+    async def _call(self, name: str, params: Mapping[str, Any]) -> Result:
+        return await self._client.call(name, {"conversation_id": self.id, **params})
+
+    async def _stream(self, name: str, params: Mapping[str, Any]) -> AsyncIterator[Event]:
+        async with contextlib.aclosing(
+            cast("Any", self._client.stream(name, {"conversation_id": self.id, **params}))
+        ) as events:
+            async for event in events:
+                yield event
+
+    def replay(
+        self,
+        *,
+        speed: float = 1.0,
+        idle_limit: float | None = None,
+        from_seconds: float = 0.0,
+        to_seconds: float | None = None,
+        from_cursor: int | None = None,
+        to_cursor: int | None = None,
+        block_id: str | None = None,
+    ) -> RemoteReplay:
+        """Return an async iterator of the moments at their recorded times; the server keeps the time."""
+        params = {
+            "speed": speed, "idle_limit": idle_limit, "from_seconds": from_seconds, "to_seconds": to_seconds,
+            "from_cursor": from_cursor, "to_cursor": to_cursor, "block_id": block_id,
+        }  # fmt: skip
+        return RemoteReplay(self._client.websocket, self.id, params)
+
+
+def _wire_params(params: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the parameters of a method as JSON has them."""
+    found = {name: os.fspath(value) if isinstance(value, os.PathLike) else value for name, value in params.items()}
+    if isinstance(found.get("data"), bytes) and found.get("data_b64") is None:
+        found |= {"data": None, "data_b64": base64.b64encode(found["data"]).decode("ascii")}
+    if isinstance(found.get("env"), Mapping):
+        found["env"] = dict(found["env"])
+    if found.get("secret") is False:
+        # A server of an older version refuses what it does not know.
+        del found["secret"]
+    return found
+
+
+def _request(operation: ManifestEntry, params: Mapping[str, Any]) -> tuple[str, str, Mapping[str, Any] | None]:
     """Return method, target and JSON body of the request for these parameters."""
     method, path = operation.route
     rest = dict(params)

@@ -1,4 +1,4 @@
-"""Which HTTP status an error has; the code in the body is what programs should look at."""
+"""HTTP status of each error; programs should read the code in the body."""
 
 from __future__ import annotations
 
@@ -21,6 +21,11 @@ STATUS: Final[Mapping[str, int]] = {
     "interactive_session_active": 409,
     "no_session": 409,
     "exited": 410,
+    "approval_denied": 403,
+    "approval_required": 428,
+    "stale": 409,
+    "user_in_control": 409,
+    "halted": 409,
     "session_limit": 429,
     "internal": 500,
     "spool_corrupt": 500,

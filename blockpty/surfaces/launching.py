@@ -1,4 +1,4 @@
-"""Finding the server of a home, and starting it when there is none.
+"""Launch of the server of a home: finding it, and starting it when there is none.
 
     <home>/server/socket        0600; who can connect here is this user
     <home>/server/server.json   what runs: pid, url, version
@@ -22,6 +22,7 @@ from typing import Any, Final
 
 from blockpty.errors import BlockptyError, InternalError, SpoolCorrupt, error_from_code
 from blockpty.host.protocol import peer_uid, socket_address
+from blockpty.surfaces.extras import require
 from blockpty.surfaces.tokens import open_private, server_directory
 
 SOCKET_NAME: Final = "socket"
@@ -70,6 +71,7 @@ def start(home: Path, arguments: Sequence[str] = ("--idle-exit-seconds", str(IDL
 
     Raises what kept the server from starting.
     """
+    require("server", "the server of a home")
     directory = server_directory(home)
     # The server reads them too, but could only say what is wrong with them in its log.
     from blockpty.surfaces import settings  # only who starts a server needs them
@@ -79,7 +81,7 @@ def start(home: Path, arguments: Sequence[str] = ("--idle-exit-seconds", str(IDL
     ready_r, ready_w = os.pipe()
     try:
         # Not our directory: who starts a server must be able to remove the one he stands in. It leaves a child of its
-        # own behind, so nobody has to wait for it later.
+        # own behind, so that no process has to wait for it later.
         subprocess.run(
             [sys.executable, "-m", "blockpty", "serve", "--home", str(home), "--ready-fd", str(ready_w), *arguments],
             stdin=subprocess.DEVNULL, stdout=log, stderr=log, pass_fds=(ready_w,), cwd=_root(), check=False,

@@ -1,4 +1,4 @@
-"""Servers of other hosts: what is asked of a conversation that one of them has is handed on to it.
+"""Peers: servers of other hosts, which are asked for the conversations that they have.
 
     <home>/server/peers         a line for each: its address, a blank, a token of that server; a file of mode 0600,
                                 which `blockpty peers` writes
@@ -14,7 +14,7 @@ import re
 from collections.abc import AsyncIterator, Mapping
 from contextlib import aclosing
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Final, cast
+from typing import TYPE_CHECKING, Any, Final, cast
 from urllib.parse import urlsplit
 
 from blockpty.errors import BadRequest, BlockptyError, Forbidden, InternalError, NotFound, Unauthorized
@@ -37,9 +37,9 @@ SILENCE_SECONDS: Final = 45.0
 
 
 class PeerClient(Client):
-    """A client of a server that is asked on behalf of somebody else."""
+    """A client of a server that is asked on behalf of another caller."""
 
-    _headers: ClassVar[Mapping[str, str]] = {FORWARDED: "1"}
+    _headers: Mapping[str, str] = {FORWARDED: "1"}
     _silence_seconds = SILENCE_SECONDS
 
 
@@ -60,7 +60,7 @@ class Peers:
         try:
             return await client.call(name, params)
         except BlockptyError as problem:
-            raise _told(found, problem) from None
+            raise _unreachable(found, problem) from None
 
     async def stream(self, found: NotFound, name: str, params: Mapping[str, Any]) -> AsyncIterator[Event]:
         """Run an operation of shape STREAM there; raises as `call`."""
@@ -70,14 +70,14 @@ class Peers:
                 async for event in events:
                     yield event
         except BlockptyError as problem:
-            raise _told(found, problem) from None
+            raise _unreachable(found, problem) from None
 
     async def socket(self, found: NotFound, target: str) -> ClientConnection:
         """Connect to a WebSocket there, by its path and query; raises as `call`."""
         try:
             return await self._client(found).websocket(target)
         except BlockptyError as problem:
-            raise _told(found, problem) from None
+            raise _unreachable(found, problem) from None
 
     def _client(self, found: NotFound) -> Client:
         address = str(found.details.get("address", ""))
@@ -161,8 +161,8 @@ def _may_be_asked(address: str) -> bool:
         return False
 
 
-def _told(found: NotFound, problem: BlockptyError) -> BlockptyError:
-    """Return what the caller is told of an error that came back."""
+def _unreachable(found: NotFound, problem: BlockptyError) -> BlockptyError:
+    """Return the error for the caller of one that came back."""
     if isinstance(problem, (Unauthorized, Forbidden)):
         # What is not allowed is our token, not the caller's.
         return _unasked(found, "the token for that server is not enough there")

@@ -1,4 +1,4 @@
-"""A replay that a server plays: the methods of Replay, over its WebSocket.
+"""Replay that a server plays: the methods of Replay, over its WebSocket.
 
 Rules of this file: no rule of its own; what is asked for is sent, and what comes is given out. Moments that were on
 their way when a seek was asked for are passed over.
@@ -8,18 +8,16 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 from urllib.parse import urlencode
 
 from blockpty.errors import BadRequest, InternalError, error_from_code
-from blockpty.model.moments import Moment
+from blockpty.model.replay_frames import Moment
 
 if TYPE_CHECKING:
     from websockets.asyncio.client import ClientConnection
-
-    from blockpty.surfaces.client import Client
 
 
 class RemoteReplay:
@@ -28,10 +26,12 @@ class RemoteReplay:
     It is connected to the server when the first moment is asked for, and raises then what is wrong.
     """
 
-    def __init__(self, client: Client, conversation_id: str, params: Mapping[str, Any]) -> None:
+    def __init__(
+        self, connect: Callable[[str], Awaitable[ClientConnection]], conversation_id: str, params: Mapping[str, Any]
+    ) -> None:
         given = {name: value for name, value in params.items() if value is not None}
         self._target = f"/v1/conversations/{conversation_id}/replay?{urlencode(given)}"
-        self._client = client
+        self._connect = connect
         self._socket: ClientConnection | None = None
         self._asked: list[dict[str, Any]] = []
         self._hello: dict[str, Any] = {}
@@ -98,7 +98,7 @@ class RemoteReplay:
 
     @property
     def paused(self) -> bool:
-        """Whether it was told to stand still; a few moments may be on their way."""
+        """Whether it was paused; a few moments may be on their way."""
         return self._paused
 
     def pause(self) -> None:
@@ -139,11 +139,11 @@ class RemoteReplay:
             while self._asked:
                 await socket.send(json.dumps(self._asked.pop(0)))
         except ConnectionClosed:
-            return  # who asks for the next moment is told
+            return  # the reader of the next moment is notified
 
     async def _connected(self) -> ClientConnection:
         if self._socket is None:
-            socket = await self._client.websocket(self._target)
+            socket = await self._connect(self._target)
             self._hello = json.loads(await socket.recv())
             await self._send(socket)
             self._socket = socket

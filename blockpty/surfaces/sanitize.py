@@ -1,6 +1,6 @@
-"""What a program wrote, made safe to show.
+"""Sanitising of program output, so that it is safe to show.
 
-Rules of this file: text in, text out; no surface, no terminal. Whatever is shown to somebody who did not ask for the
+Rules of this file: text in, text out; no surface, no terminal. Whatever is shown to a person who did not ask for the
 exact bytes goes through here: a terminal would obey control sequences, and a reader would be misled by characters that
 reorder or hide what is beside them.
 """

@@ -1,4 +1,4 @@
-"""How a server is configured: flags first, then `BLOCKPTY_*` variables, then `config.toml` in the home.
+"""Settings of a server: flags first, then `BLOCKPTY_*` variables, then `config.toml` in the home.
 
 The file has one table, `[server]`, with the names of the fields below; a variable is the name in capitals
 (`BLOCKPTY_PORT`), lists with commas.
@@ -23,7 +23,7 @@ _WORDS: Final = {"1": True, "true": True, "yes": True, "0": False, "false": Fals
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """What a server is told.
+    """Settings of a server.
 
     Attributes:
         host: address to listen on; another one than loopback needs TLS files or `behind_proxy`.
@@ -34,17 +34,16 @@ class Settings:
         behind_proxy: a proxy on the way in does TLS; only with it may the server listen beyond loopback without.
         session_limit: how many shells may be open at once.
         process_limit: how many processes a conversation may have at once; 0: no bound.
-        shell_nice: how far shells stand back for the processor, the more there are, as a nice value of their sessions:
-            0 to 19; 0: not at all.
+        shell_nice: highest nice value of the shells' sessions, 0 to 19, which rises with their number; 0: none.
         idle_timeout_seconds: close a conversation when nothing was printed, typed or waited for in it for so long, and
             no command runs; 0: never.
         keep_days: delete conversations whose shell has ended and that were not used for so many days; 0: never.
         keep_total_mb: delete the oldest conversations whose shell has ended while all take more MiB; 0: never.
         keep_conversation_mb: drop the oldest part of a record while its files take more MiB, 8 or more; 0: never.
         durability: what power loss may cost: process, interval, block or always.
-        redact: cover secrets in all that leaves; the files hold them either way.
+        redact: redact secrets in all output; the files hold them either way.
         allow_uncovered: let an export be asked for with its secrets (`redact` false), by the scope admin.
-        idle_exit_seconds: leave when no shell has been open and nobody has asked for anything for so long; 0: never.
+        idle_exit_seconds: leave when no shell has been open and no request has come for so long; 0: never.
     """
 
     host: str = "127.0.0.1"
@@ -86,7 +85,7 @@ def _file(home: Path) -> Mapping[str, Any]:
     except FileNotFoundError:
         return {}
     except (OSError, ValueError) as problem:
-        raise BadRequest(f"{path} cannot be read: {problem}", hint="mend or remove it") from None
+        raise BadRequest(f"{path} cannot be read: {problem}", hint="correct or remove it") from None
     table = content.get("server", {})
     if not isinstance(table, dict):
         raise BadRequest(f"{path}: server is no table", hint="write [server], and the settings below it")

@@ -1,6 +1,6 @@
-"""Tokens: who may call a server, kept in two private files of the home.
+"""Tokens of a server: who may call it, in two private files of the home.
 
-    <home>/server/token         the owner's token, in clear: whoever can read this file owns the shells anyway
+    <home>/server/token         the owner's token, in clear: a user who can read this file owns the shells anyway
     <home>/server/tokens.json   further tokens, by name: what each may do, and the SHA-256 of it
 
 Rules of this file: a token is 256 random bits, shown once when it is made; it is compared in constant time and never
@@ -21,19 +21,20 @@ import secrets
 import stat
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
 
+from blockpty.control.principals import OWNER, RESERVED, Principal, Scope, TypesAs
 from blockpty.errors import BadRequest, NotFound, SpoolCorrupt, Unauthorized
-from blockpty.spool.full import full_is_an_error, storage_full
 from blockpty.spool.layout import check_conversation_id, make_private
-from blockpty.surfaces.access import OWNER, Principal, Scope
+from blockpty.spool.storage import full_is_an_error, storage_full
 
 TOKEN_NAME: Final = "token"
 TOKENS_NAME: Final = "tokens.json"
 _NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 _TOKEN_BYTES: Final = 32
+_TYPES_AS: Final = ("agent", "user")
 
 
 def server_directory(home: Path) -> Path:
@@ -113,16 +114,24 @@ class Listed:
     scope: str
     conversations: tuple[str, ...] | None
     created_ts: int
+    types_as: str
 
 
-def add_token(home: Path, name: str, scope: str, conversations: tuple[str, ...] | None, created_ts: int) -> str:
-    """Make a token of this name and return it; it cannot be shown again. Raises BadRequest."""
+def add_token(
+    home: Path, name: str, scope: str, conversations: tuple[str, ...] | None, created_ts: int, types_as: str = "agent"
+) -> str:
+    """Make a token of this name and return it; it cannot be shown again. Raises BadRequest.
+
+    `types_as`: `agent` or `user`, who the input is from that comes with it.
+    """
     if not _NAME.fullmatch(name):
         raise BadRequest(f"not a token's name: {name[:40]!r}", hint="letters, digits, dots, underscores, hyphens")
-    if name == OWNER.name:
-        raise BadRequest("the owner's token is in a file of its own", hint="choose another name")
+    if name in RESERVED:
+        raise BadRequest(f"{name} cannot name a token: the record means others by it", hint="choose another name")
     if scope.upper() not in Scope.__members__:
         raise BadRequest(f"no scope is called {scope[:40]!r}", hint="read, write or admin")
+    if types_as not in _TYPES_AS:
+        raise BadRequest(f"nothing types as {types_as[:40]!r}", hint="agent or user")
     directory = server_directory(home)
     with locked(directory):
         records = _load(directory)
@@ -134,6 +143,7 @@ def add_token(home: Path, name: str, scope: str, conversations: tuple[str, ...] 
             "conversations": None if conversations is None else [check_conversation_id(one) for one in conversations],
             "created_ts": created_ts,
             "sha256": _digest(token).hex(),
+            "types_as": types_as,
         }
         _store(directory, records)
     return token
@@ -159,7 +169,10 @@ def renew_owner_token(home: Path) -> None:
 def list_tokens(home: Path) -> list[Listed]:
     """Return the further tokens by name."""
     return [
-        Listed(name, one["scope"], None if (only := one["conversations"]) is None else tuple(only), one["created_ts"])
+        Listed(
+            name, one["scope"], None if (only := one["conversations"]) is None else tuple(only), one["created_ts"],
+            one.get("types_as", "agent"),
+        )
         for name, one in sorted(_load(server_directory(home)).items())
     ]
 
@@ -197,7 +210,7 @@ class TokenBook:
         self._read()
         self._browsers = {digest: one for digest, one in self._browsers.items() if self._holds(one, now)}
         given, found = _digest(token), None
-        for known, principal in [*self._principals, *((key, one.principal) for key, one in self._browsers.items())]:
+        for known, principal in [*self._principals, *self._pages()]:
             # All of them, always: how long it takes says nothing about which one it was.
             if hmac.compare_digest(known, given):
                 found = principal
@@ -211,12 +224,14 @@ class TokenBook:
         Code and token hold no longer than the token of a file that they go back to. Raises Unauthorized.
         """
         self._read()
-        source = next((digest for digest, one in self._principals if one == principal), None)
-        if source is None:
+        # A page's own token makes codes too: its principal is the same, as a person.
+        same = (found for found in self._principals if replace(found[1], types_as=principal.types_as) == principal)
+        source, known = next(same, (None, principal))
+        if source is None or known.is_person != principal.is_person:
             raise Unauthorized(f"the token {principal.name} is not known any more", hint="use another one")
         self._codes = {digest: one for digest, one in self._codes.items() if self._holds(one, now)}
         code = secrets.token_urlsafe(_TOKEN_BYTES)
-        self._codes[_digest(code)] = _Given(now + self.CODE_SECONDS, source, principal)
+        self._codes[_digest(code)] = _Given(now + self.CODE_SECONDS, source, known)
         return code
 
     def change_code(self, code: str, now: float) -> str:
@@ -229,6 +244,11 @@ class TokenBook:
         token = secrets.token_urlsafe(_TOKEN_BYTES)
         self._browsers[_digest(token)] = _Given(now + self.BROWSER_SECONDS, given.source, given.principal)
         return token
+
+    def _pages(self) -> Iterator[tuple[bytes, Principal]]:
+        """Yield the tokens of browsers: in a page it is a person who types."""
+        for digest, one in self._browsers.items():
+            yield digest, one.principal.as_person() if one.principal.is_person else one.principal
 
     def _holds(self, given: _Given, now: float) -> bool:
         return given.until > now and (given.source, given.principal) in self._principals
@@ -247,7 +267,10 @@ class TokenBook:
             principals.append((_digest(owner.decode("ascii", "replace")), OWNER))
         for name, one in _load(self._directory).items():
             bound = None if one["conversations"] is None else frozenset(one["conversations"])
-            principals.append((bytes.fromhex(one["sha256"]), Principal(name, Scope[one["scope"].upper()], bound)))
+            # Tokens of earlier versions do not say it: they are for programs.
+            types_as: TypesAs = "user" if one.get("types_as") == "user" else "agent"
+            found = Principal(name, Scope[one["scope"].upper()], bound, types_as)
+            principals.append((bytes.fromhex(one["sha256"]), found))
         self._principals, self._seen = principals, seen
 
 
@@ -275,6 +298,8 @@ def _load(directory: Path) -> dict[str, dict[str, Any]]:
             only = one["conversations"]
             if len(bytes.fromhex(one["sha256"])) != _TOKEN_BYTES or not (only is None or isinstance(only, list)):
                 raise ValueError
+            if one.get("types_as", "agent") not in _TYPES_AS:
+                raise ValueError
             for conversation_id in only or ():
                 check_conversation_id(conversation_id)
     except (ValueError, KeyError, TypeError, AttributeError, BadRequest):
@@ -291,7 +316,7 @@ def _store(directory: Path, records: dict[str, dict[str, Any]]) -> None:
 
 @contextmanager
 def locked(directory: Path) -> Iterator[None]:
-    """Let nobody else change the files of the server's directory meanwhile."""
+    """Keep all others from changing the files of the server's directory meanwhile."""
     descriptor = open_private(directory / "tokens.lock", os.O_RDWR)
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX)

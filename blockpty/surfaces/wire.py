@@ -1,4 +1,4 @@
-"""One call over the unix socket of a home's server: as much HTTP as our own server speaks there.
+"""HTTP over the unix socket of a home's server: one call, and as much of HTTP as our own server speaks there.
 
 A connection carries one request and ends with its answer (HTTP/1.0), so that there is none to keep, to share, or to
 find closed. Servers elsewhere may stand behind a proxy, and events are a stream: for both the client has a library.
@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import socket
+from collections.abc import Mapping
 
 
 class Unanswered(Exception):
@@ -24,13 +25,14 @@ class Unanswered(Exception):
 
 
 async def ask(
-    connection: socket.socket, method: str, target: str, token: str, content: bytes | None
+    connection: socket.socket, method: str, target: str, headers: Mapping[str, str], content: bytes | None
 ) -> tuple[int, bytes]:
     """Return status and body of the answer to one request; closes the connection, also when cancelled.
 
     Raises Unanswered.
     """
-    head = f"{method} {target} HTTP/1.0\r\nHost: localhost\r\nAuthorization: Bearer {token}\r\n"
+    head = f"{method} {target} HTTP/1.0\r\nHost: localhost\r\n"
+    head += "".join(f"{name}: {value}\r\n" for name, value in headers.items())
     if content is not None:
         head += f"Content-Type: application/json\r\nContent-Length: {len(content)}\r\n"
     reader, writer = await asyncio.open_connection(sock=connection)

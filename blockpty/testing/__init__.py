@@ -1,4 +1,4 @@
-"""For tests of blockpty and of programs that use it: recordings, scripted terminals, a clock that is moved by hand.
+"""Support for tests of blockpty and of programs that use it: recordings, scripted terminals, a manual clock.
 
 Nothing here starts a process or reads a clock. `replayed` makes a conversation of a recording, for the test of an agent
 that takes one.

@@ -1,4 +1,4 @@
-"""Recordings and scripted terminals, and what follows from them.
+"""Recordings and scripted terminals, and the events and blocks derived from them.
 
 Nothing here starts a process or reads a clock. A `Recording` is what a conversation leaves on disk (stream and
 timeline); `FakePty` writes one by hand, `derive` makes events, blocks and `.out` bytes of one, in any chunks.
@@ -15,19 +15,20 @@ from typing import Any
 import orjson
 
 from blockpty.engine.machine import Machine
-from blockpty.engine.snapshot import MachineState
+from blockpty.engine.machine_state import MachineState
 from blockpty.engine.waiter import Outcome, Waiter
+from blockpty.files.lines import sealed
+from blockpty.files.segments import segment_name
 from blockpty.model.entries import Entry
 from blockpty.model.events import Event
-from blockpty.model.seal import sealed
 from blockpty.spool.journal import Journal
 from blockpty.spool.masking import Mask
-from blockpty.spool.stream import StreamReader, segment_name
+from blockpty.spool.stream import StreamReader
 from blockpty.spool.timeline import TimelineReader
 
 
 class ManualClock:
-    """Milliseconds that pass only when told to."""
+    """A clock in milliseconds that is moved by hand."""
 
     def __init__(self, now_ms: int = 1_700_000_000_000) -> None:
         self.now_ms = now_ms
@@ -186,7 +187,7 @@ class FakePty:
         self.entry("silence", ms=ms, icanon=icanon, echo=echo, foreground=foreground, replaced=False, **more)
 
     def type(self, data: bytes, *, echo: bool = True, icanon: bool = True, author: str = "agent") -> None:
-        """Somebody types."""
+        """Add what a user or the agent types."""
         text = data.decode("utf-8")
         self.entry("input", author=author, req=None, bytes=len(data), data=text, echo=echo, icanon=icanon)
 
@@ -245,7 +246,7 @@ def derive(recording: Recording, cuts: Iterable[int] = (), *, conversation_id: s
         else:
             events, _ = machine.apply(step)
             if step.kind == "spawn":
-                mask.add(machine.state.nonce)
+                mask.add(machine.state.current.nonce)
         journal.append(events)
     outputs = {name: bytes(data) for name, data in sink.files.items()}
     return Derived(b"".join(sink.event_lines), b"".join(sink.block_lines), outputs)

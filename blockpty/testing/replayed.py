@@ -1,8 +1,8 @@
-"""A conversation that is answered by a recording: what the agent types must be what was typed then.
+"""A replayed conversation: a recording answers, and what the agent types must be what was typed then.
 
 Rules of this file: the conversation is the real one, with its waits, blocks, screens and errors; only its host is made
 up. That host has a recording, and writes it into the conversation's files up to where the agent has to do something. No
-process is started, and nobody waits: a wait that the recording does not answer before the agent acts has timed out.
+process is started, and no time passes: a wait that the recording does not answer before the agent acts has timed out.
 """
 
 from __future__ import annotations
@@ -20,21 +20,22 @@ import orjson
 
 from blockpty.engine.records import input_bytes, is_answer
 from blockpty.engine.states import ShellState
+from blockpty.engine.waiter import Outcome
 from blockpty.errors import Exited
-from blockpty.host.answers import Closed, Inspected, Sizes, Subscribed, Typed
-from blockpty.host.client import HostClient
+from blockpty.files.lines import sealed
+from blockpty.files.segments import segment_name
+from blockpty.host.client import Closed, HostClient, Inspected, Sizes, Subscribed, Typed
 from blockpty.model.entries import Entry
 from blockpty.model.results import OpenResult, WaitResult
-from blockpty.model.seal import sealed
+from blockpty.runtime.completion import Completion
 from blockpty.runtime.conversation import Conversation
 from blockpty.runtime.importing import import_recording
-from blockpty.runtime.modes import mode_of
+from blockpty.runtime.status import mode_of
 from blockpty.runtime.submission import Submitted
-from blockpty.runtime.waiting import Waiting
+from blockpty.runtime.wait_for import WaitFor
 from blockpty.runtime.waits import WaitRequest
 from blockpty.spool.layout import Layout, conversations_directory, make_private
 from blockpty.spool.ownership import Ownership
-from blockpty.spool.stream import segment_name
 from blockpty.testing.recordings import Recording
 
 # What an earlier engine noted for itself; the conversation makes its own.
@@ -118,7 +119,7 @@ class RecordedHost:
         fields = entry.fields
         if entry.kind == "input":
             author = fields.get("author")
-            # The engine types for the agent: the farewell of end_session. To clear a line it needs nobody.
+            # The engine types for the agent: the farewell of end_session. To clear a line it needs no recording.
             for_agent = author == "engine" and self._runs() and not is_answer(author, input_bytes(fields))
             return author == "agent" or for_agent
         if entry.kind == "resize":
@@ -149,7 +150,7 @@ class RecordedHost:
     def _is_farewell(self) -> bool:
         """Whether bytes that come at a quiet prompt are what a shell prints that is ended from outside."""
         assert self.conversation is not None
-        if self.conversation.live.state.settled is None:
+        if self.conversation.live.state.unattributed.settled is None:
             return False
         gate = self.gate()
         return gate is not None and gate.kind == "exit"
@@ -206,8 +207,9 @@ class RecordedHost:
     # What a host does
 
     async def input(
-        self, conversation: str, data: bytes, *, author: str, req: str | None = None,
+        self, conversation: str, data: bytes, *, author: str, principal: str | None = None, req: str | None = None,
         submit: Mapping[str, Any] | None = None, program: bool = False, secret: str | None = None,
+        hidden_only: bool = False,
         deadline_ms: int = 0, epoch: int | None = None,
     ) -> Typed:  # fmt: skip
         """Compare what is typed with what was typed."""
@@ -343,7 +345,7 @@ def _shown(gate: Entry) -> str:
     )
 
 
-class _InstantWaiting(Waiting):
+class _InstantWaiting(WaitFor):
     """Waits on what the recording has come to; time passes only in the recording."""
 
     host: RecordedHost
@@ -354,7 +356,7 @@ class _InstantWaiting(Waiting):
             return result
         gate = self.host.gate()
         if gate is not None and gate.kind == "exit":
-            # Nobody typed anything: waiting is all it took.
+            # Nothing was typed: waiting is all it took.
             self.host.passed()
             return await super().wait(request, 0)
         return result
@@ -373,7 +375,7 @@ class ReplayedConversation(Conversation):
     async def begin(self) -> None:
         """Let happen what happened until the agent first did something."""
         await self.attach(self.host)
-        # Nobody is there who would read an answer.
+        # There is no program that would read an answer.
         self.live.answers = None
         self._recorded.reveal()
         self._cursor = 0
@@ -386,12 +388,21 @@ class ReplayedConversation(Conversation):
     async def _tty(self) -> Mapping[str, Any] | None:
         return self.live.state.tty
 
-    async def _submit(self, kind: str, command: str, cwd: str | None, queue: bool) -> Submitted:
+    async def _submit(
+        self, kind: str, operation: str, command: str, cwd: str | None, *, queue: bool = False, awaited: bool = False
+    ) -> Submitted:
         # The directory was one of the machine that recorded.
-        return await super()._submit(kind, command, None, queue)
+        return await super()._submit(kind, operation, command, None, queue=queue, awaited=awaited)
+
+    async def _until_done(self, completion: Completion, timeout_ms: int) -> Outcome:
+        gate = self._recorded.gate() if timeout_ms and not completion.future.done() else None
+        if gate is not None and gate.kind == "exit":
+            # Nothing was typed: waiting is all it took.
+            self._recorded.passed()
+        return await super()._until_done(completion, 0)
 
     async def _another(self, _conversation: Conversation) -> OpenResult:
-        begin = self.live.fold.position.offset
+        begin = self.live.reader.position.offset
         self._recorded.respawned()
         prompt = await self.wait_for({"token": "PROMPT"}, from_cursor=begin)
         state = self.live.state
@@ -400,4 +411,3 @@ class ReplayedConversation(Conversation):
         pid = int(state.pid) if state.pid.isdigit() else 0
         self.opened = OpenResult(self.id, self.shell_id, pid, prompt.cursor, mode_of(state))
         return self.opened
-

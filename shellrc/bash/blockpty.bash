@@ -93,7 +93,7 @@ __bpty_end() {
 	else
 		__bpty_o=1
 	fi
-	# Where nobody comes after us, this is as good as in __bpty_post.
+	# Where no element follows ours, this is as good as in __bpty_post.
 	if [[ $__bpty_alone && ${__bpty_ok+x} && ! $__bpty_o && ${__bpty_ok[$BASHOPTS${PS0-}${PS1-}${PS2-}${PROMPT_COMMAND[*]-}]-} && ${PS0@a}${PS1@a}${PS2@a}${PROMPT_COMMAND@a} != *x* ]]; then
 		__bpty_w=''
 	fi
@@ -318,7 +318,7 @@ __bpty_texts() {
 	__bpty_out='\e]7717;__OUT_END__'$__bpty_t's=${__bpty_s-};c=${__bpty_c-};p=${__bpty_p-}\a'
 	__bpty_out_end='\[${__bpty_o:+${__bpty_out@P}}\]'
 	__bpty_pc_both=$__bpty_pc_first$'\n'$__bpty_pc_full
-	# Unless a look-up has just found everything in place (__bpty_w), a key that nobody reads is printed: a suffix that no
+	# Unless a look-up has just found everything in place (__bpty_w), an unused key is printed: a suffix that no
 	# exit status has, so nothing is cut off; but while it is expanded it puts back PS0 when it was unset
 	# (`=`, not `:=`: bash holds a pointer to the text of a set PS0 while it expands PS1) and our place in PROMPT_COMMAND
 	# when that was unset, emptied or assigned over. The PS0 of the next command was taken before, so `b` says, by being

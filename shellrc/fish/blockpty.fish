@@ -2,7 +2,7 @@
 #
 # Lives here: the marks that say where a command begins and ends and when the line editor is ready.
 # Does not know: what the engine makes of them. The wire form and the reasons are in ../README.md.
-# host/shells/fish.py puts a header in front (__bpty_n, the nonce) and writes the whole as a 0600 file that
+# host/shells/plans.py puts a header in front (__bpty_n, the nonce) and writes the whole as a 0600 file that
 # `fish -C` sources after the user's configuration; it is removed at the first authenticated mark.
 #
 # Habits: between two prompts no fork, no external program, no command substitution and no arithmetic (50 us each); every

@@ -4,7 +4,7 @@
 #
 # Lives here: a mark in front of the prompt (the output ended here), one behind it (the shell reads; its status), one in
 # PS2. Does not know: what the engine makes of them. The wire form and the reasons are in ../README.md.
-# host/shells/posix.py puts a header in front (__bpty_n nonce, __bpty_dir, __bpty_login, __bpty_sh, __bpty_esc and __bpty_bel the
+# host/shells/plans.py puts a header in front (__bpty_n nonce, __bpty_dir, __bpty_login, __bpty_sh, __bpty_esc and __bpty_bel the
 # bytes, __bpty_env the user's ENV where there is one) and writes the whole as a 0600 file that ENV names; it is removed
 # at the first authenticated mark.
 #

@@ -15,7 +15,7 @@ typeset -g +x __bpty_s=0 __bpty_c=0 __bpty_p=0 __bpty_x=0 __bpty_pwd= __bpty_fd=
 typeset -ga +x __bpty_wrapped=()
 typeset -g +x __bpty_i=";n=$__bpty_n;i=$$"
 
-# The terminal, by a descriptor that no command inherits; opened again when somebody closed it.
+# The terminal, by a descriptor that no command inherits; opened again when it was closed.
 __bpty_open() {
 	__bpty_fd=
 	\builtin zmodload -F zsh/system b:sysopen b:syswrite 2>/dev/null && {
@@ -53,7 +53,7 @@ __bpty_eol() {
 __bpty_tell() {
 	local encoded=$2 cut= MATCH MBEGIN MEND
 	local -i k n
-	# No character is encoded in less than one: what is left out here could not have been told.
+	# No character is encoded in less than one: what is left out here would not have fitted.
 	(( $#encoded > 300 * $3 )) && encoded=${encoded[1, 300 * $3]} cut=';t=1'
 	if [[ $encoded == *[^A-Za-z0-9/._-]* ]]; then
 		encoded=${encoded//(#m)[^A-Za-z0-9\/._-]/%${(l:2::0:)$(( [##16] #MATCH ))}}
@@ -133,7 +133,7 @@ __bpty_precmd() {
 	[[ $preexec_functions$precmd_functions != __bpty_preexec__bpty_precmd &&
 		"$preexec_functions[1] $precmd_functions" == '__bpty_preexec __bpty_precmd '*' __bpty_ready' ]] || {
 		[[ $preexec_functions$precmd_functions == __bpty_preexec__bpty_precmd ]] || __bpty_place
-		# Nobody comes after us (or nobody will come, because zsh walks through a copy of the array).
+		# No hook follows ours (or none will, because zsh walks through a copy of the array).
 		if [[ ! -o zle || ${widgets[zle-line-init]-} != user:__bpty_line_init* ]]; then
 			__bpty_make_ready
 		fi

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import asyncio
+import codeop
 import contextlib
 import doctest
 import inspect
@@ -30,6 +31,7 @@ from tests.docs.markdown import TOP, Code, anchors, code_blocks, links, named, p
 
 REFERENCE = TOP / "docs" / "reference"
 README_LINES = 120
+LONGEST_LINE = 120
 
 _shells = pytest.mark.parametrize(
     "shell", [pytest.param(name, marks=pytest.mark.needs(name)) for name in ("bash", "zsh")]
@@ -126,6 +128,30 @@ def test_python_examples_run(path: Path, shell: str, place: Path, monkeypatch: p
     asyncio.run(asyncio.wait_for(run_python(path), 100))
 
 
+def typed(text: str) -> None:
+    """Compile a fragment line by line, as the prompt of `python -m asyncio` does; raises SyntaxError as that does."""
+    compiler = codeop.CommandCompiler()
+    compiler.compiler.flags |= ast.PyCF_ALLOW_TOP_LEVEL_AWAIT
+    pending: list[str] = []
+    for line in [*text.splitlines(), ""]:
+        pending.append(line)
+        if compiler("\n".join(pending)) is not None:
+            pending = []
+    assert not "".join(pending), "\n".join(pending)
+
+
+@pytest.mark.parametrize("path", with_code("python"))
+def test_fragments_can_be_typed_line_by_line(path: Path) -> None:
+    for block in code_blocks(path):
+        if block.language == "python" and "asyncio.run(" not in block.text:
+            typed(block.text)
+
+
+def test_a_fragment_that_cannot_be_typed_is_noticed() -> None:
+    with pytest.raises(SyntaxError):
+        typed("try:\n    pass\nexcept OSError:\n    pass\nprint(1)\n")
+
+
 _BETWEEN = "\x01"
 
 
@@ -194,7 +220,7 @@ def test_every_operation_is_described(name: str) -> None:
     section = section.partition("\n## ")[0]
     assert section
     for parameter in OPERATIONS[name].request.model_fields:
-        assert f"\n| `{parameter}` |" in section
+        assert f"\n* `{parameter}` (" in section
 
 
 @pytest.mark.parametrize("name", sorted(EVENT_TYPES))
@@ -204,7 +230,7 @@ def test_every_event_is_described(name: str) -> None:
 
 @pytest.mark.parametrize("code", sorted(error_codes()))
 def test_every_error_is_described(code: str) -> None:
-    assert f"\n| `{code}` |" in (REFERENCE / "errors.md").read_text("utf-8")
+    assert f"\n* `{code}` (" in (REFERENCE / "errors.md").read_text("utf-8")
 
 
 @pytest.mark.parametrize("name", commands())
@@ -227,8 +253,8 @@ def test_every_reason_is_described() -> None:
         reason for variant in schema["$defs"]["wait_end"]["oneOf"] for reason in variant["properties"]["reason"]["enum"]
     }
     assert len(reasons) > 5
-    told = set(re.findall(r"^\| `(\w+)` \|", (REFERENCE / "conditions.md").read_text("utf-8"), re.MULTILINE))
-    assert reasons == told
+    described = set(re.findall(r"^\* `(\w+)`:", (REFERENCE / "conditions.md").read_text("utf-8"), re.MULTILINE))
+    assert reasons == described
 
 
 # The pages
@@ -282,6 +308,12 @@ def test_pages_name_only_commands_that_exist(path: Path) -> None:
     shown += re.findall(r"`(blockpty [^`]+)`", prose(path))
     used = {word for text in shown for word in re.findall(r"(?:^|\$ |\(| )blockpty ([a-z][a-z-]*)", text, re.MULTILINE)}
     assert used <= set(commands())
+
+
+@pytest.mark.parametrize("path", [pytest.param(path, id=named(path)) for path in pages()])
+def test_lines_are_not_too_long(path: Path) -> None:
+    lines = path.read_text("utf-8").splitlines()
+    assert [number for number, line in enumerate(lines, 1) if len(line) > LONGEST_LINE] == []
 
 
 def test_the_readme_is_short() -> None:

@@ -7,12 +7,12 @@ import random
 import pytest
 
 from blockpty.engine.machine import Machine
-from blockpty.engine.snapshot import MachineState
+from blockpty.engine.machine_state import MachineState
 from blockpty.model.events import Event
 from blockpty.screen import Emulator
 from blockpty.testing import FakePty, events_of, every_split
-from tests.engine.support import at_prompt, through_json
-from tests.screen.support import random_output
+from tests.support.emulators import random_output
+from tests.support.machines import at_prompt, through_json
 
 
 def announced() -> FakePty:
@@ -125,7 +125,7 @@ def test_the_events_say_what_the_emulator_shows() -> None:
         if machine.classified < len(data):
             continue
         seen += 1
-        assert machine.state.alternate == emulator.alt, data
+        assert machine.state.screen.shown == emulator.alt, data
     assert seen > 40
 
 

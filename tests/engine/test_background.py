@@ -9,7 +9,7 @@ import pytest
 
 from blockpty.engine.machine import Machine
 from blockpty.testing import FakePty, Recording, derive, events_of, every_split, state_of
-from tests.engine.support import NONCE, at_prompt, blocks_of, through_json
+from tests.support.machines import NONCE, at_prompt, blocks_of, through_json
 
 AT_EDITOR = {"icanon": False, "echo": False, "foreground": "shell"}
 

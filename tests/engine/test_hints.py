@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 from blockpty.engine.hints import LEAD, MAX_HINTS
-from blockpty.runtime.modes import nested_of
+from blockpty.runtime.status import nested_of
 from blockpty.testing import FakePty, derive, events_of, every_split, state_of
-from tests.engine.support import NONCE, at_prompt, blocks_of, running, through_json
+from tests.support.machines import NONCE, at_prompt, blocks_of, running, through_json
 
 A = b"\x1b]133;A\x07"
 WRAPPER = "wrapper"

@@ -7,7 +7,7 @@ import pytest
 from blockpty.engine.loading import prologue_end
 from blockpty.model.events import Event
 from blockpty.testing import FakePty, events_of, every_split
-from tests.engine.support import NONCE, at_prompt
+from tests.support.machines import NONCE, at_prompt
 
 TITLE = b"\x1b]0;echo hi /home\x07"
 NORMAL = b"\x1b[30m\x1b(B\x1b[m"

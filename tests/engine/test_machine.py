@@ -12,8 +12,8 @@ from blockpty.engine.machine import Machine
 from blockpty.engine.states import ShellState
 from blockpty.model.entries import ENTRY_KINDS
 from blockpty.testing import FakePty, Recording, derive, every_split
-from tests.engine.support import NONCE, at_prompt, blocks_of, running, stops_of, through_json
 from tests.engine.test_states import in_state
+from tests.support.machines import NONCE, at_prompt, blocks_of, running, stops_of, through_json
 
 FIELDS = {
     "spawn": ("instance", "nonce", "pid", "shell", "hooks", "cols", "rows", "system"),
@@ -301,7 +301,7 @@ def test_a_directory_in_pieces() -> None:
     pty = at_prompt()
     pty.output(pty.mark("CWD", d="1/2:/tmp/%C3%A9") + pty.mark("CWD", d="2/2:%20x"))
     stops, events = stops_of(pty.recording, ())
-    assert stops[-1].state.cwd == "/tmp/é x"
+    assert stops[-1].state.current.cwd == "/tmp/é x"
     assert not [event for event in events if event.type == "anomaly"]
 
 

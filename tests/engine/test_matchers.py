@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from blockpty.engine.matchers import PatternMatcher, PatternTimeout, TextMatcher, Window
+from blockpty.engine.matchers import PatternMatcher, PatternTimeout, TextMatcher, TextWindow
 from blockpty.engine.views import View
 from blockpty.errors import BadCondition
 from blockpty.testing import wait_on
-from tests.engine.support import finished, the_same, waiter_for
+from tests.support.machines import finished, the_same, waiter_for
 
 
 @pytest.mark.parametrize(
@@ -21,7 +21,7 @@ def test_what_does_not_compile_is_a_bad_condition(pattern: str) -> None:
 
 def test_a_slow_pattern_may_be_asked_again() -> None:
     window, view = (
-        Window(
+        TextWindow(
             "text",
         ),
         View("text", 0),
@@ -35,7 +35,7 @@ def test_a_slow_pattern_may_be_asked_again() -> None:
 
 
 def test_needle_over_many_pieces() -> None:
-    window, view, matcher = Window("text"), View("text", 0), TextMatcher("needle")
+    window, view, matcher = TextWindow("text"), View("text", 0), TextMatcher("needle")
     found = None
     for code in b"x" * 100_000 + b"needle":
         window.append(view.feed(bytes([code])))

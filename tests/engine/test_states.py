@@ -7,10 +7,10 @@ import itertools
 import pytest
 
 from blockpty.engine.machine import Machine
-from blockpty.engine.states import TRANSITIONS, Action, ShellState, Stimulus, diagram, transition
+from blockpty.engine.states import TRANSITIONS, Action, ShellState, Stimulus, diagram
 from blockpty.model.events import Event
 from blockpty.testing import FakePty
-from tests.engine.support import NONCE, at_prompt
+from tests.support.machines import NONCE, at_prompt
 
 # What FakePty shows of its first submission.
 ECHO = b" . /c/1\r\n"
@@ -113,7 +113,7 @@ def test_every_pair_is_listed_or_an_anomaly(state: ShellState, stimulus: Stimulu
         assert machine.state.shell is ShellState.RETURNING
         return
     surprises = [event for event in fresh if event.type in ("anomaly", "spoofed_mark")]
-    found = transition(state, stimulus)
+    found = TRANSITIONS.get((state, stimulus))
     if found is not None:
         assert machine.state.shell is found[0]
         assert not surprises
@@ -127,8 +127,8 @@ def test_every_pair_is_listed_or_an_anomaly(state: ShellState, stimulus: Stimulu
 
 @pytest.mark.parametrize("state", ShellState)
 def test_spawn_and_exit_are_possible_everywhere(state: ShellState) -> None:
-    assert transition(state, Stimulus.SPAWN) == (ShellState.STARTING, Action.START)
-    assert transition(state, Stimulus.EXIT) == (ShellState.EXITED, Action.EXIT)
+    assert TRANSITIONS.get((state, Stimulus.SPAWN)) == (ShellState.STARTING, Action.START)
+    assert TRANSITIONS.get((state, Stimulus.EXIT)) == (ShellState.EXITED, Action.EXIT)
 
 
 def test_only_a_prompt_or_a_settled_editor_makes_it_idle() -> None:
@@ -164,7 +164,7 @@ def test_an_abandoned_line_is_a_prompt_though_none_is_drawn(typed: bytes, tty: d
     machine, events = play(pty)
     assert (machine.state.shell is ShellState.IDLE) is ready
     assert [event.type for event in events[len(before) :]] == ["input", *["prompt"] * ready]
-    assert machine.state.integrity_reason is None
+    assert machine.state.current.integrity_reason is None
 
 
 def test_a_prompt_that_is_drawn_late_is_not_the_next_command_s() -> None:

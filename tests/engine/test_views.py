@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from blockpty.engine.views import HELD_LIMIT, STRING_LIMIT, Places, View, raw_offset, transform
+from blockpty.engine.views import HELD_LIMIT, STRING_LIMIT, OffsetMap, View, raw_offset, transform
 from blockpty.testing import every_split
-from tests.engine.support import slow_view
+from tests.support.machines import slow_view
 
 RAW: list[bytes] = [
     b"", b"plain", b"a\r\nb\r\r\nc\rd\n", b"\r", b"\r\r\r", b"\x1b", b"\x1b\x1b[m", b"\x1b[1;31mred\x1b[0m", b"\x1b[",
@@ -35,7 +35,7 @@ def viewed(name: str, raw: bytes, cuts: object = ()) -> list[tuple[int, int, int
             for where, code in enumerate(piece.text)
         ]
         if name != "raw":
-            places = Places(name, piece)
+            places = OffsetMap(name, piece)
             assert new == [
                 (code, places.raw_offset(where), places.raw_offset(where, after=True))
                 for where, code in enumerate(piece.text)

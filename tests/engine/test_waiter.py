@@ -13,7 +13,7 @@ from blockpty.engine.views import HELD_LIMIT
 from blockpty.engine.waiter import TEXT_KEPT, Outcome
 from blockpty.model.conditions import parse_conditions
 from blockpty.testing import wait_on
-from tests.engine.support import Answer, at_prompt, finished, running, slow_wait, the_same, waiter_for
+from tests.support.machines import Answer, at_prompt, finished, running, slow_wait, the_same, waiter_for
 
 ESCAPED = b"a\r\n\x1b[0mb\r\n"
 

@@ -12,8 +12,8 @@ import pytest
 from blockpty.host import autogroup
 from blockpty.host.autogroup import PAUSE_SECONDS, Shares
 from blockpty.host.protocol import SHELL_NICE
-from tests.asyncio_support import async_test
-from tests.host.driver import BOUND_SECONDS, running_host
+from tests.support.async_tests import async_test
+from tests.support.host_driver import BOUND_SECONDS, running_host
 
 
 @async_test

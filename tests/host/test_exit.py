@@ -10,8 +10,8 @@ import pytest
 
 from blockpty.errors import Exited, NotFound
 from blockpty.host import spawn
-from tests.asyncio_support import async_test
-from tests.host.driver import BASH, running_host
+from tests.support.async_tests import async_test
+from tests.support.host_driver import BASH, running_host
 
 
 @pytest.mark.parametrize(

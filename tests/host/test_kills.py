@@ -16,8 +16,8 @@ import pytest
 from blockpty.errors import InternalError
 from blockpty.host import spawn
 from blockpty.host.client import HostClient
-from tests.asyncio_support import async_test
-from tests.host.driver import BASH, Host, Spoken, death, running_host
+from tests.support.async_tests import async_test
+from tests.support.host_driver import BASH, Host, Spoken, death, running_host
 
 NUMBERS = 60_000
 
@@ -32,7 +32,7 @@ async def kill_recorder(host: Host) -> None:
 
 async def reached(one: Spoken, size: int, number: int) -> None:
     """Wait until the stream is that long, or the `number`-th shell has ended."""
-    await one.until(lambda: len(one.stream()) >= size or len(one.entries("exit")) >= number)
+    await one.until(lambda: one.length() >= size or len(one.entries("exit")) >= number)
 
 
 @pytest.mark.linux
@@ -109,7 +109,7 @@ async def test_an_exit_while_no_recorder_runs_is_known(home: Path) -> None:
 
 
 async def typed(one: Spoken, line: bytes, requests: Iterator[int]) -> None:
-    """Type a line once, whatever is killed meanwhile: again if it did not go in, and look if nobody can say."""
+    """Type a line once, whatever is killed meanwhile: again if it did not go in, and look if that is unknown."""
     while True:
         try:
             answer = await one.type(line, req=f"r{next(requests)}")
@@ -134,7 +134,8 @@ async def _hammer(one: Spoken, count: int) -> None:
 
 
 @pytest.mark.linux
-@async_test
+@pytest.mark.timeout(300)
+@async_test(timeout_seconds=290)
 async def test_inputs_and_notes_are_entered_once_whatever_is_killed(home: Path) -> None:
     async with running_host(home) as host:
         one = await host.spoken()
@@ -206,7 +207,7 @@ async def test_opening_and_closing_go_on_over_a_kill(home: Path) -> None:
 
 @pytest.mark.linux
 @async_test
-async def test_when_the_whole_host_is_killed_the_client_hears_of_it(home: Path) -> None:
+async def test_when_the_whole_host_is_killed_the_client_is_notified(home: Path) -> None:
     client = await HostClient.connect(home)
     host = Host(home, client)
     one = await host.spoken()

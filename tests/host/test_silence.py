@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections import Counter
+import termios
 from pathlib import Path
 
 import pytest
 
-from tests.asyncio_support import async_test
-from tests.host.driver import BASH, running_host
-from tests.host.test_durable import Bench
 from tests.host.test_kills import kill_recorder
+from tests.support.async_tests import async_test
+from tests.support.host_driver import BASH, running_host
+from tests.support.recorder_bench import Bench, ManualLoop
 
 
 @async_test
@@ -77,24 +77,114 @@ async def test_the_echo_of_what_is_typed_into_a_burst_is_given_its_time(home: Pa
         assert silence["ts"] - typed["ts"] >= 24
 
 
+class Silences:
+    """A terminal with a manual clock, and the silences that it has entered."""
+
+    def __init__(self, directory: Path) -> None:
+        directory.mkdir()
+        self.loop = ManualLoop()
+        self.bench = Bench(directory, "process", loop=self.loop)
+        self.detector = self.bench.terminal.silence
+
+    def entered(self) -> list[int]:
+        return [entry["ms"] for entry in self.bench.terminal.timeline.tail() if entry["kind"] == "silence"]
+
+
+@pytest.fixture
+def quiet(tmp_path: Path) -> Silences:
+    return Silences(tmp_path / "c1")
+
+
 @pytest.mark.linux
-def test_a_silence_that_is_due_is_noted_before_what_is_typed_next(tmp_path: Path) -> None:
+def test_a_silence_that_is_due_is_noted_before_what_is_typed_next(quiet: Silences) -> None:
     """A recorder that comes late would else say, of a line that was just typed, that nothing follows from it."""
-    (tmp_path / "c1").mkdir()
-    bench = Bench(tmp_path / "c1", "process", Counter())
-    quiet = bench.terminal.quiet
+    quiet.bench.print(5)
+    quiet.detector.typing()
+    assert quiet.entered() == []
+    quiet.loop.now += 1.0  # the loop has not turned for so long
+    quiet.detector.typing()
+    assert quiet.entered() == [25]
+    quiet.detector.typing()
+    assert quiet.entered() == [25]
 
-    def silences() -> int:
-        return sum(entry["kind"] == "silence" for entry in bench.terminal.timeline.tail())
 
-    bench.print(5)
-    quiet.typing()
-    assert silences() == 0
-    quiet._last_output -= 1.0  # the loop has not turned for so long
-    quiet.typing()
-    assert silences() == 1
-    quiet.typing()
-    assert silences() == 1
+@pytest.mark.linux
+def test_a_burst_ends_after_its_time_without_output(quiet: Silences) -> None:
+    for _ in range(20):
+        quiet.bench.print(5)
+        quiet.loop.advance(0.02)
+        assert quiet.entered() == []
+    quiet.loop.advance(0.004)
+    assert quiet.entered() == []
+    quiet.loop.advance(0.002)
+    assert quiet.entered() == [25]
+    quiet.loop.advance(100.0)
+    assert quiet.entered() == [25], "nothing has changed"
+
+
+@pytest.mark.linux
+def test_a_shell_that_is_replaced_after_the_silence_is_noticed(
+    quiet: Silences, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """`exec cat` prints nothing and changes no mode; on a busy machine the silence comes before the exec."""
+    terminal, replaced = quiet.bench.terminal, False
+    sampled = terminal.state()
+    monkeypatch.setattr(
+        terminal, "state", lambda: {**sampled, "foreground": "shell", "icanon": True, "replaced": replaced}
+    )
+    monkeypatch.setattr(terminal, "replaced", lambda: replaced)
+    monkeypatch.setattr(terminal, "modes", lambda: (True, bool(sampled["echo"])))
+    quiet.bench.print(5)
+    quiet.loop.advance(100.0)
+    assert quiet.entered() == [25]
+    replaced = True
+    quiet.loop.advance(100.0)
+    assert len(quiet.entered()) == 2
+    assert [entry["replaced"] for entry in terminal.timeline.tail() if entry["kind"] == "silence"] == [False, True]
+    quiet.loop.advance(1000.0)
+    assert len(quiet.entered()) == 2
+
+
+@pytest.mark.linux
+def test_typing_delays_the_end_of_a_burst_once(quiet: Silences) -> None:
+    quiet.bench.print(5)
+    for _ in range(4):
+        quiet.loop.advance(0.01)
+        quiet.detector.typed()
+        assert quiet.entered() == []
+    quiet.loop.advance(0.01)
+    assert quiet.entered() == [25], "twice its time after the output"
+
+
+@pytest.mark.linux
+def test_a_watched_time_counts_output_and_input(quiet: Silences) -> None:
+    quiet.detector.watch(1000)
+    quiet.detector.watch(500)
+    quiet.loop.advance(0.4)
+    quiet.detector.typed()
+    quiet.loop.advance(0.4)
+    assert quiet.entered() == []
+    quiet.loop.advance(0.2)
+    assert quiet.entered() == [500]
+    quiet.loop.advance(0.5)
+    assert quiet.entered() == [500, 1000]
+    quiet.detector.watch(700)
+    assert quiet.entered() == [500, 1000, 700], "it has been so for as long already"
+
+
+@pytest.mark.linux
+def test_a_change_of_modes_is_seen_before_twice_the_time(quiet: Silences) -> None:
+    quiet.bench.print(5)
+    quiet.loop.advance(0.03)
+    quiet.loop.advance(10.0)
+    changed_at = quiet.loop.now
+    modes = termios.tcgetattr(quiet.bench.slave)
+    modes[3] |= termios.ICANON
+    termios.tcsetattr(quiet.bench.slave, termios.TCSANOW, modes)
+    while len(quiet.entered()) == 1:
+        quiet.loop.advance(0.1)
+        assert quiet.loop.now < changed_at + 10.2
+    assert quiet.entered()[1] > 10_000
 
 
 @async_test

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from blockpty.errors import BadRequest, Busy, SpawnFailed
-from tests.asyncio_support import async_test
-from tests.host.driver import BASH, ENV, SH, running_host
+from tests.support.async_tests import async_test
+from tests.support.host_driver import BASH, ENV, SH, running_host
 
 
 @async_test

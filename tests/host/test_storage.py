@@ -14,9 +14,9 @@ from pathlib import Path
 import pytest
 
 from blockpty.errors import StorageFull
-from tests.asyncio_support import async_test
-from tests.host.driver import Spoken, running_host
 from tests.host.test_kills import kill_recorder
+from tests.support.async_tests import async_test
+from tests.support.host_driver import Spoken, running_host
 
 PAGE = os.sysconf("SC_PAGE_SIZE")
 # What docs/topics/crash-and-recovery.md promises.
@@ -102,8 +102,8 @@ def test_the_timeline_says_when_it_was(small: Path, home: Path, room: int) -> No
                 with pytest.raises(StorageFull):
                     await host.client.note("c1", "x")
             noticed = time.time_ns() // 1_000_000
-            told = one.entries("storage")
-            assert [entry["state"] for entry in told] == (["full"] if room else [])
+            entries = one.entries("storage")
+            assert [entry["state"] for entry in entries] == (["full"] if room else [])
             if room:
                 await kill_recorder(host)
                 while (await host.client.inspect("c1")).storage is None:

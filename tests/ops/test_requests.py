@@ -8,7 +8,7 @@ import pytest
 
 from blockpty.errors import BadRequest
 from blockpty.ops.table import OPERATIONS
-from tests.ops.samples import PARAMS
+from tests.support.operations import PARAMS
 
 C1 = {"conversation_id": "c1"}
 

@@ -14,8 +14,8 @@ import pytest
 from blockpty.errors import BadRequest, Busy
 from blockpty.ops.schema import document, error_codes, render
 from blockpty.ops.table import OPERATIONS
-from tests.ops.samples import PARAMS, RESULTS
 from tests.ops.test_requests import REFUSED
+from tests.support.operations import PARAMS, RESULTS
 
 TOP = Path(__file__).resolve().parents[2]
 SCHEMA = TOP / "spool_schema" / "operations-v1.json"
@@ -24,14 +24,10 @@ SCHEMA = TOP / "spool_schema" / "operations-v1.json"
 CONTRACT_CODES = (
     "bad_request", "bad_condition", "bad_cursor", "not_found", "busy", "interactive_session_active",
     "no_session", "exited", "spawn_failed", "no_prompt", "pty_limit", "session_limit", "approval_required",
-    "approval_denied", "user_in_control", "line_too_long", "storage_full", "spool_corrupt", "spool_version",
-    "unauthorized", "internal",
+    "approval_denied", "stale", "user_in_control", "halted", "line_too_long", "storage_full", "spool_corrupt",
+    "spool_version", "unauthorized", "internal",
 )  # fmt: skip
-NOT_YET = {
-    "approval_required": "control",
-    "approval_denied": "control",
-    "user_in_control": "control",
-}
+NOT_YET: dict[str, str] = {}
 ADDED = {
     "forbidden": "a token is known but does not allow this; told apart from a token that is not known",
     "archive_unreachable": "a store beside the home is down; what is here is whole",

@@ -4,20 +4,20 @@ from __future__ import annotations
 
 import inspect
 import re
-from collections.abc import Callable
-from typing import Any
+from collections.abc import AsyncIterator, Callable
+from importlib import import_module
+from typing import Any, get_type_hints
 
 import pytest
 
-from blockpty.errors import BadRequest
+from blockpty.model import results
 from blockpty.model.events import Event
 from blockpty.ops.engine import Engine
 from blockpty.ops.operation import Effect, Operation, Shape
 from blockpty.ops.requests import ConversationRequest
-from blockpty.ops.table import OPERATIONS, call, find, stream
+from blockpty.ops.table import OPERATIONS
 from blockpty.runtime.conversation import Conversation
-from tests.asyncio_support import async_test
-from tests.ops.samples import EVENTS, PARAMS, RESULTS, RecordingEngine
+from tests.support.operations import PARAMS
 
 # Every operation of the contract in its order, with what was added to it (enter_shell, archive, import_recording,
 # seal); those that come with a later issue, with its topic.
@@ -26,17 +26,10 @@ CONTRACT = (
     "ctrl_d", "enter", "wait_for", "read", "blocks", "block", "diff", "events", "screen", "resize", "set_scrollback",
     "start_capture", "stop_capture", "end_session", "enter_shell", "interrupt", "reset", "kill", "close",
     "delete", "prune", "archive",
-    "request_user_input", "take_control", "release_control", "approvals", "approve", "deny", "search",
-    "overview", "export", "import_recording", "verify", "repair", "seal",
+    "halt", "release", "request_user_input", "take_control", "release_control", "approvals", "approve", "deny",
+    "search", "overview", "audit", "export", "import_recording", "verify", "repair", "seal",
 )  # fmt: skip
-NOT_YET = {
-    "request_user_input": "control",
-    "take_control": "control",
-    "release_control": "control",
-    "approvals": "control",
-    "approve": "control",
-    "deny": "control",
-}
+NOT_YET: dict[str, str] = {}
 
 each_operation = pytest.mark.parametrize("operation", OPERATIONS.values(), ids=OPERATIONS)
 
@@ -69,6 +62,16 @@ def test_the_python_method_has_the_parameters_of_the_request(operation: Operatio
     assert (["conversation_id"] if of_conversation else []) + positional == list(operation.positional)
     kinds = {item.kind for item in parameters}
     assert kinds <= {inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY}
+
+
+@each_operation
+def test_the_python_method_returns_the_result(operation: Operation) -> None:
+    owner, method = method_of(operation).__module__, method_of(operation)
+    returned = get_type_hints(method, vars(import_module(owner)) | vars(results))["return"]
+    if operation.result_attribute is not None:
+        assert returned is Conversation and operation.result_attribute == "opened"
+        returned = results.OpenResult
+    assert returned == (AsyncIterator[Event] if operation.shape is Shape.STREAM else operation.result)
 
 
 @each_operation
@@ -112,42 +115,3 @@ def test_the_samples_leave_no_parameter_out_and_none_at_its_default(operation: O
     assert list(sample) == list(operation.request.model_fields)
     for name, field in operation.request.model_fields.items():
         assert field.is_required() or sample[name] != field.get_default(), name
-
-
-@pytest.mark.parametrize("name", [name for name in OPERATIONS if name != "events"])
-def test_every_parameter_reaches_the_method(name: str) -> None:
-    @async_test
-    async def check() -> None:
-        engine: Any = RecordingEngine()
-        result = await call(engine, name, PARAMS[name])
-        assert result == RESULTS[name]
-        expected = dict(PARAMS[name])
-        if issubclass(OPERATIONS[name].request, ConversationRequest):
-            assert engine.calls.pop(0) == ("conversation", (expected.pop("conversation_id"),), {})
-        positional = [item for item in OPERATIONS[name].positional if item in expected]
-        ((called, args, kwargs),) = engine.calls
-        assert called == name
-        assert {**dict(zip(positional, args, strict=True)), **kwargs} == expected
-
-    check()
-
-
-@async_test
-async def test_events_are_streamed() -> None:
-    engine: Any = RecordingEngine()
-    events = [event async for event in stream(engine, "events", PARAMS["events"])]
-    assert events == list(EVENTS)
-    assert engine.calls == [("conversation", ("c1",), {}), ("events", (3,), {"follow": False})]
-
-
-@async_test
-async def test_what_is_no_operation_is_refused_by_name() -> None:
-    engine: Any = RecordingEngine()
-    with pytest.raises(BadRequest, match="'frobnicate'") as caught:
-        await call(engine, "frobnicate", {})
-    assert "exec_block" in caught.value.hint
-    with pytest.raises(BadRequest, match="stream"):
-        await call(engine, "events", {"conversation_id": "c1"})
-    with pytest.raises(BadRequest, match="call"):
-        stream(engine, "run", {"conversation_id": "c1", "command": "x"})
-    assert find("run") is OPERATIONS["run"]

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from blockpty.engine.hints import LEAD
 from blockpty.engine.marks import MAX_MARK
 from blockpty.testing import derive, events_of, every_split
-from tests.engine.support import NONCE, property_settings, running
+from tests.support.machines import NONCE, property_settings, running
 
 # As it is defined in words; it shares nothing with the engine.
 HINT = re.compile(

@@ -13,7 +13,7 @@ from blockpty.engine.machine import Machine
 from blockpty.engine.marks import MAX_MARK
 from blockpty.model.entries import ENTRY_KINDS, Entry
 from blockpty.testing import FakePty, Recording, derive
-from tests.engine.support import NONCE, property_settings, steps_after, stops_of, through_json
+from tests.support.machines import NONCE, property_settings, steps_after, stops_of, through_json
 
 PIECES = st.sampled_from(
     [b"text", b"\r\n", b"\r", b"\n", b"\x1b", b"\x1b[1m", b"\x1b]0;t\x07", b"\x1b]", b"\x1b]7717;", b"\x1b]77", b"\x07",

@@ -10,8 +10,8 @@ import pytest
 
 import blockpty
 from blockpty.runtime.conversation import Conversation
-from tests.asyncio_support import async_test
-from tests.versions import FETCHED, OLDEST, startup
+from tests.support.async_tests import async_test
+from tests.support.versions import FETCHED, OLDEST, startup
 
 TIMEOUT_MS = 20_000
 LONG = "echo " + " ".join(f"word{number}" for number in range(700))

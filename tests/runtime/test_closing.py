@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 import blockpty
-from tests.asyncio_support import async_test
+from tests.support.async_tests import async_test
 
 SHELLS = [pytest.param(name, marks=pytest.mark.needs(name)) for name in ("bash", "zsh", "fish", "dash")]
 

@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 
 from blockpty.runtime.drawn import ELLIPSIS, DrawnStream, drawn_command
-from blockpty.runtime.fold import Position
+from blockpty.runtime.record_reader import Position
 from blockpty.runtime.screens import ScreenReader
 from blockpty.spool.layout import Layout
 from blockpty.testing import FakePty
-from tests.engine.support import NONCE
+from tests.support.machines import NONCE
 
 
 def record(directory: Path, *, closed: bool = True, key: bool = True, command: str = "echo one\necho two") -> FakePty:

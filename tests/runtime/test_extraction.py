@@ -12,10 +12,10 @@ import pytest
 
 import blockpty
 from blockpty.runtime.conversation import Conversation
-from blockpty.search.kinds import index_directory
+from blockpty.search.backends import index_directory
 from blockpty.search.sqlite import SqliteIndex
-from tests.asyncio_support import async_test
-from tests.control.shapes import SHAPES
+from tests.support.async_tests import async_test
+from tests.support.secret_shapes import SHAPES
 
 pytestmark = pytest.mark.needs("bash")
 
@@ -162,9 +162,11 @@ def _length_shown(secret: str, text: str) -> int:
 async def test_no_screen_shows_a_part_of_a_secret_that_is_being_drawn(home: Path, tmp_path: Path) -> None:
     """Asked for at each cursor; the last column, where a wrap is pending, included."""
     async with blockpty.Engine(home) as engine:
-        conversation = await engine.open("c1", shell="bash", cols=40, rows=5)
+        # No name of a directory on the screen: two letters of the secret may be in it.
+        conversation = await engine.open("c1", shell="bash", cwd=tmp_path, cols=40, rows=5)
+        await conversation.run("PS1='$ '; clear")
         (tmp_path / "it.txt").write_text(f"{'x' * 20} {TOKEN} two\nDB_PASSWORD={PASSWORD} plain\n")
-        await conversation.run(f"cat {tmp_path}/it.txt")
+        await conversation.run("cat it.txt")
         stream = (conversation.directory / "stream" / f"{0:020d}").read_bytes()
         for secret, known in ((TOKEN, len("ghp_")), (PASSWORD, 1)):
             begin = stream.index(secret.encode())
@@ -172,7 +174,7 @@ async def test_no_screen_shows_a_part_of_a_secret_that_is_being_drawn(home: Path
                 shown = await _screens(conversation, at)
                 assert _length_shown(secret, shown) <= known, (at - begin, shown)
         # Over what stands there already.
-        begin = (await conversation.run(f"printf '\\e[3;1H'; cat {tmp_path}/it.txt")).block.span[0]
+        begin = (await conversation.run("printf '\\e[3;1H'; cat it.txt")).block.span[0]
         for at in range(begin, conversation.cursor):
             assert _length_shown(TOKEN[4:], (await conversation.screen(at=at)).content) <= 1, at
         # A wait sees the same.
@@ -190,15 +192,15 @@ async def test_no_screen_shows_the_rest_of_a_secret_whose_beginning_scrolled_off
     home: Path, tmp_path: Path, lines: int
 ) -> None:
     async with blockpty.Engine(home) as engine:
-        conversation = await engine.open("c1", shell="bash", cols=40, rows=5)
+        conversation = await engine.open("c1", shell="bash", cwd=tmp_path, cols=40, rows=5)
         await conversation.run("PS1='$ '")  # bash draws a long one again over what stands above it
         for number, text in enumerate((f"{'x' * 28} {TOKEN} two", f"{'x' * 20} DB_PASSWORD={TOKEN[4:]}-h0rse plain")):
             (tmp_path / "it.txt").write_text(text + "\n")
             for below in range(5):
-                await conversation.run(f"clear; cat {tmp_path}/it.txt{'; echo' * below}")
+                await conversation.run(f"clear; cat it.txt{'; echo' * below}")
                 shown = (await conversation.screen(scrollback=lines)).content
                 assert _length_shown(TOKEN[4:] + "-h0rse", shown) <= 1, (number, below, shown)
-            await conversation.run(f"clear; cat {tmp_path}/it.txt")
+            await conversation.run("clear; cat it.txt")
             for cols in (20, 10, 40):
                 await conversation.resize(cols, 5)
                 shown = (await conversation.screen(scrollback=lines)).content

@@ -15,8 +15,8 @@ from blockpty import Engine
 from blockpty.errors import StorageFull
 from blockpty.model.conditions import Match
 from blockpty.runtime.conversation import Conversation
-from tests.asyncio_support import async_test
-from tests.small_disk import make_room, small_disk
+from tests.support.async_tests import async_test
+from tests.support.small_disk import make_room, small_disk
 
 SMALL_KIB = 2048
 ROOMY_KIB = 64 * 1024
@@ -27,7 +27,7 @@ async def filled(engine: Engine) -> Conversation:
     """A conversation in which `yes` has filled the disk, and the engine's own writes fail as well."""
     conversation = await engine.open("one", shell="bash", cwd="/")
     await conversation.exec_interactive("yes")
-    await until(lambda: conversation.live.problem is not None, conversation)
+    await until(lambda: conversation.live.deriver.problem is not None, conversation)
     while (await conversation.host.inspect("one")).storage is None:
         pass
     return conversation

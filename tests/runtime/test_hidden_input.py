@@ -13,7 +13,7 @@ import pytest
 
 import blockpty
 from blockpty.runtime.conversation import Conversation
-from tests.asyncio_support import async_test
+from tests.support.async_tests import async_test
 
 SECRET = "hunter2leak"
 TIMEOUT_MS = 20_000

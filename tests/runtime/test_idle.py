@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import blockpty
-from tests.asyncio_support import async_test
+from tests.support.async_tests import async_test
 
 
 @async_test

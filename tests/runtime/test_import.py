@@ -21,11 +21,11 @@ import blockpty
 from blockpty.errors import BadRequest, Busy, Exited, NotFound
 from blockpty.model.entries import Entry
 from blockpty.runtime.conversation import Conversation
-from blockpty.runtime.export.writing import write
-from blockpty.runtime.importing.writing import import_file
-from tests.asyncio_support import async_test
+from blockpty.runtime.export.writer import write
+from blockpty.runtime.importing.writer import import_file
 from tests.runtime.test_export import MIB, saved, small_session
 from tests.runtime.test_replay import timed_session
+from tests.support.async_tests import async_test
 
 HEADER = {"version": 2, "width": 80, "height": 24}
 HEADER_3 = {"version": 3, "term": {"cols": 80, "rows": 24}}

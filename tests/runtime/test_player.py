@@ -16,7 +16,7 @@ from typing import Any
 
 import pytest
 
-from blockpty.runtime.export.writing import write
+from blockpty.runtime.export.writer import write
 from tests.runtime.test_export import saved
 from tests.runtime.test_replay import timed_session
 

@@ -10,13 +10,13 @@ import pytest
 
 import blockpty
 from blockpty.errors import BadCursor, BadRequest, NotFound
-from blockpty.model.moments import MOMENT_TYPES, Moment
-from blockpty.runtime.export.moments import Source
+from blockpty.model.replay_frames import MOMENT_TYPES, Moment
+from blockpty.runtime.export.recording_events import Source
 from blockpty.runtime.replay import Replay
 from blockpty.screen.emulator import Emulator
 from blockpty.testing import FakePty
-from tests.asyncio_support import async_test
 from tests.runtime.test_export import pty, saved, small_session
+from tests.support.async_tests import async_test
 
 
 class Clock:
@@ -26,7 +26,7 @@ class Clock:
         self.now = 1000.0
         self.waits: list[float] = []
         monkeypatch.setattr(Replay, "_now", lambda replay: self.now)
-        monkeypatch.setattr(Replay, "_told_within", lambda replay, seconds: self.wait(seconds))
+        monkeypatch.setattr(Replay, "_woken_within", lambda replay, seconds: self.wait(seconds))
 
     async def wait(self, seconds: float) -> bool:
         self.waits.append(round(seconds, 3))

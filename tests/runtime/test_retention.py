@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 import blockpty
+from blockpty.files.segments import segment_name
 from blockpty.runtime import retention
-from blockpty.spool.stream import segment_name
-from tests.asyncio_support import async_test
+from tests.support.async_tests import async_test
 
 DAY = 86_400
 

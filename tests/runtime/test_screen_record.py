@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from blockpty.runtime.fold import Position
+from blockpty.runtime.record_reader import Position
 from blockpty.runtime.screens import Point, ScreenReader, fingerprint
 from blockpty.screen import snapshot
 from blockpty.spool.layout import Layout

@@ -15,7 +15,7 @@ import pytest
 import blockpty
 from blockpty.errors import BadCondition, BadCursor, BadRequest
 from blockpty.screen.emulator import Emulator
-from tests.asyncio_support import async_test
+from tests.support.async_tests import async_test
 
 pytestmark = pytest.mark.needs("bash")
 
@@ -243,7 +243,7 @@ async def test_no_screen_shows_a_nonce(home: Path) -> None:
         conversation = await engine.open("c1", shell="bash")
         nonce = (await conversation.run('printf %s "$__bpty_n"')).output
         assert set(nonce) == {"*"}
-        secret = conversation.live.state.nonce
+        secret = conversation.live.state.current.nonce
         for style in ("text", "json", "ansi", "html", "svg", "agent"):
             shown = await conversation.screen(format=style, scrollback=10)
             assert secret not in shown.content and "*" * len(secret) in shown.content

@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 import blockpty
-from blockpty.control.questions import asks_for_secret
+from blockpty.redact.secret_prompts import asks_for_secret
 from blockpty.runtime.conversation import Conversation
-from tests.asyncio_support import async_test
+from tests.support.async_tests import async_test
 
 TYPED = "n3ver-Rec0rded?"
 STARS = """
@@ -86,7 +86,7 @@ async def test_the_read_of_fish(home: Path) -> None:
         await conversation.send(f"{TYPED}\r", author="user")
         await conversation.wait_for({"token": "PROMPT"}, timeout_ms=20_000)
         typed = [one for one in await inputs(conversation) if one["author"] == "user"]
-        assert typed == [{"author": "user", "redacted": True}]
+        assert typed == [{"author": "user", "principal": "local", "redacted": True}]
         await assert_nowhere(conversation)
 
 
@@ -113,7 +113,7 @@ async def test_it_is_said_to_be_one(home: Path, tmp_path: Path, way: str) -> Non
         assert found.groups == {"1": str(len(TYPED) + 4)}
         typed = [one for one in await inputs(conversation) if not one.get("submit")]
         assert typed[0].get("bytes") == 4  # an ordinary answer is recorded
-        assert typed[1] == {"author": "agent", "redacted": True}
+        assert typed[1] == {"author": "agent", "principal": "local", "redacted": True}
         await assert_nowhere(conversation)
 
 

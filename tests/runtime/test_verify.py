@@ -18,13 +18,13 @@ import orjson
 import pytest
 
 import blockpty
+from blockpty.files.lines import link_of, linked, sealed
 from blockpty.model.results import VerifyResult
-from blockpty.model.seal import link_of, linked, sealed
-from blockpty.runtime.checking import check_files
+from blockpty.runtime.record_checks import check_files
 from blockpty.spool import checkpoint
 from blockpty.spool.layout import Layout
 from blockpty.spool.stream import StreamReader
-from tests.asyncio_support import async_test
+from tests.support.async_tests import async_test
 
 pytestmark = pytest.mark.needs("bash")
 
@@ -45,7 +45,7 @@ async def _record(home: Path, kept: Path) -> None:
         conversation = await engine.open("c1", shell="bash")
         await conversation.run("echo first; seq 100")
         assert (await conversation.wait_for("first", from_cursor=0)).matched
-        conversation.live.save()
+        conversation.live.deriver.save()
         shutil.copytree(conversation.directory, kept / "older", ignore=_special)
         await conversation.run("echo second; (exit 3)")
         await conversation.run("seq 200 300; echo third")
@@ -536,7 +536,7 @@ async def test_a_directory_that_was_removed_is_not_replaced(tmp_path: Path) -> N
         await conversation.run("echo one")
         shutil.rmtree(conversation.directory)
         # Looked at while it is missing, and then.
-        conversation.live.check_place()
+        conversation.live.check_identity()
         await conversation.exec_block("echo two")
         assert (await conversation.wait_for("two", from_cursor=0)).matched
         await (await engine.conversation("c1")).run("echo three")
@@ -575,7 +575,7 @@ async def test_a_record_that_was_replaced_while_it_rested_is_read_as_it_is(
         await conversation.close()
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr("blockpty.runtime.engine.ENDED_KEPT", 0)
-            await engine._rest()
+            await engine._suspend_ended()
         assert engine.taken_up("c1") is None
         shutil.rmtree(directory)
         shutil.copytree(recorded[0], directory)
@@ -606,7 +606,7 @@ async def test_on_a_full_disk_what_waits_for_room_is_no_difference(tmp_path: Pat
             os.truncate(ballast, ballast.stat().st_size - 64 * 1024)
             await conversation.send("\r")
             async with asyncio.timeout(30):
-                while conversation.live.problem is None:  # noqa: ASYNC110 - nobody tells
+                while conversation.live.deriver.problem is None:  # noqa: ASYNC110 - nobody tells
                     await asyncio.sleep(0.01)
             result = await engine.verify("c1")
             assert result.clean and result.behind, told(result)
@@ -689,6 +689,6 @@ async def test_nothing_is_made_again_in_another_home(tmp_path: Path, removed: bo
             shutil.rmtree(moved)
         home.mkdir(mode=0o700)
         with pytest.raises(blockpty.SpoolCorrupt, match="another record"):
-            conversation.live.check_place()
-        conversation.live.save()
+            conversation.live.check_identity()
+        conversation.live.deriver.save()
         assert list(home.rglob("*")) == []

@@ -18,12 +18,12 @@ from tests.scenarios.stage import Stage
 BASH = "tests/shellrc/test_bash.py::"
 ZSH = "tests/shellrc/test_zsh.py::"
 FISH = "tests/shellrc/test_fish.py::"
-HANDOVER = "tests/runtime/test_handover.py::"
+HANDOVER = "tests/runtime/test_shell_entry.py::"
 FRAMEWORK = "tests/scenarios/test_rc.py::test_framework"
 TYPED = "tests/runtime/test_as_typed.py::"
 HIDDEN = "tests/runtime/test_hidden_input.py::"
-ENDING = "tests/runtime/test_ending.py::"
-STARTING = "tests/runtime/test_starting.py::"
+ENDING = "tests/runtime/test_interruption.py::"
+STARTING = "tests/runtime/test_shell_start.py::"
 
 
 @dataclass(frozen=True, slots=True)

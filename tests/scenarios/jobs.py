@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from blockpty.model.results import ExecResult
-from tests.scenarios.stage import PROMPT, SHORT_MS, TIMEOUT_MS, Stage
+from tests.scenarios.stage import GRACE_MS, PROMPT, SHORT_MS, Stage
 
 NOTICE = re.compile(rb"\[\d+\] *\+ +[Dd]one|fish: Job \d+, .* has ended")
 # Says when it runs and when it runs again; dies of SIGINT as sleep does.
@@ -98,7 +98,7 @@ async def suspended(stage: Stage) -> Any:
     first = await stage.block(begun.block_id)
     resumed = await conversation.exec_block("fg")
     await stage.wait("resumed", resumed.cursor)
-    done = await conversation.interrupt(grace_ms=TIMEOUT_MS)
+    done = await conversation.interrupt(grace_ms=GRACE_MS)
     await stage.wait(PROMPT, resumed.cursor)
     second = await stage.block(resumed.block_id)
     return {
@@ -174,7 +174,7 @@ async def flood(stage: Stage) -> Any:
     limits = (result.truncated, result.output_bytes > 10 * 65536, len(result.output) < 65536 + 200)
     running = (result.timed_out, result.reason, result.block.state, result.block.exit_status)
     ends = (result.output.startswith("y\ny\n"), result.output.rstrip("\n").endswith("\ny"))
-    done = await stage.conversation.interrupt(grace_ms=TIMEOUT_MS)
+    done = await stage.conversation.interrupt(grace_ms=GRACE_MS)
     await stage.wait(PROMPT, result.block.span[0])
     block = await stage.block(result.block.block_id)
     assert block.out_bytes >= result.output_bytes // 2

@@ -11,10 +11,10 @@ from typing import Any
 from blockpty.engine.machine import Machine
 from blockpty.model.entries import Entry
 from blockpty.model.events import Event
-from tests.profile import LONG
 from tests.scenarios import tortures
 from tests.scenarios.jobs import memory
 from tests.scenarios.stage import PROMPT, SHORT_MS, Stage
+from tests.support.profile import LONG
 
 # 600 MB take some 5 s, and much longer where other tests want the same cores and disk.
 LONG_TIMEOUT_MS = 90_000

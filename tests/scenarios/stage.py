@@ -24,7 +24,10 @@ from blockpty.model.events import Event
 from blockpty.model.results import RunResult, WaitResult
 from blockpty.spool.stream import StreamReader
 
-TIMEOUT_MS = 20_000
+# For what must come: the bound of the test itself ends it sooner.
+TIMEOUT_MS = 100_000
+# The longest that `interrupt` may be given for a step.
+GRACE_MS = 60_000
 # For a wait that must not succeed: what could end it wrongly is in the record before the wait begins.
 SHORT_MS = 100
 SHELLS = ("bash", "zsh")

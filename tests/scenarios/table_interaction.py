@@ -45,7 +45,7 @@ INTERACTION = (
              both((_ON_SCREEN, b"written", ok(b"next\n")))),
     Scenario(56, "vim", "insert, :wq", interaction.vim, both((_ON_SCREEN, b"written\n", ok(b"next\n"))),
              variant="vim", needs=("vim",)),
-    Scenario(57, "resize a full-screen program", "the program hears of it and it is in the record",
+    Scenario(57, "resize a full-screen program", "the program is notified and it is in the record",
              interaction.resized, both(_RESIZED)),
     Scenario(57, "top", "resize, q", interaction.top, both(_RESIZED), variant="top", needs=("top",)),
     Scenario(58, "cursor position asked", "an answer reaches the program byte for byte, and no later command",

@@ -15,8 +15,8 @@ def _stty(text: bytes) -> Done:
 
 
 LIMITS = (
-    Scenario(80, "one line of 5, 20, 200 kB", "runs exactly as given, in well under 2 s", limits.long_lines,
-             both(([], True))),
+    Scenario(80, "one line of 5, 20, 200 kB", "runs exactly as given", limits.long_lines,
+             both([])),
     Scenario(81, "5 kB line to cat", "a line that the terminal would cut is refused, nothing of it is typed",
              limits.canonical_line, both(("line_too_long", True, 0))),
     Scenario(82, "5 kB command too early", "is kept by the engine, while a block runs and before the first prompt",
@@ -27,7 +27,7 @@ LIMITS = (
              limits.paste_end, both((ok(b"a\x1b[201~b\x1b[200~c"), 1, 2, 0))),
     Scenario(84, "TAB, ^U, ^R, ^W, ESC", "control bytes of a command reach it literally", limits.control_bytes,
              both((ok(), True))),
-    Scenario(85, "200 kB that nobody reads", "typing ends at its deadline and says how much went in",
+    Scenario(85, "200 kB that no program reads", "typing ends at its deadline and says how much went in",
              limits.input_nobody_reads, both((True, "block_running", ("SIGINT", 130), ok(b"next\n"))),
              later="what was left unread stands on the next command line; until that is cleared, reset"),
     Scenario(86, "-x, leading space, trailing backslash", "the text is the command, in the history too",

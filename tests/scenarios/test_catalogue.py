@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from tests.asyncio_support import async_test
 from tests.scenarios.catalogue import ITEMS, Item
 from tests.scenarios.fish import ITEMS_IN_FISH, item_expected_in_fish
 from tests.scenarios.rows import Later, NotApplicable
 from tests.scenarios.stage import SHELLS, open_stage
 from tests.scenarios.table import SCENARIOS
+from tests.support.async_tests import async_test
 
 ROOT = Path(__file__).parents[2]
 PLAYED = [item for item in ITEMS if item.play is not None]

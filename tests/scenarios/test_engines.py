@@ -13,8 +13,8 @@ from pathlib import Path
 import pytest
 
 from blockpty import Engine
-from tests.asyncio_support import async_test
 from tests.scenarios.stage import EOF, PROMPT, SHORT_MS, TIMEOUT_MS, Gate, Stage, in_every_shell, open_stage
+from tests.support.async_tests import async_test
 
 ROOT = Path(__file__).parents[2]
 

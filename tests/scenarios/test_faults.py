@@ -19,8 +19,8 @@ from blockpty import (
     NotFound,
     SpawnFailed,
 )
-from tests.asyncio_support import async_test
 from tests.scenarios.stage import PROMPT, TIMEOUT_MS, in_every_shell, open_stage
+from tests.support.async_tests import async_test
 
 
 def _facts(done: Any) -> tuple[Any, ...]:
@@ -99,7 +99,8 @@ async def test_unfinished_sequences(shell: str, home: Path) -> None:
 
 
 @in_every_shell()
-@async_test
+@pytest.mark.timeout(300)
+@async_test(timeout_seconds=290)
 async def test_long_lines(shell: str, home: Path) -> None:
     """Waits with text and pattern in lines of 5 MB, one of them without an end."""
     async with open_stage(home, shell) as stage:
@@ -401,9 +402,10 @@ async def test_conditions_that_are_none(shell: str, home: Path) -> None:
 
 
 @in_every_shell()
-@async_test
+@pytest.mark.timeout(300)
+@async_test(timeout_seconds=290)
 async def test_runaway_pattern(shell: str, home: Path) -> None:
-    """It is refused after a bounded time, and meanwhile everything else goes on."""
+    """It is refused after a bounded time of the processor, and meanwhile everything else goes on."""
     async with open_stage(home, shell) as stage:
         engine, conversation = stage.engine, stage.conversation
         other = await engine.open("other", shell=shell)
@@ -430,7 +432,8 @@ async def test_runaway_pattern(shell: str, home: Path) -> None:
 
 
 @in_every_shell()
-@async_test
+@pytest.mark.timeout(300)
+@async_test(timeout_seconds=290)
 async def test_runaway_pattern_on_new_output(shell: str, home: Path) -> None:
     """The same, when the line that it runs away on comes only after the wait has begun."""
     async with open_stage(home, shell) as stage:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from tests.asyncio_support import async_test
 from tests.scenarios.stage import EOF, PROMPT, TIMEOUT_MS, Stage, in_every_shell, open_stage
+from tests.support.async_tests import async_test
 
 GUESS = r"""#!/bin/sh
 while :; do

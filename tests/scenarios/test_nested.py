@@ -11,8 +11,8 @@ from typing import Final
 
 import pytest
 
-from tests.asyncio_support import async_test
-from tests.scenarios.stage import PROMPT, TIMEOUT_MS, in_every_shell, open_stage
+from tests.scenarios.stage import GRACE_MS, PROMPT, TIMEOUT_MS, in_every_shell, open_stage
+from tests.support.async_tests import async_test
 
 # The command and the program that has the terminal then.
 NESTED: Final = {
@@ -63,7 +63,7 @@ async def test_a_program_that_runs_no_commands_is_not_nested(command: str, shell
         begun = await stage.conversation.exec_block(f"echo there; {command}")
         await stage.wait({"regex": "^there$"}, begun.cursor)
         assert (await stage.conversation.status()).nested is None
-        await stage.conversation.interrupt(grace_ms=TIMEOUT_MS)
+        await stage.conversation.interrupt(grace_ms=GRACE_MS)
 
 
 EVIDENCE: Final = {
@@ -84,4 +84,4 @@ async def test_what_is_printed_is_evidence_and_no_border(evidence: str, shell: s
         assert status.nested == {"program": "sleep", "evidence": evidence}
         assert status.active_block_id == begun.block_id and await stage.blocks() == []
         assert len(await stage.events("hint")) == (evidence == "hints")
-        await stage.conversation.interrupt(grace_ms=TIMEOUT_MS)
+        await stage.conversation.interrupt(grace_ms=GRACE_MS)

@@ -9,12 +9,12 @@ from pathlib import Path
 import pytest
 
 from blockpty import Engine, NoPrompt
-from tests.asyncio_support import async_test
 from tests.scenarios.rc.commands import EXPECTED, play
 from tests.scenarios.rc.frameworks import FRAMEWORKS, Framework
 from tests.scenarios.rc.packages import PACKAGES, Package
 from tests.scenarios.rc.table import SETUPS, Setup
 from tests.scenarios.stage import SHELLS, in_every_shell, open_stage
+from tests.support.async_tests import async_test
 
 PLACE = Path(__file__).parents[2].parent / "shared" / "fixtures" / "startup"
 

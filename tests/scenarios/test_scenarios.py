@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from tests.asyncio_support import async_test
 from tests.scenarios.fish import FISH, expected_in_fish
 from tests.scenarios.rows import Later, NotApplicable, Scenario
 from tests.scenarios.stage import SHELLS, open_stage
 from tests.scenarios.table import SCENARIOS
+from tests.support.async_tests import async_test
 
 
 def _cases() -> list[object]:

@@ -12,8 +12,8 @@ from typing import Any, Final
 import pytest
 
 from blockpty.host import spawn
-from tests.asyncio_support import async_test
 from tests.scenarios.stage import PROMPT, Stage, in_every_shell, open_stage
+from tests.support.async_tests import async_test
 
 PYTHON: Final = shlex.quote(sys.executable)
 GETPASS: Final = f"{PYTHON} -c 'import getpass; print(len(getpass.getpass(\"Password: \")))'"

@@ -7,8 +7,8 @@ from typing import Final
 
 import pytest
 
-from tests.asyncio_support import async_test
 from tests.scenarios.stage import PROMPT, Stage, in_every_shell, open_stage
+from tests.support.async_tests import async_test
 
 # What is typed, burst by burst, and the command that it makes.
 TYPED: Final = {

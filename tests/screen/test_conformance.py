@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from blockpty.screen.pens import BOLD, CONCEAL, FAINT, ITALIC, REVERSE, RGB, STRIKE, Pen
-from tests.screen.support import FIXTURES, MISSING, fed, text
+from tests.support.emulators import FIXTURES, MISSING, fed, text
 
 XTERM_DIFFERS = {
     "t0055-EL": "EL 0 at a pending wrap erases nothing, as in tmux, xterm.js and alacritty, unlike xterm",

@@ -8,7 +8,7 @@ import random
 import pytest
 
 from blockpty.screen import Emulator, fastforward
-from tests.screen.support import fed, random_piece, state
+from tests.support.emulators import fed, random_piece, state
 
 # Random cases; some thousands for a long run.
 CASES = int(os.environ.get("BLOCKPTY_SCREEN_CASES", "300"))

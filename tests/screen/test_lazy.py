@@ -8,7 +8,7 @@ import random
 import pytest
 
 from blockpty.screen import LazyScreen, Snapshot, lazy, snapshot
-from tests.screen.support import fed, random_output
+from tests.support.emulators import fed, random_output
 
 STREAM = b"one\r\ntwo\r\nthree\r\n\x1b[1;1HONE"
 

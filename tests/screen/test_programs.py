@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 
 from blockpty.screen import Emulator
-from tests.screen.support import fed, text
+from tests.support.emulators import fed, text
 
 COLS, ROWS = 80, 24
 _PATIENCE_S = 20.0

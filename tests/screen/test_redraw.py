@@ -11,7 +11,7 @@ import pytest
 
 from blockpty.screen import Emulator
 from blockpty.screen.redraw import redraw
-from tests.screen.support import FIXTURES, MISSING, TOP, random_output
+from tests.support.emulators import FIXTURES, MISSING, TOP, random_output
 
 CUTS = 15
 

@@ -6,7 +6,7 @@ import random
 
 import pytest
 
-from tests.screen.support import cells, fed, text
+from tests.support.emulators import cells, fed, text
 
 # Size, output, new size, rows then, cursor then (column, row), history then.
 CASES: dict[str, tuple[tuple[int, int], str, tuple[int, int], list[str], tuple[int, int], list[str]]] = {

@@ -7,8 +7,8 @@ import random
 import pytest
 
 from blockpty.screen.rendered import Rendered
-from tests.screen.support import random_output
 from tests.screen.test_fastforward import output
+from tests.support.emulators import random_output
 
 CASES: dict[str, tuple[bytes, str]] = {
     "nothing": (b"", ""),
@@ -20,6 +20,7 @@ CASES: dict[str, tuple[bytes, str]] = {
     "backspaces": (b"a|\b/\b-\b \bb\r\n", "ab\n"),
     "colours": (b"\x1b[31mred\x1b[m\r\n", "red\n"),
     "several bars, moved to": (b"a 1\r\nb 1\r\n\x1b[2Aa 2\x1b[K\r\nb 2\x1b[K\r\n", "a 2\nb 2\n"),
+    "erased at its left edge": (b"gone\r\x1b[K\nkept\r\x1b[m\n" * 30, "\nkept\n" * 30),
     "a wrapped line is one": (b"x" * 30 + b"\r\ny\r\n", "x" * 30 + "\ny\n"),
     "a wide character wraps": ("12345678901234567\u6f22\u6f22\r\n".encode(), "12345678901234567\u6f22\u6f22\n"),
     "tabs": (b"a\tb\r\n", "a       b\n"),
@@ -49,7 +50,7 @@ def test_the_way_around_gives_the_same(seed: int) -> None:
     full = (b"x" * (size[0] - 3) + b"\x1b[K", b"\x1b[m" + b"y" * (2 * size[0] - 3) + b"\x1b[m\x1b[0Kz")
     for number in range(3):
         some = [b"", b"\x1b[1mx\x1b[m", b"x" * 40, b"y  ", b"\x1b[K", *(full if number == 1 and seed % 3 == 0 else ())]
-        ends = (b"\r\n", b"\n") if number == 2 and seed % 5 == 0 else (b"\r\n",)
+        ends = (b"\r\n", b"\n", b"\r\x1b[K\n") if number == 2 and seed % 5 == 0 else (b"\r\n",)
         lines = [b"%02d %s%s" % (n, rng.choice(some), rng.choice(ends)) for n in range(90)]
         data = rng.choice([output(rng), random_output(rng, 10), b""]) + b"".join(lines)
         want += drawn.feed(data)

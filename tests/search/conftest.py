@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from tests.postgres_servers import postgres_servers
+from tests.support.postgres_servers import postgres_servers
 
 __all__ = ["postgres_servers"]

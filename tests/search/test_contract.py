@@ -8,10 +8,10 @@ from collections.abc import Mapping, Sequence
 
 import pytest
 
-from blockpty.search.index import Candidate, ChunkKey, Entry, Index, Page, Position, Positions
-from blockpty.search.plan import Plan
+from blockpty.search.index import Candidate, ChunkKey, Index, IndexEntry, IndexWatermark, Page, Positions
+from blockpty.search.planner import Plan
 from blockpty.search.text import words_of
-from tests.search.contract import IndexContract, home, records
+from tests.support.index_contract import IndexContract, home, records
 
 __all__ = ["home", "records"]
 
@@ -28,10 +28,10 @@ class MemoryIndex:
 
     def drop(self) -> None:
         self._generation = str(next(self._numbers))
-        self._positions: dict[str, Position] = {}
+        self._positions: dict[str, IndexWatermark] = {}
         self._chunks: dict[ChunkKey, tuple[Candidate, str]] = {}
 
-    def add(self, entries: Sequence[Entry], positions: Mapping[str, Position]) -> None:
+    def add(self, entries: Sequence[IndexEntry], positions: Mapping[str, IndexWatermark]) -> None:
         for entry in entries:
             block = entry.block
             for chunk in entry.chunks:

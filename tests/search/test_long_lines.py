@@ -14,20 +14,20 @@ from typing import NamedTuple
 
 import pytest
 
+from blockpty.cluster.database import Database
+from blockpty.cluster.hosts import Hosts
+from blockpty.cluster.postgres_index import PostgresIndex
 from blockpty.engine.views import View
 from blockpty.search.index import Index
-from blockpty.search.postgres.database import Database
-from blockpty.search.postgres.hosts import Hosts
-from blockpty.search.postgres.index import PostgresIndex
 from blockpty.search.query import Filters, Query
 from blockpty.search.records import Records
 from blockpty.search.scan import Scan
 from blockpty.search.sqlite import SqliteIndex
 from blockpty.search.text import CHUNK, cut
 from blockpty.testing import FakePty, ManualClock
-from tests.postgres_servers import Servers
-from tests.search.contract import fill, pages_of
-from tests.search.corpus import save
+from tests.support.corpus import save
+from tests.support.index_contract import fill, pages_of
+from tests.support.postgres_servers import Servers
 
 QUERIES = 300
 _WORDS = ("Straße", "naïve", "東京都", "λόγος", "🚀", "error", "x86_64", "İstanbul", "данные", "e\u0301", "a b", "a.b")

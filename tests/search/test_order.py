@@ -9,8 +9,8 @@ import pytest
 
 from blockpty.model.block import Block
 from blockpty.search import sqlite_segment
-from blockpty.search.index import ChunkKey, Entry, Position
-from blockpty.search.plan import plan
+from blockpty.search.index import ChunkKey, IndexEntry, IndexWatermark
+from blockpty.search.planner import plan
 from blockpty.search.query import Filters, Query
 from blockpty.search.sqlite import SqliteIndex
 from blockpty.search.text import Window
@@ -33,9 +33,9 @@ def test_chunks_come_newest_first_however_they_were_added(
                     f"b{seq}", seq, "command", "x", "/", None, ts, ts, 0, "ended", 0, None, (0, 9), None, 9, 1, "agent"
                 )
                 chunks = [Window(part, 0, b"needle %d" % part, 8) for part in range(1, chance.choice((2, 3, 40)))]
-                entries.append(Entry(name, block, chunks))
+                entries.append(IndexEntry(name, block, chunks))
                 keys += [ChunkKey(ts, name, seq, chunk.number) for chunk in chunks]
-            index.add(entries, {"c0": Position()})
+            index.add(entries, {"c0": IndexWatermark()})
         index.positions()
         for since, until in ((None, None), (1001, None), (None, 1500), (1001, 50_000)):
             asked = plan(Query("needle", filters=Filters(since=since, until=until)))

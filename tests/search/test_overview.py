@@ -8,17 +8,17 @@ from pathlib import Path
 
 import pytest
 
+from blockpty.cluster.database import Database
+from blockpty.cluster.hosts import Hosts
+from blockpty.cluster.postgres_index import PostgresIndex
 from blockpty.ops.engine import Engine
-from blockpty.search.filling import batches
-from blockpty.search.index import Entry
+from blockpty.search.index import IndexEntry
+from blockpty.search.ingest import batches
 from blockpty.search.overview import Asked, Overview, scanned
-from blockpty.search.postgres.database import Database
-from blockpty.search.postgres.hosts import Hosts
-from blockpty.search.postgres.index import PostgresIndex
 from blockpty.search.records import Records
 from blockpty.search.sqlite import SqliteIndex
-from tests.asyncio_support import async_test
-from tests.search.contract import everything, fill, home, records
+from tests.support.async_tests import async_test
+from tests.support.index_contract import everything, fill, home, records
 
 __all__ = ["home", "records"]
 
@@ -71,10 +71,10 @@ def test_a_block_that_comes_again_counts_once_and_one_that_is_forgotten_not_at_a
     index: SqliteIndex | PostgresIndex, records: Records
 ) -> None:
     for batch in batches(records, {}, index.batch_bytes):
-        running = [
-            Entry(entry.conversation_id, replace(entry.block, span=(entry.block.span[0], None), exit_status=None), ())
-            for entry in batch.entries
-        ]
+        running = []
+        for entry in batch.entries:
+            block = replace(entry.block, span=(entry.block.span[0], None), exit_status=None)
+            running.append(IndexEntry(entry.conversation_id, block, ()))
         index.add(running, {})
         index.add(batch.entries, batch.positions)
         index.add(batch.entries, batch.positions)

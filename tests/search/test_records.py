@@ -7,7 +7,7 @@ from pathlib import Path
 
 from blockpty.search.records import Records
 from blockpty.testing import FakePty
-from tests.search import corpus
+from tests.support import corpus
 
 
 def _printing_its_nonce(home: Path, nonce: str) -> None:

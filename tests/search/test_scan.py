@@ -6,11 +6,11 @@ import random
 
 import pytest
 
-from blockpty.search.finding import Finding
+from blockpty.search.executor import SearchRun
 from blockpty.search.query import Query
 from blockpty.search.records import Records
 from blockpty.search.scan import Scan
-from tests.search.contract import QUERIES, every_match, home, keys_of, pages_of, random_query, records
+from tests.support.index_contract import QUERIES, every_match, home, keys_of, pages_of, random_query, records
 
 __all__ = ["home", "records"]
 
@@ -22,7 +22,7 @@ def test_a_scan_finds_what_a_look_at_every_byte_finds(records: Records) -> None:
         query = random_query(random.Random(1000 + number), names)
         expected = every_match(records, query)
         if len(expected) > 3 * query.limit:
-            assert keys_of(Finding(records, Scan(), query).run()[0]) == expected[: query.limit], query
+            assert keys_of(SearchRun(records, Scan(), query).run()[0]) == expected[: query.limit], query
         else:
             assert keys_of(pages_of(records, Scan(), query)) == expected, query
 
@@ -33,7 +33,7 @@ def test_a_search_that_runs_out_of_time_goes_on_where_it_stopped(records: Record
     while True:
         times = iter(range(10**9))
         query = Query("error", limit=1000, before=before, timeout_ms=200)
-        matches, before, partial, _ = Finding(records, Scan(), query, clock=lambda: next(times) / 1000).run()  # noqa: B023
+        matches, before, partial, _ = SearchRun(records, Scan(), query, clock=lambda: next(times) / 1000).run()  # noqa: B023
         found += matches
         rounds += 1
         if not partial and before is None:

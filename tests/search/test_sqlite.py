@@ -7,6 +7,8 @@ import math
 import shutil
 import sqlite3
 import stat
+import subprocess
+import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -14,15 +16,15 @@ from pathlib import Path
 import pytest
 
 from blockpty.model.block import Block
-from blockpty.search import sqlite_pieces, sqlite_reading, sqlite_segment
-from blockpty.search.finding import Finding
-from blockpty.search.index import ChunkKey, Entry, Index, Position
-from blockpty.search.plan import plan
+from blockpty.search import sqlite, sqlite_pieces, sqlite_reading, sqlite_segment
+from blockpty.search.executor import SearchRun
+from blockpty.search.index import ChunkKey, Index, IndexEntry, IndexUnavailable, IndexWatermark
+from blockpty.search.planner import plan
 from blockpty.search.query import Query
 from blockpty.search.records import Records
 from blockpty.search.sqlite import SqliteIndex
 from blockpty.search.text import Window
-from tests.search.contract import IndexContract, every_match, fill, home, keys_of, records
+from tests.support.index_contract import IndexContract, every_match, fill, home, keys_of, records
 
 __all__ = ["home", "records"]
 
@@ -57,9 +59,9 @@ def test_a_second_reader_sees_what_the_writer_adds(tmp_path: Path, records: Reco
         assert reader.positions().of == {}
         fill(writer, records)
         assert reader.positions() == writer.positions()
-        assert keys_of(Finding(records, reader, QUERY).run()[0]) == every_match(records, QUERY)[:1000]
+        assert keys_of(SearchRun(records, reader, QUERY).run()[0]) == every_match(records, QUERY)[:1000]
         writer.drop()
-        assert keys_of(Finding(records, reader, QUERY).run()[0]) == every_match(records, QUERY)[:1000]
+        assert keys_of(SearchRun(records, reader, QUERY).run()[0]) == every_match(records, QUERY)[:1000]
         assert reader.positions() == writer.positions()
     finally:
         writer.close()
@@ -72,7 +74,7 @@ def test_a_word_too_short_for_the_index_is_narrowed_down_by_what_is_around_it(tm
         fill(index, records)
         for text in ("ls", "ls error"):
             query = Query(text, "words", limit=1000, timeout_ms=60_000)
-            assert keys_of(Finding(records, index, query).run()[0]) == every_match(records, query)[:1000]
+            assert keys_of(SearchRun(records, index, query).run()[0]) == every_match(records, query)[:1000]
         named = index.candidates(plan(Query("ls", "words")), None, 100_000, 30.0).candidates
         every = index.candidates(plan(Query("l")), None, 100_000, 30.0).candidates
         assert 0 < len(named) < len(every) / 2
@@ -89,7 +91,7 @@ def test_an_index_of_another_version_is_made_anew(tmp_path: Path, records: Recor
             database.execute("UPDATE about SET version = 2")
         assert index.positions().of == {} and not list((tmp_path / "index").glob("0*.sqlite"))
         fill(index, records)
-        assert keys_of(Finding(records, index, QUERY).run()[0]) == every_match(records, QUERY)[:1000]
+        assert keys_of(SearchRun(records, index, QUERY).run()[0]) == every_match(records, QUERY)[:1000]
     finally:
         index.close()
 
@@ -105,9 +107,9 @@ def test_removed_and_damaged_files_cost_nothing_but_time(tmp_path: Path, records
             fill(index, records)
             index.close()
             spoil(directory)
-            assert keys_of(Finding(records, index, QUERY).run()[0]) == every_match(records, QUERY)[:1000], spoil
+            assert keys_of(SearchRun(records, index, QUERY).run()[0]) == every_match(records, QUERY)[:1000], spoil
             fill(index, records)
-            assert keys_of(Finding(records, index, QUERY).run()[0]) == every_match(records, QUERY)[:1000], spoil
+            assert keys_of(SearchRun(records, index, QUERY).run()[0]) == every_match(records, QUERY)[:1000], spoil
         fill(index, records)
         _remove(directory)
         assert index.positions().of == {}
@@ -125,7 +127,7 @@ def test_what_is_there_is_named_while_parts_become_one(tmp_path: Path, monkeypat
             f"b{number}", number, "command", "x", "/", None, 7 * number % 50, 99, 0, "ended", 0, None, (0, 9), None, 9,
             1, "agent",
         )  # fmt: skip
-        writer.add([Entry("c", block, [Window(1, 0, b"needle\n", 7)])], {"c": Position(number, number)})
+        writer.add([IndexEntry("c", block, [Window(1, 0, b"needle\n", 7)])], {"c": IndexWatermark(number, number)})
         there.add(ChunkKey(block.ts_begin, "c", number, 1))
 
     def seems(conversations: Sequence[tuple[str, Sequence[tuple[int, int]]]], kinds: Sequence[int]) -> Sequence[int]:
@@ -200,3 +202,71 @@ def _empty_lists(directory: Path) -> None:
     for path in _segments(directory):
         with contextlib.closing(sqlite3.connect(path)) as database, database:
             database.execute("UPDATE lists SET data = x''")
+
+
+def test_a_file_that_another_engine_replaces_while_it_is_opened_is_not_gone_on_with(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    connect, other, index = sqlite._connect, SqliteIndex(tmp_path / "index"), SqliteIndex(tmp_path / "index")
+    replacements = [2]  # of the file that was just made, and of the one that is opened next
+
+    def replaced(path: Path, schema: str) -> sqlite3.Connection:
+        database = connect(path, schema)
+        if replacements[0]:
+            replacements[0] -= 1
+            monkeypatch.setattr(sqlite, "_connect", connect)
+            other.drop()
+            other.positions()
+            monkeypatch.setattr(sqlite, "_connect", replaced)
+        return database
+
+    monkeypatch.setattr(sqlite, "_connect", replaced)
+    try:
+        assert index.positions().generation == other.positions().generation
+        assert replacements == [0]
+    finally:
+        other.close()
+        index.close()
+
+
+def test_a_segment_is_never_one_of_another_catalogue(tmp_path: Path, records: Records) -> None:
+    index, other = SqliteIndex(tmp_path / "index"), SqliteIndex(tmp_path / "index")
+    try:
+        index.positions()
+        index._open()  # by now it is known that the file is still the one at its place
+        other.drop()
+        fill(other, records)
+        with pytest.raises(IndexUnavailable):
+            index._segment(0)
+        assert index.positions() == other.positions()
+    finally:
+        other.close()
+        index.close()
+
+
+def test_two_processes_that_make_an_index_at_once_have_the_same_one(tmp_path: Path) -> None:
+    program = (
+        "import sys\nfrom pathlib import Path\nfrom blockpty.search.sqlite import SqliteIndex\n"
+        "for line in sys.stdin:\n"
+        "    index = SqliteIndex(Path(sys.argv[1]))\n"
+        "    index.drop()\n"
+        "    print(index.positions().generation, flush=True)\n"
+        "    index.close()\n"
+    )
+    command = [sys.executable, "-c", program, str(tmp_path / "index")]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        for _ in range(100):
+            index = SqliteIndex(tmp_path / "index")
+            process.stdin.write("\n")
+            process.stdin.flush()
+            with contextlib.suppress(IndexUnavailable):  # it was replaced at a bad moment; the next call sees
+                index.positions()
+            process.stdout.readline()
+            later = SqliteIndex(tmp_path / "index")
+            assert index.positions().generation == later.positions().generation
+            index.close()
+            later.close()
+        process.stdin.close()
+    assert process.returncode == 0

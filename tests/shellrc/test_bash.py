@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import os
-import re
 import shlex
 import shutil
-import signal
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
@@ -632,24 +630,6 @@ def test_login_profiles(tmp_path: Path, files: tuple[str, ...], expected: bytes)
         assert terminal.run("echo $came_from").output == expected + b"\r\n"
     finally:
         terminal.close()
-
-
-@pytest.mark.skipif(shutil.which("strace") is None, reason="strace is not installed")
-def test_a_prompt_forks_nothing(bash: Open, tmp_path: Path) -> None:
-    terminal = bash("PROMPT_COMMAND='PS1=\"$PWD> \"'")
-    terminal.start()
-    trace = tmp_path / "trace"
-    command = ["strace", "-f", "-p", str(terminal.pid), "-e", "trace=clone,clone3,fork,vfork", "-o", str(trace)]
-    with subprocess.Popen(command, stderr=subprocess.PIPE) as tracer:
-        assert tracer.stderr is not None
-        if b"attached" not in tracer.stderr.readline():
-            pytest.skip("this system does not allow tracing")
-        terminal.run("cd /tmp")
-        terminal.run("/bin/true")
-        terminal.run(":")
-        tracer.send_signal(signal.SIGINT)
-    calls = re.findall(r"\b(?:clone3?|v?fork)\(", trace.read_text())
-    assert len(calls) == 1, "only /bin/true is a process"
 
 
 @pytest.mark.skipif(shutil.which("shellcheck") is None, reason="shellcheck is not installed")

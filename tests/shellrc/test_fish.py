@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import fcntl
 import os
-import statistics
 import struct
 import termios
-import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -307,18 +305,6 @@ def test_exit_and_user_configuration(open_terminal: Open) -> None:
     # In a sourced file, fish 3 ends only the file.
     terminal.type("exit 5\r")
     assert terminal.until_end() == 5
-
-
-def test_cost(open_terminal: Open, tmp_path: Path) -> None:
-    """At most 150 us more than without hooks were measured; the bound leaves room for a busy machine."""
-    terminal = open_terminal("fish")
-    terminal.start()
-    times = []
-    for _ in range(40):
-        begin = time.perf_counter()
-        terminal.line(":")
-        times.append(time.perf_counter() - begin)
-    assert statistics.median(times) < 0.5
 
 
 def test_hooks_are_read_back_as_they_are() -> None:

@@ -12,8 +12,8 @@ import pytest
 
 from blockpty.engine.states import ShellState
 from blockpty.testing import FakePty, derive, events_of, every_split, state_of
-from tests.asyncio_support import async_test
 from tests.scenarios.stage import PROMPT, Done, open_stage
+from tests.support.async_tests import async_test
 
 from .conftest import NONCE, Mark, Terminal
 
@@ -222,7 +222,7 @@ def test_derived_blocks(ends: bool) -> None:
     ]  # fmt: skip
     assert outputs == [b"hi\n", b"", b"x"]
     state = state_of(pty.recording)
-    assert state.integrity_reason == "prompt_only: bash has no hooks before and after a command"
+    assert state.current.integrity_reason == "prompt_only: bash has no hooks before and after a command"
     assert state.shell is ShellState.IDLE
     assert "spoofed_mark" not in [event.type for event in events_of(pty.recording)]
 

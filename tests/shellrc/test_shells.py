@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
+import signal
 import subprocess
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -14,7 +17,7 @@ from hypothesis import strategies as st
 from blockpty.errors import BadRequest, SpawnFailed
 from blockpty.host import shells
 
-from .conftest import NONCE
+from .conftest import NONCE, Terminal
 
 HOME = {"HOME": "/home/a", "PATH": os.environ["PATH"]}
 
@@ -233,3 +236,29 @@ def test_shellrc_is_found() -> None:
     assert (folder / "zsh" / "zshenv").is_file()
     assert (folder / "fish" / "blockpty.fish").is_file()
     assert (folder / "posix" / "blockpty.sh").is_file()
+
+
+@pytest.mark.linux
+@pytest.mark.needs("strace")
+@pytest.mark.parametrize(
+    ("shell", "rc"),
+    [("bash", "PROMPT_COMMAND='PS1=\"$PWD> \"'"), ("zsh", ""), ("fish", "")],
+    ids=["bash", "zsh", "fish"],
+)
+def test_a_prompt_forks_nothing(open_terminal: Callable[..., Terminal], shell: str, rc: str, tmp_path: Path) -> None:
+    terminal = open_terminal(shell, rc)
+    terminal.start()
+    trace = tmp_path / "trace"
+    calls = "trace=clone,clone3,fork,vfork"
+    command = ["strace", "-f", "-p", str(terminal.pid), "-e", calls, "-o", str(trace)]
+    with subprocess.Popen(command, stderr=subprocess.PIPE) as tracer:
+        assert tracer.stderr is not None
+        if b"attached" not in tracer.stderr.readline():
+            pytest.skip("this system does not allow tracing")
+        terminal.run("cd /tmp")
+        terminal.run("/bin/true")
+        terminal.run(":")
+        tracer.send_signal(signal.SIGINT)
+    # A thread of the shell's own is no process.
+    made = [line for line in trace.read_text().splitlines() if re.search(r"\b(?:clone3?|v?fork)\(", line)]
+    assert len([line for line in made if "CLONE_THREAD" not in line]) == 1, "only /bin/true is a process"

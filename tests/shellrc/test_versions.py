@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.asyncio_support import async_test
 from tests.scenarios.stage import PROMPT, Done, Stage, open_stage
-from tests.versions import FETCHED, OLDEST, startup
+from tests.support.async_tests import async_test
+from tests.support.versions import FETCHED, OLDEST, startup
 
 SYNTAX_ERROR = {"bash": 2, "zsh": 1, "fish": 123}
 

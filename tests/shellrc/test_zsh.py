@@ -4,9 +4,6 @@ from __future__ import annotations
 
 import os
 import re
-import shutil
-import signal
-import subprocess
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
@@ -403,21 +400,3 @@ def test_no_descriptor_is_inherited(zsh: Open) -> None:
     expected = [name for name in plain.until_text(b"done\r\n").split() if name.isdigit()]
     listed = [name for name in terminal.run("echo; ls /proc/self/fd").output.split() if name.isdigit()]
     assert listed == expected
-
-
-@pytest.mark.skipif(shutil.which("strace") is None, reason="strace is not installed")
-def test_a_prompt_forks_nothing(zsh: Open, tmp_path: Path) -> None:
-    terminal = zsh()
-    terminal.start()
-    trace = tmp_path / "trace"
-    command = ["strace", "-f", "-p", str(terminal.pid), "-e", "trace=clone,clone3,fork,vfork", "-o", str(trace)]
-    with subprocess.Popen(command, stderr=subprocess.PIPE) as tracer:
-        assert tracer.stderr is not None
-        if b"attached" not in tracer.stderr.readline():
-            pytest.skip("this system does not allow tracing")
-        terminal.run("cd /tmp")
-        terminal.run("/bin/true")
-        terminal.run(":")
-        tracer.send_signal(signal.SIGINT)
-    calls = re.findall(r"\b(?:clone3?|v?fork)\(", trace.read_text())
-    assert len(calls) == 1, "only /bin/true is a process"

@@ -7,8 +7,8 @@ from pathlib import Path
 import orjson
 import pytest
 
+from blockpty.files.lines import sealed
 from blockpty.host.record import Stream, Timeline
-from blockpty.model.seal import sealed
 from blockpty.spool.chain import Chain
 from blockpty.spool.stream import StreamReader
 
@@ -59,7 +59,7 @@ def test_sealed_segments_are_vouched_for(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("kept", [None, -1, -30, -200])
 def test_a_writer_goes_on_behind_what_a_killed_one_left(tmp_path: Path, kept: int | None) -> None:
-    """Half a line is taken back; bytes of the stream that no entry has told of yet are vouched for by the next."""
+    """Half a line is taken back; bytes of the stream that no entry covers yet are vouched for by the next."""
     record(tmp_path)
     path = tmp_path / "timeline.jsonl"
     path.write_bytes(path.read_bytes()[:kept])

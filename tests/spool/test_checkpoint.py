@@ -13,7 +13,7 @@ import pytest
 import blockpty
 from blockpty.errors import SpoolCorrupt, SpoolVersion
 from blockpty.spool.checkpoint import FORMAT_VERSION, NEWEST_VERSION, load_checkpoint, load_meta, replace
-from tests.asyncio_support import async_test
+from tests.support.async_tests import async_test
 
 META = {"format": FORMAT_VERSION, "conversation_id": "c1", "created_ts": 1, "shell": "", "open": {}}
 

@@ -13,7 +13,7 @@ from blockpty.spool.journal import Journal
 from blockpty.spool.layout import Layout
 from blockpty.spool.masking import Mask
 from blockpty.spool.stream import StreamReader
-from tests.spool import disk
+from tests.support import disk
 
 RECORDING = disk.conversation()
 CLEAN = disk.clean(RECORDING)

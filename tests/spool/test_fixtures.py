@@ -22,7 +22,7 @@ from blockpty.model.block import BLOCK_KINDS, BLOCK_STATES, Block
 from blockpty.model.entries import ENTRY_KINDS, Entry
 from blockpty.model.events import EVENT_TYPES, Event
 from blockpty.testing import Derived, Recording, derive
-from tests.schema_support import SCHEMAS, problem
+from tests.support.schemas import SCHEMAS, problem
 
 FIXTURES = sorted((SCHEMAS / "fixtures").glob("*.jsonl"))
 NAMES = [path.stem for path in FIXTURES]

@@ -13,16 +13,16 @@ import orjson
 import pytest
 
 from blockpty.engine.machine import Machine
-from blockpty.engine.snapshot import MachineState
+from blockpty.engine.machine_state import MachineState
 from blockpty.errors import SpoolCorrupt, StorageFull
 from blockpty.model.events import Event
-from blockpty.spool.journal import Journal, Output
+from blockpty.spool.journal import Journal, OutputFile
 from blockpty.spool.layout import Layout
 from blockpty.spool.masking import Mask
 from blockpty.spool.sink import FileSink
 from blockpty.spool.stream import StreamReader
 from blockpty.testing import Recording, every_split
-from tests.spool import disk
+from tests.support import disk
 
 RECORDING = disk.conversation()
 CLEAN = disk.clean(RECORDING)
@@ -44,7 +44,7 @@ class Desk:
 
     def take(self, events: list[Event], machine: Machine, spawned: bool) -> None:
         if spawned:
-            self.journal.mask.add(machine.state.nonce)
+            self.journal.mask.add(machine.state.current.nonce)
         self.journal.append(events)
 
     def close(self) -> None:
@@ -171,7 +171,7 @@ def test_output_at_every_split() -> None:
     data = b"\r\n\r\r\na\rb\n\r\n\n\rc\r"
     for cuts in every_split(data, pairs=100):
         places = [0, *(cut for cut in cuts if 0 < cut < len(data)), len(data)]
-        output = Output("blocks/1_0.out")
+        output = OutputFile("blocks/1_0.out")
         shown = b"".join(output.take(data[a:b], Mask()) for a, b in itertools.pairwise(places))
         assert shown + output.take(b"", Mask(), last=True) == b"\n\r\na\rb\n\n\n\rc\r"
 
@@ -180,7 +180,7 @@ def test_only_cr_lf_changes_in_an_output() -> None:
     for size in range(6):
         for letters in itertools.product((b"a", b"\r", b"\n", b"\x85", b"\xff"), repeat=size):
             data = b"".join(letters)
-            output = Output("blocks/1_0.out")
+            output = OutputFile("blocks/1_0.out")
             shown = output.take(data, Mask()) + output.take(b"", Mask(), last=True)
             assert shown == data.replace(b"\r\n", b"\n")
 

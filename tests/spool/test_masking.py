@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from blockpty.spool.journal import Output
+from blockpty.spool.journal import OutputFile
 from blockpty.spool.masking import Mask
 from blockpty.testing import every_split
 
@@ -26,7 +26,7 @@ def chunks(data: bytes, cuts: Sequence[int]) -> list[bytes]:
 
 def through(mask: Mask, pieces: list[bytes]) -> bytes:
     """Pass the raw bytes of a block through its `.out` file."""
-    output = Output("blocks/1_0.out")
+    output = OutputFile("blocks/1_0.out")
     return b"".join([output.take(piece, mask) for piece in pieces] + [output.take(b"", mask, last=True)])
 
 
@@ -86,5 +86,5 @@ def test_what_may_still_become_a_nonce_is_held() -> None:
 
 def test_a_whole_nonce_is_not_held_as_the_beginning_of_another() -> None:
     for nonce in PERIODS:
-        output = Output("blocks/1_0.out")
+        output = OutputFile("blocks/1_0.out")
         assert b"*" * 22 in output.take(nonce.encode() + b".", Mask([nonce]))

@@ -49,7 +49,7 @@ def test_of_fifty_processes_exactly_one_gets_it(tmp_path: Path) -> None:
         assert {taker.stdout.readline().strip() for taker in takers if taker.stdout is not None} == {"ready"}
         answers = say(takers)
         assert sorted(answers) == ["1"] + ["none"] * (TAKERS - 1)
-        assert Ownership.take(lock) is None, "nobody else, as long as the process lives"
+        assert Ownership.take(lock) is None, "no other engine, as long as the process lives"
         takers[answers.index("1")].kill()
         takers[answers.index("1")].wait()
         after = Ownership.take(lock)
@@ -110,7 +110,7 @@ def test_a_damaged_lock_still_grows_from_then_on(tmp_path: Path, content: bytes)
     assert epochs[0] >= 1 and epochs == [epochs[0], epochs[0] + 1, epochs[0] + 2]
 
 
-def test_nobody_owns_after_a_failure(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_engine_owns_after_a_failure(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     lock = tmp_path / "owner.lock"
 
     def full(*_: object) -> int:

@@ -17,9 +17,9 @@ import pytest
 
 from blockpty.spool.layout import Layout
 from blockpty.testing import Recording
-from tests.asyncio_support import async_test
-from tests.profile import LONG
-from tests.spool import disk
+from tests.support import disk
+from tests.support.async_tests import async_test
+from tests.support.profile import LONG
 
 # Without a checkpoint all is derived again, and events.jsonl has 5000 bytes: within its lines every fourth will do.
 STEP = 1 if LONG else 4
@@ -130,7 +130,7 @@ async def test_one_file_is_gone_and_the_checkpoint_is_not(tmp_path: Path, name: 
 @pytest.mark.parametrize("name", sorted(CLEAN.outputs)[:-1])
 @async_test
 async def test_a_finished_output_comes_back_without_the_checkpoint(tmp_path: Path, name: str) -> None:
-    """Nobody looks at the outputs of finished blocks at a start; verify does, and this is then the way to mend them."""
+    """No start checks the outputs of finished blocks; verify does, and this is then the way to repair them."""
     layout = await finished(tmp_path / "c1")
     (layout.directory / name).write_bytes(b"something else, and longer than what was there")
     without_checkpoint(layout)

@@ -9,12 +9,12 @@ import orjson
 import pytest
 
 from blockpty.engine.machine import Machine
+from blockpty.files.lines import is_sound, sealed
 from blockpty.host.record import Timeline, entries_since
 from blockpty.model.entries import DAMAGED, Entry
-from blockpty.model.seal import is_sound, sealed
 from blockpty.spool.checkpoint import replace
 from blockpty.spool.timeline import TimelineReader
-from tests.spool import disk
+from tests.support import disk
 
 RECORDING = disk.conversation()
 
@@ -36,20 +36,6 @@ def timeline(tmp_path: Path, content: bytes, version: int = 2) -> Path:
     path = tmp_path / "timeline.jsonl"
     path.write_bytes(content)
     return path
-
-
-def test_every_single_flipped_bit_is_found() -> None:
-    whole = sealed(b'{"offset":379,"ts":1700000000050,"kind":"tick"}')[:-1]
-    assert is_sound(whole) is True
-    for place in range(len(whole)):
-        for bit in range(8):
-            damaged = whole[:place] + bytes([whole[place] ^ 1 << bit]) + whole[place + 1 :]
-            assert is_sound(damaged) is not True
-
-
-def test_a_line_without_a_seal_says_so() -> None:
-    for line in (b"", b"{}", b'{"kind":"tick"}', b'{"crc":"0"}', b',"crc":"00000000"'):
-        assert is_sound(line) is None
 
 
 def test_the_recorder_seals_every_line(tmp_path: Path) -> None:
@@ -80,13 +66,13 @@ def test_flipped_bits_are_reported_as_the_bytes_they_are_in(tmp_path: Path) -> N
         place = chance.randrange(len(content))
         damaged = content[:place] + bytes([content[place] ^ 1 << chance.randrange(8)]) + content[place + 1 :]
         found = read(timeline(tmp_path, damaged))
-        told = [entry.fields["bytes"] for entry, _ in found if entry.kind == DAMAGED]
+        damaged_ranges = [entry.fields["bytes"] for entry, _ in found if entry.kind == DAMAGED]
         begin = max(border for border in borders if border <= place)
         end = min(border for border in borders if border > place)
         number = borders.index(begin)
         if damaged[end - 1 : end] == b"\n" and damaged[begin:end].count(b"\n") == 1:
             last = number == len(RECORDING.entries) - 1
-            assert told == ([] if last else [[begin, end]])
+            assert damaged_ranges == ([] if last else [[begin, end]])
             assert [e for e, _ in found if e.kind != DAMAGED] == [
                 entry for at, entry in enumerate(RECORDING.entries) if at != number
             ]
@@ -107,7 +93,7 @@ def test_zeros_in_the_middle_are_one_range(tmp_path: Path, number: int) -> None:
     ]  # fmt: skip
 
 
-def test_damage_is_told_with_the_next_entry_however_the_file_is_followed(tmp_path: Path) -> None:
+def test_damage_is_reported_with_the_next_entry_however_the_file_is_followed(tmp_path: Path) -> None:
     parts = lines()
     parts[4] = b"x" * (len(parts[4]) - 1) + b"\n"
     content = b"".join(parts)

@@ -15,7 +15,7 @@ from blockpty.spool.masking import Mask
 from blockpty.spool.sink import FileSink, hold
 from blockpty.spool.stream import StreamReader
 from blockpty.testing import Recording
-from tests.spool import disk
+from tests.support import disk
 
 RECORDING = disk.conversation()
 CLEAN = disk.clean(RECORDING)

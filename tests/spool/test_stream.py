@@ -1,4 +1,4 @@
-"""Reading a stream: several segments as one, while somebody appends to it."""
+"""Reading a stream: several segments as one, while the recorder appends to it."""
 
 from __future__ import annotations
 
@@ -9,10 +9,11 @@ from pathlib import Path
 import pytest
 
 from blockpty.errors import SpoolCorrupt
+from blockpty.files.segments import NAME_DIGITS, segment_name
 from blockpty.host.record import Stream
-from blockpty.spool.beginning import Beginning
 from blockpty.spool.checkpoint import replace
-from blockpty.spool.stream import NAME_DIGITS, SEGMENT_BYTES, StreamReader, segment_name
+from blockpty.spool.log_start import LogStart
+from blockpty.spool.stream import SEGMENT_BYTES, StreamReader
 
 DATA = bytes(range(256)) * 3
 
@@ -147,7 +148,7 @@ def test_a_closed_reader_can_be_used_again(tmp_path: Path) -> None:
 def beginning_at(directory: Path, needed: int) -> None:
     """Let the record whose stream this is begin there."""
     state = {"next_block": 1, "block": None, "background": None}
-    made = Beginning(needed, 0, needed, needed, state, {"output": None, "nonces": []}, {})
+    made = LogStart(needed, 0, needed, needed, state, {"output": None, "nonces": []}, {})
     replace(directory.parent / "begin.json", made.to_dict())
 
 
@@ -166,7 +167,7 @@ def test_a_reader_lets_go_of_what_is_dropped_and_goes_on_behind_it(tmp_path: Pat
     assert reader.read(0, 10) == b""
 
 
-def test_what_somebody_else_has_removed_can_be_read_as_long_as_it_is_open(tmp_path: Path) -> None:
+def test_a_removed_segment_can_be_read_as_long_as_it_is_open(tmp_path: Path) -> None:
     directory = write(tmp_path / "stream", *cut(DATA, 100, 300))
     reader = StreamReader(directory)
     assert reader.size() == len(DATA)

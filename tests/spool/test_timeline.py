@@ -76,9 +76,9 @@ def test_a_line_that_is_no_entry_is_passed_over(tmp_path: Path, bad: bytes) -> N
     found = reader.read_new()
     assert [entry for entry, _ in found if entry.kind != DAMAGED] == ENTRIES
     assert len(reader.damaged) == len(ENTRIES) - 1
-    told = [tuple(entry.fields["bytes"]) for entry, _ in found if entry.kind == DAMAGED]
+    ranges = [tuple(entry.fields["bytes"]) for entry, _ in found if entry.kind == DAMAGED]
     content = path.read_bytes()
-    assert told == reader.damaged and all(content[begin:end] == bad for begin, end in told)
+    assert ranges == reader.damaged and all(content[begin:end] == bad for begin, end in ranges)
     reader.close()
 
 

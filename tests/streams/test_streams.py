@@ -16,11 +16,11 @@ from typing import Any
 
 import pytest
 
-from blockpty.runtime.fold import Position
+from blockpty.runtime.record_reader import Position
 from blockpty.runtime.verify import Seen, verify
 from blockpty.spool.layout import Layout
 from blockpty.testing import Derived, Recording, derive, every_split
-from tests.schema_support import problem
+from tests.support.schemas import problem
 
 HERE = Path(__file__).parent
 NAMES = sorted(path.parent.name for path in HERE.glob("*/timeline.jsonl"))

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from blockpty.surfaces.tokens import server_directory
-from tests.processes import stop_server
+from tests.support.processes import stop_server
 from tests.surfaces.test_full_disk import blockpty
 
 pytestmark = [pytest.mark.linux, pytest.mark.needs("bash")]

@@ -12,7 +12,7 @@ import blockpty
 from blockpty.errors import Exited, InteractiveSessionActive, NoSession
 from blockpty.runtime.conversation import Conversation
 from blockpty.testing import Diverged, FakePty, Recording, replayed
-from tests.asyncio_support import async_test
+from tests.support.async_tests import async_test
 
 QUESTION = {"regex": r"name\? $"}
 

@@ -36,6 +36,7 @@ BENCHES = {
     "catalogue": "bench.catalogue",
     "feed": "bench.feed",
     "screen": "bench.screen",
+    "policy": "bench.policy",
 }
 
 

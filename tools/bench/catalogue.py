@@ -12,8 +12,8 @@ from pathlib import Path
 
 from bench.report import Row, Run, median, percentile, skipped
 from bench.search import make_home, many
-from blockpty.search.filling import batches
-from blockpty.search.finding import find
+from blockpty.search.executor import find
+from blockpty.search.ingest import batches
 from blockpty.search.overview import Asked
 from blockpty.search.query import Query
 from blockpty.search.records import Records
@@ -32,14 +32,14 @@ NOTE_INDEXING = "catalogue, indexing: cut, numbered, sent through the coordinato
 def measure(run: Run) -> list[Row]:
     """Start servers, index a home, and ask it and somebody else's."""
     try:
-        from tests.postgres_servers import Databases, Servers, programs
+        from tests.support.postgres_servers import Databases, Servers, programs
     except ImportError:
         return [skipped(BENCH, "all of it", "its library is not installed")]
     if programs() is None:
         return [skipped(BENCH, "all of it", "PostgreSQL is not installed")]
-    from blockpty.search.postgres.database import Database
-    from blockpty.search.postgres.hosts import Hosts
-    from blockpty.search.postgres.index import PostgresIndex
+    from blockpty.cluster.database import Database
+    from blockpty.cluster.hosts import Hosts
+    from blockpty.cluster.postgres_index import PostgresIndex
 
     def index_of(databases: Databases, home: str) -> PostgresIndex:
         hosts = Hosts(home, "host", f"https://{home}:7717")

@@ -11,7 +11,7 @@ from bench.report import Row, Run, median, skipped
 from bench.streams import log
 from bench.terminals import on_terminal, read_until, splice_all
 from blockpty import Conversation, Engine
-from blockpty.spool.lines import last_line
+from blockpty.spool.line_reader import last_line
 
 AIM = 0.9
 NOTE = (

@@ -11,10 +11,10 @@ from pathlib import Path
 from bench.report import Row, Run, median
 from bench.streams import PIECE, log
 from blockpty import Engine
-from blockpty.control.redaction import find_shown
+from blockpty.redact.redaction import find_shown
 
 AIM = 100.0
-STYLES = ("cast", "jsonl", "text", "html")
+STYLES = ("cast", "jsonl", "text", "markdown", "html")
 AIMED = ("replay", "import")
 SHOWN = "nothing covered"
 READ = 1024 * 1024

@@ -9,12 +9,12 @@ from pathlib import Path
 
 from blockpty.errors import SpoolError
 from blockpty.model.entries import DAMAGED, Entry
-from blockpty.runtime.live import LiveRecord
+from blockpty.runtime.follower import RecordFollower
 from blockpty.spool.checkpoint import load_checkpoint, load_meta
-from blockpty.spool.lines import LineReader, iterate_lines, last_line
+from blockpty.spool.line_reader import LineReader, iterate_lines, last_line
 from blockpty.spool.stream import StreamReader
 from blockpty.spool.timeline import TimelineReader
-from tests.spool import disk
+from tests.support import disk
 from tools.fuzz.material import damaged, output
 from tools.torture.files import TRUTH, Damage
 
@@ -99,7 +99,7 @@ def recovery(chance: random.Random) -> None:
 
 
 async def _follow(record: Damage) -> None:
-    live = LiveRecord("c1", record.layout, owner=False)
+    live = RecordFollower("c1", record.layout, owner=False)
     try:
         await live.drain()
     finally:

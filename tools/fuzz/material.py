@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import random
 
-from tests.control.shapes import SHAPES
+from tests.support.secret_shapes import SHAPES
 
 NONCE = "Qbcdefghij-lmno_qrstu1"
 _LETTERS = b"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789 -_./:="

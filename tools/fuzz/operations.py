@@ -9,13 +9,16 @@ from pathlib import Path
 from typing import Any
 
 import blockpty
+from blockpty.control.principals import Principal, Scope, acting
 from blockpty.errors import BadRequest, BlockptyError
 from blockpty.model.results import VerifyResult
+from blockpty.ops.dispatch import call, stream
 from blockpty.ops.operation import Shape
-from blockpty.ops.table import OPERATIONS, call, stream
-from tests.ops.samples import PARAMS
+from blockpty.ops.table import OPERATIONS
+from tests.support.operations import PARAMS
 from tools.fuzz.material import output
 
+PERSON = Principal("a person", Scope.ADMIN, types_as="user")
 CALLS = 25
 CALL_SECONDS = 30
 # What ends the shell, or needs one that has ended.
@@ -76,7 +79,12 @@ async def _converse(chance: random.Random, home: Path) -> None:
             await _one(chance, engine)
         if not (home / "conversations" / "c1").exists():
             return  # ended, and deleted
-        await call(engine, "close", {"conversation_id": "c1"})
+        # Agents may have been halted, or a person may have control.
+        with acting(PERSON):
+            await call(engine, "release", {})
+            await call(engine, "release", {"conversation_id": "c1"})
+            await call(engine, "release_control", {"conversation_id": "c1"})
+            await call(engine, "close", {"conversation_id": "c1"})
         found = await call(engine, "verify", {"conversation_id": "c1"})
         assert isinstance(found, VerifyResult)
         assert found.clean, found.differences
@@ -129,5 +137,7 @@ def _tame(chance: random.Random, name: str, params: dict[str, Any]) -> None:
             params[key] = chosen[key]
     if "session_id" in params:
         params["session_id"] = chance.choice(["s1", "s2", None])
+    if "timeout_seconds" in _fields(name):
+        params["timeout_seconds"] = 1
     if name == "interrupt":
         params["up_to"] = "INT"

@@ -11,18 +11,18 @@ from pathlib import Path
 
 import orjson
 
-from blockpty.control.redaction import cover_shown, find_shown
 from blockpty.engine.machine import Machine
 from blockpty.model.entries import ENTRY_KINDS
-from blockpty.runtime.covered import Cover
+from blockpty.redact.redaction import find_shown, redact_output
+from blockpty.runtime.redactor import Redactor
 from blockpty.screen import fastforward
 from blockpty.screen.emulator import Emulator
 from blockpty.spool.masking import Mask
 from blockpty.spool.stream import StreamReader
 from blockpty.testing import FakePty, Recording, derive
-from tests.control.shapes import SHAPES
-from tests.engine.support import steps_after, stops_of, through_json
 from tests.engine.test_scanner import scanned
+from tests.support.machines import steps_after, stops_of, through_json
+from tests.support.secret_shapes import SHAPES
 from tools.fuzz.material import NONCE, chunks, cuts, mark, output, piece
 
 Case = Callable[[random.Random], None]
@@ -129,7 +129,7 @@ def screen(chance: random.Random) -> None:
 def redaction(chance: random.Random) -> None:
     """Lengths stay, ranges as well, and no secret of a known shape is left."""
     data = output(chance)
-    shown = cover_shown(data)
+    shown = redact_output(data)
     assert len(shown) == len(data)
     cut = chance.randrange(len(data) + 1)
     begun = find_shown(data[:cut], more=True)
@@ -138,21 +138,21 @@ def redaction(chance: random.Random) -> None:
     text = shape.text.encode()
     around = b"before\r\n" + text + b"\r\nafter\r\n"
     for secret in [line for line in shape.secret.encode().replace(b"\\n", b"\n").split(b"\n") if len(line) > 3]:
-        assert secret not in cover_shown(around)
+        assert secret not in redact_output(around)
     _ranges(chance, data + b"\r\n" + around)
 
 
 def _ranges(chance: random.Random, data: bytes) -> None:
     with tempfile.TemporaryDirectory(prefix="fuzz") as place:
         (Path(place) / f"{0:020d}").write_bytes(data)
-        stream, cover = StreamReader(Path(place)), Cover(Mask([NONCE]))
+        stream, redactor = StreamReader(Path(place)), Redactor(Mask([NONCE]))
         try:
-            whole = cover.read(stream, 0, len(data))
+            whole = redactor.read(stream, 0, len(data))
             assert len(whole) == len(data)
             assert NONCE.encode() not in whole
             at = 0
             for end in [*cuts(chance, len(data))[:50], len(data)]:
-                assert len(cover.read(stream, at, end - at)) == end - at
+                assert len(redactor.read(stream, at, end - at)) == end - at
                 at = end
         finally:
             stream.close()

@@ -35,7 +35,7 @@ from typing import Any, NamedTuple
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
-from tests.processes import end_left_processes
+from tests.support.processes import end_left_processes
 from tools.soak.worker import SECRET, work
 
 FAULTS = ("engine", "recorder", "keeper", "shell", "stop", "full", "derived", "index")

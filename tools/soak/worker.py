@@ -27,7 +27,7 @@ from blockpty.errors import (
     NotFound,
     StorageFull,
 )
-from blockpty.spool.beginning import load_beginning
+from blockpty.spool.log_start import load_log_start
 
 SECRET = "s0ak-Pa55w0rd-never-on-disk"
 PROMPT = {"token": "PROMPT"}
@@ -162,7 +162,7 @@ class Talk:
         lines = self.facts.read_bytes().splitlines() if self.facts.exists() else []
         facts = [json.loads(line) for line in lines[-LOOKED_UP:]]
         conversation = self._conversation or await self.engine.conversation(self.name)
-        kept = load_beginning(conversation.directory)
+        kept = load_log_start(conversation.directory)
         facts = [fact for fact in facts if kept is None or fact["seq"] >= kept.first_block()]
         for fact in facts:
             try:

@@ -24,7 +24,7 @@ from blockpty.model.entries import DAMAGED, Entry
 from blockpty.spool.checkpoint import FORMAT_VERSION, replace
 from blockpty.spool.timeline import TimelineReader
 from blockpty.testing import Derived, FakePty, Recording
-from tests.spool import disk
+from tests.support import disk
 from tools.torture.report import Row
 
 SECTOR = 512

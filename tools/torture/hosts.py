@@ -13,7 +13,7 @@ from pathlib import Path
 
 import blockpty
 from blockpty.host import spawn
-from tests.host.driver import BASH, Host, death, running_host
+from tests.support.host_driver import BASH, Host, death, running_host
 from tools.torture import engines
 from tools.torture.report import Row, percentile
 

@@ -16,7 +16,7 @@ from pathlib import Path
 
 import blockpty
 from blockpty.host import cgroup, spawn
-from tests.host.driver import BASH, Host, running_host
+from tests.support.host_driver import BASH, Host, running_host
 from tools.torture.report import Row, percentile
 
 LAG_SECONDS = 0.010

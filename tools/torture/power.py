@@ -21,18 +21,18 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from blockpty.errors import StorageFull
-from blockpty.host import durable, mending
+from blockpty.host import recovery, sync_policy
 from blockpty.host import terminal as terminals
-from blockpty.host.house import SLOT_BYTES, Holding
 from blockpty.host.loop import Loop, Work
 from blockpty.host.protocol import DURABILITIES
 from blockpty.host.record import StorageFailed
+from blockpty.host.state import SLOT_BYTES, ShellHandle
 from blockpty.host.terminal import Terminal
 from blockpty.model.entries import Entry
-from blockpty.runtime.live import LiveRecord
+from blockpty.runtime.follower import RecordFollower
 from blockpty.spool.layout import Layout
 from blockpty.testing import Recording
-from tests.spool import disk
+from tests.support import disk
 from tools.torture.report import Row
 
 T = TypeVar("T")
@@ -234,10 +234,10 @@ class _Desk:
     def grew(self, conversation: str, count: int) -> None:
         self.grown()
 
-    def tell_keeper(self, holding: Holding) -> None:
+    def tell_keeper(self, shell: ShellHandle) -> None:
         pass
 
-    def finished(self, terminal: Terminal) -> None:
+    def finished(self, shell: ShellHandle) -> None:
         pass
 
 
@@ -276,41 +276,41 @@ class Session:
             "entry": {name: value for name, value in first.fields.items() if name != "pid"}, "persist": False,
             "segment_bytes": SEGMENT, "slot": 0, "durability": self.durability, "cgroup": None,
         }  # fmt: skip
-        self._desk, medium = _Desk(), self.medium
+        self._recorder, medium = _Desk(), self.medium
         with medium.watching():
-            holding = Holding(wire, [master, *os.pipe(), -1])
-            terminal = self._terminal = self._tried(lambda: Terminal(self._desk, holding))
-            self._desk.grown = lambda: self.told.sizes.append(
+            shell = ShellHandle(wire, [master, *os.pipe(), -1])
+            terminal = self._terminal = self._tried(lambda: Terminal(self._recorder, shell))
+            self._recorder.grown = lambda: self.told.sizes.append(
                 (len(medium.done), terminal.stream.offset, terminal.timeline.size)
             )
             terminal.begin(fresh=True)
             self._settle()
             live = self._tried(
-                lambda: LiveRecord(disk.NAME, self.layout, owner=True, durability=self.durability)
+                lambda: RecordFollower(disk.NAME, self.layout, owner=True, durability=self.durability)
             )
             for step in list(self.recording.steps())[1:]:
                 self._step(step, slave)
                 if self.durability != "process" and self._chance.random() < 0.1:
-                    terminal.durable.interval_over()
+                    terminal.sync.interval_over()
                     self._settle()
                 if self._chance.random() < 0.3:
-                    self._desk.loop.go_on()
+                    self._recorder.loop.go_on()
                     self._settle()
                 self._follow(live)
                 if self._chance.random() < 0.1:
-                    live.save()
-            while live.problem is not None:
+                    live.deriver.save()
+            while live.deriver.problem is not None:
                 live.pump()
             live.close()
             terminal.release()
-        self._desk.loop.close()
-        holding.close()
+        self._recorder.loop.close()
+        shell.close()
         os.close(slave)
 
     def _step(self, step: Entry | bytes, slave: int) -> None:
         terminal = self._terminal
         if isinstance(step, Entry):
-            boot = {"boot": mending.boot_id()} if step.kind == "spawn" else {}
+            boot = {"boot": recovery.boot_id()} if step.kind == "spawn" else {}
             self._tried(lambda: terminal.write(step.kind, {**step.fields, **boot}))
         else:
             os.write(slave, step)
@@ -330,18 +330,18 @@ class Session:
         """Wait until the recorder moves again."""
         while self._terminal is not None and self._terminal.failed is not None:
             self.refused.append(self._terminal.failed)
-            self._desk.loop.turn()
+            self._recorder.loop.turn()
             self._terminal.move(whole=True)
 
-    def _follow(self, live: LiveRecord) -> None:
+    def _follow(self, live: RecordFollower) -> None:
         before = live.state.next_block, live.state.block is not None
         live.pump()
-        if live.problem is not None:
-            self.refused.append(live.problem)
+        if live.deriver.problem is not None:
+            self.refused.append(live.deriver.problem)
             return
         border = before != (live.state.next_block, live.state.block is not None)
         if self.durability == "always" or (self.durability == "block" and border):
-            sizes = live.journal_sizes()
+            sizes = live.deriver.sizes()
             self.told.events.append((len(self.medium.done), sizes[0] if sizes is not None else 0))
 
 
@@ -360,8 +360,8 @@ async def _look(session: Session, moment: int, place: Path, chance: random.Rando
         path = place / name
         path.parent.mkdir(exist_ok=True)
         path.write_bytes(content)
-    mending.mend(str(place), "the next start")
-    mending.mend(str(place), "the next start")
+    recovery.recover(str(place), "the next start")
+    recovery.recover(str(place), "the next start")
     layout.timeline.touch()
     found, lines = _whole(place)
     if not stream.startswith(found):
@@ -388,7 +388,7 @@ async def _look(session: Session, moment: int, place: Path, chance: random.Rando
 
 def lose_power(tries: int) -> Iterator[Row]:
     """Lose power `tries` times under each durability."""
-    durable.INTERVAL_BYTES, durable.BEGIN_BYTES = INTERVAL, INTERVAL // 2
+    sync_policy.INTERVAL_BYTES, sync_policy.BEGIN_BYTES = INTERVAL, INTERVAL // 2
     for durability in DURABILITIES:
         row = Row(f"power lost, durability = {durability}")
         kept = 0
@@ -433,7 +433,7 @@ async def _whole_after(session: Session) -> str | None:
 def fail_calls(step: int) -> Iterator[Row]:
     """Let the first, second, third ... call of each kind fail, under each durability; `step`: every so many."""
     terminals.RETRY_SECONDS = 0.001
-    durable.INTERVAL_BYTES, durable.BEGIN_BYTES = INTERVAL, INTERVAL // 2
+    sync_policy.INTERVAL_BYTES, sync_policy.BEGIN_BYTES = INTERVAL, INTERVAL // 2
     for durability in DURABILITIES:
         row, refused = Row(f"the n-th call fails for every n, durability = {durability}"), 0
         for name in ("pwrite", "write", "splice", "ftruncate", "fdatasync", "fsync", "replace"):
@@ -462,5 +462,5 @@ def fail_calls(step: int) -> Iterator[Row]:
                 if problem is not None:
                     row.wrong.append(f"{durability}, {name} number {number}: {problem}")
                 number += step
-        row.found = {"told to the caller": str(refused), "made up for": "the others"}
+        row.found = {"reported to the caller": str(refused), "made up for": "the others"}
         yield row

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import platform
+import textwrap
 import time
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -22,15 +23,20 @@ class Row:
     wrong: list[str] = field(default_factory=list)
 
     def line(self) -> str:
-        """Return the row of the table."""
-        found = ", ".join(f"{name} {value}" for name, value in self.found.items())
-        verdict = "ok" if not self.wrong else f"**{len(self.wrong)} wrong**: {self.wrong[0]}"
-        return f"| {self.what} | {self.tries:,} | {found} | {verdict} |"
+        """Return the row of a table."""
+        return f"| {self.what} | {self.tries:,} | {self._found()} | {self._verdict()} |"
 
+    def item(self) -> str:
+        """Return the row as an item of a list, for the page."""
+        times = "once" if self.tries == 1 else f"{self.tries:,} times"
+        text = "; ".join(filter(None, (f"* **{self.what}**, {times}: {self._verdict()}", self._found())))
+        return textwrap.fill(text, 118, subsequent_indent="  ", break_long_words=False, break_on_hyphens=False)
 
-def table(rows: list[Row]) -> str:
-    """Return the table, with its heading."""
-    return "\n".join(["| what | tries | found | |", "|---|---:|---|---|", *(row.line() for row in rows)])
+    def _found(self) -> str:
+        return ", ".join(f"{name} {value}" for name, value in self.found.items())
+
+    def _verdict(self) -> str:
+        return "ok" if not self.wrong else f"**{len(self.wrong)} wrong**: {self.wrong[0]}"
 
 
 def machine() -> str:
@@ -42,14 +48,15 @@ def machine() -> str:
 
 
 def write(name: str, rows: list[Row]) -> None:
-    """Put the table where the page says that the numbers of this sub-command go."""
+    """Put the rows where the page says that the numbers of this sub-command go."""
     begin, end = f"<!-- torture {name} -->", f"<!-- end {name} -->"
     text = PAGE.read_text("utf-8")
+    items = "\n".join(row.item() for row in rows)
     before, found, rest = text.partition(begin)
     if not found or end not in rest:
         raise SystemExit(f"{PAGE.relative_to(TOP)} has no place for {name}")
     after = rest.partition(end)[2]
-    PAGE.write_text(f"{before}{begin}\n{table(rows)}\n\nMeasured on {machine()}.\n{end}{after}", "utf-8")
+    PAGE.write_text(f"{before}{begin}\n{items}\n\nMeasured on {machine()}.\n{end}{after}", "utf-8")
 
 
 def percentile(values: list[float], share: float) -> str:

@@ -14,7 +14,7 @@ from typing import Any
 
 from blockpty.host import spawn
 from blockpty.host.protocol import Refused
-from tests.host.driver import ENV, SH
+from tests.support.host_driver import ENV, SH
 from tools.torture.report import Row
 
 # Where each is called, and with what it fails: in the keeper, then in the child.

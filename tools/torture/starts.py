@@ -12,10 +12,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import blockpty
-from blockpty.host import mending
+from blockpty.host import recovery
 from blockpty.spool.layout import Layout
-from tests.runtime import homes
-from tests.spool import disk
+from tests.support import disk, homes
 from tools.torture.power import Medium, Session
 from tools.torture.report import Row, percentile
 
@@ -23,7 +22,7 @@ USABLE_SECONDS = 2.0
 
 
 def _start(place: Path) -> None:
-    mending.mend(str(place), "the next start")
+    recovery.recover(str(place), "the next start")
     asyncio.run(disk.recover(Layout(place)))
 
 
@@ -87,7 +86,7 @@ def kill_recoveries(tries: int) -> Iterator[Row]:
             _start(often)
             if _content(often) != _content(once):
                 row.wrong.append(f"after {call} kills the files are not those of one start")
-    row.found = {"conversations": str(homes_seen), "the files": "those of a start that nobody killed"}
+    row.found = {"conversations": str(homes_seen), "the files": "those of an uninterrupted start"}
     yield row
 
 

@@ -1,8 +1,8 @@
-"""What a shell is started with: its arguments, its environment, its private startup files; and how a command is staged.
+"""Start plans of shells: arguments, environment, private startup files; and the staging of commands.
 
-Lives here, by module: which shells are known (`families`, `finding`), the allow-list of the environment
-(`environment`), how each family is started (`bash`, `zsh`, `fish`, `posix`), the text of a staged command and of the
-line that submits it (`staging`).
+Lives here, by module: which shells are known and found (`families`), the allow-list of the environment
+(`environment`), how each family is started (`plans`), the text of a staged command and of the line that submits it
+(`staging`).
 Does not know: PTYs, processes, who writes the files (they are returned as bytes), what the marks mean.
 
 The nonce goes into a startup file only. It is never in argv or in the environment, because /proc/PID/environ keeps
@@ -16,11 +16,17 @@ import re
 from collections.abc import Mapping
 
 from blockpty.errors import BadRequest
-from blockpty.host.shells import bash, fish, posix, zsh
 from blockpty.host.shells.environment import KEPT, KEPT_PREFIXES, REFUSED, REFUSED_PREFIXES, clean_environment
-from blockpty.host.shells.families import BASH, FISH, POSIX, ZSH, family_of, is_supported
-from blockpty.host.shells.finding import DEFAULTS, find_shell
-from blockpty.host.shells.plans import Place, ShellPlan, shellrc_directory
+from blockpty.host.shells.families import BASH, DEFAULTS, FISH, POSIX, ZSH, family_of, find_shell, is_supported
+from blockpty.host.shells.plans import (
+    Place,
+    ShellPlan,
+    bash_plan,
+    fish_plan,
+    posix_plan,
+    shellrc_directory,
+    zsh_plan,
+)
 from blockpty.host.shells.staging import (
     KEEP_LAST,
     SETTLE,
@@ -35,13 +41,35 @@ from blockpty.host.shells.staging import (
 )
 
 __all__ = [
-    "BASH", "DEFAULTS", "FISH", "KEEP_LAST", "KEPT", "KEPT_PREFIXES", "POSIX", "REFUSED", "REFUSED_PREFIXES", "SETTLE",
-    "ShellPlan", "ZSH", "clean_environment", "clear_keys", "eval_line", "family_of", "is_settled", "is_supported",
-    "load_line", "load_text", "loads", "plan", "shellrc_directory", "stage", "submit_line",
+    "BASH",
+    "DEFAULTS",
+    "FISH",
+    "KEEP_LAST",
+    "KEPT",
+    "KEPT_PREFIXES",
+    "POSIX",
+    "REFUSED",
+    "REFUSED_PREFIXES",
+    "SETTLE",
+    "ZSH",
+    "ShellPlan",
+    "clean_environment",
+    "clear_keys",
+    "eval_line",
+    "family_of",
+    "is_settled",
+    "is_supported",
+    "load_line",
+    "load_text",
+    "loads",
+    "plan",
+    "shellrc_directory",
+    "stage",
+    "submit_line",
 ]  # fmt: skip
 
 _NONCE = re.compile(r"[A-Za-z0-9_-]{16,64}")
-_FAMILIES = {BASH: bash.plan, ZSH: zsh.plan, FISH: fish.plan, POSIX: posix.plan}
+_FAMILIES = {BASH: bash_plan, ZSH: zsh_plan, FISH: fish_plan, POSIX: posix_plan}
 
 
 def plan(

@@ -1,4 +1,4 @@
-"""The environment that a shell is started with: an allow-list, and what no caller may add to it."""
+"""Environment of a new shell: an allow-list, and what no caller may add to it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The text of a staged command and of the line that submits it, as each family of shells reads them.
+"""Texts of a staged command and of the line that submits it, as each family of shells reads them.
 
 Rules of this file: the typed line is printable ASCII wherever the family can write it so, because a line editor or a
 terminal in canonical mode would take a control character for itself; the staged text is the user's own.
@@ -41,7 +41,7 @@ def submit_line(path: str, shell: str = "bash") -> str:
 
     Raises:
         BadRequest: the path is not absolute (`.` would search PATH), holds a NUL, or a control character that a POSIX
-            shell could not be told of.
+            shell could not be reported.
     """
     if not path.startswith("/") or "\0" in path:
         raise BadRequest(f"the staged file {path!r} is not an absolute path")
@@ -156,7 +156,7 @@ def encode(text: str) -> bytes:
 
 
 def clear_keys(shell: str) -> bytes:
-    """Return what is typed to empty a line that somebody left unfinished at the prompt of `shell`.
+    """Return what is typed to empty a line that was left unfinished at the prompt of `shell`.
 
     Ctrl-C; in fish a key that our hooks bind, because fish 3 loses a Ctrl-C that comes while it draws, and the next
     command would be appended to the old text.

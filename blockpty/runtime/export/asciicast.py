@@ -14,7 +14,7 @@ from typing import Any, Final
 import orjson
 
 from blockpty.model.block import Block
-from blockpty.runtime.export.moments import Began, Exited, Opening, Output, Resized, Source
+from blockpty.runtime.export.recording_events import Began, Opening, Output, Resized, ShellExited, Source
 from blockpty.runtime.screens import AFTER_ANOTHER
 
 _LABEL: Final = 200
@@ -41,7 +41,7 @@ def cast(source: Source, version: int) -> Iterator[bytes]:
                 yield lines.line(ts, "r", f"{cols}x{rows}")
             case Began(ts, block):
                 yield lines.line(ts, "m", label(block))
-            case Exited(_, status):
+            case ShellExited(_, status):
                 pass
     yield from lines.finish()
     if source.block is not None:

@@ -16,16 +16,17 @@ import orjson
 
 from blockpty.engine.views import View
 from blockpty.model.block import Block
-from blockpty.runtime.export.moments import PIECE, Moment, Opening, Output, Resized, Source
+from blockpty.runtime.export.recording_events import PIECE, Opening, OutputLines, Source
 from blockpty.runtime.screens import AFTER_ANOTHER
 from blockpty.screen import markup
-from blockpty.screen.rendered import Drawing, Rendered, Style
+from blockpty.screen.rendered import Drawing, Part, Rendered, RowStyle
 
 _BACKTICKS: Final = re.compile("`+")
+# Begins with one literal, which is searched for at memory speed.
+_FENCE: Final = re.compile(b"``*")
 # Of a block's output before it goes to a file.
 _IN_MEMORY: Final = 1024 * 1024
-_TOGETHER: Final = 256 * 1024
-_HTML: Final = Style(markup.html_line, markup.html_text, markup.html_around)
+_HTML: Final = RowStyle(markup.html_line, markup.html_text, markup.html_around)
 
 
 def text(source: Source) -> Iterator[bytes]:
@@ -39,49 +40,33 @@ def html(source: Source) -> Iterator[bytes]:
     opening = source.opening()
     title = source.conversation_id if source.block is None else f"{source.conversation_id} {source.block.block_id}"
     yield markup.page_begin(title).encode()
-    yield from _covered(source, _drawn(source, opening, Drawing(opening.cols, opening.rows, _HTML)))
+    yield from _covered(source, _drawn(source, opening, Drawing(opening.cols, opening.rows, _HTML)), tagged=True)
     yield markup.PAGE_END.encode()
 
 
-def _covered(source: Source, pieces: Iterable[bytes]) -> Iterator[bytes]:
+def _covered(source: Source, parts: Iterable[Part], *, tagged: bool = False) -> Iterator[bytes]:
     """Yield what was drawn, with the secrets covered that are there only now: letters struck over, a corrected line."""
-    drawn = source.cover.drawn()
-    for piece in pieces:
-        yield drawn.feed(piece)
+    drawn = source.redactor.drawn(tagged=tagged)
+    for part in parts:
+        yield drawn.feed(part.text.encode("utf-8", "replace"), as_printed=part.as_printed)
     yield drawn.finish()
 
 
-def _drawn(source: Source, opening: Opening, drawing: Rendered) -> Iterator[bytes]:
-    last = ""
-    for moment in _together(source.moments(opening)):
-        if isinstance(moment, bytes):
-            drawn = drawing.feed(moment)
+def _drawn(source: Source, opening: Opening, drawing: Rendered) -> Iterator[Part]:
+    last = Part("")
+    for moment in source.drawing(opening):
+        if isinstance(moment, OutputLines):
+            parts = drawing.parts(moment.data, moment.shown)
         else:
-            drawn = drawing.feed(AFTER_ANOTHER) if moment.fresh else ""
-            drawn += drawing.resize(moment.cols, moment.rows)
-        last = drawn or last
-        yield drawn.encode("utf-8", "replace")
-    drawn = drawing.finish()
-    last = drawn or last
-    yield drawn.encode("utf-8", "replace")
-    if last and not last.endswith("\n"):
-        yield b"\n"
-
-
-def _together(moments: Iterable[Moment]) -> Iterator[bytes | Resized]:
-    """Yield the output in large pieces, which draw several times as fast, and the sizes between them."""
-    held: list[bytes] = []
-    size = 0
-    for moment in moments:
-        if isinstance(moment, Output):
-            held.append(moment.data)
-            size += len(moment.data)
-        if held and (size >= _TOGETHER or isinstance(moment, Resized)):
-            yield b"".join(held)
-            held, size = [], 0
-        if isinstance(moment, Resized):
-            yield moment
-    yield b"".join(held)
+            parts = drawing.parts(AFTER_ANOTHER) if moment.fresh else []
+            parts.append(Part(drawing.resize(moment.cols, moment.rows)))
+        for part in parts:
+            last = part if part.text else last
+            yield part
+    end = Part(drawing.finish())
+    yield end
+    if (end.text or last.text) and not (end.text or last.text).endswith("\n"):
+        yield Part("\n")
 
 
 def jsonl(source: Source) -> Iterator[bytes]:
@@ -103,18 +88,39 @@ def _line(kind: str, fields: dict[str, Any]) -> bytes:
     return orjson.dumps({"type": kind, **fields}) + b"\n"
 
 
-def _output(source: Source, block: Block) -> Iterator[bytes]:
+def _output(source: Source, block: Block) -> Iterator[OutputLines]:
     first, last = block.span
-    for data in source.output(first, source.end if last is None else last):
-        for at in range(0, len(data), PIECE):
-            yield data[at : at + PIECE]
+    return source.lines(first, source.end if last is None else last)
 
 
 def _plain(source: Source, block: Block) -> Iterator[bytes]:
-    """Yield a block's output in the view `text`."""
+    """Yield a block's output in the view `text`, each time what so many bytes of the stream settle."""
     view = View("text", max(block.span[0], source.begin))
-    for data in _output(source, block):
-        yield view.feed(data).text
+    texts: list[bytes] = []
+    room = PIECE
+    for data, shown in _output(source, block):
+        lines = None if shown is None else shown.translate(None, b"\r").splitlines(keepends=True)
+        at = number = 0
+        while at < len(data):
+            end = min(at + room, len(data))
+            begin = at
+            if lines is not None:
+                # Up to the first line end and behind the last one there are parts of lines.
+                begin = at if not at or data[at - 1 : at] == b"\n" else data.find(b"\n", at, end) + 1 or end
+                last = data.rfind(b"\n", begin, end) + 1 or begin
+                texts.append(view.feed(data[at:begin]).text)
+                number += begin > at and data[begin - 1 : begin] == b"\n"
+                count = data.count(b"\n", begin, last)
+                texts += lines[number : number + count]
+                number += count
+                begin = last
+            texts.append(view.feed(data[begin:end]).text)
+            room -= end - at
+            at = end
+            if not room:
+                yield b"".join(texts)
+                texts, room = [], PIECE
+    yield b"".join(texts)
     yield view.finish().text
 
 
@@ -136,11 +142,13 @@ def markdown(source: Source) -> Iterator[bytes]:
         yield from _fenced("text", _covered(source, _seen(rendered, unmarked, _output(source, block))))
 
 
-def _seen(rendered: Rendered, unmarked: View, pieces: Iterable[bytes]) -> Iterator[bytes]:
-    for data in pieces:
-        yield rendered.feed(unmarked.feed(data).text.replace(b"\n", b"\r\n")).encode()
-    yield rendered.feed(unmarked.finish().text.replace(b"\n", b"\r\n")).encode()
-    yield rendered.finish().encode()
+def _seen(rendered: Rendered, unmarked: View, pieces: Iterable[OutputLines]) -> Iterator[Part]:
+    for data, shown in pieces:
+        # The view has nothing to take out of plain lines.
+        plain = data if shown is not None else unmarked.feed(data).text.replace(b"\n", b"\r\n")
+        yield from rendered.parts(plain, shown)
+    yield from rendered.parts(unmarked.finish().text.replace(b"\n", b"\r\n"))
+    yield Part(rendered.finish())
 
 
 def _ending(block: Block) -> str:
@@ -168,7 +176,7 @@ def _fenced(kind: str, pieces: Iterable[bytes]) -> Iterator[bytes]:
                 continue
             kept.write(data)
             size, last = size + len(data), data[-1:]
-            for found in re.finditer(rb"`+", data):
+            for found in _FENCE.finditer(data):
                 length = found.end() - found.start() + (run if found.start() == 0 else 0)
                 longest = max(longest, length)
             tail = len(data) - len(data.rstrip(b"`"))

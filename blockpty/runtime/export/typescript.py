@@ -12,7 +12,7 @@ from collections.abc import Callable
 from datetime import datetime
 from typing import Final
 
-from blockpty.runtime.export.moments import Began, Ended, Exited, Opening, Output, Resized, Source
+from blockpty.runtime.export.recording_events import Began, Ended, Opening, Output, Resized, ShellExited, Source
 
 Write = Callable[[bytes], None]
 
@@ -46,7 +46,7 @@ def typescript(source: Source, log: Write, timing: Write) -> None:
             case Ended(ts, block):
                 timing(_border({"exit_status": block.exit_status, "at_ms": ts - opening.ts}))
                 continue
-            case Exited(_, status):
+            case ShellExited(_, status):
                 continue
         last = moment.ts
     if source.block is not None:

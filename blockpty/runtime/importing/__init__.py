@@ -11,7 +11,6 @@ from typing import Any
 
 from blockpty.errors import BadRequest, Exited
 from blockpty.model.results import ImportResult
-from blockpty.runtime.importing.writing import ImportStopped, exists, free_name, import_file
 from blockpty.spool.layout import check_conversation_id, conversations_directory, make_private
 
 
@@ -22,6 +21,9 @@ async def import_recording(
     timing: str | os.PathLike[str] | None,
 ) -> ImportResult:
     """Make a conversation of a home of a recording; `Engine.import_recording` says the rest."""
+    # An engine loads what reads recordings only for this.
+    from blockpty.runtime.importing.writer import ImportStopped, exists, free_name, import_file
+
     for one in (path, timing):
         if one is not None and "\0" in os.fsdecode(one):
             raise BadRequest("a path cannot hold the character NUL")

@@ -1,7 +1,7 @@
-"""Reading asciicast: version 1 (one JSON object), 2 and 3 (a line of JSON for each event).
+"""Reader of asciicast: version 1 (one JSON object), 2 and 3 (a line of JSON for each event).
 
 Rules of this file: memory does not grow with a recording of version 2 or 3. A marker begins a block. What was typed
-(`i`) is left out: nobody knows what of it is a password. Codes that are not known are passed over, as the formats want.
+(`i`) is left out: what of it is a password is not known. Codes that are not known are passed over, as the formats want.
 v1: https://docs.asciinema.org/manual/asciicast/v1/, v2: .../v2/, v3: .../v3/
 """
 

@@ -1,4 +1,4 @@
-"""What a recording is made of, whichever format it has, and what is wrong with one.
+"""Parts of a recording, whichever format it has, and its errors.
 
 Rules of this file: a recording comes from anywhere and may say anything. What a reader yields has been checked: sizes
 from 1 to 1000, times that are finite and never go back.
@@ -61,7 +61,7 @@ class Border(NamedTuple):
 
 
 class Over(NamedTuple):
-    """The program of the recording ended; None when nobody knows how."""
+    """The program of the recording ended; None when how is not known."""
 
     at_ms: int
     status: int | None

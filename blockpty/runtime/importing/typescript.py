@@ -1,4 +1,4 @@
-"""Reading the pairs of script(1): the terminal's bytes and the file with their times, "advanced" or classic.
+"""Reader of the pairs of script(1): the terminal's bytes and the file with their times, "advanced" or classic.
 
 Rules of this file: every byte is kept as it is. The first line of the log, and what follows the last counted byte, are
 script's own. Our own typescripts say in `H` lines, which other readers pass over, where blocks begin and end.

@@ -1,1 +1,1 @@
-"""The command `blockpty`: the table of operations as a command line. It has presentation, but no rules of its own."""
+"""Command line `blockpty`, made from the table of operations. It has presentation, but no rules of its own."""

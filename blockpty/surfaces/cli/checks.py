@@ -1,4 +1,4 @@
-"""What `doctor` checks. Every check returns a finding, whatever it meets; none changes anything that lasts."""
+"""Checks of `doctor`: the machine. Every check returns a finding, whatever it meets, and changes nothing that lasts."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import stat
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Final, Literal
@@ -22,7 +22,7 @@ _FEW_PROCESSES, _FEW_TERMINALS = 50, 16
 _LITTLE_SPACE, _TOO_LITTLE_SPACE = 1024 * _MIB, 64 * _MIB
 # sun_path of unix sockets, with its final NUL: 108 bytes on Linux, 104 on macOS.
 _SOCKET_PATH_BYTES: Final = 107 if sys.platform == "linux" else 103
-_LIBRARIES: Final = ("click", "orjson", "pydantic", "pyte", "regex", "rich")
+_LIBRARIES: Final = ("ahocorasick_rs", "click", "orjson", "pydantic", "pyte", "regex", "rich", "watchfiles")
 _PROMPT_ONLY: Final = ("dash", "ksh", "mksh", "busybox")
 _SECONDS: Final = 3.0
 
@@ -39,34 +39,6 @@ class Finding:
     def to_dict(self) -> dict[str, Any]:
         """Return the JSON form."""
         return asdict(self)
-
-
-def examine(home: Path) -> Iterator[Finding]:
-    """Yield what each check finds; one that itself goes wrong is a finding too."""
-    from blockpty.surfaces.cli.state import check_conversations, check_host, check_port, check_server
-
-    checks: list[tuple[str, Callable[[], Finding]]] = [
-        ("python", check_python),
-        ("libraries", check_libraries),
-        ("shells", check_shells),
-        ("shell", check_default_shell),
-        ("terminals", check_terminals),
-        ("home", lambda: check_home(home)),
-        ("disk", lambda: check_disk(home)),
-        ("splice", lambda: check_splice(home)),
-        ("files", check_open_files),
-        ("processes", check_processes),
-        ("socket path", lambda: check_socket_path(home)),
-        ("host", lambda: check_host(home)),
-        ("conversations", lambda: check_conversations(home)),
-        ("port", lambda: check_port(home)),
-        ("server", lambda: check_server(home)),
-    ]
-    for name, check in checks:
-        try:
-            yield check()
-        except Exception as error:  # noqa: BLE001  (whatever it is, the other checks are still worth making)
-            yield Finding(name, "failed", f"the check itself went wrong: {type(error).__name__}: {error}")
 
 
 # Programs
@@ -95,6 +67,22 @@ def check_libraries() -> Finding:
     if wrong:
         return Finding("libraries", "failed", "; ".join(wrong), "install blockpty again, with its dependencies")
     return Finding("libraries", "ok", ", ".join(found))
+
+
+def check_extras() -> Finding:
+    """Which optional dependencies are there."""
+    from importlib.util import find_spec
+
+    from blockpty.search.backends import has_libraries
+    from blockpty.surfaces.extras import EXTRAS
+
+    there = {name: all(find_spec(module) is not None for module in modules) for name, modules in EXTRAS.items()}
+    there["search"] = has_libraries()
+    missing = [name for name, found in there.items() if not found]
+    if missing:
+        hint = f"pip install 'blockpty[{','.join(missing)}]'"
+        return Finding("extras", "warning", f"not installed: {', '.join(missing)}", hint)
+    return Finding("extras", "ok", f"installed: {', '.join(there)}")
 
 
 def _requirements() -> Mapping[str, str]:
@@ -154,7 +142,7 @@ def check_default_shell() -> Finding:
     """Which shell `open` takes when none is named."""
     from blockpty.errors import SpawnFailed
     from blockpty.host.shells import clean_environment, is_supported
-    from blockpty.host.shells.finding import find_shell
+    from blockpty.host.shells.families import find_shell
 
     own = os.environ.get("SHELL", "")
     try:
@@ -233,6 +221,19 @@ def _own_processes() -> int | None:
     except OSError:
         return None
     return count
+
+
+def check_sandbox() -> Finding:
+    """How `open --sandbox` makes its boundary here, if it can."""
+    from blockpty.control.sandbox import DEFAULT
+    from blockpty.errors import SpawnFailed
+    from blockpty.runtime.sandboxing import choose_method
+
+    try:
+        method = choose_method(DEFAULT)[0]
+    except SpawnFailed as error:
+        return Finding("sandbox", "warning", error.message, error.hint)
+    return Finding("sandbox", "ok", f"open --sandbox uses {method}")
 
 
 # The home

@@ -2,7 +2,7 @@
 
 This file adds no parameter and no rule. What it adds is presentation: `open` keeps its shell, because the command line
 itself goes away, and conditions may be given as plain text. Commands that are written by hand are only named here;
-each has a file of its own, which is loaded when somebody asks for it.
+each has a file of its own, which is loaded when it is used.
 """
 
 from __future__ import annotations
@@ -23,10 +23,12 @@ from blockpty.surfaces.cli.invocation import Invocation, anywhere, finished
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator
 
-    from blockpty.ops.outline import Outline
+    from blockpty.ops.manifest import ManifestEntry
 
 # Each is a module of this package with a function `command`; what it needs to run, it imports when it runs.
-HAND_WRITTEN: Final = ("serve", "mcp", "token", "peers", "tail", "log", "doctor", "completion", "import")
+HAND_WRITTEN: Final = (
+    "serve", "mcp", "token", "policy", "answer", "peers", "tail", "log", "doctor", "completion", "import",
+)  # fmt: skip
 
 # The one difference to the table: the engine of a command lives only as long as the command.
 _CLI_DEFAULTS: Final[Mapping[str, Mapping[str, Any]]] = {"open": {"persist": True}}
@@ -49,7 +51,8 @@ def program() -> click.Group:
     )
     return _Operations(
         name="blockpty",
-        help="Conversations with a real shell: every command is one block, every wait answers from the record alone.",
+        help="Runs a real shell for your program: exact output and exit status of each command, and waits for prompts "
+        "and text.",
         params=[*anywhere(), version],
         context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
     )
@@ -59,27 +62,27 @@ class _Operations(click.Group):
     """Looks up the table only when a command is asked for, and makes only that command."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        from blockpty.ops.outline import outlines
+        from blockpty.ops.manifest import manifest
 
-        return [*(_dashed(name) for name in outlines()), "replay", *HAND_WRITTEN]
+        return [*(_dashed(name) for name in manifest()), "replay", *HAND_WRITTEN]
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name in ("replay", *HAND_WRITTEN):
             if cmd_name == "import":
-                from blockpty.ops.outline import outline
+                from blockpty.ops.manifest import manifest_entry
 
-                # Its own name, import_recording, is that of a method; nobody would look for it here.
-                return _command(outline("import_recording"), cmd_name)
+                # Its own name, import_recording, is that of a method; a person would not look for it here.
+                return _command(manifest_entry("import_recording"), cmd_name)
             made: click.Command = import_module(f"blockpty.surfaces.cli.{cmd_name}").command()
             return made
-        from blockpty.ops.outline import outlines
+        from blockpty.ops.manifest import manifest
 
-        operation = outlines().get(cmd_name.replace("-", "_"))
+        operation = manifest().get(cmd_name.replace("-", "_"))
         # Only kebab-case, so that there is one name for one thing.
         return _command(operation) if operation is not None and "_" not in cmd_name else None
 
 
-def _command(operation: Outline, name: str | None = None) -> click.Command:
+def _command(operation: ManifestEntry, name: str | None = None) -> click.Command:
     parameters: list[click.Parameter] = []
     for name, schema in operation.parameters.items():
         if name in operation.positional:
@@ -104,7 +107,7 @@ def _dashed(name: str) -> str:
 # From fields to parameters
 
 
-def _argument(operation: Outline, name: str, schema: Mapping[str, Any]) -> click.Argument:
+def _argument(operation: ManifestEntry, name: str, schema: Mapping[str, Any]) -> click.Argument:
     # An optional one is an option as well; click must not give both the same value, so it has a name of its own.
     target = name if name in operation.required else f"{name}_argument"
     required = name in operation.required and STDIN.get(operation.name) != name
@@ -118,7 +121,7 @@ def _argument(operation: Outline, name: str, schema: Mapping[str, Any]) -> click
     )
 
 
-def _option(operation: Outline, name: str, schema: Mapping[str, Any]) -> click.Option:
+def _option(operation: ManifestEntry, name: str, schema: Mapping[str, Any]) -> click.Option:
     kind = _type(schema)
     default = _CLI_DEFAULTS.get(operation.name, {}).get(name, schema.get("default"))
     explained = schema.get("description", "")
@@ -202,7 +205,7 @@ def _json_or_none(text: str) -> Any:
 # The call
 
 
-def _callback(operation: Outline) -> Callable[..., int]:
+def _callback(operation: ManifestEntry) -> Callable[..., int]:
     @click.pass_obj
     def callback(invocation: Invocation, /, **values: Any) -> int:
         invocation.check(operation)
@@ -217,7 +220,7 @@ def _callback(operation: Outline) -> Callable[..., int]:
     return cast("Callable[..., int]", callback)
 
 
-def _params(operation: Outline, values: Mapping[str, Any]) -> dict[str, Any]:
+def _params(operation: ManifestEntry, values: Mapping[str, Any]) -> dict[str, Any]:
     """Return the parameters that were given, and the few defaults of the command line."""
     params = dict(_CLI_DEFAULTS.get(operation.name, {}))
     for name, value in values.items():
@@ -235,16 +238,16 @@ def _merged(variables: tuple[Mapping[str, Any], ...]) -> dict[str, Any]:
 
 
 async def run_operation(
-    invocation: Invocation, operation: Outline, params: Mapping[str, Any], output: str | None = None
+    invocation: Invocation, operation: ManifestEntry, params: Mapping[str, Any], output: str | None = None
 ) -> int:
     """Call an operation, show its result, and return the exit status; an export goes to the file `output`."""
-    from blockpty.ops.kinds import Shape
+    from blockpty.ops.manifest import Shape
     from blockpty.surfaces.cli.render import exit_status
 
     screen = invocation.screen()
     async with invocation.open_engine(invocation.home) as engine:
         if operation.shape is Shape.STREAM:
-            from blockpty.ops.table import stream
+            from blockpty.ops.dispatch import stream
 
             events = stream(engine, operation.name, params)
             async with aclosing(cast("AsyncGenerator[Any, None]", events)):
@@ -269,6 +272,6 @@ async def _call(engine: Any, name: str, params: Mapping[str, Any]) -> Any:
     if isinstance(engine, Client):
         # The server judges the parameters; the models that do would take longer to load than all the rest.
         return await engine.call(name, params)
-    from blockpty.ops.table import call
+    from blockpty.ops.dispatch import call
 
     return await call(engine, name, params)

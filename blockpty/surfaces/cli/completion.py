@@ -1,4 +1,4 @@
-"""`blockpty completion`: the script that completes in a shell, and what conversations and blocks it offers.
+"""Command `blockpty completion`: the script for a shell, and completion of conversations and blocks.
 
 The offers come from the names and lines in the home; no engine is loaded and no host is asked, because a person waits
 for each of them. Nothing here may fail: what cannot be read offers nothing.

@@ -1,4 +1,4 @@
-"""`blockpty doctor`: look at everything blockpty needs from this machine, and say how to mend what is not right.
+"""Command `blockpty doctor`: all that blockpty needs from this machine, and how to repair what is not right.
 
 It looks and changes nothing: a home that is not there is not made, a host that does not run is not started.
 """
@@ -6,6 +6,7 @@ It looks and changes nothing: a home that is not there is not made, a host that 
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
 import click
@@ -13,12 +14,14 @@ import click
 from blockpty.surfaces.cli.invocation import Invocation, anywhere
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from blockpty.surfaces.cli.checks import Finding
 
-_DOC = """Check what blockpty needs from this machine, and say how to mend what is not right.
+_DOC = """Check what blockpty needs from this machine, and say how to repair what is not right.
 
-Looks at Python and the libraries, the shells, the home and its permissions, limits, disk space, ports, and at the host
-and conversations that are there. Changes nothing. The exit status is 1 when a check failed."""
+Looks at Python and the libraries, the shells, the home and its permissions, limits, disk space, ports, at the host and
+conversations that are there, and at what agents may do. Changes nothing. The exit status is 1 when a check failed."""
 
 _COLOURS = {"ok": "32", "warning": "33", "failed": "31"}
 
@@ -36,8 +39,6 @@ def command() -> click.Command:
 
 @click.pass_obj
 def _doctor(invocation: Invocation, /) -> int:
-    from blockpty.surfaces.cli.checks import examine
-
     screen = invocation.screen()
     counts = dict.fromkeys(_COLOURS, 0)
     findings = []
@@ -53,6 +54,38 @@ def _doctor(invocation: Invocation, /) -> int:
         warnings = f"{counts['warning']} warning{'' if counts['warning'] == 1 else 's'}"
         sys.stdout.write(f"{len(findings)} checks: {counts['failed']} failed, {warnings}\n")
     return 1 if counts["failed"] else 0
+
+
+def examine(home: Path) -> Iterator[Finding]:
+    """Yield what each check finds; one that itself goes wrong is a finding too."""
+    from blockpty.surfaces.cli import checks, state
+
+    made: list[tuple[str, Callable[[], Finding]]] = [
+        ("python", checks.check_python),
+        ("libraries", checks.check_libraries),
+        ("extras", checks.check_extras),
+        ("shells", checks.check_shells),
+        ("shell", checks.check_default_shell),
+        ("terminals", checks.check_terminals),
+        ("sandbox", checks.check_sandbox),
+        ("home", lambda: checks.check_home(home)),
+        ("disk", lambda: checks.check_disk(home)),
+        ("splice", lambda: checks.check_splice(home)),
+        ("files", checks.check_open_files),
+        ("processes", checks.check_processes),
+        ("socket path", lambda: checks.check_socket_path(home)),
+        ("host", lambda: state.check_host(home)),
+        ("conversations", lambda: state.check_conversations(home)),
+        ("port", lambda: state.check_port(home)),
+        ("server", lambda: state.check_server(home)),
+        ("policy", lambda: state.check_policy(home)),
+        ("agents", lambda: state.check_agents(home)),
+    ]
+    for name, check in made:
+        try:
+            yield check()
+        except Exception as error:  # noqa: BLE001  (whatever it is, the other checks are still worth making)
+            yield checks.Finding(name, "failed", f"the check itself went wrong: {type(error).__name__}: {error}")
 
 
 def _show(finding: Finding) -> None:

@@ -1,4 +1,4 @@
-"""Where the command line puts an export: into the file of `-o`, on standard output, or it says which file it is.
+"""Destination of an export on the command line: the file of `-o`, standard output, or the file that was written.
 
 Rules of this file: an export that goes somewhere is not left behind in the home as well. A terminal gets it as it gets
 all that programs wrote: safely.

@@ -1,4 +1,4 @@
-"""Where a command may take its text from besides its arguments: standard input, or the terminal without echo.
+"""Text of a command from standard input, or from the terminal without echo, in place of its arguments.
 
 This is presentation: the operation gets the same parameter as ever. What is typed hidden appears neither among the
 arguments, which other users can list, nor in the history of the shell.

@@ -1,4 +1,4 @@
-"""What holds for one run of the command line: the options that may stand anywhere, the engine, the end of the run.
+"""Invocation of the command line: the options of every command, the engine, the end of the run.
 
 Every command uses this file, those made from the table and those written by hand. It is loaded at every start, so it
 imports what only a run needs when that run comes.
@@ -9,22 +9,27 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable, Coroutine
+from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, Protocol
 
 import click
 from click.shell_completion import CompletionItem
 
-from blockpty.surfaces.cli.main import OpenEngine
-
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from blockpty.ops.manifest import ManifestEntry
     from blockpty.ops.operation import Operation
-    from blockpty.ops.outline import Outline
-    from blockpty.surfaces.cli.render import Screen
+    from blockpty.surfaces.cli.render import ResultPrinter
 
 EXIT_BROKEN_PIPE: Final = 141  # 128 + SIGPIPE, as a shell reports it
+
+
+class OpenEngine(Protocol):
+    """How the command line gets its engine; tests give another one."""
+
+    def __call__(self, home: str | None) -> AbstractAsyncContextManager[Any]: ...
 
 
 @dataclass(slots=True)
@@ -36,11 +41,11 @@ class Invocation:
     as_json: bool = False
     read_only: bool = False
 
-    def screen(self) -> Screen:
+    def screen(self) -> ResultPrinter:
         """Return where results are shown."""
-        from blockpty.surfaces.cli.render import Screen
+        from blockpty.surfaces.cli.render import ResultPrinter
 
-        return Screen(sys.stdout, sys.stderr, as_json=self.as_json)
+        return ResultPrinter(sys.stdout, sys.stderr, as_json=self.as_json)
 
     def directory(self) -> Path:
         """Return the home, which need not exist."""
@@ -50,10 +55,10 @@ class Invocation:
 
         return Path(self.home).absolute() if self.home is not None else default_home()
 
-    def check(self, operation: Operation | Outline) -> None:
+    def check(self, operation: Operation | ManifestEntry) -> None:
         """Raise Forbidden for what --read-only refuses: input, and beginning or ending a shell."""
         from blockpty.errors import Forbidden
-        from blockpty.ops.kinds import Effect
+        from blockpty.ops.manifest import Effect
 
         if self.read_only and operation.effect is not Effect.READ:
             raise Forbidden(

@@ -1,4 +1,4 @@
-"""Text that comes in pieces, written so that a terminal is safe and sees each piece at once.
+"""Output in pieces, written so that a terminal is safe and shows each piece at once.
 
 The bytes of a stream become a view, the view becomes text, and on a terminal only colours of it pass. Each of these
 steps may have to hold back what a piece ends with until the next one says what it is.

@@ -1,4 +1,4 @@
-"""`blockpty log`: what a conversation did, block by block, newest first, through a pager on a terminal.
+"""Command `blockpty log`: the blocks of a conversation, newest first, through a pager on a terminal.
 
 Everything shown is made safe, also for a pager that passes control sequences on.
 """
@@ -108,7 +108,7 @@ class _Transcript:
         self.id = conversation_id
 
     async def _ask(self, operation: str, **params: Any) -> Any:
-        from blockpty.ops.table import call
+        from blockpty.ops.dispatch import call
 
         return await call(self._engine, operation, {"conversation_id": self.id, **params})
 

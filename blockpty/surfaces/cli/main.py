@@ -1,4 +1,4 @@
-"""The entry point of the command line: from arguments to an exit status.
+"""Entry point of the command line: from arguments to an exit status.
 
 Exit statuses: 0 ok, 1 error, 2 usage, 3 timeout, 4 exited, 130 interrupted; `run` returns the command's own. Everything
 is imported when called, so that shell completion and `--version` need not wait for what only operations use.
@@ -11,19 +11,14 @@ import os
 import sys
 from collections.abc import Sequence
 from contextlib import AbstractAsyncContextManager
-from typing import TYPE_CHECKING, Any, Final, Protocol
+from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
     from blockpty.errors import BlockptyError
+    from blockpty.surfaces.cli.invocation import OpenEngine
 
 EXIT_ERROR, EXIT_USAGE, EXIT_EXITED, EXIT_INTERRUPTED = 1, 2, 4, 130
 EXIT_OF_CODE: Final = {"bad_request": EXIT_USAGE, "exited": EXIT_EXITED}
-
-
-class OpenEngine(Protocol):
-    """How the command line gets its engine; tests give another one."""
-
-    def __call__(self, home: str | None) -> AbstractAsyncContextManager[Any]: ...
 
 
 def main(argv: Sequence[str] | None = None, *, open_engine: OpenEngine | None = None) -> int:
@@ -75,8 +70,8 @@ def _engine(home: str | None) -> AbstractAsyncContextManager[Any]:
 
 def _report(error: BlockptyError, *, as_json: bool) -> int:
     """Show an error: with --json the one wire form on stdout, else for a person on stderr."""
-    from blockpty.surfaces.cli.render import Screen
+    from blockpty.surfaces.cli.render import ResultPrinter
 
-    screen = Screen(sys.stdout, sys.stderr, as_json=as_json)
+    screen = ResultPrinter(sys.stdout, sys.stderr, as_json=as_json)
     screen.error(error)
     return EXIT_OF_CODE.get(error.code, EXIT_ERROR)

@@ -1,4 +1,4 @@
-"""`blockpty mcp`: the operations as MCP tools over stdin and stdout, for a client that starts its servers itself."""
+"""Command `blockpty mcp`: the operations as MCP tools over stdin and stdout, for a client that starts its servers."""
 
 from __future__ import annotations
 
@@ -39,6 +39,9 @@ def command() -> click.Command:
 
 
 def _serve(invocation: Invocation, /, url: str | None, token_file: str | None) -> int:
+    from blockpty.surfaces.extras import require
+
+    require("mcp", "blockpty mcp")
     from blockpty.surfaces.access import Caller
     from blockpty.surfaces.client import Client
     from blockpty.surfaces.mcp.stdio import serve_stdio
@@ -49,8 +52,11 @@ def _serve(invocation: Invocation, /, url: str | None, token_file: str | None) -
         token = read_private(Path(token_file)).decode("ascii", "replace").strip()
 
     async def serve() -> None:
-        async with Client(invocation.directory(), url=url, token=token) as client:
-            await serve_stdio(Caller(client))
+        home = invocation.directory()
+        # Not for an agent: what the person at the client decides.
+        person = Client(home, url=url, token=token)
+        async with person, Client(home, url=url, token=token, agent="mcp") as client:
+            await serve_stdio(Caller(client), Caller(person))
 
     asyncio.run(serve())
     return 0

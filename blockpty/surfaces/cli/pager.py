@@ -1,4 +1,4 @@
-"""Long text on a terminal, through the pager that the user has chosen, as git does it."""
+"""Pager for long text on a terminal: the one that the user has chosen, as with git."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class Pager:
         return self
 
     def write(self, text: str) -> bool:
-        """Write text; False when nobody reads any more."""
+        """Write text; False when the reader has gone."""
         if self._process is None or self._process.stdin is None:
             self._out.write(text)
             return True

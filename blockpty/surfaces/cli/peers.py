@@ -1,4 +1,4 @@
-"""`blockpty peers`: the servers of other hosts that this home's server may ask, each with a token of it."""
+"""Command `blockpty peers`: servers of other hosts that this home's server may ask, each with a token of it."""
 
 from __future__ import annotations
 

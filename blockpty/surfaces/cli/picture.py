@@ -1,4 +1,4 @@
-"""A recorded screen drawn on the terminal of who looks: cells and colours, and nothing else of what was recorded.
+"""Recorded screens drawn on a terminal: cells and colours, and nothing else of what was recorded.
 
 Rules of this file: every control sequence that is written is made here. The text of cells goes through `sanitize`; of
 a screen that is larger than the terminal the rows around the cursor and the first columns are shown.
@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 from typing import Final, TextIO
 
-from blockpty.model.moments import Moment
+from blockpty.model.replay_frames import Moment
 from blockpty.runtime.screens import AFTER_ANOTHER
 from blockpty.screen import fastforward
 from blockpty.screen.cells import width

@@ -1,4 +1,4 @@
-"""Showing on stderr that something lasts: what, and for how long.
+"""Progress of a call on stderr: the operation and the seconds so far.
 
 A carriage return and blanks are all it takes, so that no control sequence of ours stands between those of others.
 """

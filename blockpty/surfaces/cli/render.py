@@ -1,4 +1,4 @@
-"""Results for a person, and as JSON.
+"""Presentation of results: for a person, and as JSON.
 
 Rules of this file: what a program wrote never reaches a terminal as it is; of its control sequences only colours do.
 Where stdout is no terminal, output is passed on unchanged. Rich is loaded only to draw on a terminal.
@@ -10,7 +10,9 @@ import base64
 import json
 import os
 import shlex
-from collections.abc import Iterable, Mapping, Sequence
+import shutil
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, nullcontext
 from datetime import datetime
 from typing import Any, Final, TextIO
@@ -19,11 +21,15 @@ from blockpty.errors import BlockptyError
 from blockpty.model.block import Block
 from blockpty.model.events import Event
 from blockpty.model.results import (
+    ApprovalsResult,
+    AuditResult,
     BlockResult,
     BlocksResult,
+    ControlResult,
     ConversationInfo,
     DiffResult,
     ExportResult,
+    HaltResult,
     ListResult,
     OverviewResult,
     ReadResult,
@@ -31,10 +37,14 @@ from blockpty.model.results import (
     Result,
     RunResult,
     ScreenResult,
+    SearchHit,
     SearchResult,
+    UserInputResult,
+    VerdictResult,
     VerifyResult,
     WaitResult,
 )
+from blockpty.surfaces import approvals
 from blockpty.surfaces.cli.progress import shown_progress
 from blockpty.surfaces.sanitize import RESET, one_line, sanitize
 
@@ -54,8 +64,10 @@ _LONG_OPERATIONS: Final = frozenset(
         "verify",
         "repair",
         "seal",
+        "request_user_input",
     }
 )
+_OF_EVERY_ENTRY: Final = frozenset({"format", "seq", "ts", "type", "principal", "conversation_id"})
 _WHY: Final[Mapping[str, str]] = {
     "password": "the program waits for a password; answer with `send`",
     "incomplete_input": "the shell waits for the rest of the command (a quote or bracket is open); `ctrl-c` drops it",
@@ -65,6 +77,16 @@ _WHY: Final[Mapping[str, str]] = {
     "stopped": "a stop condition came first",
     "max_bytes": "so many bytes came without a match",
     "cancelled": "the wait was cancelled",
+}
+_OUTCOMES: Final[Mapping[str, tuple[int, str]]] = {
+    "done": (0, "done: a person has typed and handed control back"),
+    "cancelled": (1, "cancelled: a person has refused, or left"),
+    "timeout": (EXIT_TIMEOUT, "timed out: no person has taken control and handed it back"),
+}
+_GIVEN: Final[Mapping[str | None, str]] = {
+    "once": "allowed once",
+    "conversation": "allowed in this conversation, as long as its server runs",
+    "always": "allowed always; the rule is in policy.toml",
 }
 
 
@@ -80,6 +102,10 @@ def exit_status(operation: str, result: Result) -> int:
         return {"timeout": EXIT_TIMEOUT, "eof": EXIT_EXITED}.get(result.reason, 1)
     if isinstance(result, VerifyResult | RepairResult):
         return 0 if result.clean else 1
+    if isinstance(result, AuditResult):
+        return 1 if result.findings else 0
+    if isinstance(result, UserInputResult):
+        return _OUTCOMES[result.outcome][0]
     return 0
 
 
@@ -89,7 +115,7 @@ def colours_wanted() -> bool:
 
 
 def duration(ms: int | None) -> str:
-    """Return how long something took, in the unit that fits; empty when nobody knows."""
+    """Return how long something took, in the unit that fits; empty when that is not known."""
     if ms is None:
         return ""
     if ms < 1000:
@@ -108,7 +134,7 @@ def ending(exit_status: int | None, signal: str | None, state: str) -> str:
     return f"exit {exit_status} ({signal})" if signal else f"exit {exit_status}"
 
 
-class Screen:
+class ResultPrinter:
     """Where results are shown: a terminal, or a file or pipe that gets plain text."""
 
     def __init__(self, out: TextIO, err: TextIO, *, as_json: bool = False) -> None:
@@ -122,32 +148,28 @@ class Screen:
 
     def result(self, operation: str, result: Result, params: Mapping[str, Any]) -> None:
         """Show a result."""
+        plain: Mapping[type[Result], Callable[[Any], None]] = {
+            ReadResult: self._read, ListResult: self._conversations, BlocksResult: self._blocks,
+            DiffResult: self._diff, AuditResult: self._audit, OverviewResult: self._overview,
+            VerifyResult: self._verify, RepairResult: self._repair, ApprovalsResult: self._approvals,
+            ControlResult: self._control, UserInputResult: self._user_input, VerdictResult: self._verdict,
+        }  # fmt: skip
         if self._json:
             self.record(result.to_dict())
+        elif type(result) in plain:
+            plain[type(result)](result)
         elif isinstance(result, RunResult):
             self._run(result, params)
-        elif isinstance(result, ReadResult):
-            self._read(result)
         elif isinstance(result, ScreenResult):
             self._output(result.content if result.content.endswith("\n") else f"{result.content}\n")
         elif isinstance(result, ExportResult) and result.data is not None:
             self._output(result.data)
         elif isinstance(result, WaitResult):
             self._wait(result, params)
-        elif isinstance(result, ListResult):
-            self._conversations(result)
-        elif isinstance(result, BlocksResult):
-            self._blocks(result)
-        elif isinstance(result, DiffResult):
-            self._diff(result)
-        elif isinstance(result, OverviewResult):
-            self._overview(result)
         elif isinstance(result, SearchResult):
             self._search(result, params)
-        elif isinstance(result, VerifyResult):
-            self._verify(result)
-        elif isinstance(result, RepairResult):
-            self._repair(result)
+        elif isinstance(result, HaltResult):
+            self._halt(operation, result, params)
         elif isinstance(result, BlockResult):
             self._fields(result.block.to_dict())
         else:
@@ -266,9 +288,28 @@ class Screen:
         if result.partial:
             self.note("blockpty: not all of the index is there; there is more", style="33")
 
-    def _search(self, result: SearchResult, params: Mapping[str, Any]) -> None:
-        from blockpty.surfaces.cli.found import found_lines
+    def _audit(self, result: AuditResult) -> None:
+        for entry in reversed(result.entries):
+            own = " ".join(
+                f"{name}={_compact(value)}" for name, value in entry.items() if name not in _OF_EVERY_ENTRY
+            )
+            where = entry.get("conversation_id") or "-"
+            head = f"{entry['seq']:>6}  {moment(entry['ts'])}  {entry['principal']:<12} {entry['type']:<12} {where}"
+            self._line(one_line(f"{head}  {own}".rstrip()))
+        if result.next is not None:
+            self.note(f"blockpty: older entries with --page {result.next}")
+        if result.unwritten or result.dropped:
+            self.note(
+                f"blockpty: {result.unwritten} entries could not be written yet, {result.dropped} were dropped",
+                style="33",
+            )
+        for finding in result.findings or ():
+            self._line(one_line(f"line {finding['line']} {finding['message']}"))
+        if result.findings is not None:
+            found = len(result.findings)
+            self._line(one_line(f"{found or 'no'} finding{'' if found == 1 else 's'}; digest {result.head}"))
 
+    def _search(self, result: SearchResult, params: Mapping[str, Any]) -> None:
         self._out.writelines(found_lines(result, terminal=self._terminal, colours=not self._plain))
         if result.missing:
             self.note(f"blockpty: did not answer: {', '.join(map(one_line, result.missing))}", style="33")
@@ -309,7 +350,67 @@ class Screen:
         for one in result.differences:
             self._line(one_line(f"left: {one['where']}: {one['message']}"))
 
+    def _approvals(self, result: ApprovalsResult) -> None:
+        now_ms = time.time_ns() // 1_000_000
+        for number, one in enumerate(result.approvals):
+            if number:
+                self._line("")
+            self._line(approvals.heading(one))
+            for line in approvals.body(one, width=self.width):
+                self._line(line)
+            self._line(f"  time left  {duration(1000 * approvals.seconds_left(one, now_ms))}")
+            self._line(f"  digest     {one_line(one['digest'])}")
+            if one.get("always") is not None:
+                self._line("  To allow it always, `approve --scope always` adds this rule to policy.toml:")
+                for line in approvals.quoted(one["always"].rstrip("\n"), width=self.width):
+                    self._line(line)
+            allow, refuse = approvals.commands(one)
+            self._line(f"  allow      {one_line(allow)}")
+            self._line(f"  refuse     {one_line(refuse)}")
+        if not result.approvals:
+            self.note("blockpty: nothing waits for a person")
+        elif self._terminal:
+            self.note("blockpty: `blockpty answer` asks you about each of them")
+
+    def _control(self, result: ControlResult) -> None:
+        since = f" since {moment(result.since)}" if result.since is not None else ""
+        who = result.who or "a person"
+        said = {
+            "agent": "agents may type",
+            "user": f"{who} has control{since}; agents are refused",
+            "shared": f"{who} has control{since}, and agents may type",
+        }[result.control]
+        if result.control == "user" and result.who is None:
+            said = f"a person was asked to type{since}; agents are refused"
+        if result.halted is not None:
+            said = f"{said}; {result.halted} has halted agents here"
+        self._line(one_line(f"{result.conversation_id}: {said}"))
+
+    def _halt(self, operation: str, result: HaltResult, params: Mapping[str, Any]) -> None:
+        name = params.get("conversation_id")
+        where = "in all conversations" if result.everywhere else f"in {name}"
+        if operation == "halt":
+            again = "blockpty release" if result.everywhere else f"blockpty release {shlex.quote(str(name))}"
+            self._line(one_line(f"agents are halted {where}; `{again}` lets them type again"))
+            for one in result.conversations:
+                self._line(one_line(f"  {one['conversation_id']}  {str(one['how']).replace('_', ' ')}"))
+        else:
+            rest = ", except where one conversation is halted by itself" if result.everywhere else ""
+            self._line(one_line(f"agents may type again {where}{rest}"))
+
+    def _user_input(self, result: UserInputResult) -> None:
+        self._line(_OUTCOMES[result.outcome][1])
+
+    def _verdict(self, result: VerdictResult) -> None:
+        said = _GIVEN.get(result.scope, "allowed") if result.verdict == "approved" else result.verdict
+        self._line(one_line(f"{result.approval_id}: {said}"))
+
     # Ways to draw
+
+    @property
+    def width(self) -> int | None:
+        """Columns of the terminal; None where lines have no width."""
+        return shutil.get_terminal_size().columns if self._terminal else None
 
     def _output(self, text: str) -> None:
         """Write what a program wrote: as it is to a file, safely to a terminal, which also gets the last line's end."""
@@ -387,3 +488,42 @@ def clock(ts: int) -> str:
 def moment(ts: int) -> str:
     """Return when something was, in local time, to the second."""
     return datetime.fromtimestamp(ts / 1000).astimezone().strftime("%Y-%m-%d %H:%M:%S")
+
+
+# Searches
+
+
+def found_lines(result: SearchResult, *, terminal: bool, colours: bool) -> Iterator[str]:
+    """Yield lines, with their ends.
+
+    In a file or pipe a line is: conversation, block, cursor, part, text, and the address of another host, with tabs.
+    """
+    if not terminal:
+        for hit in result.hits:
+            fields = [hit.conversation_id, hit.block_id, hit.cursor, hit.part, hit.snippet]
+            fields += [hit.elsewhere] if hit.elsewhere else []
+            yield "\t".join(one_line(str(field)) for field in fields) + "\n"
+        return
+    block: tuple[str, str] | None = None
+    for hit in result.hits:
+        if block != (hit.conversation_id, hit.block_id):
+            yield "\n" if block is not None else ""
+            block = (hit.conversation_id, hit.block_id)
+            yield _head(hit, colours) + "\n"
+        yield f"  {hit.cursor:>10}  {_marked(hit, colours)}\n"
+
+
+def _head(hit: SearchHit, colours: bool) -> str:
+    name = f"{hit.conversation_id} {hit.block_id}"
+    shown = f"\x1b[1m{one_line(name)}{RESET}" if colours else one_line(name)
+    facts = [moment(hit.ts_begin), ending(hit.exit_status, None, hit.state), one_line(hit.cmd)]
+    where = [f"on {one_line(hit.elsewhere)}"] if hit.elsewhere else []
+    return "  ".join([shown, *where, *facts])
+
+
+def _marked(hit: SearchHit, colours: bool) -> str:
+    begin, end = hit.snippet_span
+    if not colours:
+        return one_line(hit.snippet)
+    before, found, after = (one_line(text) for text in (hit.snippet[:begin], hit.snippet[begin:end], hit.snippet[end:]))
+    return f"{before}\x1b[1;31m{found}{RESET}{after}"

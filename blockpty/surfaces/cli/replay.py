@@ -1,4 +1,4 @@
-"""`blockpty replay`: play a conversation in the terminal as it was, or check that it plays as it was.
+"""Command `blockpty replay`: playback of a conversation in the terminal, and the check that it plays as it was.
 
 What was recorded is drawn on a screen of its own, and of that only cells and colours reach the terminal: a program that
 was hostile when it was recorded cannot reach who looks at it. The keys are those of a player; who has no terminal for
@@ -21,7 +21,7 @@ from blockpty.surfaces.cli.completion import offer_conversations
 from blockpty.surfaces.cli.invocation import Invocation, anywhere, finished
 
 if TYPE_CHECKING:
-    from blockpty.model.moments import Moment
+    from blockpty.model.replay_frames import Moment
     from blockpty.surfaces.cli.picture import Picture
 
 _DOC: Final = """Play a recorded conversation in the terminal, with the times at which it happened; Ctrl-C ends it.
@@ -70,10 +70,10 @@ def _replay(
     invocation: Invocation, /, conversation_id: str, speed: float, idle_limit: float | None, begin: float,
     block_id: str | None, step: bool, verify: bool,
 ) -> int:  # fmt: skip
-    from blockpty.ops.outline import outlines
+    from blockpty.ops.manifest import manifest
 
     if verify:
-        return finished(run_operation(invocation, outlines()["verify"], {"conversation_id": conversation_id}))
+        return finished(run_operation(invocation, manifest()["verify"], {"conversation_id": conversation_id}))
     if invocation.as_json or not sys.stdout.isatty():
         raise click.UsageError("replay plays on a terminal; `blockpty export` gives a recording, --verify compares")
     options = {"speed": speed, "idle_limit": idle_limit, "from_seconds": begin, "block_id": block_id}
@@ -84,11 +84,11 @@ async def _played(invocation: Invocation, conversation_id: str, options: dict[st
     async with invocation.open_engine(invocation.home) as engine:
         conversation: Any = await engine.conversation(conversation_id)
         async with conversation.replay(**options) as replay:
-            await _Player(replay, step).play()
+            await _TerminalPlayer(replay, step).play()
     return 0
 
 
-class _Player:
+class _TerminalPlayer:
     """A replay on the terminal, and the keys of a player."""
 
     def __init__(self, replay: Any, step: bool) -> None:
@@ -181,7 +181,7 @@ class _Ended(Exception):
 
 @contextlib.contextmanager
 def _keys(loop: asyncio.AbstractEventLoop, pressed: Any) -> Iterator[None]:
-    """Have keys told one by one, if there is a terminal to press them on; Ctrl-C stays what it is."""
+    """Read keys one by one, if there is a terminal to press them on; Ctrl-C stays what it is."""
     import termios
     import tty
 

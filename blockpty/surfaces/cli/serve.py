@@ -1,4 +1,4 @@
-"""`blockpty serve`: the server of a home, in the foreground or started and stopped in the background."""
+"""Command `blockpty serve`: the server of a home, in the foreground or started and stopped in the background."""
 
 from __future__ import annotations
 
@@ -42,19 +42,19 @@ def command() -> click.Command:
             click.Option(
                 ["--durability"], type=click.Choice(DURABILITIES), help="What power loss may cost. [default: interval]"
             ),
-            click.Option(["--redact/--no-redact"], default=None, help="Cover secrets in what leaves. [default: yes]"),
+            click.Option(["--redact/--no-redact"], default=None, help="Redact secrets in all output. [default: yes]"),
             click.Option(["--allow-uncovered"], help="Let an export be asked for with its secrets.", **flag),
             click.Option(["--session-limit"], type=click.INT, help="Shells that may be open at once. [default: 15]"),
             click.Option(
                 ["--process-limit"], type=click.INT, help="Processes a conversation may have; 0: any. [default: 4096]"
             ),
             click.Option(
-                ["--shell-nice"], type=click.INT, help="How far many shells stand back for the processor. [default: 10]"
+                ["--shell-nice"], type=click.INT, help="Highest nice value when many shells run. [default: 10]"
             ),
             click.Option(
                 ["--idle-timeout-seconds"],
                 type=click.INT,
-                help="Close conversations that nobody has used for so long. [default: never]",
+                help="Close conversations that were not used for so long. [default: never]",
             ),
             click.Option(["--keep-days"], type=click.INT, help="Delete what was unused so long. [default: never]"),
             click.Option(["--keep-total-mb"], type=click.INT, help="Delete the oldest above so much. [default: never]"),
@@ -78,6 +78,7 @@ def _serve(
     invocation: Invocation, /, background: bool, stop: bool, ready_fd: int | None, **flags: Any
 ) -> int:
     from blockpty.surfaces import launching, settings
+    from blockpty.surfaces.extras import require
 
     home = invocation.directory()
     if stop:
@@ -94,6 +95,7 @@ def _serve(
         return 0
     if ready_fd is not None:
         return _detached(home, found, ready_fd)
+    require("server", "blockpty serve")
     import asyncio
 
     from blockpty.surfaces.http.server import serve
@@ -151,7 +153,7 @@ def _stop(invocation: Invocation, home: Path) -> int:
     asyncio.run(stop())
     lock = os.open(home / "server" / LOCK_NAME, os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW)
     try:
-        # The server has it for as long as it lives, some seconds more if it still answers somebody.
+        # The server has it for as long as it lives, some seconds more if it still answers a request.
         fcntl.flock(lock, fcntl.LOCK_EX)
     finally:
         os.close(lock)
@@ -160,7 +162,7 @@ def _stop(invocation: Invocation, home: Path) -> int:
 
 
 def _detached(home: Path, settings: Any, ready_fd: int) -> int:
-    """Serve in a process of its own, and tell whoever started it, through the descriptor, how that went."""
+    """Serve in a process of its own, and report to the process that started it, through the descriptor."""
     if os.fork():
         os._exit(0)
     os.setsid()
@@ -173,17 +175,17 @@ def _detached(home: Path, settings: Any, ready_fd: int) -> int:
         os.write(ready_fd, json.dumps(content).encode() + b"\n")
         os.close(ready_fd)
 
-    told: list[bool] = []
+    reported: list[bool] = []
 
     def ready(state: dict[str, Any]) -> None:
-        told.append(True)
+        reported.append(True)
         tell({"ok": True, **state})
         _spare_what_stays()
 
     try:
         asyncio.run(serve(home, settings, ready))
     except BlockptyError as error:
-        if told:
+        if reported:
             raise
         tell(error.to_dict())
         print(error, file=sys.stderr)

@@ -1,4 +1,4 @@
-"""What `doctor` checks of what is there already: the host, the conversations, the server of a home."""
+"""Checks of `doctor`: the host, the conversations and the server of a home, and what agents may do in it."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from blockpty.surfaces.cli.checks import Finding
 PORT: Final = 7717
 _NAMED: Final = 3
 _HOLDER_FIELDS: Final = 6
-# Files of the server that hold secrets or let somebody in.
+# Files of the server that hold secrets or give access.
 _PRIVATE: Final = ("token", "tokens.json", "peers", "server.json", "socket")
 
 
@@ -78,7 +78,7 @@ def _is_blockpty(pid: int) -> bool:
 
 
 def _stale_lock(directory: Path) -> Finding | None:
-    """Return a finding when somebody holds the lock for starting a host, though none comes up."""
+    """Return a finding when a process holds the lock for starting a host, though none comes up."""
     holder = holder_of(directory / "start.lock")
     if holder is None:
         return None
@@ -89,7 +89,7 @@ def _stale_lock(directory: Path) -> Finding | None:
 
 
 def holder_of(path: Path) -> int | None:
-    """Return the process that holds the lock on a file, without asking for it; None also where nobody tells."""
+    """Return the process that holds the lock on a file, without asking for it; None where that is not known."""
     try:
         inode = f":{os.stat(path).st_ino}"
         lines = Path("/proc/locks").read_text("ascii").splitlines()
@@ -115,7 +115,7 @@ def check_conversations(home: Path) -> Finding:
     except FileNotFoundError:
         return Finding("conversations", "ok", "none yet")
     except OSError as error:
-        return Finding("conversations", "failed", f"{directory}: {error.strerror}", "mend the home first")
+        return Finding("conversations", "failed", f"{directory}: {error.strerror}", "repair the home first")
     unread, open_to_others, owned = [], [], 0
     for name in names:
         layout = Layout(directory / name)
@@ -143,7 +143,7 @@ def _some(names: list[str]) -> str:
 
 
 def check_server(home: Path) -> Finding:
-    """Whether the server's files are there for this user alone, and whether its socket has somebody behind it."""
+    """Whether the server's files are there for this user alone, and whether a server listens on its socket."""
     directory = home / "server"
     there, wrong = [], []
     for path in (directory, *(directory / name for name in _PRIVATE)):
@@ -164,6 +164,56 @@ def check_server(home: Path) -> Finding:
         return Finding("server", "warning", "it was killed and has left its socket", "nothing to do; the next takes it")
     running = "it runs" if "socket" in there else "it does not run"
     return Finding("server", "ok", f"{running}; its files belong to this user alone")
+
+
+def check_policy(home: Path) -> Finding:
+    """Whether a policy holds for agents."""
+    from blockpty.errors import BlockptyError
+    from blockpty.runtime.policy_file import NAME, PolicyFile
+
+    if not os.path.lexists(home / NAME):
+        return Finding("policy", "ok", "none: agents may do everything; blockpty policy init writes the default one")
+    try:
+        policy = PolicyFile(home).current()
+    except BlockptyError as error:
+        return Finding("policy", "failed", error.message, "blockpty policy check says where it is wrong")
+    count = 0 if policy is None else len(policy.rules)
+    return Finding("policy", "ok", f"{home / NAME} holds, with {count} rule{'' if count == 1 else 's'}")
+
+
+def check_agents(home: Path) -> Finding:
+    """Whether agents are halted everywhere, and how many approvals wait at the server; none is started."""
+    from blockpty.runtime.halt_file import NAME, HaltFile
+
+    who = HaltFile(home).who() if os.path.lexists(home / NAME) else None
+    if who is not None:
+        said = f"{who} has halted agents in all conversations"
+        return Finding("agents", "warning", said, "blockpty release lets them type again")
+    directory = home / "server"
+    if not (os.path.lexists(directory / "token") and _listens(directory / "socket")):
+        return Finding("agents", "ok", "they are not halted")
+    import asyncio
+
+    from blockpty.errors import BlockptyError
+
+    try:
+        count = asyncio.run(asyncio.wait_for(_waiting(home), 5))
+    except (BlockptyError, TimeoutError) as error:
+        return Finding(
+            "agents", "warning", f"the server does not say whether they wait for approvals: {error}",
+            f"see {directory}; blockpty serve starts another",
+        )  # fmt: skip
+    if count:
+        said = f"{count} approval{' waits' if count == 1 else 's wait'} for a person"
+        return Finding("agents", "warning", said, "blockpty answer asks you about each of them")
+    return Finding("agents", "ok", "they are not halted, and wait for no approval")
+
+
+async def _waiting(home: Path) -> int:
+    from blockpty.surfaces.client import Client
+
+    async with Client(home, start=False) as client:
+        return len((await client.approvals()).approvals)
 
 
 def check_port(home: Path) -> Finding:

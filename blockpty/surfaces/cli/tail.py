@@ -1,6 +1,6 @@
-"""`blockpty tail`: follow what the commands of a conversation print, live.
+"""Command `blockpty tail`: the output of a conversation as it comes.
 
-The events say where in the stream there is output, and the bytes are read from there; nobody's program notices. With
+The events say where in the stream there is output, and the bytes are read from there; no program notices. With
 --raw it is the stream itself, prompts and all.
 """
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from blockpty.model.events import Event
     from blockpty.model.results import StatusResult
     from blockpty.surfaces.cli.live import LiveOutput
-    from blockpty.surfaces.cli.render import Screen
+    from blockpty.surfaces.cli.render import ResultPrinter
 
 _STEP_BYTES: Final = 64 * 1024
 # What is typed at a prompt makes no event, so with --raw the stream is looked at this often as well.
@@ -113,7 +113,7 @@ class _Source:
         self.id = conversation_id
 
     async def _ask(self, operation: str, **params: Any) -> Any:
-        from blockpty.ops.table import call
+        from blockpty.ops.dispatch import call
 
         return await call(self._engine, operation, {"conversation_id": self.id, **params})
 
@@ -126,7 +126,7 @@ class _Source:
         return int((await self._ask("block", block_id=status.active_block_id)).block.span[0])
 
     def events(self, from_seq: int, *, follow: bool) -> AsyncGenerator[Event, None]:
-        from blockpty.ops.table import stream
+        from blockpty.ops.dispatch import stream
 
         params = {"conversation_id": self.id, "from_seq": from_seq, "follow": follow}
         return cast("AsyncGenerator[Event, None]", stream(self._engine, "events", params))
@@ -157,15 +157,15 @@ class _Raw:
         import asyncio
 
         async with aclosing(self._source.events(status.next_seq, follow=True)) as events:
-            told = asyncio.ensure_future(anext(events, None))
+            following = asyncio.ensure_future(anext(events, None))
             try:
                 while not await self._read():
-                    await asyncio.wait((told,), timeout=_LOOK_SECONDS)
-                    if told.done() and told.result() is not None:
-                        told = asyncio.ensure_future(anext(events, None))
+                    await asyncio.wait((following,), timeout=_LOOK_SECONDS)
+                    if following.done() and following.result() is not None:
+                        following = asyncio.ensure_future(anext(events, None))
             finally:
-                told.cancel()
-                await asyncio.wait((told,))
+                following.cancel()
+                await asyncio.wait((following,))
 
     async def _read(self) -> bool:
         """Write what is there; return whether nothing can follow."""
@@ -220,7 +220,7 @@ class _Blocks:
 class Style:
     """How blocks are shown: their output and nothing else."""
 
-    def __init__(self, screen: Screen, output: LiveOutput, conversation_id: str) -> None:
+    def __init__(self, screen: ResultPrinter, output: LiveOutput, conversation_id: str) -> None:
         self.screen = screen
         self.shown = output
         self.id = conversation_id

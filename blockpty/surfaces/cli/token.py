@@ -1,4 +1,4 @@
-"""`blockpty token`: the tokens of a home's server, other than the owner's own."""
+"""Command `blockpty token`: the tokens of a home's server, other than the owner's own."""
 
 from __future__ import annotations
 
@@ -30,6 +30,11 @@ def command() -> click.Command:
                         help="read: look; write: commands and input as well; admin: open, close and kill as well.",
                     ),
                     click.Option(
+                        ["--types-as"], type=click.Choice(["agent", "user"]), default="agent", show_default=True,
+                        help="agent: what it types is an agent's; user: a person's, who may also take control and "
+                        "answer approvals.",
+                    ),
+                    click.Option(
                         ["--conversation", "conversations"], multiple=True, help="Only this one; may be given again."
                     ),
                     *anywhere(),
@@ -48,10 +53,11 @@ def command() -> click.Command:
     )  # fmt: skip
 
 
-def _add(invocation: Invocation, /, name: str, scope: str, conversations: tuple[str, ...]) -> int:
+def _add(invocation: Invocation, /, name: str, scope: str, types_as: str, conversations: tuple[str, ...]) -> int:
     from blockpty.surfaces.tokens import add_token
 
-    token = add_token(invocation.directory(), name, scope, conversations or None, time.time_ns() // 1_000_000)
+    created_ts = time.time_ns() // 1_000_000
+    token = add_token(invocation.directory(), name, scope, conversations or None, created_ts, types_as)
     print(json.dumps({"ok": True, "name": name, "token": token}) if invocation.as_json else token)
     return 0
 
@@ -62,13 +68,17 @@ def _list(invocation: Invocation, /) -> int:
     found = list_tokens(invocation.directory())
     if invocation.as_json:
         tokens = [
-            {"name": one.name, "scope": one.scope, "conversations": one.conversations, "created_ts": one.created_ts}
+            {
+                "name": one.name, "scope": one.scope, "conversations": one.conversations, "created_ts": one.created_ts,
+                "types_as": one.types_as,
+            }
             for one in found
         ]
         print(json.dumps({"ok": True, "tokens": tokens}))
         return 0
     for one in found:
-        print(f"{one.name}\t{one.scope}\t{'all' if one.conversations is None else ' '.join(one.conversations)}")
+        where = "all" if one.conversations is None else " ".join(one.conversations)
+        print(f"{one.name}\t{one.scope}\t{one.types_as}\t{where}")
     return 0
 
 

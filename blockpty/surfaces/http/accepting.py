@@ -51,7 +51,7 @@ class Listening(socket.socket):
 
 
 class PrivateListening(Listening):
-    """A unix socket that lets nobody but this user in, also where its mode does not keep others out.
+    """A unix socket that lets only this user in, also where its mode does not keep others out.
 
     It may use half of the reserve: its clients can close conversations.
     """

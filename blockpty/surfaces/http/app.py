@@ -1,4 +1,4 @@
-"""The server's application: a route for each operation of the table, and the few paths beside them.
+"""Application of the server: a route for each operation of the table, and the few other paths.
 
     /v1/...                       the operations
     /v1/conversations/{id}/ws     a terminal over a WebSocket, and /replay what was recorded of it
@@ -20,11 +20,12 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import BaseRoute, Match, Route, WebSocketRoute
 
 from blockpty import __version__
+from blockpty.control import principals
+from blockpty.control.principals import Principal
 from blockpty.errors import BadRequest, BlockptyError, Forbidden, NotFound
 from blockpty.ops.operation import Shape
 from blockpty.ops.table import OPERATIONS
 from blockpty.surfaces import access
-from blockpty.surfaces.access import Principal
 from blockpty.surfaces.faults import status_of
 from blockpty.surfaces.http.calls import CallEndpoint, ClientGone, body, defect
 from blockpty.surfaces.http.guard import App, Guard, Receive, Scope, Send
@@ -47,8 +48,9 @@ def application(
     hosts: Iterable[str],
     origins: Iterable[str],
     mcp: App | None = None,
-    elsewhere: access.Elsewhere | None = None,
+    elsewhere: access.PeerForwarder | None = None,
     stop: Callable[[], None] | None = None,
+    entered: Callable[[Principal, str], None] = lambda principal, address: None,
 ) -> App:
     """Return the application with the gate in front of it.
 
@@ -59,8 +61,9 @@ def application(
         mcp: what answers at /mcp.
         elsewhere: asked for conversations of other hosts.
         stop: ends the server; without it `/admin/stop` is not there.
+        entered: called with who is let in, and from which address.
     """
-    beside = _Beside(engine, tokens, metrics, stop)
+    beside = _AdminEndpoints(engine, tokens, metrics, stop)
     paths: dict[str, dict[str, App]] = {}
     for operation in OPERATIONS.values():
         method, path = operation.route
@@ -89,6 +92,7 @@ def application(
         tokens,
         hosts=hosts,
         origins=origins,
+        entered=entered,
         refused=lambda code: metrics.refused.labels(code).inc(),
         is_served=lambda scope: any(route.matches(scope)[0] is Match.FULL for route in routes),
     )
@@ -128,7 +132,7 @@ async def _defect(_request: Request, problem: Exception) -> Response:
     return JSONResponse(defect(problem).to_dict(), 500)
 
 
-class _Beside:
+class _AdminEndpoints:
     """The paths that are no operations."""
 
     def __init__(self, engine: Any, tokens: TokenBook, metrics: Metrics, stop: Callable[[], None] | None) -> None:
@@ -145,7 +149,7 @@ class _Beside:
         return JSONResponse({"ok": True})
 
     async def metrics(self, request: Request) -> Response:
-        _of_all(request, access.Scope.READ)
+        _of_all(request, principals.Scope.READ)
         self._metrics.conversations.set(len(await self._engine.live()))
         return Response(self._metrics.render(), media_type=CONTENT_TYPE)
 
@@ -163,14 +167,14 @@ class _Beside:
         return JSONResponse({"ok": True, "token": token, "expires_seconds": TokenBook.BROWSER_SECONDS})
 
     async def stop(self, request: Request) -> Response:
-        _of_all(request, access.Scope.ADMIN)
+        _of_all(request, principals.Scope.ADMIN)
         if self._stop is not None:
             # After the answer has gone out.
             asyncio.get_running_loop().call_later(0.05, self._stop)
         return JSONResponse({"ok": True, "version": __version__})
 
 
-def _of_all(request: Request, needed: access.Scope) -> None:
+def _of_all(request: Request, needed: principals.Scope) -> None:
     """Raise Forbidden for who may not see every conversation."""
     principal: Principal = request.scope["state"]["principal"]
     if principal.scope < needed or principal.conversations is not None:

@@ -1,4 +1,4 @@
-"""One operation of shape CALL as an ASGI application: parameters in, one JSON object out.
+"""ASGI endpoint of one operation of shape CALL: parameters in, one JSON object out.
 
 A call that lasts is answered in time all the same: after `KEEP_ALIVE_SECONDS` the status line goes out, then a space
 now and again, which JSON allows before a value, so that no proxy takes the connection for dead. The status is 200
@@ -19,8 +19,8 @@ from urllib.parse import parse_qsl
 
 from blockpty.errors import BadRequest, BlockptyError, InternalError
 from blockpty.ops.operation import Effect, Operation
-from blockpty.runtime.starting import no_descriptors
-from blockpty.surfaces.access import Caller, Elsewhere
+from blockpty.runtime.shell_start import no_descriptors
+from blockpty.surfaces.access import Caller, PeerForwarder
 from blockpty.surfaces.faults import status_of
 from blockpty.surfaces.http.guard import Receive, Scope, Send, refuse
 from blockpty.surfaces.http.metrics import Metrics
@@ -31,14 +31,14 @@ _JSON: Final = (b"content-type", b"application/json")
 
 
 class ClientGone(Exception):
-    """The client went away before its request was whole; nobody is left to tell."""
+    """The client went away before its request was whole; there is nothing to answer."""
 
 
 class CallEndpoint:
     """What a route of the table leads to."""
 
     def __init__(
-        self, operation: Operation, engine: Any, metrics: Metrics, elsewhere: Elsewhere | None = None
+        self, operation: Operation, engine: Any, metrics: Metrics, elsewhere: PeerForwarder | None = None
     ) -> None:
         self._operation = operation
         self._engine = engine
@@ -97,8 +97,8 @@ class CallEndpoint:
         await send({"type": "http.response.body", "body": body})
 
 
-def not_forwarded(scope: Scope, elsewhere: Elsewhere | None) -> Elsewhere | None:
-    """Return who hands a request on; nobody, when that has been done."""
+def not_forwarded(scope: Scope, elsewhere: PeerForwarder | None) -> PeerForwarder | None:
+    """Return what forwards a request; None when it has been forwarded already."""
     name = FORWARDED.lower().encode()
     return None if any(key == name for key, _ in scope["headers"]) else elsewhere
 

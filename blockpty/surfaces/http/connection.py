@@ -1,4 +1,4 @@
-"""One connection of uvicorn's, with three things changed that it has no setting for.
+"""HTTP connection of uvicorn, with three changes that it has no setting for.
 
 What is no HTTP at all is refused in the one error shape as well; so is a request whose length is said twice, which a
 proxy in front may see as another one. And a client must say within `HEAD_SECONDS` what it wants; those that have shown

@@ -1,4 +1,4 @@
-"""What all WebSockets of this server do alike: frames out, one at a time, what comes in, and the end.
+"""WebSocket frames, as all endpoints send and take them: one at a time, up to the end.
 
 Rules of this file: what is sent, and what a message means, is not known here. Nothing is queued.
 """
@@ -48,7 +48,7 @@ class Frames:
         await self.tell({"type": "error", **error.to_dict()})
 
     async def read(self, take: Callable[[Mapping[str, Any]], Awaitable[None]]) -> None:
-        """Have each message taken, until the other side goes; an error of one is told, and the next is read."""
+        """Have each message taken, until the other side goes; an error of one is sent, and the next is read."""
         while True:
             message = await self._receive()
             if message["type"] == "websocket.disconnect":

@@ -1,8 +1,8 @@
-"""The gate in front of everything that the server answers: HTTP, WebSocket and MCP alike.
+"""Gate in front of all that the server answers: HTTP, WebSocket and MCP alike.
 
 Pure ASGI, because a WebSocket must pass here too. In this order: the Host must be one of ours (a web page that had its
 name pointed at this machine comes by another), the Origin must be one of ours if there is one, the body must have a
-bounded size and be JSON, and a token must come with the request. Whoever gets through finds the `Principal` in
+bounded size and be JSON, and a token must come with the request. An endpoint behind it finds the `Principal` in
 `scope["state"]["principal"]`; what goes on for long asks `scope["state"]["renew"]()` now and then, which raises
 Unauthorized once the token does not hold any more. Nothing behind the gate has run before.
 """
@@ -13,8 +13,11 @@ import json
 import time
 from collections.abc import Awaitable, Callable, Iterable, MutableMapping
 from typing import Any, Final
+from urllib.parse import unquote
 
+from blockpty.control.principals import Principal
 from blockpty.errors import BadRequest, BlockptyError, Forbidden, SpoolError, Unauthorized
+from blockpty.surfaces.access import AGENT_HEADER
 from blockpty.surfaces.faults import status_of
 from blockpty.surfaces.tokens import TokenBook
 
@@ -29,6 +32,7 @@ MAX_OPEN_BODY: Final = 4096  # of who has shown no token yet
 OPEN_PATHS: Final = frozenset({"/healthz", "/auth/token"})
 PROTOCOL: Final = "blockpty.v1"
 TOKEN_PROTOCOL: Final = "blockpty.token."
+UNIX_ADDRESS: Final = "unix"  # where a caller at our unix socket is
 UNIX_HOST: Final = "localhost"  # what clients call a server at the other end of a unix socket, which has no port
 
 _HEADERS: Final = [
@@ -47,7 +51,8 @@ class Guard:
         tokens: who is let in.
         hosts: values of the Host header that are ours, in lower case.
         origins: values of the Origin header that are ours.
-        refused: told the code of each refusal.
+        refused: called with the code of each refusal.
+        entered: called with who is let in, and from which address.
         is_served: whether something would run for a request; without that, what its body is does not matter.
     """
 
@@ -59,6 +64,7 @@ class Guard:
         hosts: Iterable[str],
         origins: Iterable[str],
         refused: Callable[[str], None] = lambda code: None,
+        entered: Callable[[Principal, str], None] = lambda principal, address: None,
         is_served: Callable[[Scope], bool] = lambda scope: True,
     ) -> None:
         self._app = app
@@ -66,6 +72,7 @@ class Guard:
         self._hosts = frozenset(host.lower() for host in hosts)
         self._origins = frozenset(origins)
         self._refused = refused
+        self._entered = entered
         self._is_served = is_served
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -109,7 +116,11 @@ class Guard:
             )
         state = scope.setdefault("state", {})
         state["renew"] = lambda: self._tokens.principal(token, time.monotonic())
-        state["principal"] = state["renew"]()
+        principal = state["renew"]()
+        agent = headers.only(AGENT_HEADER.lower().encode())
+        state["principal"] = principal if agent is None else principal.as_agent(unquote(agent))
+        client = scope.get("client")
+        self._entered(state["principal"], client[0] if client and client[0] else UNIX_ADDRESS)
 
     def _check_body(self, scope: Scope, headers: _Headers) -> None:
         kind = (headers.only(b"content-type") or "").partition(";")[0].strip().lower()

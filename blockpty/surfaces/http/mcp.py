@@ -1,4 +1,4 @@
-"""MCP over streamable HTTP at /mcp, made when somebody first asks for it: the SDK takes half a second to import."""
+"""Mount of MCP at /mcp, made by the first request to it: the SDK takes half a second to import."""
 
 from __future__ import annotations
 
@@ -6,7 +6,8 @@ import asyncio
 from collections.abc import Collection
 from typing import Any
 
-from blockpty.surfaces.access import Caller, Elsewhere
+from blockpty.surfaces.access import Caller, PeerForwarder
+from blockpty.surfaces.extras import require
 from blockpty.surfaces.http.guard import App, Receive, Scope, Send
 
 
@@ -15,12 +16,12 @@ class MountedMcp:
 
     Args:
         engine: the engine of the home.
-        hosts, origins: what the gate lets through; the SDK, which has a gate of its own, is told the same.
+        hosts, origins: what the gate lets through; the SDK, which has a gate of its own, gets the same.
         elsewhere: asked for conversations of other hosts.
     """
 
     def __init__(
-        self, engine: Any, *, hosts: Collection[str], origins: Collection[str], elsewhere: Elsewhere | None = None
+        self, engine: Any, *, hosts: Collection[str], origins: Collection[str], elsewhere: PeerForwarder | None = None
     ) -> None:
         self._engine = engine
         self._elsewhere = elsewhere
@@ -44,6 +45,7 @@ class MountedMcp:
             await self._running
 
     async def _begin(self) -> App:
+        require("mcp", "MCP")
         started: asyncio.Future[App] = asyncio.get_running_loop().create_future()
         self._running = asyncio.create_task(self._run(started))
         return await started
@@ -54,9 +56,10 @@ class MountedMcp:
             from blockpty.surfaces.mcp.http import StreamableHttp
 
             mounted = StreamableHttp(
-                lambda principal: Caller(self._engine, principal, self._elsewhere),
+                lambda principal: Caller(self._engine, principal.as_agent("mcp"), self._elsewhere),
                 allowed_hosts=self._hosts,
                 allowed_origins=self._origins,
+                person_of=lambda principal: Caller(self._engine, principal, self._elsewhere),
             )
             async with mounted.run():
                 started.set_result(mounted.app)

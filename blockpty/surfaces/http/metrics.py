@@ -1,4 +1,4 @@
-"""What the server counts, in Prometheus' text format; a registry of its own for each server."""
+"""Metrics of the server in Prometheus' text format; a registry of its own for each server."""
 
 from __future__ import annotations
 

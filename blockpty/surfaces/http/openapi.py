@@ -1,4 +1,4 @@
-"""The table as an OpenAPI document: what `/openapi.json` answers.
+"""OpenAPI document of the table, which `/openapi.json` answers.
 
 Made from the same JSON Schema as `spool_schema/operations-v1.json`; nothing about a parameter is said here again.
 """
@@ -44,8 +44,9 @@ def openapi() -> dict[str, Any]:
         "info": {
             "title": "blockpty",
             "version": __version__,
-            "description": "Conversations with a real shell: every command is one block, every wait answers from the "
-            "record alone. Every answer is one JSON object with `ok`; an error says code, message, hint and details.",
+            "description": "Runs a real shell for your program: exact output and exit status of each command, and "
+            "waits for prompts and text. Every answer is one JSON object with `ok`; an error says code, message, hint "
+            "and details.",
         },
         "paths": paths,
         "components": {

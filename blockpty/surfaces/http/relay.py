@@ -1,4 +1,4 @@
-"""A WebSocket of a conversation that another host has: its frames are handed on, both ways.
+"""Relay of a WebSocket to the host that has the conversation: frames go on both ways.
 
 Rules of this file: who may send what is decided here, before it goes out under the token of this server; a text frame
 is written anew from what was checked. Nothing is queued: the next frame is taken when the one before has gone on.
@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import urlencode
 
 from blockpty.errors import BadRequest, BlockptyError, NotFound, Unauthorized
-from blockpty.surfaces.access import Elsewhere, address_of
+from blockpty.surfaces.access import PeerForwarder, address_of
 from blockpty.surfaces.http.calls import not_forwarded
 from blockpty.surfaces.http.frames import STALLED_SECONDS, Frames, accept, object_of
 from blockpty.surfaces.http.guard import Receive, Scope, Send, refuse
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from pydantic import BaseModel
     from websockets.asyncio.client import ClientConnection
 
-# How the other server ends what went well, and whoever takes nothing; all else is its, or the network's, failure.
+# How the other server ends what went well, and a client that takes nothing; all else is its, or the network's, failure.
 _PASSED_ON: Final = (1000, 4008)
 _BAD_GATEWAY: Final = 1014
 
@@ -39,7 +39,7 @@ def query_of(asked: BaseModel) -> str:
 
 async def refuse_or_relay(
     error: BlockptyError,
-    elsewhere: Elsewhere | None,
+    elsewhere: PeerForwarder | None,
     target: str,
     check: Check,
     metrics: Metrics,

@@ -1,4 +1,4 @@
-"""A replay over a WebSocket, for viewers: moments with their recorded times out, what a player's buttons do in.
+"""Replay over a WebSocket, for viewers: moments with their recorded times out, a player's commands in.
 
     WS /v1/conversations/{conversation_id}/replay?speed=1&idle_limit=2&from_seconds=90&block_id=b7
 
@@ -23,7 +23,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from blockpty.errors import BadRequest, BlockptyError, Unauthorized
 from blockpty.ops.requests import ConversationId
 from blockpty.ops.table import find
-from blockpty.surfaces.access import Elsewhere
+from blockpty.surfaces.access import PeerForwarder, check
 from blockpty.surfaces.http.calls import defect, query
 from blockpty.surfaces.http.frames import Frames, accept, object_of
 from blockpty.surfaces.http.guard import Receive, Scope, Send, refuse
@@ -31,7 +31,7 @@ from blockpty.surfaces.http.metrics import Metrics
 from blockpty.surfaces.http.relay import query_of, refuse_or_relay
 
 
-class _Query(BaseModel):
+class _ReplayQuery(BaseModel):
     model_config = ConfigDict(extra="forbid", strict=True)
 
     conversation_id: ConversationId
@@ -47,7 +47,7 @@ class _Query(BaseModel):
 class ReplayEndpoint:
     """The WebSocket of a replay."""
 
-    def __init__(self, engine: Any, metrics: Metrics, elsewhere: Elsewhere | None = None) -> None:
+    def __init__(self, engine: Any, metrics: Metrics, elsewhere: PeerForwarder | None = None) -> None:
         self._engine = engine
         self._metrics = metrics
         self._elsewhere = elsewhere
@@ -56,7 +56,7 @@ class ReplayEndpoint:
         principal = scope["state"]["principal"]
         try:
             asked = _asked(scope)
-            principal.check(find("read"), asked.conversation_id)
+            check(principal, find("read"), asked.conversation_id)
         except BlockptyError as error:
             await refuse(scope, receive, send, error)
             return
@@ -76,9 +76,9 @@ class ReplayEndpoint:
                 await _Player(replay, Frames(receive, send, scope["state"]["renew"])).serve()
 
 
-def _asked(scope: Scope) -> _Query:
+def _asked(scope: Scope) -> _ReplayQuery:
     try:
-        return _Query.model_validate_strings({**query(scope), **scope["path_params"]})
+        return _ReplayQuery.model_validate_strings({**query(scope), **scope["path_params"]})
     except ValidationError as error:
         first = error.errors(include_url=False, include_context=False, include_input=False)[0]
         raise BadRequest(f"replay: {'.'.join(map(str, first['loc']))}: {first['msg']}") from None

@@ -1,4 +1,4 @@
-"""One server of one home: its sockets, its engine, and how it comes and goes.
+"""Server of one home: its sockets, its engine, start and end.
 
 Rules of this file: the lock is taken before anything else; a file that says where the server is, is there only while it
 is true; when the server goes, shells that were opened to stay run on in the host.
@@ -32,6 +32,7 @@ from blockpty.surfaces.http.connection import Connection, is_worth_logging
 from blockpty.surfaces.http.guard import UNIX_HOST, App
 from blockpty.surfaces.http.mcp import MountedMcp
 from blockpty.surfaces.http.metrics import Metrics
+from blockpty.surfaces.http.token_uses import TokenUses
 from blockpty.surfaces.launching import LOCK_NAME, SOCKET_NAME, STATE_NAME
 from blockpty.surfaces.peers import Peers
 from blockpty.surfaces.settings import DEFAULT_PORT, Settings
@@ -45,7 +46,7 @@ _MAX_FRAME: Final = 4 * 1024 * 1024
 
 
 async def serve(home: Path, settings: Settings, ready: Callable[[dict[str, Any]], None]) -> None:
-    """Serve a home until it is told to stop; `ready` is called once with what server.json says.
+    """Serve a home until it is stopped; `ready` is called once with what server.json says.
 
     Raises Busy (a server runs already) and BadRequest (the address cannot be used).
     """
@@ -87,7 +88,7 @@ async def _serve(
             mcp = MountedMcp(engine, hosts=hosts | {UNIX_HOST}, origins=origins, elsewhere=peers)
             app = application(
                 engine, TokenBook(home), metrics, hosts=hosts, origins=origins, mcp=mcp, elsewhere=peers,
-                stop=lambda: plain.leave(),
+                stop=lambda: plain.leave(), entered=TokenUses(engine.audit_log),
             )  # fmt: skip
             plain = _Listener(app, settings, tls=False)
             listeners = [(plain, unix), (_Listener(app, settings, tls=bool(settings.tls_certificate)), tcp)]
@@ -96,7 +97,7 @@ async def _serve(
             own = _home_of(home)
             leaving.callback(_forget, home, own, directory / STATE_NAME)
             said = asyncio.ensure_future(_say_where(directory / STATE_NAME, json.dumps(state).encode() + b"\n"))
-            # It is there, or waits for room, before anybody is told that we are ready.
+            # It is there, or waits for room, before `ready` is called.
             await asyncio.sleep(0)
             loop = asyncio.get_running_loop()
             for number in (signal.SIGINT, signal.SIGTERM):
@@ -227,7 +228,7 @@ def _bound_unix(directory: Path) -> Any:
     descriptor = os.open(directory, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     bound = PrivateListening(socket.AF_UNIX, socket.SOCK_STREAM)
     try:
-        # We hold the lock, so whoever made this file is gone.
+        # We hold the lock, so the server that made this file is gone.
         with contextlib.suppress(FileNotFoundError):
             os.unlink(SOCKET_NAME, dir_fd=descriptor)
         before = os.umask(0o177)

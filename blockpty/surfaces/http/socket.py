@@ -1,10 +1,12 @@
-"""A conversation over a WebSocket: the terminal's bytes and events out, input and sizes in.
+"""WebSocket of a conversation: the terminal's bytes and events out, input and sizes in.
 
     WS /v1/conversations/{conversation_id}/ws?from_cursor=N&from_seq=N&events=true
 
 To the client: text frames with JSON (`hello` first, then `event`, `resync`, `error`, `end`), and binary frames with the
 terminal's bytes, the first of which is at the cursor of `hello` or of the last `resync`. From the client: binary frames
-are input, text frames JSON: {"type": "input", "data" | "data_b64"} or {"type": "resize", "cols", "rows"}.
+are input, text frames JSON: {"type": "input", "data" | "data_b64"}, {"type": "resize", "cols", "rows"},
+{"type": "take_control", "who"?, "shared"?} or {"type": "release_control"}. Who has taken control over a socket keeps it
+while the socket is open and for 30 seconds after that; it is answered by {"type": "control", ...}.
 
 Nothing is queued: both streams are read from the record when the socket takes them. Who falls back by more than
 `LIMIT_BYTES` is sent on with a `resync` that names the cursor; what lies between can be read at leisure. A socket that
@@ -25,7 +27,7 @@ from blockpty.errors import BadRequest, BlockptyError, Unauthorized
 from blockpty.model.events import Event
 from blockpty.ops.requests import ConversationId
 from blockpty.ops.table import find
-from blockpty.surfaces.access import Caller, Elsewhere
+from blockpty.surfaces.access import Caller, PeerForwarder, check
 from blockpty.surfaces.http.calls import defect, query
 from blockpty.surfaces.http.frames import Frames, accept, object_of
 from blockpty.surfaces.http.guard import Receive, Scope, Send, refuse
@@ -35,7 +37,7 @@ from blockpty.surfaces.http.relay import query_of, refuse_or_relay
 LIMIT_BYTES: Final = 8 * 1024 * 1024
 
 
-class _Query(BaseModel):
+class _SocketQuery(BaseModel):
     model_config = ConfigDict(extra="forbid", strict=True)
 
     conversation_id: ConversationId
@@ -47,7 +49,7 @@ class _Query(BaseModel):
 class SocketEndpoint:
     """The WebSocket of a conversation."""
 
-    def __init__(self, engine: Any, metrics: Metrics, elsewhere: Elsewhere | None = None) -> None:
+    def __init__(self, engine: Any, metrics: Metrics, elsewhere: PeerForwarder | None = None) -> None:
         self._engine = engine
         self._metrics = metrics
         self._elsewhere = elsewhere
@@ -56,21 +58,22 @@ class SocketEndpoint:
         caller = Caller(self._engine, scope["state"]["principal"])
         try:
             asked = _asked(scope)
-            caller.principal.check(find("events"), asked.conversation_id)
+            check(caller.principal, find("events"), asked.conversation_id)
         except BlockptyError as error:
             await refuse(scope, receive, send, error)
             return
 
-        def check(frame: Mapping[str, Any] | None) -> None:
-            resizes = frame is not None and frame.get("type") == "resize"
-            caller.principal.check(find("resize" if resizes else "send"), asked.conversation_id)
+        def check_frame(frame: Mapping[str, Any] | None) -> None:
+            kind = frame.get("type") if frame is not None else None
+            name = str(kind) if kind in ("resize", "take_control", "release_control") else "send"
+            check(caller.principal, find(name), asked.conversation_id)
 
         try:
             conversation = await self._engine.conversation(asked.conversation_id)
             hello = await self._hello(caller, conversation, asked)
         except BlockptyError as error:
             target = f"/v1/conversations/{asked.conversation_id}/ws?{query_of(asked)}"
-            await refuse_or_relay(error, self._elsewhere, target, check, self._metrics, scope, receive, send)
+            await refuse_or_relay(error, self._elsewhere, target, check_frame, self._metrics, scope, receive, send)
             return
         if (await receive())["type"] != "websocket.connect":
             return
@@ -79,7 +82,7 @@ class SocketEndpoint:
             frames = Frames(receive, send, scope["state"]["renew"])
             await _Connection(self._metrics, caller, conversation, frames).serve(hello, asked.events)
 
-    async def _hello(self, caller: Caller, conversation: Any, asked: _Query) -> dict[str, Any]:
+    async def _hello(self, caller: Caller, conversation: Any, asked: _SocketQuery) -> dict[str, Any]:
         status = await caller.call("status", {"conversation_id": asked.conversation_id})
         state = conversation.live.state
         cursor = state.classified if asked.from_cursor is None else asked.from_cursor
@@ -89,9 +92,9 @@ class SocketEndpoint:
         return {"type": "hello", "cursor": cursor, "seq": seq, "status": status.to_dict()}
 
 
-def _asked(scope: Scope) -> _Query:
+def _asked(scope: Scope) -> _SocketQuery:
     try:
-        return _Query.model_validate_strings({**query(scope), **scope["path_params"]})
+        return _SocketQuery.model_validate_strings({**query(scope), **scope["path_params"]})
     except ValidationError as error:
         first = error.errors(include_url=False, include_context=False, include_input=False)[0]
         raise BadRequest(f"ws: {'.'.join(map(str, first['loc']))}: {first['msg']}") from None
@@ -105,6 +108,7 @@ class _Connection:
         self._caller = caller
         self._conversation = conversation
         self._frames = frames
+        self._has_control = False
 
     async def serve(self, hello: dict[str, Any], events: bool) -> None:
         code = 1000
@@ -137,6 +141,7 @@ class _Connection:
             for task in (*tasks, reading):
                 task.cancel()
             await asyncio.wait((*tasks, reading))
+            self._hold(False)
         if not reading.done() or reading.cancelled() or reading.exception() is not None:
             await self._frames.close(code)
 
@@ -168,9 +173,29 @@ class _Connection:
             await self._input(content)
         elif kind == "resize":
             await self._caller.call("resize", {**content, "conversation_id": self._conversation.id})
+        elif kind == "take_control":
+            await self._control("take_control", {**content, "lease": True})
+            self._hold(True)
+        elif kind == "release_control":
+            await self._control("release_control", content)
+            self._hold(False)
         else:
-            raise BadRequest('a text frame must be {"type": "input", ...} or {"type": "resize", ...}')
+            raise BadRequest(
+                'a text frame must be {"type": "input", ...}, "resize", "take_control" or "release_control"'
+            )
+
+    def _hold(self, holds: bool) -> None:
+        """Count this connection among those of the person in control, or no more."""
+        if holds != self._has_control:
+            self._has_control = holds
+            (self._conversation.control.connect if holds else self._conversation.control.disconnect)()
+
+    async def _control(self, name: str, params: Mapping[str, Any]) -> None:
+        result = await self._caller.call(name, {**params, "conversation_id": self._conversation.id})
+        found = {key: value for key, value in result.to_dict().items() if key != "ok"}
+        await self._frames.tell({"type": "control", **found})
 
     async def _input(self, params: Mapping[str, Any]) -> None:
-        # Who types into a terminal over a socket is a person, unless it says otherwise.
-        await self._caller.call("send", {"author": "user", **params, "conversation_id": self._conversation.id})
+        # Who types over a socket is a person, unless the token is an agent's or the frame says otherwise.
+        author = {"author": "user"} if self._caller.principal.is_person else {}
+        await self._caller.call("send", {**author, **params, "conversation_id": self._conversation.id})

@@ -1,4 +1,4 @@
-"""The events of a conversation as server-sent events, resumable by `Last-Event-ID`.
+"""Server-sent events of a conversation, resumable by `Last-Event-ID`.
 
 Nothing is queued for a subscriber: the next event is read from the record when the one before has been taken, so a
 slow one costs no memory and misses nothing. One that takes nothing at all for `STALLED_SECONDS` is disconnected.
@@ -15,7 +15,7 @@ from typing import Any, Final, cast
 from blockpty.errors import BadRequest, BlockptyError, Unauthorized
 from blockpty.model.events import Event
 from blockpty.ops.operation import Operation
-from blockpty.surfaces.access import Caller, Elsewhere
+from blockpty.surfaces.access import Caller, PeerForwarder
 from blockpty.surfaces.http.calls import ClientGone, defect, disconnected, not_forwarded, parameters
 from blockpty.surfaces.http.guard import Receive, Scope, Send, refuse
 from blockpty.surfaces.http.metrics import Metrics
@@ -29,7 +29,7 @@ class EventsEndpoint:
     """What the route of a STREAM operation leads to."""
 
     def __init__(
-        self, operation: Operation, engine: Any, metrics: Metrics, elsewhere: Elsewhere | None = None
+        self, operation: Operation, engine: Any, metrics: Metrics, elsewhere: PeerForwarder | None = None
     ) -> None:
         self._operation = operation
         self._engine = engine

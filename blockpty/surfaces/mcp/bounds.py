@@ -1,4 +1,4 @@
-"""How much of a result is sent to a model, and how it learns what was left out.
+"""Bounds of results for a model, and the notes that say what was left out.
 
 Rules of this file: JSON is never cut. What can be read again is read with fewer bytes; what cannot has its long texts
 shortened and its long lists ended early, and a note in the result says so and names the call that gives the rest.

@@ -1,8 +1,8 @@
-"""MCP over streamable HTTP, as an ASGI app for one path of the server.
+"""Streamable HTTP transport of MCP, as an ASGI application for one path of the server.
 
 Rules of this file: who calls has been found out before a request comes here, and stands in `scope["state"]`; without a
 principal there is no answer. A session belongs to the principal that began it: its id alone opens nothing
-(CVE-2026-52869). Host and Origin are checked here again, because the SDK checks nothing that it is not told to.
+(CVE-2026-52869). Host and Origin are checked here again, because the SDK checks only what it is configured to check.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ import json
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from contextlib import AbstractAsyncContextManager
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
 from mcp.server.auth.middleware.auth_context import AuthContextMiddleware
@@ -21,8 +22,10 @@ from mcp.server.transport_security import TransportSecuritySettings
 from starlette.requests import Request
 from starlette.responses import Response
 
+from blockpty.control.principals import Principal
 from blockpty.errors import Unauthorized
-from blockpty.surfaces.access import Caller, Principal
+from blockpty.surfaces.access import Caller
+from blockpty.surfaces.mcp.approvals import Person
 from blockpty.surfaces.mcp.calling import Context
 from blockpty.surfaces.mcp.server import build_server
 
@@ -52,6 +55,7 @@ class StreamableHttp:
         *,
         allowed_hosts: Sequence[str],
         allowed_origins: Sequence[str] = (),
+        person_of: Callable[[Principal], Caller] | None = None,
     ) -> None:
         """Make the app.
 
@@ -59,6 +63,7 @@ class StreamableHttp:
             caller_of: gives the caller for the principal of a request.
             allowed_hosts: exact values of the Host header, with the port, such as `127.0.0.1:7717`.
             allowed_origins: exact values of the Origin header; a request without one is no browser's.
+            person_of: gives the caller for the principal of a person who answers at the client; None: none is asked.
         """
 
         def caller(context: Context) -> Caller:
@@ -67,13 +72,23 @@ class StreamableHttp:
                 raise Unauthorized("this call came without its HTTP request")
             return caller_of(_principal(request.scope))
 
+        def person(context: Context) -> Person | None:
+            request = context.request
+            if person_of is None or not isinstance(request, Request):
+                return None
+            principal = _principal(request.scope)
+            if not principal.is_person:
+                return None
+            answering = replace(principal.as_person(), name=f"{principal.name}/mcp elicitation")
+            return Person(person_of(answering), caller_of(principal).principal.name)
+
         security = TransportSecuritySettings(
             enable_dns_rebinding_protection=True,
             allowed_hosts=list(allowed_hosts),
             allowed_origins=list(allowed_origins),
         )
         self._sessions = StreamableHTTPSessionManager(
-            build_server(caller),
+            build_server(caller, person),
             security_settings=security,
             max_sessions=MAX_SESSIONS,
             session_idle_timeout=IDLE_SECONDS,

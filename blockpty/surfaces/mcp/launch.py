@@ -1,4 +1,4 @@
-"""`pty_launch`: a program in a terminal with one call, under the name and parameters that apchat's users know.
+"""Tool `pty_launch`: a program in a terminal with one call, under the name and parameters that apchat's users know.
 
 It is `open`, where the conversation is not live yet, and then `exec_interactive`; it has no rule of its own.
 """
@@ -6,7 +6,7 @@ It is `open`, where the conversation is not live yet, and then `exec_interactive
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import Any, Final, cast
 
 from pydantic import Field
 
@@ -53,12 +53,15 @@ LAUNCHED: Final = outcome_schema(
 )
 
 
-async def launch(call: Call, request: LaunchRequest) -> dict[str, Any]:
+async def launch(call: Call) -> dict[str, Any]:
     """Answer `pty_launch`; raises BlockptyError."""
-    live = await _live(call, request.conversation_id)
+    request = cast("LaunchRequest", LAUNCH.parse(call.params))
+    # Opened already before a person was asked, if this call is made again.
+    name = request.conversation_id or (call.resumed.conversation_id if call.resumed is not None else None)
+    live = await _live(call, name)
     if live is None:
         opening = {
-            "conversation_id": request.conversation_id,
+            "conversation_id": name,
             "cwd": request.working_dir,
             "cols": request.cols,
             "rows": request.rows,
@@ -101,7 +104,5 @@ async def _live(call: Call, conversation_id: str | None) -> dict[str, Any] | Non
     return None if status["mode"] == "exited" else status
 
 
-LAUNCH: Final = Operation(
-    "pty_launch", LaunchRequest, OpenResult, Effect.LIFECYCLE, Shape.CALL, ("POST", ""), (), launch
-)
+LAUNCH: Final = Operation("pty_launch", LaunchRequest, OpenResult, Effect.LIFECYCLE, Shape.CALL, ("POST", ""), ())
 """Not in the table, which holds what every surface has; here for its way to refuse parameters."""

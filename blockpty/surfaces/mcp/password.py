@@ -1,4 +1,4 @@
-"""When a program waits for a password: ask the person at the client to type it elsewhere, then wait on.
+"""Password prompts: the person at the client is asked to type it elsewhere, and the wait goes on.
 
 Rules of this file: no secret passes through here; MCP forbids asking for one in a form, and the model would see it. The
 person types it in a terminal of their own and says when that is done; without a client that can ask, or without a yes,
@@ -19,10 +19,10 @@ from typing import Any, Final
 
 from mcp.shared.exceptions import MCPError
 from mcp_types import ElicitRequest, ElicitRequestFormParams, ElicitResult, InputRequiredResult
-from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
 from blockpty.model.block import Block
 from blockpty.model.results import Result, RunResult, WaitResult
+from blockpty.surfaces.mcp.approvals import can_elicit
 from blockpty.surfaces.mcp.bounds import block_output
 from blockpty.surfaces.mcp.calling import Call
 from blockpty.surfaces.sanitize import one_line
@@ -45,7 +45,7 @@ async def run_and_ask(call: Call, operation: str, params: Mapping[str, Any]) -> 
         goes_on = _accepted(call)
         if goes_on:
             result, left_ms = await _wait_on(call, operation, params, result, left_ms)
-    while goes_on and _paused(result) and asked < MAX_QUESTIONS and _can_ask(call):
+    while goes_on and _paused(result) and asked < MAX_QUESTIONS and can_elicit(call.context):
         asked += 1
         if not call.context.session.can_send_request:
             question = ElicitRequest(params=_question(params))
@@ -64,15 +64,6 @@ async def _asked(call: Call, params: Mapping[str, Any]) -> bool:
     except MCPError:
         return False  # the client said that it can ask, but it cannot
     return answer.action == "accept"
-
-
-def _can_ask(call: Call) -> bool:
-    capabilities = call.context.session.client_capabilities
-    elicitation = capabilities.elicitation if capabilities is not None else None
-    # Neither mode named means forms: so it was before there were modes.
-    if elicitation is None or (elicitation.form is None and elicitation.url is not None):
-        return False
-    return call.context.session.can_send_request or call.context.protocol_version in MODERN_PROTOCOL_VERSIONS
 
 
 def _paused(result: Result) -> bool:

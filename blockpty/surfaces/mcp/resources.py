@@ -1,4 +1,4 @@
-"""Transcripts, blocks and status as resources, read with the same operations as everything else.
+"""Resources: transcripts, blocks and status, read with the same operations as everything else.
 
 blockpty://conversations/{conversation_id}/transcript{?from_cursor}   text, a bounded piece
 blockpty://conversations/{conversation_id}/blocks{?page}              JSON

@@ -1,4 +1,4 @@
-"""JSON Schemas of tools: what the request models say, in the plain form that every client understands.
+"""JSON Schemas of the tools: the request models in the plain form that every client understands.
 
 Rules of this file: nothing is described here, only rewritten. References are put in place, "or null" is left out where
 a parameter may simply be missing, and titles say nothing. The limits of this surface replace the wider ones of the

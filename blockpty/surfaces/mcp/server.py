@@ -1,4 +1,4 @@
-"""The MCP server, without a transport: requests of the protocol on one side, a Caller on the other.
+"""MCP server without a transport: requests of the protocol on one side, a Caller on the other.
 
 The SDK's low-level server is used: tools are made from our table, not from Python functions. Each request asks anew who
 makes it, so that a session never has more rights than the token of this very request.
@@ -31,18 +31,21 @@ from blockpty import __version__
 from blockpty.errors import BlockptyError
 from blockpty.surfaces.access import Caller
 from blockpty.surfaces.mcp import prompts, resources, tools
+from blockpty.surfaces.mcp.approvals import ApprovalQuestions, PersonOf
 from blockpty.surfaces.mcp.calling import CallerOf, Context
 from blockpty.surfaces.mcp.password import STATE_SECONDS
 
 NAME = "blockpty"
 
 
-def build_server(caller_of: CallerOf) -> Server[Any]:
+def build_server(caller_of: CallerOf, person_of: PersonOf | None = None) -> Server[Any]:
     """Return the server; serve it with stdio.py or http.py.
 
     Args:
         caller_of: gives the caller of a request; raises BlockptyError when there is none.
+        person_of: finds the person at the client of a request, who is asked for approvals; None: no person is.
     """
+    questions = ApprovalQuestions(person_of)
 
     def caller(context: Context) -> Caller:
         try:
@@ -54,7 +57,7 @@ def build_server(caller_of: CallerOf) -> Server[Any]:
         return ListToolsResult(tools=tools.listed_tools())
 
     async def call_tool(context: Context, params: CallToolRequestParams) -> CallToolResult | InputRequiredResult:
-        return await tools.call_tool(caller_of, context, params)
+        return await tools.call_tool(caller_of, questions, context, params)
 
     async def list_resources(context: Context, _params: PaginatedRequestParams | None) -> ListResourcesResult:
         return await resources.list_resources(caller(context))

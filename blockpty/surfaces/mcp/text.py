@@ -1,4 +1,4 @@
-"""Results as compact text for a model.
+"""Compact text of results, for a model.
 
 Rules of this file: what we say comes first and what a program wrote comes last, so that output cannot pass for our
 words; it is shown with its control characters made visible. What was left out is said with the call that reads on.
@@ -28,6 +28,14 @@ _WHY: Final[Mapping[str, str]] = {
     "max_bytes": "so many bytes came without a match",
     "cancelled": "the wait was cancelled",
 }
+_NEXT: Final[Mapping[str, str]] = {
+    "approval_denied": "this was refused, and nothing of it was typed. Do not try the same in another form. Go on with "
+    "what does not need it, or tell the user what you wanted to do and why",
+    "user_in_control": "a person is typing in this terminal. Do not try again until control is handed back (pty_status "
+    "says who has control), and look at the screen first then: it may have changed",
+    "halted": "a person has stopped you. Do nothing more in this terminal, tell the user where you are, and wait to be "
+    "asked to go on",
+}
 
 
 def describe(operation: str, result: Mapping[str, Any], params: Mapping[str, Any]) -> str:
@@ -55,6 +63,8 @@ def bounded(text: str) -> str:
 def describe_error(error: Mapping[str, Any]) -> str:
     """Return an error in words."""
     lines = [f"error {error['code']}: {one_line(error['message'])}"]
+    if error["code"] in _NEXT:
+        lines.append(f"what to do: {_NEXT[error['code']]}")
     if error["hint"]:
         lines.append(f"hint: {one_line(error['hint'])}")
     if error["details"]:

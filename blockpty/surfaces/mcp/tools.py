@@ -1,4 +1,4 @@
-"""The tools: one for every operation of the table, and the names that apchat's users know.
+"""Tools: one for every operation of the table, and the names that apchat's users know.
 
 Rules of this file: a tool has no parameter, default or rule that its operation has not; it has this surface's limits
 (bounds.py). What a caller did wrong is a result with `isError`, in the one error shape; only a tool that does not exist
@@ -29,6 +29,7 @@ from blockpty.errors import BadRequest, BlockptyError, InternalError
 from blockpty.model.events import Event
 from blockpty.ops.operation import Effect, Operation, Shape
 from blockpty.ops.table import OPERATIONS
+from blockpty.surfaces.mcp.approvals import ApprovalQuestions, InputNeeded
 from blockpty.surfaces.mcp.bounds import (
     LIMITS,
     MAX_BLOCKS,
@@ -43,7 +44,7 @@ from blockpty.surfaces.mcp.bounds import (
     shortened,
 )
 from blockpty.surfaces.mcp.calling import Call, CallerOf, Context
-from blockpty.surfaces.mcp.launch import LAUNCH, LAUNCHED
+from blockpty.surfaces.mcp.launch import LAUNCH, LAUNCHED, launch
 from blockpty.surfaces.mcp.password import run_and_ask
 from blockpty.surfaces.mcp.schemas import NOTE, input_schema, outcome_schema, output_schema
 from blockpty.surfaces.mcp.text import describe, describe_error
@@ -56,6 +57,8 @@ _HARMLESS: Final = frozenset({"open", "resize"})
 """Operations that change something, but take nothing away."""
 _SAME_AGAIN: Final = frozenset({"resize"})
 """Operations other than reading ones that can be done twice with one effect."""
+_OF_PERSONS: Final = frozenset({"take_control", "release_control", "release", "approve", "deny"})
+"""Operations that an agent may not use."""
 _NOTES: Final[Mapping[str, str]] = {
     "run": f"At most {MAX_OUTPUT_BYTES} bytes of output are returned here; the rest can be read with pty_read.",
     "read": f"At most {MAX_OUTPUT_BYTES} bytes are returned here.",
@@ -73,7 +76,7 @@ Answer = tuple[dict[str, Any], Mapping[str, Any]] | InputRequiredResult
 
 @dataclass(frozen=True, slots=True)
 class PtyTool:
-    """A tool: what a client is told, how it is answered, and by which operation's words its result is described."""
+    """A tool: its description, how it is answered, and the operation in whose words its result is described."""
 
     listed: Tool
     answer: Callable[[Call], Awaitable[Answer]]
@@ -210,7 +213,7 @@ async def _page_of_events(call: Call) -> Answer:
 
 
 async def _launch(call: Call) -> Answer:
-    return await LAUNCH.run(call, LAUNCH.parse(call.params)), call.params
+    return await launch(call), call.params
 
 
 # Screens
@@ -221,7 +224,7 @@ def _get_screen() -> PtyTool:
     screen = _of(OPERATIONS["screen"])
     schema = copy.deepcopy(screen.listed.input_schema)
     schema["properties"]["format"]["default"] = "agent"
-    description = f"{screen.listed.description}\n\nThe same as pty_screen, in the format agent unless told otherwise."
+    description = f"{screen.listed.description}\n\nThe same as pty_screen, in the format agent unless another is given."
 
     async def answer(call: Call) -> Answer:
         return await screen.answer(replace(call, params={"format": "agent", **call.params}))
@@ -236,7 +239,7 @@ def _get_screen() -> PtyTool:
 
 
 def _table() -> dict[str, PtyTool]:
-    tools = {PREFIX + name: _of(operation) for name, operation in OPERATIONS.items()}
+    tools = {PREFIX + name: _of(operation) for name, operation in OPERATIONS.items() if name not in _OF_PERSONS}
     status = OPERATIONS["status"]
     cursor = _of(status)
     tools["pty_get_cursor"] = PtyTool(
@@ -257,7 +260,7 @@ def _table() -> dict[str, PtyTool]:
             description=_unwrapped(LAUNCH.doc),
             input_schema=input_schema(LAUNCH.request),
             output_schema=LAUNCHED,
-            # It runs what it is told to.
+            # It runs any command.
             annotations=hints(Effect.INPUT),
         ),
         _launch,
@@ -270,7 +273,7 @@ TOOLS: Final[Mapping[str, PtyTool]] = _table()
 
 
 def listed_tools() -> list[Tool]:
-    """Return what a client is told about all tools."""
+    """Return the descriptions of all tools."""
     return [tool.listed for tool in TOOLS.values()]
 
 
@@ -281,7 +284,7 @@ def input_schema_of(name: str) -> Mapping[str, Any] | None:
 
 
 async def call_tool(
-    caller_of: CallerOf, context: Context, params: CallToolRequestParams
+    caller_of: CallerOf, questions: ApprovalQuestions, context: Context, params: CallToolRequestParams
 ) -> CallToolResult | InputRequiredResult:
     """Answer a call; raises MCPError for a tool that does not exist, and for nothing else."""
     tool = TOOLS.get(params.name)
@@ -290,12 +293,17 @@ async def call_tool(
         raise MCPError(code=INVALID_PARAMS, message=f"Unknown tool: {params.name[:60]}", data=error.to_dict())
     arguments = params.arguments or {}
     try:
-        call = Call(context, caller_of(context), arguments, params.input_responses, params.request_state)
+        answers, state = params.input_responses, params.request_state
+        resumed = questions.resumed(state, answers)
+        state = state if resumed is None else None
+        call = Call(context, caller_of(context), arguments, answers, state, questions, resumed)
         answer = await tool.answer(call)
         if isinstance(answer, InputRequiredResult):
             return answer
         payload, asked = answer
         return _result(payload, describe(tool.described_as, payload, asked))
+    except InputNeeded as needed:
+        return needed.result
     except BlockptyError as error:
         return _failure(error)
     except Exception as error:

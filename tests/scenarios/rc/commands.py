@@ -14,7 +14,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import NamedTuple
 
-from tests.scenarios.stage import PROMPT, TIMEOUT_MS, Stage
+from tests.scenarios.stage import GRACE_MS, PROMPT, TIMEOUT_MS, Stage
 
 # Tells on a pipe in $HOME that it runs, because under some set-ups nothing it prints can be seen before its end.
 INTERRUPTED = "sh -c 'echo go >~/gate; exec sleep 1000'"
@@ -115,6 +115,6 @@ async def _interrupt(stage: Stage) -> None:
     finally:
         loop.remove_reader(descriptor)
         os.close(descriptor)
-    done = await stage.conversation.interrupt(grace_ms=TIMEOUT_MS)
+    done = await stage.conversation.interrupt(grace_ms=GRACE_MS)
     assert done.how == "SIGINT", done
     await stage.wait(PROMPT, begun.cursor)

@@ -13,8 +13,8 @@ from websockets.typing import Subprotocol
 
 from blockpty.surfaces.http import server as server_module
 from blockpty.surfaces.tokens import TokenBook, add_token, remove_token
-from tests.asyncio_support import async_test
-from tests.surfaces.http.serving import JSON_TYPE, Server, serving
+from tests.support.async_tests import async_test
+from tests.support.http_server import JSON_TYPE, Server, serving
 
 PATHS = [
     ("GET", "/v1/conversations"),

@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 from websockets.asyncio.client import connect
 
-from tests.asyncio_support import async_test
-from tests.surfaces.http.serving import Answer, serving
+from tests.support.async_tests import async_test
+from tests.support.http_server import Answer, serving
 
 pytestmark = pytest.mark.needs("bash")
 

@@ -18,8 +18,8 @@ from websockets.exceptions import InvalidHandshake
 from blockpty.errors import BlockptyError
 from blockpty.surfaces.cli.main import main
 from blockpty.surfaces.client import Client
-from tests.asyncio_support import async_test
-from tests.surfaces.http.serving import Server, serving
+from tests.support.async_tests import async_test
+from tests.support.http_server import Server, serving
 
 SOUND = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}")
 _ALONE = (
@@ -112,6 +112,7 @@ async def test_s14_the_command_line_neither(home: Path, capfd: pytest.CaptureFix
 @async_test
 async def test_s14_what_is_no_text_is_no_name(home: Path, value: Any) -> None:
     async with serving(home) as server:
+        await server.client().list()  # the token's first use is in the audit log, which begins with it
         before = listing(home.parent)
         for name in ("status", "run", "close"):
             assert await code_of(server.client(), name, {"conversation_id": value, "command": "true"}) in REFUSED

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 from mcp_types import ElicitRequestFormParams, ElicitResult
 
-from tests.asyncio_support import async_test
-from tests.surfaces.mcp.support import CONNECTIONS, connected, ok, text_of
+from tests.support.async_tests import async_test
+from tests.support.mcp_clients import CONNECTIONS, connected, ok, text_of
 
 pytestmark = [pytest.mark.needs("bash"), pytest.mark.parametrize("connection", CONNECTIONS)]
 
@@ -155,8 +155,9 @@ async def test_a_cancelled_wait_leaves_the_program_alone(home: Path, connection:
         async def progress(*_told: Any) -> None:
             begun.set()
 
-        arguments = {"conversation_id": "c1", "command": "read -r x; echo got $x", "timeout_ms": 600_000}
-        task = asyncio.create_task(client.call_tool("pty_run", arguments, progress_callback=progress))
+        await ok(client, "pty_exec_block", conversation_id="c1", command="read -r x; echo got $x")
+        arguments = {"conversation_id": "c1", "match": "got it", "timeout_ms": 600_000}
+        task = asyncio.create_task(client.call_tool("pty_wait_for", arguments, progress_callback=progress))
         await begun.wait()
         task.cancel()
         await asyncio.gather(task, return_exceptions=True)

@@ -11,9 +11,9 @@ import httpx2
 import pytest
 
 import blockpty
-from blockpty.surfaces.access import Principal, Scope
-from tests.asyncio_support import async_test
-from tests.surfaces.mcp.support import TOKEN, http_client, ok, serving
+from blockpty.control.principals import Principal, Scope
+from tests.support.async_tests import async_test
+from tests.support.mcp_clients import TOKEN, http_client, ok, serving
 
 pytestmark = pytest.mark.needs("bash")
 

@@ -13,8 +13,8 @@ import httpx2
 import pytest
 
 import blockpty
-from tests.asyncio_support import async_test
-from tests.surfaces.mcp.support import ROOT, TOKEN, serving
+from tests.support.async_tests import async_test
+from tests.support.mcp_clients import ROOT, TOKEN, serving
 
 pytestmark = pytest.mark.needs("bash")
 
@@ -33,7 +33,7 @@ def request(number: int, tool: str, **arguments: Any) -> dict[str, Any]:
 @async_test
 async def test_stdio_ends_with_its_client(home: Path) -> None:
     process = await asyncio.create_subprocess_exec(
-        sys.executable, "-m", "tests.surfaces.mcp.serve",
+        sys.executable, "-m", "tests.support.mcp_server",
         stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE,
         env={**os.environ, "BLOCKPTY_HOME": str(home), "PYTHONPATH": str(ROOT)}, cwd=ROOT,
     )  # fmt: skip

@@ -17,17 +17,18 @@ from mcp import Client
 from mcp.shared.exceptions import MCPError
 
 import blockpty
+from blockpty.control.principals import Principal, Scope
 from blockpty.errors import BlockptyError
 from blockpty.ops.operation import Effect
 from blockpty.ops.table import OPERATIONS
-from blockpty.surfaces.access import Caller, Principal, Scope
+from blockpty.surfaces.access import Caller
 from blockpty.surfaces.mcp.bounds import MAX_EVENTS, MAX_JSON_BYTES, MAX_OUTPUT_BYTES, fit, json_bytes
 from blockpty.surfaces.mcp.schemas import NOTE
 from blockpty.surfaces.mcp.server import build_server
 from blockpty.surfaces.mcp.text import describe
 from blockpty.surfaces.mcp.tools import TOOLS
-from tests.asyncio_support import async_test
-from tests.surfaces.mcp.support import ok, text_of
+from tests.support.async_tests import async_test
+from tests.support.mcp_clients import ok, text_of
 
 READING = {name for name, operation in OPERATIONS.items() if operation.effect is Effect.READ}
 
@@ -54,8 +55,10 @@ def every(schema: Any) -> Iterator[Mapping[str, Any]]:
 # What a client is told
 
 
-def test_there_is_a_tool_for_every_operation_and_no_stub() -> None:
-    assert set(TOOLS) == {f"pty_{name}" for name in OPERATIONS} | {"pty_get_cursor", "pty_get_screen", "pty_launch"}
+def test_there_is_a_tool_for_every_operation_of_an_agent_and_no_stub() -> None:
+    persons = {"take_control", "release_control", "release", "approve", "deny"}
+    made = {"pty_get_cursor", "pty_get_screen", "pty_launch"}
+    assert set(TOOLS) == {f"pty_{name}" for name in set(OPERATIONS) - persons} | made
 
 
 @pytest.mark.parametrize("name", TOOLS)

@@ -1,0 +1,17 @@
+-- The columns of the view `candidate`, as the coordinator sees it on a shard.
+    conversation text COLLATE "C" NOT NULL,
+    seq          integer NOT NULL,
+    ts           bigint NOT NULL,
+    number       integer NOT NULL,
+    begins       bigint NOT NULL,
+    own          integer NOT NULL,
+    terms        integer[] NOT NULL,
+    folded       text COLLATE "C",
+    home         text NOT NULL,
+    running      boolean NOT NULL,
+    cwd          text,
+    exit_status  integer,
+    duration_ms  bigint,
+    author       text NOT NULL,
+    kind         text NOT NULL,
+    record       bytea NOT NULL

@@ -1,0 +1,104 @@
+"""The shell that marks come from, and the authentication of its marks.
+
+Rules of this file: a mark is accepted only with the nonce and the pid of the shell that runs now, and only with the
+next number. Numbers that were used are refused for ever, so showing an old transcript of the same conversation
+changes nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from blockpty.engine.marks import Mark
+from blockpty.engine.states import ShellState, Stimulus
+
+_SEQUENCED: Final = {"__BEGIN__": Stimulus.BEGIN, "__END__": Stimulus.END}
+_AT_PROMPT: Final = (ShellState.SUBMITTED, ShellState.IDLE, ShellState.EDITING)
+
+
+@dataclass(slots=True)
+class Shell:
+    """What one shell is known by, and what belongs to it alone.
+
+    Attributes:
+        nonce: the secret of its marks; with "" none is accepted.
+        mark_id: what the shell calls itself in its marks, "" until it has said so.
+        features, version: what it said about itself, "" before that.
+        name: "bash", "zsh", "fish" or another.
+        prompt_only: whether it can mark nothing but its prompt, so that no BEGIN ever comes.
+        seq, count, prompt: numbers of the last accepted marks.
+        begins: whether it said at its last prompt that the next command will have a BEGIN.
+        cwd, cwd_b64: its directory at the last prompt.
+        integrity_reason: why block boundaries are less than certain; None when all is well.
+    """
+
+    nonce: str = ""
+    mark_id: str = ""
+    features: str = ""
+    name: str = ""
+    version: str = ""
+    prompt_only: bool = False
+    seq: int = 0
+    count: int = 0
+    prompt: int = 0
+    begins: bool = True
+    cwd: str | None = None
+    cwd_b64: str | None = None
+    integrity_reason: str | None = None
+
+    def offers(self, feature: str) -> bool:
+        """Return whether the shell has said this of itself in its HELLO."""
+        return feature in self.features.split(",")
+
+    def authenticate(self, mark: Mark, at: ShellState, owed: int = 0) -> Stimulus | str | None:
+        """Return what an authentic mark means, None when it moves nothing, or the reason why it is not accepted.
+
+        `at` is where the shell is; `owed` says how many prompts were taken for granted and may still be drawn.
+        """
+        if not self.nonce or mark.nonce != self.nonce:
+            return "nonce"
+        introduces = mark.kind == "__HELLO__" and not self.mark_id
+        if mark.instance != self.mark_id and not introduces:
+            return "instance"
+        if mark.kind == "__HELLO__":
+            return None if at is ShellState.STARTING and mark.seq == 0 and not self.seq else "sequence"
+        if mark.kind == "__PROMPT__":
+            return self._authenticate_prompt(mark, at, owed)
+        if mark.kind in _SEQUENCED:
+            begins = 1 if mark.kind == "__BEGIN__" else 0
+            if mark.seq == self.seq + 1 and mark.count == self.count + begins:
+                if mark.kind == "__END__" and at is ShellState.SUBMITTED and not self.begins:
+                    return Stimulus.LATE_END
+                return _SEQUENCED[mark.kind]
+            # `exec 2>/dev/null` swallows BEGIN, which bash writes to fd 2, but not END: exactly one number is missing.
+            lost = mark.kind == "__END__" and mark.seq == self.seq + 2 and mark.count == self.count + 1
+            return Stimulus.LATE_END if lost and at in _AT_PROMPT else "sequence"
+        if mark.kind == "__OUT_END__" and self.prompt_only and mark.prompt != self.prompt + 1:
+            # Nothing else grows in this shell, so the number of the prompt to come is what makes this mark new.
+            return "sequence"
+        return None if mark.seq == self.seq else "sequence"
+
+    def _authenticate_prompt(self, mark: Mark, at: ShellState, owed: int) -> Stimulus | str:
+        if mark.prompt is None or mark.prompt < self.prompt:
+            return "sequence"
+        missing = (mark.seq - self.seq, mark.count - self.count)
+        if mark.prompt == self.prompt:
+            return Stimulus.REDRAW if self.prompt and missing == (0, 0) else "sequence"
+        if missing == (0, 0) and at is ShellState.SUBMITTED and mark.prompt <= self.prompt + owed:
+            # Assumed at a silence, drawn only now: it belongs before the command that was typed since.
+            return Stimulus.REDRAW
+        # A fresh prompt may follow an END that never reached the terminal (`enable -n printf`), or a whole command of
+        # which neither did; its numbers are new all the same.
+        lost = missing == (1, 0) or (missing == (2, 1) and at in _AT_PROMPT)
+        return Stimulus.PROMPT if missing == (0, 0) or lost else "sequence"
+
+
+def level_of(outer: Sequence[Shell], mark: Mark, owed: int) -> int | None:
+    """Return the outer shell that an authentic mark speaks for, by its level; None for any other mark."""
+    for level in range(len(outer) - 1, -1, -1):
+        if outer[level].nonce == mark.nonce:
+            meaning = outer[level].authenticate(mark, ShellState.RUNNING, owed)
+            return level if isinstance(meaning, Stimulus) else None
+    return None

@@ -1,0 +1,77 @@
+"""The echo of a submitted line: what comes back between the submission and the output of the command.
+
+Rules of this file: pure, total and bounded; what is recognised depends on bytes alone, not on how they were split.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from blockpty.engine.loading import is_keyed
+
+# How much of what comes back for what was typed is kept.
+ECHO_WINDOW: Final = 4096
+# What readline prints between the echo of a line and its execution.
+_PASTE_OFF: Final = b"\x1b[?2004l\r"
+# What a line editor may print between the last character of a line and the line end that Enter makes.
+_LINE_END: Final = rb"(?:\x1b\[[0-9;?]{0,16}[A-Za-z]|[\r\b ])*\n"
+
+
+@dataclass(slots=True)
+class SubmissionEcho:
+    """What a shell printed for a submitted line before the command's output.
+
+    Attributes:
+        begin, data: where the line was typed, and what came back before its BEGIN, at most `ECHO_WINDOW` bytes.
+        line_end: where the line that our key loaded ended on the screen; None before that.
+        opening, prologue: begin and end of the BEGIN of such a line in fish and whether its terminal is a dumb one,
+            while the shell itself still prints behind it, and what has come of that.
+        out_end: where zsh said that the output ended, or what it says of a line that it does not run.
+    """
+
+    begin: int = 0
+    data: bytes = b""
+    line_end: int | None = None
+    opening: tuple[int, int, bool] | None = None
+    prologue: bytes = b""
+    out_end: int | None = None
+
+    def start(self, offset: int) -> None:
+        """A line is typed: what comes from here on is its echo."""
+        self.begin, self.data, self.line_end, self.out_end = offset, b"", None, None
+
+    def ends_at(self, submission: Mapping[str, Any] | None) -> int | None:
+        """Return where the echo of the submitted line ended, None while it has not.
+
+        That is the first line end behind the line's last character. What comes before it may look like anything: ash
+        breaks a long line by itself (CR CR LF), ksh scrolls it sideways and repeats parts of it.
+        """
+        last = str((submission or {}).get("line", "")).rstrip("\r\n")[-1:].encode("utf-8")
+        found = re.search(re.escape(last) + _LINE_END, self.data) if last else None
+        return self.begin + found.end() if found else None
+
+    def behind_line(self, submission: Mapping[str, Any] | None, shell: str) -> int:
+        """Return where output begins behind the submitted line, as far as the echo tells."""
+        if is_keyed(submission):
+            shown = str((submission or {}).get("shown", "")).encode("utf-8", "surrogateescape")
+            at = self.data.find(shown)
+            drawn = self.line_end is not None and 0 <= at < self.line_end - self.begin
+            if drawn:
+                return self._behind_paste(self.line_end or 0)
+            # Highlighting draws the text in pieces. zsh ends its paste mode, may draw once more, and ends the line.
+            off = self.data.find(_PASTE_OFF[:-1]) if shell == "zsh" else -1
+            return self.begin + (self.data.find(b"\n", off) + 1 if off >= 0 else 0)
+        line = str((submission or {}).get("line", "")).rstrip("\r\n").encode("utf-8")
+        found = self.data.find(line) if line else -1
+        if found < 0:
+            whole = self.ends_at(submission)
+            return self.begin if whole is None else whole
+        after = self.data.find(b"\n", found)
+        return self._behind_paste(self.begin + (after + 1 if after >= 0 else len(self.data)))
+
+    def _behind_paste(self, begin: int) -> int:
+        """Return where output begins behind a line, which readline follows with the end of its paste mode."""
+        return begin + (len(_PASTE_OFF) if self.data.startswith(_PASTE_OFF, begin - self.begin) else 0)

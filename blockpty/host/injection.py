@@ -1,0 +1,81 @@
+"""Injection of our hooks into a running shell, and commands for one that cannot read our files.
+
+Lives here: the text that is to be read or typed. Does not know: who types it, and whether the shell is ready for it.
+A shell at the other end of ssh, or in a container, has no file of ours: everything then goes through the terminal, as
+one line `eval $'...'`, which bash and zsh read alike.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from blockpty.errors import BadRequest
+from blockpty.host.shells import shellrc_directory, submit_line
+from blockpty.host.shells.plans import fish_hooks
+from blockpty.host.shells.staging import cd_target, encode, escaped, fish_quote_bytes
+
+HANDED_OVER: Final = {"bash": b'-v "${!__bpty_@}"', "zsh": b"-m '__bpty_*'", "fish": b""}
+"""The shells that can take our hooks over while they run, and how each forgets all names of ours."""
+
+TYPED: Final = frozenset({"bash", "zsh"})
+"""Those of them that take everything through the terminal, where they see no file of ours."""
+
+
+def hooks_of(shell: str, *, directory: str, file: str, nonce: str) -> bytes:
+    """Return the text that puts our hooks into a running shell, which then shows a prompt with marks.
+
+    Args:
+        shell: "bash", "zsh" or "fish".
+        directory: absolute path of the conversation; the shell writes its history there, if the place exists.
+        file: absolute path of the file that will hold this text; whether the shell can read it, its hello says.
+        nonce: 22 characters of base64url, fresh.
+
+    Raises:
+        BadRequest: no hooks are known for this shell.
+    """
+    if shell not in HANDED_OVER:
+        raise BadRequest(f"there are no hooks for a running {shell!r}", hint=f"known: {', '.join(sorted(HANDED_OVER))}")
+    if shell == "fish":
+        return fish_hooks(nonce, directory)
+    header = (
+        b"\\builtin unset " + HANDED_OVER[shell] + b"\n__bpty_n=" + escaped(nonce.encode(), every_byte=True)
+        + b"\n__bpty_login=no\n__bpty_dir=" + escaped(encode(directory))
+        + b"\n__bpty_file=" + escaped(encode(file)) + b"\n"
+    )  # fmt: skip
+    # zsh is in the middle of a command now; its installer runs before the next prompt, as it does at the start.
+    last = b"" if shell == "bash" else b"precmd_functions+=(__bpty_install)\n"
+    return header + (shellrc_directory() / shell / f"blockpty.{shell}").read_bytes() + last
+
+
+def read_line(shell: str, path: str) -> bytes:
+    """Return the line that has a running shell read the file of its hooks."""
+    if shell == "fish":
+        # Its submitted lines call functions that this file is about to define.
+        return b" source " + fish_quote_bytes(path)
+    return encode(submit_line(path, shell))
+
+
+def typed_line(shell: str, text: bytes) -> bytes:
+    """Return what is typed to run a text which the shell has no file of: one line of printable ASCII.
+
+    The leading space keeps it out of the history where the user has asked for that.
+    """
+    return _pasted(shell, b" eval " + escaped(text))
+
+
+def typed_command(shell: str, command: str, cwd: str | None = None) -> bytes:
+    """Return the line that runs a command, in directory `cwd` if one is given, in a shell that reads no file of ours.
+
+    The status is that of the command, or of `cd` when that fails, and then nothing of the command runs.
+    """
+    run = b" eval " + escaped(encode(command) + b"\n")
+    if cwd is None:
+        return _pasted(shell, run)
+    change = b" \\builtin cd -- " + escaped(encode(cd_target(cwd)))
+    return _pasted(shell, change + b" &&" + run)
+
+
+def _pasted(shell: str, line: bytes) -> bytes:
+    """zsh draws its line again for every key (35 s for 200 kB, measured) unless it is pasted; it always knows how."""
+    return b"\x1b[200~" + line + b"\x1b[201~" if shell == "zsh" else line
+

@@ -1,0 +1,163 @@
+"""Silence in one terminal: entered 25 ms after each burst of output, at thresholds that clients watch, and once more
+when the terminal reads in another way than it did.
+
+This is the one place where the passing of time becomes a fact in the record. It does not know what silence means.
+
+No system reports that a program has turned echo off without printing anything, as `read -s` does. So the modes are
+checked again, each time after half as long as it has been quiet: a change is seen before twice the time has gone by,
+and a terminal where nothing happens is hardly ever checked.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from blockpty.host.context import TerminalContext
+from blockpty.host.loop import Timer
+from blockpty.host.protocol import SILENCE_MS
+from blockpty.host.record import StorageFailed
+
+BURST_SECONDS = SILENCE_MS / 1000
+RETRY_SECONDS = 0.25
+# Of the time that it has been quiet, until the terminal's modes are checked again.
+RECHECK_FACTOR = 0.5
+
+
+class SilenceDetector:
+    """Enters the silences of one terminal."""
+
+    def __init__(self, terminal: TerminalContext, clock: Callable[[], float]) -> None:
+        self._terminal = terminal
+        self._clock = clock
+        self._last_output = self._last_input = self._clock()
+        self._burst: Timer | None = None
+        self._watch: Timer | None = None
+        self._recheck_timer: Timer | None = None
+        # How the terminal was read at the last silence: (canonical, echo).
+        self._modes: tuple[bool, bool] | None = None
+        # Whether the shell was in raw mode then, and did not wait yet.
+        self._unsettled = False
+        # Whether the shell itself was at work then, as it is just before an `exec`: neither changes a mode.
+        self._working = False
+
+    def printed(self) -> None:
+        """Output came. The timer is not moved for each piece: it looks again when it is due."""
+        self._last_output = self._clock()
+        if self._burst is None:
+            self.arm()
+
+    def typing(self) -> None:
+        """Input is about to go in: a silence that is due is noted before it, or it would seem to follow from it."""
+        if self._burst is not None and self._clock() >= self._last_output + BURST_SECONDS:
+            self._burst.cancel()
+            self._burst_due()
+
+    def typed(self) -> None:
+        """Input went in."""
+        self._last_input = self._clock()
+        if self._modes is not None:
+            self._recheck()
+
+    def arm(self, seconds: float = BURST_SECONDS) -> None:
+        """See to it that the end of a burst is noticed."""
+        if self._burst is None:
+            self._burst = self._terminal.recorder.loop.after(seconds, self._burst_due)
+
+    def _burst_due(self) -> None:
+        terminal = self._terminal
+        self._burst = None
+        # What came while we were busy elsewhere is no silence.
+        terminal.move(whole=True)
+        if terminal.ended or terminal.hung:
+            return
+        # The echo of what was typed into the burst takes the kernel a moment: a silence just before it would end the
+        # search for it. Typing on and on must not keep the burst open, though.
+        since = min(max(self._last_output, self._last_input), self._last_output + BURST_SECONDS)
+        left = since + BURST_SECONDS - self._clock()
+        if left > 0:
+            self.arm(left)
+        elif not self._write(SILENCE_MS):
+            self.arm(RETRY_SECONDS)
+
+    def resume(self, silence: dict[str, Any]) -> None:
+        """Go on after the entry with which a predecessor's record ends."""
+        self._modes = (bool(silence.get("icanon")), bool(silence.get("echo")))
+        self._recheck()
+
+    def watch(self, ms: int) -> None:
+        """Have the next quiet time of `ms` (no output, no input) noted, once; at once if it has been so already."""
+        terminal = self._terminal
+        terminal.shell.watches = sorted({*terminal.shell.watches, ms})
+        terminal.recorder.tell_keeper(terminal.shell)
+        self.check()
+
+    def check(self) -> None:
+        """Note the watched times that have been reached, and wait for the next."""
+        terminal = self._terminal
+        terminal.move(whole=True)
+        watches = terminal.shell.watches
+        while watches and not terminal.ended and self._left() <= 0 and self._write(watches[0]):
+            watches.pop(0)
+            terminal.recorder.tell_keeper(terminal.shell)
+        if self._watch is not None:
+            self._watch.cancel()
+            self._watch = None
+        if watches and not terminal.ended:
+            left = self._left()
+            self._watch = terminal.recorder.loop.after(left if left > 0 else RETRY_SECONDS, self.check)
+
+    def _left(self) -> float:
+        """Seconds until the nearest watched time is reached, if nothing comes or goes in."""
+        since = max(self._last_output, self._last_input)
+        return since + self._terminal.shell.watches[0] / 1000 - self._clock()
+
+    def _write(self, ms: int) -> bool:
+        terminal = self._terminal
+        if terminal.failed is not None:
+            return False
+        state = terminal.state()
+        depth = terminal.depth(state)
+        # What was sampled speaks of the stream's end only if nothing has come meanwhile.
+        before = terminal.stream.offset
+        terminal.move(whole=True)
+        if terminal.stream.offset != before or terminal.ended or terminal.hung:
+            return False
+        try:
+            terminal.write("silence", {"ms": ms, **state, "depth": depth})
+        except StorageFailed:
+            return False
+        self._modes = (state["icanon"], state["echo"])
+        in_front = state["foreground"] == "shell"
+        self._unsettled = depth is None and in_front and not state["icanon"]
+        self._working = in_front and state["icanon"] and not state["replaced"]
+        self._recheck()
+        return True
+
+    def _recheck(self) -> None:
+        """Look at the terminal's modes some time after this, if nothing comes or goes in before."""
+        now = self._clock()
+        seconds = max(BURST_SECONDS, (now - max(self._last_output, self._last_input)) * RECHECK_FACTOR)
+        if self._recheck_timer is not None:
+            if self._recheck_timer.when <= now + seconds:
+                return  # it looks sooner, and sets the next one
+            self._recheck_timer.cancel()
+        self._recheck_timer = self._terminal.recorder.loop.after(seconds, self._recheck_due)
+
+    def _recheck_due(self) -> None:
+        terminal = self._terminal
+        self._recheck_timer = None
+        terminal.move(whole=True)
+        if terminal.ended or terminal.hung or self._burst is not None:
+            return  # the end of that burst is a silence, and looks again
+        quiet = self._clock() - max(self._last_output, self._last_input)
+        changed = terminal.modes() != self._modes
+        changed = changed or (self._unsettled and terminal.depth(terminal.state()) is not None)
+        changed = changed or (self._working and bool(terminal.replaced()))
+        if quiet < BURST_SECONDS or not changed or not self._write(int(quiet * 1000)):
+            self._recheck()
+
+    def end(self) -> None:
+        for timer in (self._burst, self._watch, self._recheck_timer):
+            if timer is not None:
+                timer.cancel()

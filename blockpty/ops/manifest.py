@@ -1,0 +1,101 @@
+"""Manifest of the operations: the table without its models, for clients and for commands of the command line.
+
+Rules of this file: nothing is said here about an operation or a parameter. It reads `operations-v1.json`, which is
+generated from the table (blockpty.ops.schema) and shipped with the package; a test holds the two equal. It checks no
+parameter: a program that has only the manifest leaves that to the server.
+"""
+
+from __future__ import annotations
+
+import functools
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import Enum
+from pathlib import Path
+from typing import Any
+
+from blockpty.errors import BadRequest, InternalError
+from blockpty.model import results
+
+
+class Effect(Enum):
+    """What an operation does to the shell."""
+
+    READ = "read"
+    """Nothing."""
+    INPUT = "input"
+    """Something reaches the programs in the terminal: bytes, a size, a signal."""
+    LIFECYCLE = "lifecycle"
+    """A shell or an interactive session begins or ends."""
+
+
+class Shape(Enum):
+    """What comes back."""
+
+    CALL = "call"
+    """One result."""
+    STREAM = "stream"
+    """Events, one after another."""
+
+
+@dataclass(frozen=True, slots=True)
+class ManifestEntry:
+    """One line of the table.
+
+    Attributes:
+        name, effect, shape, route, positional: as in `Operation`.
+        doc: the description, a line for each paragraph.
+        result: class of the result; None for a stream.
+        parameters: the JSON Schema of each, by name, in the order of the Python signature.
+        required: names of those that must be given.
+    """
+
+    name: str
+    effect: Effect
+    shape: Shape
+    route: tuple[str, str]
+    positional: tuple[str, ...]
+    doc: str
+    result: type[results.Result] | None
+    parameters: Mapping[str, Mapping[str, Any]]
+    required: frozenset[str]
+
+
+@functools.cache
+def manifest() -> dict[str, ManifestEntry]:
+    """Return all of them, in the order of the table."""
+    document = json.loads(_file().read_bytes())
+    return {name: _entry(name, line, document["$defs"]) for name, line in document["operations"].items()}
+
+
+def manifest_entry(name: str) -> ManifestEntry:
+    """Return one; raises BadRequest."""
+    try:
+        return manifest()[name]
+    except KeyError:
+        raise BadRequest(f"no operation is called {name[:40]!r}", hint=f"one of {', '.join(manifest())}") from None
+
+
+def _entry(name: str, line: Mapping[str, Any], definitions: Mapping[str, Any]) -> ManifestEntry:
+    request = definitions[line["request"]["$ref"].rpartition("/")[2]]
+    shape = Shape(line["shape"])
+    return ManifestEntry(
+        name=name,
+        effect=Effect(line["effect"]),
+        shape=shape,
+        route=(line["route"]["method"], line["route"]["path"]),
+        positional=tuple(line["positional"]),
+        doc=line["description"],
+        result=None if shape is Shape.STREAM else getattr(results, line["result"]["$ref"].rpartition("/")[2]),
+        parameters=request["properties"],
+        required=frozenset(request.get("required", ())),
+    )
+
+
+def _file() -> Path:
+    package = Path(__file__).resolve().parents[1]
+    for candidate in (package / "_spool_schema", package.parent / "spool_schema"):
+        if (path := candidate / "operations-v1.json").is_file():
+            return path
+    raise InternalError("operations-v1.json is missing", hint="reinstall blockpty")

@@ -1,0 +1,143 @@
+"""Approvals that wait for a person: asked, answered by name and digest, and recorded with their answers."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from blockpty.control.approvals import SCOPES, Approval
+from blockpty.control.principals import Principal
+from blockpty.errors import ApprovalDenied, BadRequest, BlockptyError, Forbidden, NotFound, Stale
+
+if TYPE_CHECKING:
+    from blockpty.runtime.controlled import ControlledTerminal
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What became of an approval.
+
+    Attributes:
+        verdict: `approved`, `denied`, `expired` or `withdrawn`.
+        by: whose verdict it is.
+        scope: how far an approval goes.
+        reason: what was said to it.
+        problem: what the call that waits raises; None when it may go on.
+    """
+
+    verdict: str
+    by: str
+    scope: str | None = None
+    reason: str | None = None
+    problem: BlockptyError | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class _Pending:
+    approval: Approval
+    channel: ControlledTerminal
+    answer: asyncio.Future[Answer]
+
+
+class ApprovalBook:
+    """What waits for a person in the conversations of one engine.
+
+    Args:
+        add_rule: adds a rule to the policy of the home.
+    """
+
+    def __init__(self, add_rule: Callable[[str], None]) -> None:
+        self._add_rule = add_rule
+        self._pending: dict[tuple[str, str], _Pending] = {}
+
+    async def ask(self, channel: ControlledTerminal, approval: Approval, seconds: float) -> Answer:
+        """Enter a question in the record, wait for its answer, and enter that; cancelling withdraws the question."""
+        key = channel.id, approval.approval_id
+        answer: asyncio.Future[Answer] = asyncio.get_running_loop().create_future()
+        self._pending[key] = _Pending(approval, channel, answer)
+        decided = Answer("withdrawn", approval.principal, reason="the call was cancelled")
+        try:
+            channel.note(approval.to_note())
+            await channel.noted()
+            await asyncio.wait((answer,), timeout=seconds)
+            decided = answer.result() if answer.done() else _expired(approval, seconds)
+            return decided
+        finally:
+            del self._pending[key]
+            channel.note(
+                {
+                    "type": "approval_decided", "approval_id": approval.approval_id, "verdict": decided.verdict,
+                    "scope": decided.scope, "digest": approval.digest, "reason": decided.reason,
+                    "principal": decided.by,
+                }
+            )  # fmt: skip
+
+    def waiting(self, conversation_id: str | None = None) -> list[tuple[Approval, ControlledTerminal]]:
+        """Return what has no answer yet, the oldest first."""
+        return [
+            (one.approval, one.channel)
+            for (name, _), one in self._pending.items()
+            if conversation_id in (None, name) and not one.answer.done()
+        ]
+
+    def approve(
+        self, principal: Principal, conversation_id: str, approval_id: str, digest: str, scope: str = "once"
+    ) -> None:
+        """Allow what waits. Raises Forbidden for an agent, NotFound, Stale for another digest, BadRequest.
+
+        With the scope `always` its rule is in the policy by the time that anything is typed; raises StorageFull.
+        """
+        pending = self._found(principal, conversation_id, approval_id, digest)
+        if scope not in SCOPES:
+            raise BadRequest(f"no scope is called {scope[:20]!r}", hint=f"one of {', '.join(SCOPES)}")
+        if scope == "always" and pending.approval.always is None:
+            raise BadRequest("there is no rule that would allow this always", hint="approve it once")
+        if scope == "always" and pending.approval.always is not None:
+            self._add_rule(pending.approval.always)
+        pending.answer.set_result(Answer("approved", principal.name, scope))
+
+    def deny(
+        self, principal: Principal, conversation_id: str, approval_id: str, digest: str, reason: str | None = None
+    ) -> None:
+        """Refuse what waits; the agent gets the reason. Raises as `approve` does."""
+        pending = self._found(principal, conversation_id, approval_id, digest)
+        said = f": {reason}" if reason else ""
+        problem = ApprovalDenied(
+            f"{principal.name} does not allow this{said}", hint="do it another way, or ask that person",
+            details={"rule": pending.approval.rule, "by": principal.name, "reason": reason},
+        )  # fmt: skip
+        pending.answer.set_result(Answer("denied", principal.name, reason=reason, problem=problem))
+
+    def withdraw(self, problem: BlockptyError, conversation_id: str | None = None) -> None:
+        """Have the calls that wait fail with an error."""
+        for (name, _), one in self._pending.items():
+            if conversation_id in (None, name) and not one.answer.done():
+                one.answer.set_result(Answer("withdrawn", "engine", reason=problem.message, problem=problem))
+
+    def _found(self, principal: Principal, conversation_id: str, approval_id: str, digest: str) -> _Pending:
+        if not principal.is_person:
+            raise Forbidden(
+                f"only a person may answer; {principal.name} types as an agent",
+                hint="use a token that was made with --types-as user",
+            )
+        pending = self._pending.get((conversation_id, approval_id))
+        if pending is None or pending.answer.done():
+            raise NotFound(
+                f"no approval {approval_id[:40]!r} waits in {conversation_id}", hint="approvals lists what waits"
+            )
+        if pending.approval.digest != digest:
+            raise Stale(
+                "this verdict is for something else than what waits", hint="look at approvals again",
+                details={"digest": pending.approval.digest},
+            )  # fmt: skip
+        return pending
+
+
+def _expired(approval: Approval, seconds: float) -> Answer:
+    problem = ApprovalDenied(
+        f"no answer came within {seconds:g} seconds: {approval.sentence}", hint="ask again when a person is there",
+        details={"rule": approval.rule, "expired": True},
+    )  # fmt: skip
+    return Answer("expired", "engine", problem=problem)

@@ -1,0 +1,119 @@
+"""The end of one submitted command, found while the record is read.
+
+`run` waits for a command that it submitted itself, so it needs no recorded wait: its answer follows from the block.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from blockpty.engine.machine_state import MachineState
+from blockpty.engine.states import ShellState
+from blockpty.engine.waiter import Outcome
+from blockpty.model.entries import Entry
+from blockpty.runtime.record_reader import Step
+from blockpty.runtime.wait_registry import Answer
+
+if TYPE_CHECKING:
+    from blockpty.runtime.follower import RecordFollower
+
+
+class Completion:
+    """Finds the prompt behind a command; create it before the command is typed, so that it cannot come too late.
+
+    Attributes:
+        request: the name of the command's input.
+        future: done once the command has ended, or cannot be waited for any longer.
+        disturbed: whether something else was typed, or a signal was sent, since the command was.
+    """
+
+    reads = False
+
+    def __init__(self, live: RecordFollower, request: str) -> None:
+        self.future: Answer = asyncio.get_running_loop().create_future()
+        self._live = live
+        self.request = request
+        self.disturbed = False
+        self._typed = False
+        self._taken = False
+
+    def take(self, step: Step) -> Outcome | None:
+        """Return how the command ended if this step of the record says so."""
+        state = self._live.state
+        if not self._typed:
+            self._typed = is_under_way(state, self.request)
+            return None
+        if step.entry is not None and (step.entry.kind == "input" or _is_interrupt(step.entry)):
+            self.disturbed = True
+        for signal in step.signals:
+            at = signal.offset
+            if signal.kind == "prompt":
+                if not is_under_way(state, self.request) and at >= self._end_in(step):
+                    return Outcome(True, "prompt", at, at)
+            elif signal.kind in ("exit", "eof"):
+                return Outcome(False, "eof", at, at)
+            elif not self._taken:
+                # Until the shell has taken the command, a silence says nothing about it.
+                continue
+            elif signal.kind == "hooks_lost":
+                return Outcome(False, "hooks_lost", at, at)
+            elif signal.kind == "silence" and (reason := _stuck(signal.value)):
+                return Outcome(False, reason, at, at)
+        return None
+
+    def begin(self) -> None:
+        """Note that the shell has taken the command: from now on it may also ask for a password, or be incomplete."""
+        self._taken = True
+        if self.future.done():
+            return
+        state, at = self._live.state, self._live.state.classified
+        tty = state.tty or {}
+        reason = ""
+        if state.shell is ShellState.EXITED:
+            reason = "eof"
+        elif state.hooks_lost:
+            reason = "hooks_lost"
+        elif state.shell is ShellState.RUNNING and tty.get("icanon") is True and tty.get("echo") is False:
+            reason = "password"
+        elif state.shell is ShellState.EDITING and state.incomplete and state.tty is not None:
+            reason = "incomplete_input"
+        elif state.shell is ShellState.IDLE and not is_under_way(state, self.request):
+            self.future.set_result(Outcome(True, "prompt", at, at))
+        if reason:
+            self.future.set_result(Outcome(False, reason, at, at))
+
+    def cancel(self) -> None:
+        """Do nothing: no work of its own is under way."""
+
+    def _end_in(self, step: Step) -> int:
+        """Return where the command's block was closed, if in this step: a prompt before that is another command's."""
+        opened = self._live.state.opened_by(self.request)
+        if opened is None:
+            return 0
+        block_id = f"b{opened[0]}"
+        for event in step.events:
+            if event.type == "agent_block_end" and event.fields["block_id"] == block_id:
+                return event.cursor
+        return 0
+
+
+def is_under_way(state: MachineState, request: str) -> bool:
+    """Return whether a recorded submission runs, or still waits behind an injected line."""
+    block, submission = state.block, state.submission
+    return (block is not None and block.request == request) or (
+        submission is not None and submission.get("request") == request
+    )
+
+
+def _is_interrupt(entry: Entry) -> bool:
+    note = entry.fields.get("note")
+    return isinstance(note, Mapping) and note.get("type") == "interrupt"
+
+
+def _stuck(silence: dict[str, object]) -> str:
+    """Return why a silent program will not go on by itself."""
+    if silence["password"]:
+        return "password"
+    return "incomplete_input" if silence["incomplete"] else ""

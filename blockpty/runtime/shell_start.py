@@ -1,0 +1,210 @@
+"""A shell of a conversation, from its command line to its first prompt.
+
+Rules of this file: which conversations there are, and whether one may be opened, is not known here.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import resource
+import secrets
+import sys
+from collections.abc import Mapping
+from typing import Any, Final
+
+from blockpty.engine.states import ShellState
+from blockpty.errors import NoPrompt, PtyLimit, SpawnFailed
+from blockpty.host import descriptors
+from blockpty.host.client import Inspected
+from blockpty.host.injection import HANDED_OVER
+from blockpty.host.shells import family_of, plan
+from blockpty.model.results import OpenResult
+from blockpty.runtime import truncation
+from blockpty.runtime.conversation import Conversation
+from blockpty.runtime.rcfiles import write_private
+from blockpty.runtime.shell_entry import REPAIR_SECONDS, can_repair
+from blockpty.runtime.status import mode_of
+
+# Files, doorbell and lock of one conversation in the engine, and what the rest of the program may need.
+DESCRIPTORS_ELSE: Final = 200
+# How long a program that takes no hooks is waited for to start one that does, and how often that is looked at.
+FOREIGN_SECONDS: Final = 5.0
+CHECK_SECONDS: Final = 0.25
+# How often the hooks are typed into a shell that does not take them.
+ADOPT_TRIES: Final = 2
+# How far back the output of a shell that is not ready is looked at; a quarter of that is in the error.
+PRINTED_BYTES: Final = 4000
+QUESTION_CHARACTERS: Final = 80
+
+
+async def start_shell(
+    conversation: Conversation,
+    settings: Mapping[str, Any],
+    durability: str,
+    process_limit: int,
+    shell_nice: int,
+    keep_bytes: int | None,
+) -> int:
+    """Have the host start a shell with our hooks in it; return where its output begins; raises SpawnFailed."""
+    guard, additions, cwd = None, settings.get("env") or {}, settings["cwd"]
+    if settings.get("sandbox"):
+        from blockpty.runtime import sandboxing
+
+        guard = await sandboxing.prepare(
+            settings["sandbox"], home=conversation.layout.directory.parents[1], directory=conversation.directory,
+            cwd=cwd, host_version=conversation.host.version,
+        )  # fmt: skip
+        additions, cwd = {**guard.env, **additions}, guard.cwd
+    conversation.is_sandboxed = guard is not None
+    instance = conversation.live.state.instance + 1
+    nonce = secrets.token_urlsafe(16)
+    made = plan(
+        settings.get("shell"), directory=str(conversation.directory), instance=instance, nonce=nonce,
+        login=bool(settings.get("login")), inherited=os.environ, additions=additions or None,
+    )  # fmt: skip
+    if family_of(made.argv[0]) is None:
+        raise SpawnFailed(
+            f"{made.argv[0]} is not a shell this version knows",
+            hint="use bash, zsh or fish; of dash, ash, ksh93 and mksh the prompt is marked",
+        )
+    write_private(conversation.directory, made)
+    entry = {
+        "instance": instance, "nonce": nonce, "shell": made.name, "argv": list(made.argv), "cwd": cwd,
+        "cols": settings["cols"], "rows": settings["rows"],
+    }  # fmt: skip
+    if sys.platform != "linux":
+        entry["system"] = sys.platform  # other numbers of signals
+    env = made.env
+    if guard is not None:
+        env, entry["sandbox"] = guard.environment(env), guard.facts
+    reply = await conversation.host.open(
+        conversation.id, directory=str(conversation.directory), argv=made.argv, env=env, cwd=cwd,
+        cols=settings["cols"], rows=settings["rows"], persist=bool(settings.get("persist")), entry=entry,
+        durability=durability, process_limit=process_limit, shell_nice=shell_nice,
+        segment_bytes=truncation.segment_bytes(keep_bytes), sandbox=guard.boundary if guard is not None else None,
+    )  # fmt: skip
+    conversation.live.pump()
+    return reply.offset
+
+
+async def first_prompt(conversation: Conversation, begin: int, timeout_ms: int) -> OpenResult:
+    """Wait until the shell that begins there is ready, or one that its startup files put in its place (`exec zsh`).
+
+    Raises SpawnFailed when it ended before that, and NoPrompt: then it runs on.
+    """
+    deadline = asyncio.get_running_loop().time() + timeout_ms / 1000
+    result = await conversation.wait_for({"token": "PROMPT"}, from_cursor=begin, timeout_ms=timeout_ms)
+    cursor = result.cursor if result.matched else await _adopted(conversation, deadline)
+    state = conversation.live.state
+    if state.shell is ShellState.EXITED:
+        raise SpawnFailed(
+            f"the shell of {conversation.id} ended before its first prompt",
+            hint="details.printed is what it said; look into its startup files",
+            details={"exit": state.exit, "printed": await _printed(conversation, begin)},
+        )
+    if cursor is None:
+        raise await _no_prompt(conversation, begin, timeout_ms)
+    pid: int | None = int(state.pid)
+    if conversation.is_sandboxed:
+        # In its marks it says what it is inside.
+        pid = (await conversation.host.inspect(conversation.id)).pid or pid
+    conversation.opened = OpenResult(
+        conversation_id=conversation.id,
+        shell_id=f"{conversation.id}.{state.instance}",
+        pid=pid or 0,
+        cursor=cursor,
+        mode=mode_of(state),
+    )
+    return conversation.opened
+
+
+async def _adopted(conversation: Conversation, deadline: float) -> int | None:
+    """Give our hooks to a shell that replaced ours before its first prompt; return where its prompt ended, or None."""
+    loop = asyncio.get_running_loop()
+    foreign_by, tries = loop.time() + FOREIGN_SECONDS, ADOPT_TRIES
+    while conversation.live.state.hooks_lost and (left := deadline - loop.time()) > 0:
+        sample = await conversation.host.inspect(conversation.id)
+        conversation.live.pump()
+        state = conversation.live.state
+        if state.shell is ShellState.EXITED:
+            return None
+        if can_repair(state, sample):
+            with contextlib.suppress(NoPrompt):
+                await conversation.enter_shell(timeout_ms=max(1, int(min(left, REPAIR_SECONDS) * 1000)))
+                return conversation.cursor
+            tries -= 1
+            if not tries:
+                return None
+        if _replacement(sample) not in HANDED_OVER and loop.time() >= foreign_by:
+            return None
+        await conversation.live.subscribers.changed(min(left, CHECK_SECONDS))
+    return None
+
+
+async def _no_prompt(conversation: Conversation, begin: int, timeout_ms: int) -> NoPrompt:
+    """Return the error for a shell that runs and shows no prompt, and have the record say so."""
+    sample = await conversation.host.inspect(conversation.id)
+    conversation.live.pump()
+    state = conversation.live.state
+    details: dict[str, Any] = {
+        "conversation_id": conversation.id, "printed": await _printed(conversation, begin),
+        "waits_for_answer": bool(sample.icanon and sample.reads), "foreground": sample.foreground_name,
+    }  # fmt: skip
+    if not state.hooks_lost:
+        conversation.note({"type": "no_prompt"})
+        await conversation.noted()
+    if state.hooks_lost or sample.replaced:
+        other = _replacement(sample)
+        why = "which did not show a prompt with the hooks" if other in HANDED_OVER else "which takes no hooks"
+        return NoPrompt(
+            f"the shell of {conversation.id} was replaced by {other}, {why}",
+            hint="a startup file runs exec; the conversation stays: send, read and screen work with what runs there, "
+            "close ends it",
+            details=details,
+        )
+    if details["waits_for_answer"]:
+        question = details["printed"].strip().rpartition("\n")[2][-QUESTION_CHARACTERS:]
+        return NoPrompt(
+            f"the shell of {conversation.id} showed no prompt within {timeout_ms} ms: a startup file waits for an "
+            f"answer to {question!r}",
+            hint="the conversation stays: send the answer, then wait_for PROMPT; or reset",
+            details=details,
+        )
+    return NoPrompt(
+        f"the shell of {conversation.id} showed no prompt within {timeout_ms} ms",
+        hint="it may still be reading its startup files; the conversation stays: wait_for PROMPT goes on waiting, "
+        "status tells what runs, send answers what details.printed asks, reset starts again",
+        details=details,
+    )
+
+
+def _replacement(sample: Inspected) -> str:
+    """Return the name of the program that the shell's own process runs."""
+    # A host of an earlier version tells only what has the terminal.
+    return (sample.program or sample.foreground_name or "another program").lstrip("-")
+
+
+async def _printed(conversation: Conversation, begin: int) -> str:
+    """Return the end of what a shell has printed."""
+    end = conversation.cursor
+    return (await conversation.read(max(begin, end - PRINTED_BYTES), view="text")).data[-PRINTED_BYTES // 4 :]
+
+
+def no_descriptors() -> PtyLimit:
+    """Return the error for what needs descriptors that there are not."""
+    return PtyLimit(
+        "there are too few descriptors", hint="close conversations, or raise the limit of open files (ulimit -n)"
+    )
+
+
+def raise_descriptor_limit(conversations: int) -> None:
+    """Have room for the descriptors of so many conversations, as far as the hard limit allows."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = conversations * descriptors.EACH + DESCRIPTORS_ELSE
+    if hard != resource.RLIM_INFINITY:
+        wanted = min(wanted, hard)
+    if soft != resource.RLIM_INFINITY and soft < wanted:
+        with contextlib.suppress(OSError, ValueError):
+            resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))

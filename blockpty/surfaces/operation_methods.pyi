@@ -1,0 +1,230 @@
+# Written by tools/gen_reference from the methods of Engine and Conversation. Do not edit.
+
+import os
+from collections.abc import AsyncIterator, Mapping
+
+from blockpty.model.conditions import Match
+from blockpty.model.events import Event
+from blockpty.model.results import (
+    ApprovalsResult,
+    ArchiveResult,
+    AuditResult,
+    BlockResult,
+    BlocksResult,
+    CaptureResult,
+    CloseResult,
+    ControlResult,
+    DeleteResult,
+    DiffResult,
+    DoneResult,
+    ExecResult,
+    ExportResult,
+    HaltResult,
+    ImportResult,
+    ListResult,
+    OpenResult,
+    OverviewResult,
+    PruneResult,
+    ReadResult,
+    RepairResult,
+    RunResult,
+    ScreenResult,
+    ScrollbackResult,
+    SealResult,
+    SearchResult,
+    SendResult,
+    SessionResult,
+    StatusResult,
+    UserInputResult,
+    VerdictResult,
+    VerifyResult,
+    WaitResult,
+)
+from blockpty.surfaces.client import RemoteConversation
+
+class EngineOperations:
+    async def open(
+        self,
+        conversation_id: str | None = None,
+        *,
+        shell: str | None = None,
+        cwd: str | None = None,
+        env: Mapping[str, str] | None = None,
+        cols: int = 80,
+        rows: int = 24,
+        login: bool = False,
+        persist: bool | None = None,
+        answers: bool = True,
+        timeout_ms: int = 30000,
+        sandbox: str | None = None,
+    ) -> RemoteConversation: ...
+    async def list(self, filter: str | None = None) -> ListResult: ...
+    async def prune(self, *, keep_days: int | None = None, keep_total_mb: int | None = None) -> PruneResult: ...
+    async def archive(self, conversation_id: str | None = None, *, keep_days: int = 0) -> ArchiveResult: ...
+    async def halt(self, conversation_id: str | None = None, *, up_to: str = "INT") -> HaltResult: ...
+    async def release(self, conversation_id: str | None = None) -> HaltResult: ...
+    async def approvals(self, conversation_id: str | None = None) -> ApprovalsResult: ...
+    async def search(
+        self,
+        query: str,
+        *,
+        mode: str = "substring",
+        ignore_case: bool | None = None,
+        conversation_id: str | None = None,
+        cwd: str | None = None,
+        exit_status: int | None = None,
+        failed: bool | None = None,
+        since: int | None = None,
+        until: int | None = None,
+        min_duration_ms: int | None = None,
+        author: str | None = None,
+        kind: str | None = None,
+        part: str = "any",
+        per_block: bool = False,
+        page: str | None = None,
+        page_size: int = 100,
+        timeout_ms: int = 2000,
+    ) -> SearchResult: ...
+    async def overview(
+        self,
+        *,
+        conversations: int = 20,
+        blocks: int = 50,
+        conversation_id: str | None = None,
+        failed: bool | None = None,
+        before: int | None = None,
+    ) -> OverviewResult: ...
+    async def audit(
+        self,
+        *,
+        conversation_id: str | None = None,
+        principal: str | None = None,
+        type: str | None = None,
+        since: int | None = None,
+        until: int | None = None,
+        page: int | None = None,
+        page_size: int = 100,
+        verify: bool = False,
+    ) -> AuditResult: ...
+    async def import_recording(
+        self,
+        path: str | os.PathLike[str],
+        conversation_id: str | None = None,
+        *,
+        timing: str | os.PathLike[str] | None = None,
+    ) -> ImportResult: ...
+    async def verify(self, conversation_id: str, *, key: str | None = None) -> VerifyResult: ...
+    async def repair(self, conversation_id: str, *, key: str | None = None) -> RepairResult: ...
+    async def seal(self, conversation_id: str, key: str) -> SealResult: ...
+
+class ConversationOperations:
+    async def status(self) -> StatusResult: ...
+    async def exec_block(self, command: str, *, cwd: str | None = None, queue: bool = False) -> ExecResult: ...
+    async def exec_interactive(self, command: str, *, cwd: str | None = None) -> SessionResult: ...
+    async def run(
+        self,
+        command: str,
+        *,
+        cwd: str | None = None,
+        timeout_ms: int = 30000,
+        max_bytes: int = 65536,
+    ) -> RunResult: ...
+    async def send(
+        self,
+        data: str | bytes | None = None,
+        *,
+        data_b64: str | None = None,
+        session_id: str | None = None,
+        author: str | None = None,
+        secret: bool = False,
+        secret_name: str | None = None,
+    ) -> SendResult: ...
+    async def send_keys(self, keys: str, *, session_id: str | None = None, secret: bool = False) -> SendResult: ...
+    async def paste(self, text: str, *, session_id: str | None = None, secret: bool = False) -> SendResult: ...
+    async def ctrl_c(self, *, session_id: str | None = None) -> SendResult: ...
+    async def ctrl_d(self, *, session_id: str | None = None) -> SendResult: ...
+    async def enter(self, *, session_id: str | None = None) -> SendResult: ...
+    async def wait_for(
+        self,
+        match: Match,
+        *,
+        session_id: str | None = None,
+        from_cursor: int | None = None,
+        timeout_ms: int = 30000,
+        max_bytes: int | None = None,
+        stop: Match | None = None,
+        view: str = "text",
+        echo: bool = False,
+    ) -> WaitResult: ...
+    async def read(
+        self,
+        from_cursor: int | None = None,
+        *,
+        block_id: str | None = None,
+        max_bytes: int = 65536,
+        view: str = "text",
+    ) -> ReadResult: ...
+    async def blocks(
+        self,
+        filter: str | None = None,
+        *,
+        failed: bool | None = None,
+        min_duration_ms: int | None = None,
+        cwd: str | None = None,
+        page: int = 0,
+        page_size: int = 100,
+    ) -> BlocksResult: ...
+    async def block(self, block_id: str) -> BlockResult: ...
+    async def diff(
+        self,
+        block_id: str,
+        against: str | None = None,
+        *,
+        context: int = 3,
+        max_bytes: int = 65536,
+    ) -> DiffResult: ...
+    def events(self, from_seq: int = 0, *, follow: bool = True) -> AsyncIterator[Event]: ...
+    async def screen(
+        self,
+        *,
+        format: str = "text",
+        since: int | None = None,
+        scrollback: int = 0,
+        at: int | None = None,
+        record: bool = False,
+    ) -> ScreenResult: ...
+    async def resize(self, cols: int, rows: int) -> DoneResult: ...
+    async def set_scrollback(self, lines: int = 1000) -> ScrollbackResult: ...
+    async def start_capture(self) -> CaptureResult: ...
+    async def stop_capture(self) -> CaptureResult: ...
+    async def end_session(self, session_id: str | None = None) -> DoneResult: ...
+    async def enter_shell(self, shell: str | None = None, *, timeout_ms: int = 10000) -> DoneResult: ...
+    async def interrupt(self, *, up_to: str = "INT", grace_ms: int = 1000) -> DoneResult: ...
+    async def reset(self) -> OpenResult: ...
+    async def kill(self, *, signal: str = "TERM") -> DoneResult: ...
+    async def close(self, *, leave: bool = False) -> CloseResult: ...
+    async def delete(self) -> DeleteResult: ...
+    async def request_user_input(self, message: str, *, timeout_seconds: int = 300) -> UserInputResult: ...
+    async def take_control(
+        self,
+        who: str | None = None,
+        *,
+        shared: bool = False,
+        lease: bool = False,
+    ) -> ControlResult: ...
+    async def release_control(self, *, cancelled: bool = False) -> ControlResult: ...
+    async def approve(self, approval_id: str, digest: str, *, scope: str = "once") -> VerdictResult: ...
+    async def deny(self, approval_id: str, digest: str, *, reason: str | None = None) -> VerdictResult: ...
+    async def export(
+        self,
+        format: str = "cast",
+        *,
+        from_cursor: int | None = None,
+        to_cursor: int | None = None,
+        block_id: str | None = None,
+        max_bytes: int = 65536,
+        redact: bool | None = None,
+    ) -> ExportResult: ...
+    async def verify(self, *, key: str | None = None) -> VerifyResult: ...
+    async def repair(self, *, key: str | None = None) -> RepairResult: ...
+    async def seal(self, key: str) -> SealResult: ...

@@ -1,0 +1,7 @@
+"""Fixtures of the cluster tests."""
+
+from __future__ import annotations
+
+from tests.support.postgres_servers import postgres_servers
+
+__all__ = ["postgres_servers"]

@@ -1,0 +1,186 @@
+"""Shells inside shells: whose marks are believed, and what becomes of their blocks."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from blockpty.engine.machine import Machine
+from blockpty.engine.machine_state import MachineState
+from blockpty.engine.states import ShellState
+from blockpty.model.events import Event
+from blockpty.testing import FakePty, derive, every_split
+from tests.support.machines import NONCE
+
+INNER = "E" * 22
+DEEPER = "F" * 22
+
+
+def running_su(command: str = "su") -> FakePty:
+    """Return a terminal in which a command runs that starts another shell."""
+    pty = FakePty()
+    pty.spawn(nonce=NONCE)
+    pty.prompt()
+    pty.submit(command)
+    pty.begin()
+    return pty
+
+
+def inside() -> FakePty:
+    """Return a terminal in which a command has started a shell that was entered and shows its prompt."""
+    pty = running_su("ssh far")
+    pty.output(b"far$ ")
+    pty.enter(INNER)
+    pty.end()
+    pty.prompt()
+    return pty
+
+
+def play(pty: FakePty) -> tuple[Machine, list[Event]]:
+    machine, events = Machine(), []
+    for step in pty.recording.steps():
+        events += (machine.feed(step) if isinstance(step, bytes) else machine.apply(step))[0]
+    return machine, events
+
+
+def blocks(events: list[Event]) -> list[tuple[str, str, int | None, str | None]]:
+    ends = [event.fields["block"] for event in events if event.type == "agent_block_end"]
+    return [(block["cmd"], block["state"], block["exit_status"], block["degraded"]) for block in ends]
+
+
+def test_blocks_of_both_shells() -> None:
+    pty = inside()
+    pty.run("true", b"there\r\n", 4)
+    pty.submit("exit 7")
+    pty.begin()
+    pty.output(b"logout\r\n")
+    pty.leave()
+    pty.end(7)
+    pty.prompt(7)
+    pty.run("false", b"", 1)
+    machine, events = play(pty)
+    assert blocks(events) == [
+        ("ssh far", "ended", None, "shell_entered"),
+        ("true", "ended", 4, None),
+        ("exit 7", "shell_exited", 7, None),
+        ("false", "ended", 1, None),
+    ]
+    assert machine.state.outer == [] and machine.state.shell is ShellState.IDLE
+    assert not [event for event in events if event.type in ("anomaly", "spoofed_mark")]
+
+
+def test_any_chunking_derives_the_same() -> None:
+    pty = inside()
+    pty.run("true", b"there\r\n", 4)
+    pty.leave()
+    pty.end(7)
+    pty.prompt(7)
+    whole = derive(pty.recording, ())
+    for cuts in every_split(bytes(pty.recording.stream)):
+        assert derive(pty.recording, cuts) == whole
+
+
+def test_two_levels_left_at_once() -> None:
+    pty = inside()
+    pty.submit("su")
+    pty.begin()
+    pty.enter(DEEPER, pid=78)
+    pty.prompt()
+    pty.submit("sleep 9")
+    pty.begin()
+    pty.leave()
+    pty.leave()
+    pty.end(255)
+    pty.prompt(255)
+    machine, events = play(pty)
+    assert blocks(events)[-1] == ("sleep 9", "shell_exited", 255, None)
+    assert [event.fields["level"] for event in events if event.type == "shell_left"] == [0]
+    assert machine.state.current.nonce == NONCE
+
+
+@pytest.mark.parametrize("fields", [{"s": 1}, {"s": 9}, {"i": 5}, {"n": "G" * 22}])
+def test_only_the_next_mark_of_an_outer_shell_ends_the_inner(fields: dict[str, object]) -> None:
+    pty = inside()
+    before = play(pty)[1]
+    pty.leave()
+    pty.seq += 1
+    pty.output(pty.mark("END", x=0, **fields))
+    machine, events = play(pty)
+    assert [event.type for event in events[len(before) :]] == ["spoofed_mark"]
+    assert machine.state.current.nonce == INNER
+
+
+def test_only_who_knows_the_nonce_says_hello() -> None:
+    pty = running_su()
+    pty.enter(INNER, hello=False)
+    pty.output(pty.mark("HELLO", n="H" * 22, i=5))
+    pty.output(pty.mark("PROMPT", i=5, p=1, x=0))
+    machine, _ = play(pty)
+    assert (machine.state.current.mark_id, machine.state.shell) == ("", ShellState.STARTING)
+    pty.output(pty.mark("HELLO", f="nofs"))
+    pty.output(pty.mark("HELLO", i=6))
+    machine, _ = play(pty)
+    assert (machine.state.current.mark_id, machine.state.current.features) == ("77", "nofs")
+
+
+@pytest.mark.parametrize(
+    ("silence", "lost"),
+    [
+        ({"foreground": "shell", "depth": 6000}, True),
+        ({"foreground": "shell", "depth": 7000}, False),
+        ({"foreground": "shell", "depth": None}, False),
+        ({"foreground": "shell"}, False),
+        ({"foreground": "child", "depth": 6000}, False),
+    ],
+    ids=["where the prompt waits", "elsewhere", "unknown", "not written", "a program"],
+)
+@pytest.mark.parametrize("prompt", [6000, None])
+def test_a_shell_that_waits_where_its_prompt_does_has_lost_its_hooks(
+    silence: dict[str, Any], lost: bool, prompt: int | None
+) -> None:
+    pty = FakePty()
+    pty.spawn(nonce=NONCE)
+    pty.prompt()
+    pty.silence(icanon=False, echo=False, foreground="shell", depth=prompt)
+    pty.submit("unset PROMPT_COMMAND PS0; PS1='> '")
+    pty.begin()
+    pty.silence(icanon=False, echo=False, **silence)
+    machine, events = play(pty)
+    assert machine.state.hooks_lost is (lost and prompt is not None)
+    assert [event.fields["reason"] for event in events if event.type == "anomaly"] == ["hooks_lost"] * (
+        machine.state.hooks_lost
+    )
+    pty.spawn(nonce=INNER)
+    assert (play(pty)[0].state.prompt_depth, play(pty)[0].state.hooks_lost) == (None, False)
+
+
+@pytest.mark.parametrize("nested", [True, False])
+def test_hooks_that_did_not_show(nested: bool) -> None:
+    pty = running_su()
+    pty.enter(INNER, nested=nested, hello=False)
+    pty.entry("note", note={"type": "leave", "nonce": INNER})
+    machine, _ = play(pty)
+    assert machine.state.shell is ShellState.RUNNING
+    assert machine.state.hooks_lost is not nested
+    assert machine.state.current.nonce == (NONCE if nested else INNER)
+    if nested:
+        pty.leave()
+        pty.end(2)
+        pty.prompt(2)
+        assert play(pty)[0].state.shell is ShellState.IDLE
+
+
+def test_a_leave_for_a_shell_that_came_is_too_late() -> None:
+    pty = inside()
+    pty.entry("note", note={"type": "leave", "nonce": INNER})
+    assert play(pty)[0].state.current.nonce == INNER
+
+
+def test_state_round_trip() -> None:
+    state = play(inside())[0].snapshot()
+    again = MachineState.from_dict(state.to_dict())
+    assert again == state and again.outer is not state.outer
+    twin = state.copy()
+    twin.outer.clear()
+    assert len(state.outer) == 1

@@ -1,0 +1,89 @@
+"""How often a doorbell rings: at once for little, at the end of each window in a flood, and always after the last."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from blockpty.host.notifier import FLOOD_SECONDS, WINDOW_BYTES, WINDOW_SECONDS, Notifier
+
+
+class ManualClock:
+    """Time that passes when the test says so, with the timers of a Loop."""
+
+    def __init__(self) -> None:
+        self.now = 100.0
+        self.timers: list[tuple[float, Callable[[], None]]] = []
+
+    def clock(self) -> float:
+        return self.now
+
+    def after(self, seconds: float, call: Callable[[], None]) -> None:
+        self.timers.append((self.now + seconds, call))
+
+    def pass_to(self, when: float) -> None:
+        while self.timers and min(self.timers)[0] <= when:
+            due = min(self.timers)
+            self.timers.remove(due)
+            self.now = due[0]
+            due[1]()
+        self.now = when
+
+
+@pytest.fixture
+def clock() -> ManualClock:
+    return ManualClock()
+
+
+class Rung:
+    def __init__(self, clock: ManualClock, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.times: list[float] = []
+        self.clock = clock
+        self.bell = Notifier()
+        self.bell.fds.append(-1)
+        monkeypatch.setattr(os, "write", lambda fd, data: self.times.append(clock.now))
+
+    def grow(self, count: int) -> None:
+        loop: Any = self.clock
+        self.bell.grown += count
+        self.bell.notify(loop, self.clock.now)
+
+
+def test_little_rings_at_once(clock: ManualClock, monkeypatch: pytest.MonkeyPatch) -> None:
+    rung = Rung(clock, monkeypatch)
+    for number in range(1, 11):
+        rung.grow(WINDOW_BYTES // 20)
+        assert len(rung.times) == number
+    clock.pass_to(clock.now + 1)
+    rung.grow(0)
+    assert len(rung.times) == 11
+    assert clock.timers == []
+
+
+@pytest.mark.parametrize("count", [500, 4096, WINDOW_BYTES, 10 * WINDOW_BYTES])
+def test_a_flood_rings_once_in_a_window(clock: ManualClock, monkeypatch: pytest.MonkeyPatch, count: int) -> None:
+    rung = Rung(clock, monkeypatch)
+    start = clock.now
+    for step in range(10_000):
+        clock.pass_to(start + step * 10e-6)
+        rung.grow(count)
+    seconds = clock.now - start
+    clock.pass_to(clock.now + 1)
+    assert rung.times[-1] >= start + seconds
+    # The first window rings for what came before it was a flood.
+    assert len(rung.times) <= seconds / FLOOD_SECONDS + WINDOW_BYTES / count + 2
+
+
+def test_after_a_flood_little_rings_at_once_again(clock: ManualClock, monkeypatch: pytest.MonkeyPatch) -> None:
+    rung = Rung(clock, monkeypatch)
+    rung.grow(WINDOW_BYTES)
+    assert rung.times == []
+    clock.pass_to(clock.now + WINDOW_SECONDS)
+    assert len(rung.times) == 1
+    clock.pass_to(clock.now + FLOOD_SECONDS)
+    rung.grow(10)
+    assert len(rung.times) == 2
+    assert rung.times[-1] == clock.now

@@ -1,0 +1,1 @@
+"""The pure engine: marks, machine, views, waits."""

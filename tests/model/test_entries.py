@@ -1,0 +1,30 @@
+"""Timeline entries: their line there and back."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from blockpty.model.entries import DAMAGED, Entry
+
+
+def test_there_and_back() -> None:
+    entry = Entry(7, 1000, "silence", {"ms": 50, "icanon": True})
+    line = entry.to_dict()
+    assert list(line) == ["offset", "ts", "kind", "ms", "icanon"]
+    assert Entry.from_dict(line) == entry
+
+
+def test_what_vouches_for_a_line_is_no_field_of_it() -> None:
+    line = {"offset": 1, "ts": 2, "kind": "eof", "sum": "0", "prev": "1", "crc": "2"}
+    assert Entry.from_dict(line) == Entry(1, 2, "eof", {})
+
+
+@pytest.mark.parametrize(
+    "line",
+    [{}, {"offset": 0, "ts": 0}, {"offset": "x", "ts": 0, "kind": "eof"}, {"offset": 0, "ts": 0, "kind": DAMAGED}],
+)
+def test_what_is_no_entry_is_refused(line: dict[str, Any]) -> None:
+    with pytest.raises((KeyError, TypeError, ValueError)):
+        Entry.from_dict(line)

@@ -1,0 +1,48 @@
+"""The JSON form of results, there and back."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from blockpty.model.block import Block
+from blockpty.model.result import Result
+
+BLOCK = Block(
+    block_id="b1", seq=1, kind="command", cmd="ls", cwd="/", cwd_b64=None, ts_begin=1, ts_end=2, duration_ms=1,
+    state="ended", exit_status=0, signal=None, span=(0, 5), out_path=None, out_bytes=0, parts=1, author="agent",
+    session_id=None,
+)  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Inner:
+    place: tuple[int, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Sample(Result):
+    block: Block
+    span: tuple[int, int] | None
+    inner: list[Inner]
+    notes: dict[str, Any] = field(default_factory=dict)
+
+
+def test_nested_values_become_plain_ones() -> None:
+    content = Sample(BLOCK, (1, 2), [Inner((3, 4))], {"a": (5,)}).to_dict()
+    assert content == {
+        "ok": True, "block": BLOCK.to_dict(), "span": [1, 2], "inner": [{"place": [3, 4]}], "notes": {"a": [5]},
+    }  # fmt: skip
+
+
+def test_blocks_and_spans_come_back() -> None:
+    content = Sample(BLOCK, (1, 2), [], {}).to_dict()
+    again = Sample.from_dict(content)
+    assert (again.block, again.span) == (BLOCK, (1, 2))
+    assert Sample.from_dict({**content, "span": None}).span is None
+
+
+def test_another_version_may_have_more_and_lack_some() -> None:
+    content = Sample(BLOCK, None, [], {}).to_dict()
+    del content["notes"]
+    assert Sample.from_dict({**content, "unheard_of": 1}).notes == {}

@@ -1,0 +1,178 @@
+"""The fair scheduler: a slice for each reader, in turn, and the loop goes round when the budget is spent."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from pathlib import Path
+
+from blockpty.host.record import Stream, Timeline
+from blockpty.runtime import follower
+from blockpty.runtime.follower import RecordFollower
+from blockpty.runtime.scheduler import BUDGET_SECONDS, FairScheduler, scheduler_of
+from blockpty.spool.layout import Layout
+from tests.support.async_tests import async_test
+
+
+class Table:
+    """Readers on a clock that only they move; `order`: who read, `|` where the loop went on."""
+
+    def __init__(self, slice_seconds: float) -> None:
+        self.now = 0.0
+        self.order = ""
+        self.turns = FairScheduler(asyncio.get_running_loop(), lambda: self.now)
+        self._slice_seconds = slice_seconds
+
+    def reader(self, name: str, slices: int) -> Callable[[], bool]:
+        left = slices
+
+        def read() -> bool:
+            nonlocal left
+            left -= 1
+            self.order += name
+            self.now += self._slice_seconds
+            return left > 0
+
+        return read
+
+    async def rounds(self, count: int) -> str:
+        """Return the order when the loop has gone round so many times; marks each."""
+        for _ in range(count):
+            await asyncio.sleep(0)
+            self.order += "|"
+        return self.order
+
+
+@async_test
+async def test_one_that_is_alone_has_the_whole_budget_of_every_turn() -> None:
+    table = Table(BUDGET_SECONDS / 4)
+    table.turns.ask(table.reader("a", 9))
+    assert table.order == "a", "at once, once"
+    assert await table.rounds(3) == "aaaaa|aaaa||"
+
+
+@async_test
+async def test_when_the_budget_is_spent_others_wait_for_the_next_turn_and_then_go_in_turn() -> None:
+    table = Table(BUDGET_SECONDS / 2)
+    for name in "abcde":
+        table.turns.ask(table.reader(name, 3 if name == "b" else 1))
+    assert table.order == "ab"
+    # The loop comes round between; nobody is passed over for one that has more.
+    assert await table.rounds(4) == "abbc|de|b||"
+
+
+@async_test
+async def test_asking_again_for_one_in_the_queue_changes_nothing() -> None:
+    table = Table(BUDGET_SECONDS)
+    once = table.reader("b", 1)
+    table.turns.ask(table.reader("a", 1))
+    for _ in range(3):
+        table.turns.ask(once)
+    assert await table.rounds(4) == "ab||||", "once, in the next turn"
+
+
+@async_test
+async def test_a_reader_that_fails_does_not_take_the_others_with_it() -> None:
+    table = Table(BUDGET_SECONDS)
+    failures: list[object] = []
+    asyncio.get_running_loop().set_exception_handler(lambda _, context: failures.append(context["exception"]))
+
+    def fails() -> bool:
+        raise ZeroDivisionError
+
+    table.turns.ask(table.reader("a", 1))
+    table.turns.ask(fails)
+    table.turns.ask(table.reader("b", 1))
+    assert await table.rounds(4) == "a|b|||"
+    assert [type(failure) for failure in failures] == [ZeroDivisionError]
+
+
+@async_test
+async def test_tasks_stand_in_the_same_queue_and_one_that_has_gone_is_passed_over() -> None:
+    table = Table(BUDGET_SECONDS / 8)
+
+    async def comes(name: str, times: int) -> None:
+        for _ in range(times):
+            await table.turns.turn()
+            table.order += name
+
+    table.turns.queue(table.reader("a", 4))
+    tasks = [asyncio.create_task(comes(name, 2)) for name in "xyz"]
+    await asyncio.sleep(0)
+    tasks[1].cancel()
+    await asyncio.wait(tasks)
+    assert sorted(table.order) == list("aaaaxxzz")
+    assert table.order.index("x") < table.order.index("z") < table.order.rindex("x"), "in turn"
+    assert "xx" not in table.order
+
+
+@async_test
+async def test_all_records_of_a_loop_share_one() -> None:
+    assert scheduler_of(asyncio.get_running_loop()) is (kept := scheduler_of(asyncio.get_running_loop()))
+    assert kept is not None
+
+
+def recorded(directory: Path, size: int, entries: int = 0) -> Layout:
+    """Write a record of so many bytes, and as many entries behind them."""
+    directory.mkdir(parents=True)
+    stream, timeline = Stream(str(directory), 1 << 30), Timeline(str(directory))
+    stream.write(b"0123456789abcde\n" * (size // 16))
+    for _ in range(entries):
+        timeline.write(stream.offset, "silence", {"ms": 25})
+    stream.close()
+    timeline.close()
+    (directory / "blocks").mkdir()
+    return Layout(directory)
+
+
+@async_test
+async def test_what_is_taken_in_a_turn_is_bounded_in_bytes_and_in_steps(tmp_path: Path) -> None:
+    records = [
+        RecordFollower(name, recorded(tmp_path / name, size, entries), owner=False)
+        for name, size, entries in (("bytes", 40 * follower.SLICE_BYTES, 0), ("entries", 0, 5 * follower.SLICE_STEPS))
+    ]
+    now = 0.0
+
+    def clock() -> float:
+        nonlocal now
+        now += BUDGET_SECONDS
+        return now
+
+    turns = FairScheduler(asyncio.get_running_loop(), clock)  # every slice takes all there is
+    flood, many = records
+    steps = 0
+    original = many.reader.step
+
+    def counted(*arguments: object) -> object:
+        nonlocal steps
+        steps += 1
+        return original(*arguments)  # type: ignore[arg-type]
+
+    many.reader.step = counted  # type: ignore[method-assign,assignment]
+    for record in records:
+        record._scheduler = turns
+        record.notified()
+    # The first was alone, so far.
+    assert (flood.reader.position.offset, steps) == (follower.ALONE_BYTES, 0), "the second waits for its turn"
+    await asyncio.sleep(0)
+    assert (flood.reader.position.offset, steps) == (follower.ALONE_BYTES + follower.SLICE_BYTES, 0)
+    await asyncio.sleep(0)
+    assert (flood.reader.position.offset, steps) == (follower.ALONE_BYTES + follower.SLICE_BYTES, follower.SLICE_STEPS)
+    for record in records:
+        await record.drain()
+        record.close()
+    assert flood.reader.position.offset == 40 * follower.SLICE_BYTES
+    assert steps > 5 * follower.SLICE_STEPS
+
+
+@async_test
+async def test_a_long_timeline_is_read_some_lines_at_a_time(tmp_path: Path) -> None:
+    layout = recorded(tmp_path / "long", 16, 20_000)
+    record = RecordFollower("long", layout, owner=False)
+    most = 0
+    while record.pump():
+        most = max(most, len(record.reader._pending))
+    end = record.reader.position
+    record.close()
+    assert 0 < most < 4000
+    assert end == (16, layout.timeline.stat().st_size)

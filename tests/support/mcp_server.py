@@ -1,0 +1,18 @@
+"""A server on stdio for the tests: `python -m tests.support.mcp_server`, an engine of its own over $BLOCKPTY_HOME."""
+
+from __future__ import annotations
+
+import asyncio
+
+import blockpty
+from blockpty.surfaces.access import Caller
+from blockpty.surfaces.mcp.stdio import serve_stdio
+
+
+async def _serve() -> None:
+    async with blockpty.Engine() as engine:
+        await serve_stdio(Caller(engine), Caller(engine))
+
+
+if __name__ == "__main__":
+    asyncio.run(_serve())

@@ -1,0 +1,181 @@
+"""Whatever the OpenAPI document allows is answered as it says, and what it does not allow is refused.
+
+schemathesis makes the requests and has all its default checks on. What it makes is kept harmless here: commands that
+do nothing, one shell, text without a newline, short waits; only sound values are exchanged for others that are sound
+as well, so that a request that was meant to be wrong stays wrong.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+import requests
+import schemathesis
+from hypothesis import HealthCheck, settings
+
+from blockpty.errors import BlockptyError
+from blockpty.model.conditions import parse_conditions
+from blockpty.ops.operation import Effect, Operation
+from blockpty.ops.table import OPERATIONS
+from blockpty.search.query import MatchKey
+from blockpty.surfaces import launching
+from blockpty.surfaces.http.openapi import openapi
+from blockpty.surfaces.launching import STATE_NAME
+from blockpty.surfaces.tokens import owner_token
+
+pytestmark = [pytest.mark.needs("bash")]
+
+schema = schemathesis.openapi.from_dict(openapi())
+
+OPEN: Final = {"conversation_id": "c1", "shell": "bash", "persist": True}
+
+
+class Served:
+    """A server in a process of its own, with one conversation that is there before each request."""
+
+    def __init__(self, home: Path) -> None:
+        launching.start(home)
+        state = json.loads((home / "server" / STATE_NAME).read_text())
+        self.url = str(state["url"])
+        self.session = requests.Session()
+        self.headers = {"Authorization": f"Bearer {owner_token(home)}"}
+        self.changed = True
+
+    def ask(self, method: str, path: str, content: Any = None) -> Any:
+        """Ask for something that goes well, or has been done already."""
+        answer = self.session.request(method, self.url + path, json=content or {}, headers=self.headers, timeout=30)
+        return answer.json()
+
+    def prepare(self) -> None:
+        """Have `c1` open, and nothing else."""
+        if self.changed:
+            self.ask("POST", "/v1/release")
+            live = self.live()
+            self.close(live - {"c1"})
+            if "c1" not in live:
+                assert self.ask("POST", "/v1/conversations", OPEN)["ok"]
+            self.ask("POST", "/v1/release", {"conversation_id": "c1"})
+            self.ask("POST", "/v1/conversations/c1/release_control")
+            self.changed = False
+
+    def live(self) -> set[str]:
+        """What is open now."""
+        found = self.ask("GET", "/v1/conversations")["conversations"]
+        return {one["conversation_id"] for one in found if one["live"]}
+
+    def close(self, names: set[str]) -> None:
+        """Close these; returns when they are gone."""
+        for name in names:
+            while name in self.live():  # it may be about to end by itself
+                self.ask("POST", f"/v1/conversations/{name}/close")
+
+
+@pytest.fixture(scope="module")
+def served(tmp_path_factory: pytest.TempPathFactory, homes: dict[Path, str]) -> Iterator[Served]:
+    top = tmp_path_factory.mktemp("h")
+    homes[top] = __name__
+    with pytest.MonkeyPatch.context() as patched:
+        # The server's alone: it is in its environment when it starts.
+        patched.setenv("BLOCKPTY_ARCHIVE_URL", (top / "store").as_uri())
+        one = Served(top / "home")
+    yield one
+    one.close(one.live())
+    one.ask("POST", "/admin/stop")
+    one.session.close()
+
+
+# What is done in place of a sound value: a command that does nothing, text without an Enter, a shell that is there.
+INSTEAD: Final = {
+    "conversation_id": "c1",
+    "command": "true",
+    "cwd": "/",
+    "shell": "bash",
+    "data": "x",
+    "data_b64": "eA==",
+    "keys": "x",
+    "text": "x",
+    "match": "x",
+    "stop": "x",
+    "from_cursor": 0,
+    "timeout_ms": 20,
+    "grace_ms": 20,
+    "timeout_seconds": 1,
+    "follow": False,
+    "env": {"A": "x"},
+    "sandbox": None,  # which profiles there are stands in policy.toml
+}
+# What the schema cannot say of these: a cursor that a search has given, a pattern that is one.
+WHEN_SEARCHING: Final = {"page": MatchKey(0, "c1", 1, 0, 0).to_text(), "query": "x"}
+WHEN_OPENING: Final = {"conversation_id": "c2", "timeout_ms": 20_000}
+ENDING: Final = {"ctrl_d", "interrupt", "kill"}
+MOVING: Final = {"halt", "take_control"} | ENDING | {
+    name for name, operation in OPERATIONS.items() if operation.effect is Effect.LIFECYCLE
+}
+# What is given where nothing is: nobody here waits for half a minute.
+BESIDES: Final = {
+    "wait_for": {"timeout_ms": 20},
+    "interrupt": {"grace_ms": 20},
+    "enter_shell": {"timeout_ms": 20},
+    "events": {"follow": False},
+    "request_user_input": {"timeout_seconds": 1},
+}
+
+
+def tame(case: schemathesis.Case, operation: Operation) -> None:
+    """Exchange what the request would do for something harmless; what is wrong with it stays."""
+    for part in (case.path_parameters, case.query, case.body):
+        if isinstance(part, dict):
+            for name, value in part.items():
+                if isinstance(value, float) and value.is_integer():
+                    # To JSON Schema 80.0 is an integer; to us it is none, as in every other client's language.
+                    part[name] = int(value)
+                if operation.name == "search" and name in WHEN_SEARCHING and is_sound(operation, name, value):
+                    part[name] = WHEN_SEARCHING[name]
+                elif name in INSTEAD and is_sound(operation, name, value):
+                    part[name] = WHEN_OPENING.get(name, INSTEAD[name]) if operation.name == "open" else INSTEAD[name]
+    params = case.query if case.method == "GET" else case.body
+    if isinstance(params, dict):
+        params.update({name: value for name, value in BESIDES.get(operation.name, {}).items() if name not in params})
+        if operation.name == "send":
+            params.pop("secret_name", None)  # none is stored here
+        if operation.name == "send" and params.get("data") is None and params.get("data_b64") is None:
+            params["data"] = "x"  # one of the two must be there, which the schema does not say
+        if operation.name == "send" and params.get("data") == "x" and params.get("data_b64") == "eA==":
+            del params["data_b64"]
+
+
+def is_sound(operation: Operation, name: str, value: Any) -> bool:
+    """Whether the operation would take this value of the parameter."""
+    if value is None or name not in operation.request.model_fields:
+        return False
+    fields = operation.request.model_fields.items()
+    others = {other: INSTEAD.get(other, "x") for other, field in fields if field.is_required() and other != name}
+    try:
+        if operation.route[0] == "GET":
+            operation.parse_text({**others, name: str(value)})
+        else:
+            operation.parse({**others, name: value})
+        if name in ("match", "stop"):
+            parse_conditions(value)
+    except BlockptyError:
+        return False
+    return True
+
+
+@schema.parametrize()
+@settings(max_examples=3, deadline=None, database=None, derandomize=True, suppress_health_check=list(HealthCheck))
+def test_every_operation_is_as_described(served: Served, case: schemathesis.Case) -> None:
+    operation = OPERATIONS[case.operation.definition.raw["operationId"]]
+    served.prepare()
+    tame(case, operation)
+    served.changed = True  # until it has gone as it should
+    response = case.call_and_validate(
+        base_url=served.url, session=served.session, headers=served.headers, timeout=30
+    )
+    served.changed = response.status_code == 200 and operation.name in MOVING
+    if served.changed and operation.name in ENDING:
+        served.close(served.live())  # it may be about to end

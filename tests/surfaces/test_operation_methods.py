@@ -1,0 +1,100 @@
+"""The derived methods: of the names, parameters and types of the local ones, and of nothing else."""
+
+from __future__ import annotations
+
+import ast
+import inspect
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from blockpty import Client, Conversation, Engine
+from blockpty.ops.requests import ConversationRequest
+from blockpty.ops.table import OPERATIONS
+from blockpty.surfaces import operation_methods
+from blockpty.surfaces.client import RemoteConversation
+from blockpty.surfaces.operation_methods import ConversationOperations, EngineOperations
+from tests.support.async_tests import async_test
+
+STUB = ast.parse(Path(operation_methods.__file__).with_suffix(".pyi").read_text("utf-8"))
+TYPED = {
+    (owner.name, method.name): method
+    for owner in STUB.body
+    if isinstance(owner, ast.ClassDef)
+    for method in owner.body
+    if isinstance(method, ast.FunctionDef | ast.AsyncFunctionDef)
+}
+PAIRS = [
+    (local, derived, name)
+    for local, derived in ((Engine, EngineOperations), (Conversation, ConversationOperations))
+    for name in OPERATIONS
+    # Engine's own close is no operation.
+    if hasattr(local, name) and not (local is Engine and issubclass(OPERATIONS[name].request, ConversationRequest))
+]
+
+
+def bare(signature: inspect.Signature) -> list[inspect.Parameter]:
+    return [parameter.replace(annotation=parameter.empty) for parameter in signature.parameters.values()]
+
+
+def test_they_are_those_that_the_local_classes_have() -> None:
+    derived = {
+        (owner, name)
+        for owner in (EngineOperations, ConversationOperations)
+        for name, value in vars(owner).items()
+        if inspect.isfunction(value)
+    }
+    assert derived == {(owner, name) for _, owner, name in PAIRS}
+    assert set(TYPED) == {(owner.__name__, name) for owner, name in derived}
+
+
+@pytest.mark.parametrize(("local", "derived", "name"), PAIRS)
+def test_they_have_the_signatures_of_the_local_ones(local: type, derived: type, name: str) -> None:
+    ours, theirs = inspect.signature(getattr(local, name)), inspect.signature(getattr(derived, name))
+    assert bare(ours) == bare(theirs)
+    typed = TYPED[derived.__name__, name]
+    annotations = {
+        argument.arg: ast.unparse(argument.annotation)
+        for argument in (*typed.args.args, *typed.args.kwonlyargs)
+        if argument.annotation is not None
+    }
+    assert annotations == {
+        parameter.name: parameter.annotation for parameter in ours.parameters.values() if parameter.name != "self"
+    }
+    assert typed.returns is not None
+    assert ast.unparse(typed.returns) == ("RemoteConversation" if name == "open" else ours.return_annotation)
+    assert getattr(derived, name).__doc__
+
+
+@async_test
+async def test_what_no_parameter_is_called_is_refused() -> None:
+    client: Any = Client(start=False)
+    with pytest.raises(TypeError, match="unexpected keyword argument 'colour'"):
+        await client.open(colour="red")
+    with pytest.raises(TypeError, match="missing a required argument: 'command'"):
+        await RemoteConversation(client, "c1").run()  # type: ignore[call-arg]
+
+
+class Asked(Client):
+    """Keeps what it would ask of a server elsewhere."""
+
+    def __init__(self) -> None:
+        super().__init__(url="http://elsewhere")
+        self.sent: list[Any] = []
+
+    async def _ask(self, method: str, target: str, content: Any, check: Any = None) -> dict[str, Any]:
+        self.sent.append(content)
+        return {"ok": True, "cursor": 0, "accepted_bytes": 0}
+
+
+@async_test
+async def test_bytes_go_as_base64_and_secret_only_where_it_is_asked_for() -> None:
+    client = Asked()
+    conversation = RemoteConversation(client, "c1")
+    await conversation.send(b"\xff")
+    await conversation.send_keys("x", secret=True)
+    assert client.sent == [
+        {"data": None, "data_b64": "/w==", "session_id": None, "author": None, "secret_name": None},
+        {"keys": "x", "session_id": None, "secret": True},
+    ]

@@ -1,0 +1,31 @@
+"""tools/words finds the words, and only them."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+TOP = Path(__file__).resolve().parents[1]
+
+
+def words(*paths: Path) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, str(TOP / "tools" / "words"), *map(str, paths)]
+    return subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
+
+
+def test_words_are_found(tmp_path: Path) -> None:
+    (tmp_path / "page.md").write_text("Fine.\nIt is Laid\nto rest, and self._bite is run.\n")
+    found = words(tmp_path)
+    assert found.returncode == 1
+    lines = found.stdout.splitlines()
+    assert [line.partition(" (")[0] for line in lines[:2]] == [
+        f"{tmp_path}/page.md:2: laid to rest",
+        f"{tmp_path}/page.md:3: bite",
+    ]
+
+
+def test_parts_of_other_words_are_not(tmp_path: Path) -> None:
+    (tmp_path / "page.md").write_text("An arbiter bites; he is untold, and recommending it.\n")
+    found = words(tmp_path)
+    assert (found.returncode, found.stdout) == (0, "")
