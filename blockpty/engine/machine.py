@@ -369,6 +369,8 @@ class Machine:
         draws_late = state.current.name == "fish"
         here = "child" if state.outer else "shell"
         at_editor = not draws_late and fields.get("icanon") is False and fields.get("foreground") == here
+        # zsh is in raw mode while it computes its prompt, which may run programs.
+        at_editor = at_editor and fields.get("busy") is not True
         lost = _lost_hooks(state, fields)
         if lost is not None:
             state.hooks_lost, state.current.integrity_reason = True, f"hooks_lost: {lost}"

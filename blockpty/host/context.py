@@ -80,6 +80,9 @@ class TerminalContext(Protocol):
     def depth(self, state: Mapping[str, Any]) -> int | None:
         """How deep in its stack the shell waits for a key."""
 
+    def shell_works(self) -> bool:
+        """Whether the shell computes or waits for a child of its own process group; False where that is unknown."""
+
     def replaced(self) -> bool | None:
         """Return whether another program has taken the shell's place; None when that cannot be known."""
 

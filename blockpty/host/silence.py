@@ -22,6 +22,8 @@ BURST_SECONDS = SILENCE_MS / 1000
 RETRY_SECONDS = 0.25
 # Of the time that it has been quiet, until the terminal's modes are checked again.
 RECHECK_FACTOR = 0.5
+# A shell that is still at work after so much silence is taken for one that waits: a child may stay for good.
+LONGEST_WORK_SECONDS = 5.0
 
 
 class SilenceDetector:
@@ -40,6 +42,8 @@ class SilenceDetector:
         self._unsettled = False
         # Whether the shell itself was at work then, as it is just before an `exec`: neither changes a mode.
         self._working = False
+        # Whether the shell was computing its prompt then: in raw mode already, and not reading yet.
+        self._busy = False
 
     def printed(self) -> None:
         """Output came. The timer is not moved for each piece: it looks again when it is due."""
@@ -118,19 +122,21 @@ class SilenceDetector:
             return False
         state = terminal.state()
         depth = terminal.depth(state)
+        at_editor = state["foreground"] == "shell" and not state["icanon"]
+        quiet = self._clock() - max(self._last_output, self._last_input)
+        busy = at_editor and quiet < LONGEST_WORK_SECONDS and terminal.shell_works()
         # What was sampled speaks of the stream's end only if nothing has come meanwhile.
         before = terminal.stream.offset
         terminal.move(whole=True)
         if terminal.stream.offset != before or terminal.ended or terminal.hung:
             return False
         try:
-            terminal.write("silence", {"ms": ms, **state, "depth": depth})
+            terminal.write("silence", {"ms": ms, **state, "depth": depth, **({"busy": True} if busy else {})})
         except StorageFailed:
             return False
         self._modes = (state["icanon"], state["echo"])
-        in_front = state["foreground"] == "shell"
-        self._unsettled = depth is None and in_front and not state["icanon"]
-        self._working = in_front and state["icanon"] and not state["replaced"]
+        self._unsettled, self._busy = depth is None and at_editor, busy
+        self._working = state["foreground"] == "shell" and state["icanon"] and not state["replaced"]
         self._recheck()
         return True
 
@@ -153,6 +159,7 @@ class SilenceDetector:
         quiet = self._clock() - max(self._last_output, self._last_input)
         changed = terminal.modes() != self._modes
         changed = changed or (self._unsettled and terminal.depth(terminal.state()) is not None)
+        changed = changed or (self._busy and (quiet >= LONGEST_WORK_SECONDS or not terminal.shell_works()))
         changed = changed or (self._working and bool(terminal.replaced()))
         if quiet < BURST_SECONDS or not changed or not self._write(int(quiet * 1000)):
             self._recheck()

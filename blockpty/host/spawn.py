@@ -378,6 +378,19 @@ def waiting_depth(pid: int) -> int | None:
     return depth if 0 < depth < 1 << 40 else None
 
 
+def is_working(pid: int) -> bool:
+    """Whether a process is not asleep, or has a child in its own process group, as a command substitution is.
+
+    False where it cannot be known. Needs no right to trace the process, unlike `waiting_depth`.
+    """
+    facts = process_facts(pid)
+    if facts is None:
+        return False
+    state, group, _ = facts
+    children = (process_facts(child) for child in _children(pid, group))
+    return state in "RD" or any(child is not None and child[0] not in "ZX" for child in children)
+
+
 def process_facts(pid: int | str) -> tuple[str, int, int] | None:
     """(state letter, process group, session) of a process, or None."""
     try:

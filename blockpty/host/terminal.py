@@ -336,6 +336,10 @@ class Terminal:
         """How deep in its stack the shell waits for a key, if it is the shell that does; see `spawn.waiting_depth`."""
         return spawn.waiting_depth(self.shell_pid) if state["foreground"] == "shell" and not state["icanon"] else None
 
+    def shell_works(self) -> bool:
+        """Whether the shell computes or waits for a child of its own process group; False where that is unknown."""
+        return spawn.is_working(self.shell_pid)
+
     def reads(self, group: int | None) -> bool | None:
         """Whether a process of the foreground is blocked reading this terminal; None where unknown."""
         name = spawn.terminal_name(self.shell.master)

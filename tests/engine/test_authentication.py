@@ -155,6 +155,22 @@ def test_a_shell_that_waits_where_its_prompt_does_has_lost_its_hooks(
     assert (play(pty)[0].state.prompt_depth, play(pty)[0].state.hooks_lost) == (None, False)
 
 
+def test_a_shell_that_still_computes_its_prompt_has_not_lost_it() -> None:
+    pty = FakePty()
+    pty.spawn(nonce=NONCE)
+    pty.prompt()
+    pty.submit("true")
+    pty.begin()
+    pty.end()
+    pty.silence(icanon=False, echo=False, foreground="shell", busy=True)
+    machine, _ = play(pty)
+    assert (machine.state.shell, machine.state.current.integrity_reason) == (ShellState.RETURNING, None)
+    pty.silence(icanon=False, echo=False, foreground="shell")
+    machine, _ = play(pty)
+    assert machine.state.shell is ShellState.IDLE
+    assert (machine.state.current.integrity_reason or "").startswith("prompt_lost")
+
+
 @pytest.mark.parametrize("nested", [True, False])
 def test_hooks_that_did_not_show(nested: bool) -> None:
     pty = running_su()

@@ -146,6 +146,29 @@ def test_a_shell_that_is_replaced_after_the_silence_is_noticed(
 
 
 @pytest.mark.linux
+def test_a_shell_that_computes_its_prompt_is_busy_until_it_reads(
+    quiet: Silences, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """zsh is in raw mode by then, which must not be taken for its editor waiting for a key."""
+    terminal, works = quiet.bench.terminal, True
+    sampled = terminal.state()
+    monkeypatch.setattr(terminal, "state", lambda: {**sampled, "foreground": "shell", "icanon": False})
+    monkeypatch.setattr(terminal, "modes", lambda: (False, bool(sampled["echo"])))
+    monkeypatch.setattr(terminal, "depth", lambda state: 3000)
+    monkeypatch.setattr(terminal, "shell_works", lambda: works)
+    quiet.bench.print(5)
+    quiet.loop.advance(1.0)
+    works = False
+    quiet.loop.advance(100.0)
+    works = True
+    quiet.bench.print(5)
+    quiet.loop.advance(100.0)
+    entries = [entry for entry in terminal.timeline.tail() if entry["kind"] == "silence"]
+    assert [entry.get("busy") for entry in entries] == [True, None, True, None]
+    assert entries[3]["ms"] >= 5000, "a child that stays for good"
+
+
+@pytest.mark.linux
 def test_typing_delays_the_end_of_a_burst_once(quiet: Silences) -> None:
     quiet.bench.print(5)
     for _ in range(4):

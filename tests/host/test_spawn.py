@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import os
 import re
+import subprocess
 from pathlib import Path
 
 import pytest
 
 from blockpty.errors import BadRequest, Busy, SpawnFailed
+from blockpty.host.spawn import is_working
 from tests.support.async_tests import async_test
 from tests.support.host_driver import BASH, ENV, SH, running_host
 
@@ -22,6 +24,28 @@ async def test_size_directory_and_session(home: Path) -> None:
         size, directory, process, mask = one.stream().decode().split("\r\n")[:4]
         assert (size, directory, mask) == ("43 132", "/usr", "0022")
         assert process.split() == [str(opened.pid), str(opened.pid)]
+
+
+@pytest.mark.linux
+def test_a_process_works_that_computes_or_waits_for_a_child_of_its_group() -> None:
+    """A job in a process group of its own does not count, and neither does a child that has ended."""
+    busy = subprocess.Popen([SH, "-c", "while :; do :; done"])
+    waits = subprocess.Popen([SH, "-c", "cat; :"], stdin=subprocess.PIPE)
+    job = "set -m; (sleep 1000) & set +m; read x; kill $!"
+    reads = subprocess.Popen([BASH, "-c", job], stdin=subprocess.PIPE)
+    children = [busy, waits, reads]
+    try:
+        for child, works in zip(children, [True, True, False], strict=True):
+            while is_working(child.pid) is not works:
+                assert child.poll() is None
+    finally:
+        for child in children:
+            if child.stdin is not None:
+                child.stdin.close()
+        busy.kill()
+        for child in children:
+            child.wait()
+    assert not is_working(busy.pid)
 
 
 @pytest.mark.linux
