@@ -52,6 +52,21 @@ def test_it_can_find_something(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     assert damaged.look("events.jsonl", whole[:-5]) is not None
 
 
+def test_a_stream_with_bytes_in_its_middle_is_derived_anew_and_a_longer_one_goes_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nothing tells that bytes before a checkpoint have changed; what lies behind it is taken without being asked."""
+    damaged = files.Damage(tmp_path, 1)
+    whole = damaged.whole[files.STREAM]
+    # What is no mark of ours becomes an event at once.
+    between, behind = whole[:-50] + b"more\r\n" + whole[-50:], whole + b"\x1b]7717;no mark\x07"
+    assert damaged.look(files.STREAM, between) is None
+    assert damaged.look(files.STREAM, behind) is None
+    monkeypatch.setattr(damaged, "recover", lambda: files.disk.derived_files(damaged.layout))
+    assert damaged.look(files.STREAM, between) is not None
+    assert damaged.look(files.STREAM, behind) is not None
+
+
 def test_an_unknown_name_is_refused() -> None:
     assert torture("nothing").returncode == 2
 

@@ -169,7 +169,8 @@ class Damage:
     def _stream(self, content: bytes) -> str | None:
         entries = [entry for entry in self.recording.entries if entry.offset <= len(content)]
         expected, found = disk.clean(Recording(content, entries)), self.recover()
-        if len(content) == len(self.recording.stream):
+        stream = self.recording.stream
+        if len(content) >= len(stream) and not content.startswith(stream):
             # Nothing tells that a byte is another one: what had been derived may stay until it is derived again.
             self.layout.checkpoint.unlink()
             found = self.recover()
