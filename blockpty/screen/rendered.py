@@ -8,6 +8,7 @@ lines take a way around the drawing that gives the same text (tests compare both
 
 from __future__ import annotations
 
+import binascii
 import re
 from collections import deque
 from collections.abc import Callable
@@ -25,6 +26,9 @@ _SLICE: Final = 256 * 1024
 _LEAST_RUN: Final = 8 * 1024
 # Digits and separators as one range: a tenth faster than as a set.
 _SHOWS_NOTHING: Final = re.compile(rb"\x1b\[(?:[0-;]{0,255}+m|0?K)")
+_NO_COLOUR: Final = re.compile(rb"\x1b(?!\[[0-;]{0,255}+m)")
+# Quoted-printable takes out all from "=" CR to the next LF: these are exchanged with the ends of a colour, ESC [ and m.
+_SWAPPED: Final = bytes.maketrans(b"\x1b[m=\r\n", b"=\r\n\x1b[m")
 # What lines consist of beside their ends, in ASCII and in UTF-8.
 _PRINTABLE: Final = bytes(range(0x20, 0x7F))
 _ABOVE_ASCII: Final = bytes(range(0x80, 0x100))
@@ -435,10 +439,19 @@ def plain_lines(data: bytes) -> bytes | None:
     if b"\x1b" in data:
         if _ERASED.find_matches_as_indexes(data):
             return None
-        data = b"".join(_SHOWS_NOTHING.split(data))  # a tenth faster than `sub`
+        data = _without_colours(data)
     if b"\x07" in data:
         data = data.translate(None, b"\x07")
     return data if _are_lines(data) else None
+
+
+def _without_colours(data: bytes) -> bytes:
+    """Return data without colours, and without sequences that erase a line to its end."""
+    colours = data.replace(b"\x1b[K", b"\x1b[m")
+    if _NO_COLOUR.search(colours) is not None:
+        return b"".join(_SHOWS_NOTHING.split(data))  # a tenth faster than `sub`
+    # Takes no object for each text between two colours: with all else an export takes a fifth less time.
+    return binascii.a2b_qp(colours.translate(_SWAPPED)).translate(_SWAPPED)
 
 
 def _plain(shown: bytes | None) -> str | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import itertools
 import json
 import os
 import random
@@ -21,10 +22,11 @@ from typing import Any
 import pytest
 
 import blockpty
+from blockpty.engine.views import transform
 from blockpty.errors import BadCursor, BadRequest, NotFound
 from blockpty.model.block import Block
 from blockpty.model.entries import Entry
-from blockpty.runtime.export.recording_events import Source
+from blockpty.runtime.export.recording_events import PIECE, Source
 from blockpty.runtime.export.writer import SUFFIXES, ExportStopped, export
 from blockpty.runtime.redactor import Redactor
 from blockpty.screen import markup
@@ -234,6 +236,20 @@ def test_json_lines_hold_the_records_and_the_whole_output(tmp_path: Path) -> Non
     pieces = [line for line in lines if line["type"] == "output"]
     assert {line["block_id"] for line in pieces} == {"b1"} and len(pieces) > 4
     assert "".join(line["data"] for line in pieces) == big.replace("\r\n", "\n")
+
+
+def test_a_piece_of_json_lines_is_what_so_many_bytes_show_whatever_the_lines(tmp_path: Path) -> None:
+    chance = random.Random(3)
+    lengths = [chance.choice([0, 1, 7, 90, 600, 150_000 * (number % 200 == 0)]) for number in range(9_000)]
+    lines = [b"\x1b[3%dm%s\x1b[m%d\r\n" % (number % 8, b"x" * size, number) for number, size in enumerate(lengths)]
+    made = pty()
+    made.run("lines", b"".join(lines))
+    pieces = [line for line in lines_of(exported(saved(made, tmp_path), "jsonl")) if line["type"] == "output"]
+    assert "".join(line["data"] for line in pieces).encode() == transform("text", b"".join(lines))
+    # Where a piece ends inside a line is known from the bytes of the stream alone.
+    ends = itertools.accumulate(len(line["data"]) for line in pieces[:-1])
+    seen = [len(transform("text", b"".join(lines)[:at])) for at in range(PIECE, sum(map(len, lines)), PIECE)]
+    assert all(abs(end - near) < 8 for end, near in zip(ends, seen, strict=True))
 
 
 def test_pages_show_what_a_person_saw(tmp_path: Path) -> None:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import random
+import re
 
 import pytest
 
-from blockpty.screen.rendered import Rendered
+from blockpty.screen.rendered import Rendered, plain_lines
 from tests.screen.test_fastforward import output
 from tests.support.emulators import random_output
 
@@ -56,6 +57,25 @@ def test_the_way_around_gives_the_same(seed: int) -> None:
         want += drawn.feed(data)
         got += quick.feed(data)
     assert got + quick.finish() == want + drawn.finish()
+
+
+@pytest.mark.parametrize("seed", range(50))
+def test_plain_lines_are_those_without_colours(seed: int) -> None:
+    """Whatever stands in the lines: all of quoted-printable's own signs, and sequences that are no colours."""
+    rng = random.Random(seed)
+    often = [b"=", b"=41", b"=\r\n", b"m", b"[", b"K", b"_", b"\xc3\xa9", b"\r\n", b"\x07", b" ", b"[m=", b"[=m"]
+    colours = [b"\x1b[m", b"\x1b[K", b"\x1b[0K", b"\x1b[1;38:2:0:0:0m", b"\x1b[%sm" % (b"1" * 255)]
+    rare = [b"\x1b", b"\x1b[", b"\x1b[2K", b"\x1b[?1m", b"\x1b[%sm" % (b"1" * 256), b"\x1b41m", b"\x1b\x1b[m", b"\r"]
+    sound = 0
+    for _ in range(200):
+        pieces = rng.choices(often + colours, k=rng.randrange(30)) + rng.choices(rare, k=rng.random() < 0.3)
+        rng.shuffle(pieces)
+        data = b"".join(pieces) + b"\r\n"
+        without = re.sub(rb"\x1b\[(?:[0-;]{0,255}m|0?K)", b"", data).replace(b"\x07", b"")
+        is_plain = re.fullmatch(rb"(?:[ -~\x80-\xff]|\r\n)*", without) and b"\r\x1b" not in data
+        assert plain_lines(data) == (without if is_plain else None)
+        sound += bool(is_plain)
+    assert 100 < sound < 200
 
 
 def test_the_way_around_is_taken() -> None:

@@ -26,6 +26,8 @@ _BACKTICKS: Final = re.compile("`+")
 _FENCE: Final = re.compile(b"``*")
 # Of a block's output before it goes to a file.
 _IN_MEMORY: Final = 1024 * 1024
+# Line ends in so few are found one by one.
+_FEW_BYTES: Final = 512
 _HTML: Final = RowStyle(markup.html_line, markup.html_text, markup.html_around)
 
 
@@ -99,8 +101,8 @@ def _plain(source: Source, block: Block) -> Iterator[bytes]:
     texts: list[bytes] = []
     room = PIECE
     for data, shown in _output(source, block):
-        lines = None if shown is None else shown.translate(None, b"\r").splitlines(keepends=True)
-        at = number = 0
+        lines = None if shown is None else shown.translate(None, b"\r")
+        at = seen = 0
         while at < len(data):
             end = min(at + room, len(data))
             begin = at
@@ -109,10 +111,10 @@ def _plain(source: Source, block: Block) -> Iterator[bytes]:
                 begin = at if not at or data[at - 1 : at] == b"\n" else data.find(b"\n", at, end) + 1 or end
                 last = data.rfind(b"\n", begin, end) + 1 or begin
                 texts.append(view.feed(data[at:begin]).text)
-                number += begin > at and data[begin - 1 : begin] == b"\n"
-                count = data.count(b"\n", begin, last)
-                texts += lines[number : number + count]
-                number += count
+                if begin > at and data[begin - 1 : begin] == b"\n":
+                    seen = lines.find(b"\n", seen) + 1
+                first, seen = seen, _behind(lines, seen, data.count(b"\n", begin, last), last - begin)
+                texts.append(lines[first:seen])
                 begin = last
             texts.append(view.feed(data[begin:end]).text)
             room -= end - at
@@ -122,6 +124,21 @@ def _plain(source: Source, block: Block) -> Iterator[bytes]:
                 texts, room = [], PIECE
     yield b"".join(texts)
     yield view.finish().text
+
+
+def _behind(lines: bytes, begin: int, count: int, most: int) -> int:
+    """Return where so many lines end that begin at a place and have at most so many bytes together."""
+    end = begin + most
+    while count and end - begin > _FEW_BYTES:
+        middle = (begin + end) // 2
+        before = lines.count(b"\n", begin, middle)
+        if before < count:
+            begin, count = middle, count - before
+        else:
+            end = middle
+    for _ in range(count):
+        begin = lines.find(b"\n", begin) + 1
+    return begin
 
 
 # Markdown
