@@ -45,7 +45,7 @@ from blockpty.runtime.gate import ApprovalNeeded
 from blockpty.runtime.listing import lost_because
 from blockpty.runtime.running import own_block, run_result, until_done
 from blockpty.runtime.sessions import alive, clear_line, known_session, may_type, running_program, sample
-from blockpty.runtime.status import is_session, nested_of, private_modes, status_of, tty_of
+from blockpty.runtime.status import inspect_in_step, is_session, nested_of, private_modes, status_of, tty_of
 from blockpty.runtime.submission import Submission, Submitted, encoded
 from blockpty.runtime.terminal_replies import TerminalReplies
 from blockpty.runtime.truncation import LogTruncation
@@ -183,8 +183,7 @@ class Conversation(ConversationChannel):
         state = self.live.state
         foreground, tty, nested, pid, sandbox = None, state.tty, None, None, None
         if state.shell is not ShellState.EXITED:
-            seen = await self.host.inspect(self.id)
-            self.live.pump()
+            seen = await inspect_in_step(self)
             foreground, pid, sandbox = seen.foreground_name, seen.pid, seen.sandbox
             nested = nested_of(state, foreground, seen.foreground, copy=seen.foreground_copy)
             if seen.live and seen.icanon is not None:

@@ -28,7 +28,7 @@ from blockpty.redact.secret_prompts import asks_for_secret
 from blockpty.runtime.approvals import ApprovalBook
 from blockpty.runtime.halt_file import HaltFile
 from blockpty.runtime.policy_file import PolicyFile
-from blockpty.runtime.status import tty_of
+from blockpty.runtime.status import inspect_in_step, tty_of
 from blockpty.runtime.stored_secrets import first_line
 from blockpty.spool.audit_log import AuditLog, digest_fields
 
@@ -177,8 +177,7 @@ class Gate:
         """Return the question for an input, from what the terminal does now."""
         from blockpty.control.policy import Right
 
-        sample = await channel.host.inspect(channel.id)
-        channel.live.pump()
+        sample = await inspect_in_step(channel)
         tty = tty_of(channel.live.state, {"icanon": sample.icanon, "echo": sample.echo, "reads": sample.reads})
         asked = sample.echo is False and asks_for_secret(channel.last_output())
         hidden = tty == "password" or asked

@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from blockpty.control.state import AGENT, ControlState
 from blockpty.engine.machine_state import MachineState
 from blockpty.engine.states import ShellState
 from blockpty.model.results import StatusResult
 from blockpty.spool.stream import StreamReader
+
+if TYPE_CHECKING:
+    from blockpty.host.client import Inspected
+    from blockpty.runtime.controlled import ControlledTerminal
 
 # How far back in the output the modes of a program are looked for.
 MODES_WINDOW: Final = 1024 * 1024
@@ -56,6 +60,21 @@ def private_modes(stream: StreamReader, begin: int, end: int) -> frozenset[int]:
         for number in (int(part) for part in found.group(1).split(b";") if part):
             (on.add if found.group(2) == b"h" else on.discard)(number)
     return frozenset(on)
+
+
+async def inspect_in_step(channel: ControlledTerminal) -> Inspected:
+    """Return a look at the terminal that is not older than what is known of the shell then.
+
+    A command that begins while the answer is on its way would seem to have set the modes of the shell's own editor.
+    """
+    state = channel.live.state
+    channel.live.pump()
+    while True:
+        known = state.shell, state.next_block
+        seen = await channel.host.inspect(channel.id)
+        channel.live.pump()
+        if (state.shell, state.next_block) == known:
+            return seen
 
 
 def tty_of(state: MachineState, sample: Mapping[str, Any] | None, modes: frozenset[int] = frozenset()) -> str | None:
