@@ -1,10 +1,11 @@
-"""Tokens of a server: who may call it, in two private files of the home.
+"""Tokens of a server: who may call it, in private files of the home.
 
     <home>/server/token         the owner's token, in clear: a user who can read this file owns the shells anyway
     <home>/server/tokens.json   further tokens, by name: what each may do, and the SHA-256 of it
+    <home>/server/browsers.json tokens of browsers until they expire: the SHA-256 of each, and of what it goes back to
 
 Rules of this file: a token is 256 random bits, shown once when it is made; it is compared in constant time and never
-printed, logged or given as an argument. Both files are 0600 in a 0700 directory. A change holds from the next request.
+printed, logged or given as an argument. The files are 0600 in a 0700 directory. A change holds from the next request.
 """
 
 from __future__ import annotations
@@ -26,12 +27,13 @@ from pathlib import Path
 from typing import Any, Final
 
 from blockpty.control.principals import OWNER, RESERVED, Principal, Scope, TypesAs
-from blockpty.errors import BadRequest, NotFound, SpoolCorrupt, Unauthorized
+from blockpty.errors import BadRequest, NotFound, SpoolCorrupt, StorageFull, Unauthorized
 from blockpty.spool.layout import check_conversation_id, make_private
 from blockpty.spool.storage import full_is_an_error, storage_full
 
 TOKEN_NAME: Final = "token"
 TOKENS_NAME: Final = "tokens.json"
+BROWSERS_NAME: Final = "browsers.json"
 _NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 _TOKEN_BYTES: Final = 32
 _TYPES_AS: Final = ("agent", "user")
@@ -202,14 +204,19 @@ class TokenBook:
         self._seen: tuple[object, object] | None = None
         self._principals: list[tuple[bytes, Principal]] = []
         self._codes: dict[bytes, _Given] = {}
-        self._browsers: dict[bytes, _Given] = {}
         self._read()
+        self._browsers = self._stored()
 
     def principal(self, token: str, now: float) -> Principal:
-        """Return whose token this is; raises Unauthorized. `now` is in seconds of any steady clock."""
+        """Return whose token this is; raises Unauthorized. `now` is in seconds since 1970.
+
+        A browser's token is renewed by use, once half of its time is over.
+        """
         self._read()
         self._browsers = {digest: one for digest, one in self._browsers.items() if self._holds(one, now)}
         given, found = _digest(token), None
+        if (used := self._browsers.get(given)) is not None and used.until - now < self.BROWSER_SECONDS / 2:
+            self._keep(given, replace(used, until=now + self.BROWSER_SECONDS))
         for known, principal in [*self._principals, *self._pages()]:
             # All of them, always: how long it takes says nothing about which one it was.
             if hmac.compare_digest(known, given):
@@ -242,8 +249,28 @@ class TokenBook:
         if given is None or not self._holds(given, now):
             raise Unauthorized("the code is not known, was used, or is too old", hint="ask for another one")
         token = secrets.token_urlsafe(_TOKEN_BYTES)
-        self._browsers[_digest(token)] = _Given(now + self.BROWSER_SECONDS, given.source, given.principal)
+        self._keep(_digest(token), _Given(now + self.BROWSER_SECONDS, given.source, given.principal))
         return token
+
+    def _keep(self, digest: bytes, given: _Given) -> None:
+        """Keep a browser's token, also for the next server of this home; on a full disk only for this one."""
+        self._browsers[digest] = given
+        content = {
+            one.hex(): {"until": kept.until, "source": kept.source.hex()} for one, kept in self._browsers.items()
+        }
+        with contextlib.suppress(StorageFull):
+            write_private(self._directory / BROWSERS_NAME, json.dumps({"format": 1, "browsers": content}).encode())
+
+    def _stored(self) -> dict[bytes, _Given]:
+        """Return the tokens of browsers that an earlier server gave; none when their file is damaged."""
+        sources = dict(self._principals)
+        try:
+            content = json.loads(read_private(self._directory / BROWSERS_NAME))["browsers"]
+            found = [(bytes.fromhex(one), float(kept["until"]), bytes.fromhex(kept["source"]))
+                     for one, kept in content.items()]  # fmt: skip
+        except (FileNotFoundError, ValueError, KeyError, TypeError, AttributeError):
+            return {}
+        return {one: _Given(until, source, sources[source]) for one, until, source in found if source in sources}
 
     def _pages(self) -> Iterator[tuple[bytes, Principal]]:
         """Yield the tokens of browsers: in a page it is a person who types."""

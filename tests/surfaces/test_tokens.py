@@ -227,10 +227,41 @@ def test_a_code_works_once_and_expires(home: Path) -> None:
         book.change_code(late, 1000)  # used up by that
     with pytest.raises(Unauthorized):
         book.principal(code, 150)
-    made = 100 + book.CODE_SECONDS - 1
-    assert book.principal(token, made + book.BROWSER_SECONDS - 1) == ci
+    used = 200
     with pytest.raises(Unauthorized):
-        book.principal(token, made + book.BROWSER_SECONDS)
+        book.principal(token, used + 2 * book.BROWSER_SECONDS)
+
+
+def test_a_browsers_token_is_renewed_by_use_and_survives_a_restart(home: Path) -> None:
+    book = TokenBook(home)
+    token = book.change_code(book.make_code(OWNER, 0), 0)
+    late = book.BROWSER_SECONDS - 1
+    assert book.principal(token, late) == OWNER.as_person()
+    again = TokenBook(home)
+    assert again.principal(token, book.BROWSER_SECONDS + 1) == OWNER.as_person(), "used shortly before its end"
+    with pytest.raises(Unauthorized):
+        again.principal(token, late + 2 * book.BROWSER_SECONDS)
+    file = home / "server" / "browsers.json"
+    assert token not in file.read_text() and file.stat().st_mode & 0o777 == 0o600
+
+
+def test_a_renewed_owner_token_ends_the_browsers_of_an_earlier_server(home: Path) -> None:
+    book = TokenBook(home)
+    token = book.change_code(book.make_code(OWNER, 0), 0)
+    renew_owner_token(home)
+    with pytest.raises(Unauthorized):
+        TokenBook(home).principal(token, 1)
+
+
+@pytest.mark.parametrize(
+    "content", ["", "[]", "{}", '{"browsers": {"zz": {}}}', '{"browsers": {"00": {"until": "x"}}}']
+)
+def test_a_damaged_file_of_browsers_signs_them_out(home: Path, content: str) -> None:
+    book = TokenBook(home)
+    token = book.change_code(book.make_code(OWNER, 0), 0)
+    (home / "server" / "browsers.json").write_text(content)
+    with pytest.raises(Unauthorized):
+        TokenBook(home).principal(token, 1)
 
 
 def test_what_a_browser_got_goes_with_the_token_that_it_got_it_from(home: Path) -> None:

@@ -91,7 +91,9 @@ def _serve(
         arguments += [f"--no-{name.replace('_', '-')}" for name, value in _plain(flags) if value is False]
         if not launching.is_running(home):
             launching.start(home, arguments)
-        _say(invocation, launching.state(home) or {})
+        from blockpty.surfaces.cli.view import page_address
+
+        _say(invocation, {**(launching.state(home) or {}), "page": page_address(home)})
         return 0
     if ready_fd is not None:
         return _detached(home, found, ready_fd)
@@ -136,7 +138,8 @@ def _say(invocation: Invocation, state: dict[str, Any]) -> None:
         return
     for name, value in facts.items():
         print(f"{name:<10}  {value}", flush=True)
-    print(f"\nan agent connects to {facts.get('url')}/mcp with the token as bearer, or runs `blockpty mcp`", flush=True)
+    print("\nthe address after page signs a browser in, once, within a minute; `blockpty view --web` makes new ones")
+    print(f"an agent connects to {facts.get('url')}/mcp with the token as bearer, or runs `blockpty mcp`", flush=True)
 
 
 def _stop(invocation: Invocation, home: Path) -> int:

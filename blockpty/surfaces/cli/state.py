@@ -14,7 +14,7 @@ PORT: Final = 7717
 _NAMED: Final = 3
 _HOLDER_FIELDS: Final = 6
 # Files of the server that hold secrets or give access.
-_PRIVATE: Final = ("token", "tokens.json", "peers", "server.json", "socket")
+_PRIVATE: Final = ("token", "tokens.json", "browsers.json", "peers", "server.json", "socket")
 
 
 def check_host(home: Path) -> Finding:

@@ -5,6 +5,7 @@
     /mcp                          the operations as MCP tools
     /openapi.json  /metrics  /healthz
     /auth/code  /auth/token       a one-time code for a browser, and the token it is changed into
+    /  /c/...  /search  /assets   the page, without a token
 """
 
 from __future__ import annotations
@@ -31,6 +32,7 @@ from blockpty.surfaces.http.calls import CallEndpoint, ClientGone, body, defect
 from blockpty.surfaces.http.guard import App, Guard, Receive, Scope, Send
 from blockpty.surfaces.http.metrics import CONTENT_TYPE, Metrics
 from blockpty.surfaces.http.openapi import openapi
+from blockpty.surfaces.http.page import Page
 from blockpty.surfaces.http.replay import ReplayEndpoint
 from blockpty.surfaces.http.socket import SocketEndpoint
 from blockpty.surfaces.http.sse import EventsEndpoint
@@ -79,6 +81,7 @@ def application(
         Route("/auth/code", beside.code, methods=["POST"]),
         Route("/auth/token", beside.token, methods=["POST"]),
     ]
+    routes += Page().routes()
     if stop is not None:
         routes.append(Route("/admin/stop", beside.stop, methods=["POST"]))
     if mcp is not None:
@@ -155,7 +158,7 @@ class _AdminEndpoints:
 
     async def code(self, request: Request) -> Response:
         principal: Principal = request.scope["state"]["principal"]
-        code = self._tokens.make_code(principal, time.monotonic())
+        code = self._tokens.make_code(principal, time.time())
         return JSONResponse({"ok": True, "code": code, "expires_seconds": TokenBook.CODE_SECONDS})
 
     async def token(self, request: Request) -> Response:
@@ -163,8 +166,11 @@ class _AdminEndpoints:
         code = content.get("code")
         if not isinstance(code, str) or set(content) != {"code"}:
             raise BadRequest('the body must be {"code": "..."}')
-        token = self._tokens.change_code(code, time.monotonic())
-        return JSONResponse({"ok": True, "token": token, "expires_seconds": TokenBook.BROWSER_SECONDS})
+        token = self._tokens.change_code(code, time.time())
+        principal = self._tokens.principal(token, time.time())
+        # What the page then offers; what it may do is decided here, with each request.
+        may = {"name": principal.name, "scope": principal.scope.name.lower(), "person": principal.is_person}
+        return JSONResponse({"ok": True, "token": token, "expires_seconds": TokenBook.BROWSER_SECONDS, **may})
 
     async def stop(self, request: Request) -> Response:
         _of_all(request, principals.Scope.ADMIN)

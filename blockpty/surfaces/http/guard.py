@@ -19,6 +19,7 @@ from blockpty.control.principals import Principal
 from blockpty.errors import BadRequest, BlockptyError, Forbidden, SpoolError, Unauthorized
 from blockpty.surfaces.access import AGENT_HEADER
 from blockpty.surfaces.faults import status_of
+from blockpty.surfaces.http.page import is_page
 from blockpty.surfaces.tokens import TokenBook
 
 Scope = MutableMapping[str, Any]
@@ -100,13 +101,16 @@ class Guard:
         origin = headers.only(b"origin")
         if origin is not None and origin not in self._origins:
             raise Forbidden("this web page may not call the server", hint="allow its origin (allowed_origins)")
-        if origin is None and headers.only(b"sec-fetch-site") == "cross-site":
+        is_open_page = scope["type"] == "http" and scope["method"] in ("GET", "HEAD") and is_page(scope["path"])
+        # A link on another site may lead to the page, which says nothing without a token.
+        is_link = is_open_page and headers.only(b"sec-fetch-dest") == "document"
+        if origin is None and not is_link and headers.only(b"sec-fetch-site") == "cross-site":
             raise Forbidden("another site's page may not call the server")
         if scope["type"] == "http":
             if _says_length_twice(scope):
                 raise BadRequest("a request has either Content-Length or Transfer-Encoding")
             self._check_body(scope, headers)
-            if scope["path"] in OPEN_PATHS:
+            if scope["path"] in OPEN_PATHS or is_open_page:
                 return
         token, from_page = _token(scope, headers)
         if from_page and origin is None:
@@ -115,7 +119,7 @@ class Guard:
                 hint="send it in the Authorization header",
             )
         state = scope.setdefault("state", {})
-        state["renew"] = lambda: self._tokens.principal(token, time.monotonic())
+        state["renew"] = lambda: self._tokens.principal(token, time.time())
         principal = state["renew"]()
         agent = headers.only(AGENT_HEADER.lower().encode())
         state["principal"] = principal if agent is None else principal.as_agent(unquote(agent))

@@ -23,6 +23,7 @@ from typing import Any, Final
 import uvicorn
 
 from blockpty import __version__
+from blockpty.control.principals import OWNER
 from blockpty.errors import BadRequest, Busy, StorageFull
 from blockpty.host.protocol import socket_address
 from blockpty.ops.engine import Engine
@@ -32,6 +33,7 @@ from blockpty.surfaces.http.connection import Connection, is_worth_logging
 from blockpty.surfaces.http.guard import UNIX_HOST, App
 from blockpty.surfaces.http.mcp import MountedMcp
 from blockpty.surfaces.http.metrics import Metrics
+from blockpty.surfaces.http.page import page_address
 from blockpty.surfaces.http.token_uses import TokenUses
 from blockpty.surfaces.launching import LOCK_NAME, SOCKET_NAME, STATE_NAME
 from blockpty.surfaces.peers import Peers
@@ -46,7 +48,9 @@ _MAX_FRAME: Final = 4 * 1024 * 1024
 
 
 async def serve(home: Path, settings: Settings, ready: Callable[[dict[str, Any]], None]) -> None:
-    """Serve a home until it is stopped; `ready` is called once with what server.json says.
+    """Serve a home until it is stopped.
+
+    `ready` is called once, with what server.json says and `page`: an address that signs a browser in within a minute.
 
     Raises Busy (a server runs already) and BadRequest (the address cannot be used).
     """
@@ -72,7 +76,8 @@ async def _serve(
         port = tcp.getsockname()[1]
         scheme = "https" if settings.tls_certificate else "http"
         name = f"[{settings.host}]" if ":" in settings.host else settings.host
-        state = {"pid": os.getpid(), "url": f"{scheme}://{name}:{port}", "version": __version__}
+        url = f"{scheme}://{name}:{port}"
+        state = {"pid": os.getpid(), "url": url, "version": __version__}
         hosts, origins = _names(settings, port, scheme)
         metrics = Metrics()
         async with Engine(
@@ -86,8 +91,9 @@ async def _serve(
             engine.home_search.start()
             peers = Peers(home)
             mcp = MountedMcp(engine, hosts=hosts | {UNIX_HOST}, origins=origins, elsewhere=peers)
+            tokens = TokenBook(home)
             app = application(
-                engine, TokenBook(home), metrics, hosts=hosts, origins=origins, mcp=mcp, elsewhere=peers,
+                engine, tokens, metrics, hosts=hosts, origins=origins, mcp=mcp, elsewhere=peers,
                 stop=lambda: plain.leave(), entered=TokenUses(engine.audit_log),
             )  # fmt: skip
             plain = _Listener(app, settings, tls=False)
@@ -105,7 +111,8 @@ async def _serve(
             idle = asyncio.ensure_future(_leave_when_idle(engine, metrics, settings.idle_exit_seconds, plain.leave))
             watching = asyncio.ensure_future(_leave_when_moved(home, own, plain.leave))
             # Both sockets listen by now: who connects is kept waiting, not refused.
-            ready(state)
+            code = tokens.make_code(OWNER, time.time())
+            ready({**state, "page": page_address(url, code)})
             try:
                 await asyncio.gather(*(listener.serve(sockets=[bound]) for listener, bound in listeners))
             finally:

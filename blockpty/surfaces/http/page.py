@@ -1,0 +1,108 @@
+"""The page: static files of blockpty/_page, which the build makes, at paths that need no token.
+
+    /  /c/...  /search    the page itself, the same for every place
+    /assets/...           its scripts, styles and fonts; their names change with their content
+
+Rules of this file: nothing of a home or a request is put into an answer, and only files that were there when the server
+started are served.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import mimetypes
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from starlette.responses import PlainTextResponse, Response
+from starlette.routing import Route
+
+if TYPE_CHECKING:
+    from starlette.requests import Request
+
+BUILT: Final = Path(__file__).parents[2] / "_page"
+ASSETS: Final = "/assets/"
+_POLICY: Final = "; ".join(
+    (
+        "default-src 'none'", "script-src 'self'", "style-src 'self'", "connect-src 'self'", "img-src 'self' data:",
+        "font-src 'self'", "worker-src 'self'", "manifest-src 'self'", "base-uri 'none'", "form-action 'none'",
+        "frame-ancestors 'none'", "require-trusted-types-for 'script'", "trusted-types 'none'",
+    )
+)  # fmt: skip
+_OFF: Final = (
+    "accelerometer", "camera", "display-capture", "geolocation", "gyroscope", "magnetometer", "microphone", "midi",
+    "payment", "publickey-credentials-get", "screen-wake-lock", "serial", "usb", "xr-spatial-tracking",
+)  # fmt: skip
+_HEADERS: Final[Mapping[str, str]] = {
+    "Content-Security-Policy": _POLICY,
+    "X-Content-Type-Options": "nosniff",
+    "Referrer-Policy": "no-referrer",
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Cross-Origin-Resource-Policy": "same-origin",
+    "Permissions-Policy": ", ".join([*(f"{name}=()" for name in _OFF), "clipboard-write=(self)"]),
+}
+_MISSING: Final = (
+    "This blockpty was installed without its page. Reinstall it with a network connection and without "
+    "BLOCKPTY_NO_PAGE; the command line works as it is.\n"
+)
+_TYPES: Final = {".js": "text/javascript", ".css": "text/css", ".woff2": "font/woff2", ".svg": "image/svg+xml"}
+
+
+def is_page(path: str) -> bool:
+    """Whether a path is one of the page, which needs no token."""
+    return path in ("/", "/search") or path.startswith(("/c/", ASSETS))
+
+
+def page_address(url: str, code: str) -> str:
+    """Return the address that signs a browser in, once: the code is in the fragment, which no request carries."""
+    return f"{url}/#code={code}"
+
+
+@dataclass(frozen=True, slots=True)
+class _File:
+    content: bytes
+    kind: str
+    tag: str
+
+
+class Page:
+    """The built files, read once.
+
+    Args:
+        directory: where they are; the page that stands there says so when it is missing.
+    """
+
+    def __init__(self, directory: Path = BUILT) -> None:
+        self._files = {
+            f"/{path.relative_to(directory).as_posix()}": _read(path)
+            for path in sorted(directory.rglob("*"))
+            if path.is_file()
+        }
+
+    def routes(self) -> list[Route]:
+        """Return the routes; HEAD is answered where GET is."""
+        paths = ("/", "/search", "/c/{place:path}", ASSETS + "{name:path}")
+        return [Route(path, self._answer, methods=["GET"]) for path in paths]
+
+    async def _answer(self, request: Request) -> Response:
+        path = request.scope["path"]
+        is_asset = path.startswith(ASSETS)
+        found = self._files.get(path if is_asset else "/index.html")
+        if found is None:
+            words = "There is no such file.\n" if is_asset else _MISSING
+            return PlainTextResponse(words, 404 if is_asset else 503, dict(_HEADERS))
+        # An asset's name has a hash of its content; the page itself is asked for again each time.
+        caching = "public, max-age=31536000, immutable" if is_asset else "no-cache"
+        headers = {**_HEADERS, "ETag": found.tag, "Cache-Control": caching}
+        given = [one.strip().removeprefix("W/") for one in request.headers.get("if-none-match", "").split(",")]
+        if found.tag in given:
+            return Response(status_code=304, headers=headers)
+        return Response(found.content, headers=headers, media_type=found.kind)
+
+
+def _read(path: Path) -> _File:
+    content = path.read_bytes()
+    kind = _TYPES.get(path.suffix) or mimetypes.guess_type(path.name)[0] or "application/octet-stream"
+    return _File(content, kind, f'"{hashlib.sha256(content).hexdigest()[:32]}"')

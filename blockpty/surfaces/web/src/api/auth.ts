@@ -1,0 +1,69 @@
+import { signal } from "@preact/signals";
+
+/**
+ * The token of this page: in sessionStorage, since cookies of 127.0.0.1 go to every port. A new tab asks the others
+ * for it over a BroadcastChannel.
+ */
+const KEY = "blockpty.token";
+
+interface Grant {
+  token: string;
+  scope: "read" | "write" | "admin";
+  name: string;
+  person: boolean;
+}
+
+export const grant = signal<Grant | null>(null);
+/** Why a code was not taken; empty when none was refused. */
+export const refusal = signal("");
+const channel = new BroadcastChannel("blockpty");
+
+export const token = (): string | null => grant.value?.token ?? null;
+export const mayType = (): boolean => grant.value !== null && grant.value.scope !== "read";
+export const isPerson = (): boolean => mayType() && grant.value!.person;
+
+function keep(found: Grant): void {
+  sessionStorage.setItem(KEY, JSON.stringify(found));
+  grant.value = found;
+}
+
+/** Forget the token: the server does not know it any more. */
+export function signedOut(): void {
+  sessionStorage.removeItem(KEY);
+  grant.value = null;
+}
+
+/** Change a code into a token, and keep that. */
+export async function redeem(code: string): Promise<void> {
+  refusal.value = "";
+  try {
+    const headers = { "Content-Type": "application/json" };
+    const answer = await fetch("/auth/token", { method: "POST", headers, body: JSON.stringify({ code }) });
+    const content = await answer.json();
+    if (content.ok) keep({ token: content.token, scope: content.scope, name: content.name, person: content.person });
+    else refusal.value = "That code was used already, or is older than a minute.";
+  } catch {
+    refusal.value = "The server does not answer.";
+  }
+}
+
+function stored(): Grant | null {
+  try {
+    return JSON.parse(sessionStorage.getItem(KEY) ?? "null") as Grant | null;
+  } catch {
+    return null;
+  }
+}
+
+/** Sign in with the code of the address, which is removed from it first, or with what this tab or another one has. */
+export async function signIn(): Promise<void> {
+  const code = new URLSearchParams(location.hash.slice(1)).get("code");
+  if (code !== null) history.replaceState(null, "", location.pathname + location.search);
+  channel.onmessage = ({ data }) => {
+    if (data === "wanted" && grant.value) channel.postMessage(grant.value);
+    else if (typeof data === "object" && data?.token && !grant.value) keep(data as Grant);
+  };
+  grant.value = stored();
+  if (code !== null) await redeem(code);
+  else if (!grant.value) channel.postMessage("wanted");
+}

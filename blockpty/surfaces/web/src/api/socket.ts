@@ -1,0 +1,99 @@
+import { signedOut, token } from "./auth.ts";
+
+/** What a conversation's socket says, and where to go on when it has to be opened again. */
+export interface Listener {
+  /** Query of the next connection. */
+  query(): Promise<string>;
+  bytes(data: Uint8Array): void;
+  message(content: Record<string, any>): void;
+  state(state: SocketState): void;
+}
+
+export type SocketState = "connecting" | "live" | "reconnecting";
+
+const FIRST_WAIT = 250;
+const LONGEST_WAIT = 5000;
+const KICKED = 4410;
+const SIGNED_OUT = 4401;
+
+/** One socket that is opened again whenever it closes, sooner when the network or the page comes back. */
+export class Socket {
+  #address: string;
+  #listener: Listener;
+  #socket: WebSocket | null = null;
+  #timer = 0;
+  #failures = 0;
+  #closed = false;
+  #wake = () => {
+    if (this.#timer && !document.hidden) this.now();
+  };
+
+  constructor(address: string, listener: Listener) {
+    this.#address = address;
+    this.#listener = listener;
+    addEventListener("online", this.#wake);
+    document.addEventListener("visibilitychange", this.#wake);
+    listener.state("connecting");
+    void this.#open();
+  }
+
+  /** Try again at once. */
+  now(): void {
+    clearTimeout(this.#timer);
+    this.#timer = 0;
+    void this.#open();
+  }
+
+  /** Send a frame; what is given while there is no connection is dropped and not sent later. */
+  send(frame: object | Uint8Array<ArrayBuffer>): boolean {
+    if (this.#socket?.readyState !== WebSocket.OPEN) return false;
+    this.#socket.send(frame instanceof Uint8Array ? frame : JSON.stringify(frame));
+    return true;
+  }
+
+  close(): void {
+    this.#closed = true;
+    clearTimeout(this.#timer);
+    removeEventListener("online", this.#wake);
+    document.removeEventListener("visibilitychange", this.#wake);
+    this.#socket?.close();
+  }
+
+  async #open(): Promise<void> {
+    let query: string;
+    try {
+      query = await this.#listener.query();
+    } catch {
+      this.#later();
+      return;
+    }
+    const given = token();
+    if (this.#closed || given === null) return;
+    const scheme = location.protocol === "https:" ? "wss" : "ws";
+    const address = `${scheme}://${location.host}${this.#address}?${query}`;
+    const socket = new WebSocket(address, ["blockpty.v1", `blockpty.token.${given}`]);
+    this.#socket = socket;
+    socket.binaryType = "arraybuffer";
+    socket.onopen = () => {
+      this.#failures = 0;
+      this.#listener.state("live");
+    };
+    socket.onmessage = ({ data }) => {
+      if (this.#closed) return;
+      if (typeof data === "string") this.#listener.message(JSON.parse(data));
+      else this.#listener.bytes(new Uint8Array(data as ArrayBuffer));
+    };
+    socket.onclose = ({ code }) => {
+      if (this.#closed || code === KICKED) return;
+      if (code === SIGNED_OUT) signedOut();
+      else this.#later();
+    };
+  }
+
+  #later(): void {
+    if (this.#closed) return;
+    this.#listener.state("reconnecting");
+    const wait = Math.min(LONGEST_WAIT, FIRST_WAIT * 2 ** this.#failures++);
+    this.#timer = window.setTimeout(() => this.now(), wait * (0.75 + Math.random() / 2));
+  }
+}

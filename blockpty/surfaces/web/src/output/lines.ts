@@ -1,0 +1,159 @@
+/**
+ * Lines of an output, from the view `ansi`: split at line ends, each with the style it begins in. A line is drawn only
+ * when it is looked at. Everything here is text and class names; no markup is made.
+ */
+export interface Piece {
+  text: string;
+  classes: string;
+  colour: string;
+}
+
+export interface Line {
+  raw: string;
+  style: Style;
+}
+
+interface Style {
+  front: string;
+  back: string;
+  flags: number;
+}
+
+const PLAIN: Style = { front: "", back: "", flags: 0 };
+const NAMES: Record<number, string> = { 1: "bold", 2: "faint", 4: "italic", 8: "under", 16: "inverse", 32: "strike" };
+const ON: Record<number, number> = { 1: 1, 2: 2, 3: 4, 4: 8, 7: 16, 9: 32 };
+const OFF: Record<number, number> = { 22: 3, 23: 4, 24: 8, 27: 16, 29: 32 };
+const LONGEST = 2000;
+
+// A control sequence, a string (OSC, DCS, APC, PM, SOS), or another escape.
+const SEQUENCE = /\x1b\[([0-9:;<=>?]*)([ -/]*)([@-~])|\x1b[\]PX^_][^\x07\x1b]*(?:\x07|\x1b\\|$)|\x1b[ -/]*[0-~]|\x1b/y;
+const CURSOR = /\x1b\[[0-9;]*[ABEFHJLMSTfdsu]|\x1b\[\?(?:47|1047|1049)[hl]|\x1b[78DEMc]/;
+const WHOLE_SCREEN = /\x1b\[\?(?:47|1047|1049)h/;
+
+/** Whether an output moves the cursor beyond its line, so that only the view `rendered` shows what was seen. */
+export const movesCursor = (text: string): boolean => CURSOR.test(text);
+
+/** Whether a program drew on the alternate screen. */
+export const usesWholeScreen = (text: string): boolean => WHOLE_SCREEN.test(text);
+
+/** Split an output into lines; a line end at its end begins no further line. */
+export function split(text: string): Line[] {
+  if (text === "") return [];
+  const parts = (text.endsWith("\n") ? text.slice(0, -1) : text).split("\n");
+  let style = PLAIN;
+  return parts.map((raw) => {
+    const line = { raw, style };
+    if (raw.includes("\x1b[")) for (const [, given] of raw.matchAll(/\x1b\[([0-9:;]*)m/g)) style = changed(style, given);
+    return line;
+  });
+}
+
+function changed(style: Style, given: string): Style {
+  const numbers = given.split(/[;:]/).map(Number);
+  let { front, back, flags } = style;
+  for (let at = 0; at < numbers.length; at++) {
+    const one = numbers[at];
+    if (one === 0) ({ front, back, flags } = PLAIN);
+    else if (ON[one]) flags |= ON[one];
+    else if (OFF[one]) flags &= ~OFF[one];
+    else if (one >= 30 && one <= 37) front = `a${one - 30}`;
+    else if (one >= 90 && one <= 97) front = `a${one - 82}`;
+    else if (one >= 40 && one <= 47) back = `b${one - 40}`;
+    else if (one >= 100 && one <= 107) back = `b${one - 92}`;
+    else if (one === 39) front = "";
+    else if (one === 49) back = "";
+    else if (one === 38 || one === 48) {
+      const [colour, used] = extended(numbers, at + 1);
+      if (one === 38) front = colour;
+      else back = colour && !colour.startsWith("#") ? `b${colour.slice(1)}` : colour;
+      at += used;
+    }
+  }
+  return { front, back, flags };
+}
+
+function extended(numbers: number[], at: number): [string, number] {
+  if (numbers[at] === 5) return [indexed(numbers[at + 1] ?? 0), 2];
+  // 38:2::r:g:b has an empty colour space before its numbers.
+  if (numbers[at] === 2) return [hex(numbers.slice(at + 1, at + 4)), 4];
+  return ["", 0];
+}
+
+function indexed(index: number): string {
+  if (index < 16) return `a${index}`;
+  if (index >= 232) return hex([8 + (index - 232) * 10, 8 + (index - 232) * 10, 8 + (index - 232) * 10]);
+  const level = (digit: number): number => (digit === 0 ? 0 : 55 + 40 * digit);
+  const rest = index - 16;
+  return hex([level(Math.floor(rest / 36)), level(Math.floor(rest / 6) % 6), level(rest % 6)]);
+}
+
+const hex = (parts: number[]): string =>
+  "#" + [0, 1, 2].map((at) => Math.min(255, Math.max(0, parts[at] || 0)).toString(16).padStart(2, "0")).join("");
+
+/** Draw one line: carriage returns, backspaces and erasing within it are applied, other controls are left out. */
+export function draw({ raw, style }: Line): Piece[] {
+  if (!/[\x00-\x08\x0b-\x1f\x7f-\x9f]/.test(raw) && style === PLAIN) return [{ text: cut(raw), classes: "", colour: "" }];
+  const cells: string[] = [];
+  const styles: Style[] = [];
+  let column = 0;
+  let now = style;
+  for (let at = 0; at < raw.length && column <= LONGEST; ) {
+    const code = raw.codePointAt(at)!;
+    if (code === 0x1b) {
+      SEQUENCE.lastIndex = at;
+      const found = SEQUENCE.exec(raw);
+      at = found ? SEQUENCE.lastIndex : at + 1;
+      if (!found) continue;
+      const count = Math.min(LONGEST, Math.max(1, parseInt(found[1] ?? "", 10) || 1));
+      if (found[3] === "m" && !/[<=>?]/.test(found[1])) now = changed(now, found[1]);
+      else if (found[3] === "K") erase(cells, styles, column, parseInt(found[1], 10) || 0);
+      else if (found[3] === "C") column += count;
+      else if (found[3] === "D") column = Math.max(0, column - count);
+      else if (found[3] === "G") column = count - 1;
+      continue;
+    }
+    at += code > 0xffff ? 2 : 1;
+    if (code === 0x0d) column = 0;
+    else if (code === 0x08) column = Math.max(0, column - 1);
+    else if ((code < 0x20 && code !== 0x09) || (code >= 0x7f && code < 0xa0)) continue;
+    else {
+      while (cells.length < column) {
+        cells.push(" ");
+        styles.push(PLAIN);
+      }
+      cells[column] = String.fromCodePoint(code);
+      styles[column++] = now;
+    }
+  }
+  return joined(cells, styles);
+}
+
+function erase(cells: string[], styles: Style[], column: number, how: number): void {
+  if (how === 0) cells.length = styles.length = Math.min(cells.length, column);
+  else if (how === 2) cells.length = styles.length = 0;
+  else for (let at = 0; at <= column && at < cells.length; at++) [cells[at], styles[at]] = [" ", PLAIN];
+}
+
+function joined(cells: string[], styles: Style[]): Piece[] {
+  const pieces: Piece[] = [];
+  for (let at = 0; at < cells.length; ) {
+    let end = at + 1;
+    while (end < cells.length && styles[end] === styles[at]) end++;
+    const { front, back, flags } = styles[at];
+    const classes = [front.startsWith("#") ? "" : front, back.startsWith("#") ? "" : back];
+    for (const [bit, name] of Object.entries(NAMES)) if (flags & Number(bit)) classes.push(name);
+    const colour = front.startsWith("#") ? front : "";
+    pieces.push({ text: cells.slice(at, end).join(""), classes: classes.filter(Boolean).join(" "), colour });
+    at = end;
+  }
+  return pieces.length ? pieces : [{ text: "", classes: "", colour: "" }];
+}
+
+const cut = (text: string): string =>
+  text.length <= LONGEST ? text : `${text.slice(0, LONGEST)}… ${text.length - LONGEST} more characters`;
+
+/** How many lines a block shows that is not opened: all of a short one, else the end, more of it when it failed. */
+export function shown(count: number, state: "ok" | "fail" | "run"): number {
+  if (count <= 12) return count;
+  return { ok: 1, fail: 12, run: 16 }[state];
+}

@@ -1,0 +1,204 @@
+import { batch, computed, signal } from "@preact/signals";
+import { call, of } from "../api/http.ts";
+import { Socket, type SocketState } from "../api/socket.ts";
+import type { Block, JournalEvent, Status } from "../api/types.ts";
+import { type Blocks, put, reduce, sign } from "./blocks.ts";
+
+const PAGE = 100;
+
+/** What draws the terminal: bytes and sizes in their order, and a new beginning where one is sent. */
+export interface Glass {
+  begin(cols: number, rows: number, data: string, cursor: number): void;
+  bytes(data: Uint8Array): void;
+  resize(cols: number, rows: number): void;
+  restart(data: string): void;
+  ready(parsed: (cursor: number) => void): void;
+}
+
+export type Filter = "all" | "failed" | "slow" | "agent" | "you";
+export const SLOW_MS = 10_000;
+
+/** One conversation: its blocks, its state and its socket. Made when the place is entered, closed when it is left. */
+export class Conversation {
+  readonly id: string;
+  readonly blocks = signal<Blocks>({ list: [], next: 0 });
+  readonly status = signal<Status | null>(null);
+  readonly state = signal<SocketState>("connecting");
+  readonly missing = signal("");
+  readonly loaded = signal(false);
+  /** Page of the oldest blocks that are here; 0 when all are. */
+  readonly oldest = signal(0);
+  readonly cursor = signal(0);
+  readonly skipped = signal(0);
+  readonly selected = signal("");
+  readonly filter = signal<Filter>("all");
+  readonly counts = computed(() => {
+    const { list } = this.blocks.value;
+    return Object.fromEntries(
+      (["all", "failed", "slow", "agent", "you"] as Filter[]).map((one) => [one, list.filter(passes(one)).length]),
+    ) as Record<Filter, number>;
+  });
+  readonly visible = computed(() => this.blocks.value.list.filter(passes(this.filter.value)));
+  readonly mine = computed(() => this.status.value?.control !== "agent" && this.#leased.value);
+  #leased = signal(false);
+  #socket: Socket | null = null;
+  #glass: Glass | null = null;
+  #joins = true;
+  #began = false;
+  #received = 0;
+  #closed = false;
+
+  constructor(id: string) {
+    this.id = id;
+  }
+
+  /** Load what is there and follow from it; `glass` draws the terminal. */
+  async enter(glass: Glass): Promise<void> {
+    this.#glass = glass;
+    glass.ready((cursor) => {
+      this.cursor.value = cursor;
+      if (this.#joins && this.#began) this.#socket?.send({ type: "ack", cursor });
+    });
+    const status = await call<Status>(of(this.id, "status"));
+    const { list, page } = await this.#newest();
+    if (this.#closed) return;
+    let running: Block[] = list;
+    if (status.active_block_id && !list.some((one) => one.block_id === status.active_block_id)) {
+      const found = await call<{ block: Block }>(of(this.id, `blocks/${status.active_block_id}`)).catch(() => null);
+      if (found) running = put(list, found.block);
+    }
+    batch(() => {
+      this.status.value = status;
+      this.blocks.value = { list: running, next: status.next_seq };
+      this.oldest.value = page;
+      this.loaded.value = true;
+    });
+    this.#socket = new Socket(`/v1${of(this.id, "ws")}`, {
+      query: () => this.#query(),
+      bytes: (data) => {
+        this.#received += data.length;
+        glass.bytes(data);
+      },
+      message: (content) => this.#take(content),
+      state: (state) => this.#connection(state),
+    });
+  }
+
+  leave(): void {
+    this.#closed = true;
+    this.#socket?.close();
+  }
+
+  now(): void {
+    this.#socket?.now();
+  }
+
+  /** Send what a person typed. Without control, or without a connection, it is dropped. */
+  type(data: Uint8Array<ArrayBuffer>): void {
+    if (this.mine.value) this.#socket?.send(data);
+  }
+
+  takeOver(): void {
+    this.#socket?.send({ type: "take_control" });
+  }
+
+  handBack(): void {
+    this.#socket?.send({ type: "release_control" });
+  }
+
+  async earlier(): Promise<void> {
+    const page = this.oldest.value - 1;
+    if (page < 0) return;
+    this.oldest.value = page;
+    const { blocks } = await call<{ blocks: Block[] }>(of(this.id, `blocks?page_size=${PAGE}&page=${page}`));
+    const state = this.blocks.value;
+    this.blocks.value = { ...state, list: blocks.reduce(put, state.list) };
+  }
+
+  async #newest(): Promise<{ list: Block[]; page: number }> {
+    const all = await call<{ conversations: { conversation_id: string; blocks: number }[] }>("/conversations");
+    const count = all.conversations.find((one) => one.conversation_id === this.id)?.blocks ?? 0;
+    const page = Math.max(0, Math.floor((count - 1) / PAGE));
+    const first = Math.max(0, page - 1);
+    const list: Block[] = [];
+    for (let at = first; at <= page; at++)
+      list.push(...(await call<{ blocks: Block[] }>(of(this.id, `blocks?page_size=${PAGE}&page=${at}`))).blocks);
+    return { list, page: first };
+  }
+
+  async #query(): Promise<string> {
+    const events = `from_seq=${this.blocks.value.next}`;
+    if (this.#joins) return `${events}&join=screen&scrollback=1000&window=262144&max_lag=1048576&data=false`;
+    if (!this.#began) {
+      const shown = await call<{ content: string; cursor: number; cols: number; rows: number }>(
+        of(this.id, "screen?format=ansi"),
+      );
+      this.#start(shown.cols, shown.rows, shown.content, shown.cursor);
+    }
+    return `${events}&from_cursor=${this.#received}`;
+  }
+
+  #start(cols: number, rows: number, data: string, cursor: number): void {
+    this.#began = true;
+    this.#received = cursor;
+    this.#glass!.begin(cols, rows, data, cursor);
+  }
+
+  #connection(state: SocketState): void {
+    // A server that does not know `join` refuses the handshake, as one does that is not there: ask once without.
+    if (state === "reconnecting" && this.#joins && !this.#began) this.#joins = false;
+    this.state.value = state;
+    if (state !== "live") this.#leased.value = false;
+    else void this.#look();
+  }
+
+  async #look(): Promise<void> {
+    this.status.value = await call<Status>(of(this.id, "status")).catch(() => this.status.value);
+  }
+
+  #take(content: Record<string, any>): void {
+    const { type } = content;
+    if (type === "hello") this.status.value = content.status as Status;
+    else if (type === "screen") {
+      this.#start(content.cols, content.rows, content.data, content.cursor);
+      this.skipped.value = content.skipped_bytes ?? 0;
+      if (this.skipped.value) setTimeout(() => (this.skipped.value = 0), 4000);
+    } else if (type === "resize") this.#glass!.resize(content.cols, content.rows);
+    else if (type === "restart") this.#glass!.restart(content.data);
+    else if (type === "resync") {
+      this.#began = false;
+      void this.#query();
+    } else if (type === "control") {
+      this.#leased.value = content.control !== "agent";
+      this.#merge({ control: content.control, control_by: content.who, halted: content.halted });
+    } else if (type === "event") this.#event(content.event as JournalEvent);
+  }
+
+  #event(event: JournalEvent): void {
+    const before = this.blocks.value;
+    if (event.seq < before.next) return;
+    this.blocks.value = reduce(before, event);
+    if (event.type === "control") {
+      const control = event.state as Status["control"];
+      if (control === "agent") this.#leased.value = false;
+      this.#merge({ control, control_by: event.who as string | null, halted: event.halted as string | null });
+    } else if (event.type === "resize") {
+      if (!this.#joins) this.#glass!.resize(Number(event.cols), Number(event.rows));
+      this.#merge({ cols: Number(event.cols), rows: Number(event.rows) });
+    } else if (event.type === "prompt") this.#merge({ mode: "idle", cwd: (event.cwd as string | null) ?? null });
+    else if (event.type === "agent_block_begin") this.#merge({ mode: "block_running" });
+    else if (["agent_block_end", "shell_exit", "reset", "alt_screen"].includes(event.type)) void this.#look();
+  }
+
+  #merge(change: Partial<Status>): void {
+    if (this.status.value) this.status.value = { ...this.status.value, ...change };
+  }
+}
+
+function passes(filter: Filter): (block: Block) => boolean {
+  if (filter === "failed") return (block) => sign(block) === "fail";
+  if (filter === "slow") return (block) => (block.duration_ms ?? 0) >= SLOW_MS;
+  if (filter === "agent") return (block) => block.author === "agent";
+  if (filter === "you") return (block) => block.author === "user";
+  return () => true;
+}

@@ -1,0 +1,115 @@
+import { Terminal } from "@xterm/xterm";
+import type { Glass } from "../store/conversation.ts";
+import type { Theme } from "../store/settings.ts";
+import { silence } from "./quiet.ts";
+
+const PADDING = 26;
+const SMALLEST = 9;
+const LARGEST = 20;
+const WIDTH_OF_CELL = 0.6;
+
+/** The terminal's screen, drawn by xterm.js at the program's size; the font is what makes it fit. */
+export class XtermGlass implements Glass {
+  readonly terminal: Terminal;
+  #holder: HTMLElement;
+  #cursor = 0;
+  #parsed: (cursor: number) => void = () => undefined;
+
+  constructor(holder: HTMLElement, typed: (data: Uint8Array<ArrayBuffer>) => void, theme: Theme) {
+    this.#holder = holder;
+    this.terminal = new Terminal({
+      cols: 80,
+      rows: 24,
+      scrollback: 1000,
+      fontFamily: '"JetBrains Mono Variable", ui-monospace, "DejaVu Sans Mono", monospace',
+      lineHeight: 1.2,
+      cursorInactiveStyle: "block",
+      disableStdin: false,
+      minimumContrastRatio: 4.5,
+      windowOptions: {},
+      logLevel: "off",
+      theme: colours(theme),
+    });
+    silence(this.terminal);
+    this.terminal.onData((data) => typed(new TextEncoder().encode(data)));
+    this.terminal.onBinary((data) => typed(Uint8Array.from(data, (one) => one.charCodeAt(0))));
+    this.terminal.attachCustomKeyEventHandler((event) => !(event.ctrlKey && event.key === "]"));
+    this.terminal.open(holder);
+    this.#showCursor();
+    this.fit();
+  }
+
+  ready(parsed: (cursor: number) => void): void {
+    this.#parsed = parsed;
+  }
+
+  begin(cols: number, rows: number, data: string, cursor: number): void {
+    this.terminal.reset();
+    this.#size(cols, rows);
+    this.#cursor = cursor;
+    this.#write(data, 0);
+  }
+
+  bytes(data: Uint8Array): void {
+    this.#write(data, data.length);
+  }
+
+  /** Queued behind what was written before it, as `write` queues. */
+  resize(cols: number, rows: number): void {
+    this.terminal.write("", () => this.#size(cols, rows));
+  }
+
+  restart(data: string): void {
+    this.#write(data, 0);
+  }
+
+  setTheme(theme: Theme): void {
+    this.terminal.options.theme = colours(theme);
+  }
+
+  /** Choose the largest font, in halves of a pixel, with which all columns fit. */
+  fit(): void {
+    const room = this.#holder.clientWidth - PADDING;
+    if (room <= 0) return;
+    const size = Math.floor((room / (this.terminal.cols * WIDTH_OF_CELL)) * 2) / 2;
+    const wanted = Math.min(LARGEST, Math.max(SMALLEST, size));
+    if (this.terminal.options.fontSize !== wanted) this.terminal.options.fontSize = wanted;
+  }
+
+  close(): void {
+    this.terminal.dispose();
+  }
+
+  /** xterm.js draws no cursor before its first focus: give it that, and the focus back. */
+  #showCursor(): void {
+    const before = document.activeElement;
+    this.terminal.focus();
+    this.terminal.blur();
+    if (before instanceof HTMLElement) before.focus({ preventScroll: true });
+  }
+
+  #size(cols: number, rows: number): void {
+    if (cols !== this.terminal.cols || rows !== this.terminal.rows) this.terminal.resize(cols, rows);
+    this.fit();
+  }
+
+  #write(data: string | Uint8Array, length: number): void {
+    const cursor = (this.#cursor += length);
+    this.terminal.write(data, () => this.#parsed(cursor));
+  }
+}
+
+function colours(theme: Theme) {
+  const [background, foreground, ...ansi] = (
+    theme === "light"
+      ? "fdfcfa 1b1d22 1b1d22 b3261e 1d7a46 8a5a00 2f5bd7 8b2fa8 00707a 5b606b 666b76 b3261e 1d7a46 8a5a00 2f5bd7 8b2fa8 00707a 3a3e47"
+      : "101318 e6e8ec 343b47 ff8a80 7fd8a0 f2c14e 8fb0ff d9a3ff 5fd0d6 c9ced8 9aa1ad ffaaa2 a0e6ba ffd981 b3c9ff e6c3ff 93e4e8 ffffff"
+  )
+    .split(" ")
+    .map((one) => `#${one}`);
+  const names = "black red green yellow blue magenta cyan white".split(" ");
+  const bright = names.map((one) => `bright${one[0].toUpperCase()}${one.slice(1)}`);
+  const table = Object.fromEntries([...names, ...bright].map((name, at) => [name, ansi[at]]));
+  const selection = theme === "light" ? "#2f5bd733" : "#8fb0ff33";
+  return { ...table, background, foreground, cursor: foreground, cursorAccent: background, selectionBackground: selection };
+}

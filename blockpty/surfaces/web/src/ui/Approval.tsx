@@ -1,0 +1,82 @@
+import { useEffect, useRef, useState } from "preact/hooks";
+import { isPerson } from "../api/auth.ts";
+import { call, of } from "../api/http.ts";
+import type { ApprovalRequest } from "../api/types.ts";
+import { now, refresh } from "../store/home.ts";
+import { attempt } from "../store/notice.ts";
+import { visible } from "../words.ts";
+import { Icon } from "./icons.tsx";
+
+const DEAD_MS = 400;
+
+/** What waits for a person. It never takes the focus, and its buttons do nothing in its first moment. */
+export function Approval({ asked, link }: { asked: ApprovalRequest; link?: preact.ComponentChildren }) {
+  const [armed, setArmed] = useState(false);
+  const [refusing, setRefusing] = useState(false);
+  const reason = useRef<HTMLInputElement>(null);
+  useEffect(() => {
+    const timer = setTimeout(() => setArmed(true), DEAD_MS);
+    return () => clearTimeout(timer);
+  }, []);
+  const decide = (operation: string, more: object) => {
+    if (!armed || !document.hasFocus()) return;
+    const { approval_id, digest } = asked;
+    void attempt(() => call(of(asked.conversation_id, operation), { approval_id, digest, ...more })).then(refresh);
+  };
+  const approve = (scope: string) => decide("approve", { scope });
+  const left = Math.max(0, Math.round((asked.expires_ts - now.value) / 1000));
+  return (
+    <section class="ask" role="alertdialog" aria-label="Approval wanted">
+      <header>
+        <Icon name="warn" />
+        <b>The agent wants to {asked.operation.startsWith("send") ? "type" : "run a command"}</b>
+        {link}
+        <span class="muted">
+          refused in {Math.floor(left / 60)}:{String(left % 60).padStart(2, "0")} without an answer
+        </span>
+      </header>
+      <p>
+        {visible(asked.sentence)} Rule <b>{visible(asked.rule)}</b>
+        {asked.cwd && (
+          <>
+            {" · in "}
+            <code>{visible(asked.cwd)}</code>
+          </>
+        )}
+      </p>
+      <pre>{asked.text === null ? "(a secret, which is not shown)" : visible(asked.text)}</pre>
+      {isPerson() && !refusing && (
+        <div class="answers">
+          <button class="button primary" disabled={!armed} onClick={() => approve("once")}>
+            Approve once
+          </button>
+          <button class="button" disabled={!armed} onClick={() => approve("conversation")}>
+            For this conversation
+          </button>
+          <span class="space" />
+          <button class="button danger" disabled={!armed} onClick={() => decide("deny", {})}>
+            Refuse
+          </button>
+          <button class="button" disabled={!armed} onClick={() => setRefusing(true)}>
+            Refuse, and say why…
+          </button>
+        </div>
+      )}
+      {refusing && (
+        <form
+          class="answers"
+          onSubmit={(event) => {
+            event.preventDefault();
+            decide("deny", { reason: reason.current!.value });
+          }}
+        >
+          <input ref={reason} maxLength={2000} placeholder="Why? The agent gets it." aria-label="Reason" autofocus />
+          <button class="button danger">Refuse</button>
+          <button type="button" class="button" onClick={() => setRefusing(false)}>
+            Back
+          </button>
+        </form>
+      )}
+    </section>
+  );
+}

@@ -1,0 +1,155 @@
+import { useEffect, useMemo } from "preact/hooks";
+import { isPerson, mayType } from "../api/auth.ts";
+import { call, of } from "../api/http.ts";
+import { bind } from "../keys.ts";
+import { Conversation, type Filter } from "../store/conversation.ts";
+import { approvals, conversations, now } from "../store/home.ts";
+import { attempt, say } from "../store/notice.ts";
+import { age, number, visible } from "../words.ts";
+import { Approval } from "./Approval.tsx";
+import { BlockList } from "./BlockList.tsx";
+import { Composer } from "./Composer.tsx";
+import { Icon } from "./icons.tsx";
+import { Screen } from "./Screen.tsx";
+
+const FILTERS: [Filter, string][] = [
+  ["all", "All"],
+  ["failed", "Failed"],
+  ["slow", "Slow"],
+  ["agent", "Agent"],
+  ["you", "You"],
+];
+
+export function ConversationPlace({ id, block }: { id: string; block: string }) {
+  const conversation = useMemo(() => new Conversation(id), [id]);
+  const stop = () =>
+    attempt(() => call(of(id, "interrupt"), { up_to: "INT" })).then((went) => went && say("Interrupted"));
+  useEffect(() =>
+    bind({
+      takeOver: () => isPerson() && conversation.takeOver(),
+      handBack: () => conversation.mine.value && conversation.handBack(),
+      stop: () => mayType() && void stop(),
+    }),
+  );
+  if (conversation.missing.value) return <main class="middle empty">{conversation.missing.value}</main>;
+  const waiting = approvals.value.filter((one) => one.conversation_id === id);
+  return (
+    <>
+      <main class="middle">
+        <Head conversation={conversation} stop={stop} />
+        <Banner conversation={conversation} />
+        <BlockList conversation={conversation} target={block} />
+        {waiting.map((one) => (
+          <Approval key={one.approval_id} asked={one} />
+        ))}
+        <Composer conversation={conversation} />
+      </main>
+      <Screen key={id} conversation={conversation} />
+    </>
+  );
+}
+
+function Head({ conversation, stop }: { conversation: Conversation; stop: () => void }) {
+  const status = conversation.status.value;
+  const info = conversations.value.find((one) => one.conversation_id === conversation.id);
+  const ended = status?.mode === "exited";
+  return (
+    <div class="head">
+      <div class="title">
+        <h1>{conversation.id}</h1>
+        <ControlChip conversation={conversation} />
+        <span class="space" />
+        {isPerson() && !ended &&
+          (conversation.mine.value ? (
+            <button class="button" onClick={() => conversation.handBack()}>
+              <Icon name="hand" /> Hand back <kbd>Ctrl ]</kbd>
+            </button>
+          ) : (
+            <button class="button" onClick={() => conversation.takeOver()}>
+              <Icon name="hand" /> Take over <kbd>t</kbd>
+            </button>
+          ))}
+        {mayType() && !ended && (
+          <button class="button danger" onClick={stop}>
+            <Icon name="square" /> Stop
+          </button>
+        )}
+      </div>
+      <div class="facts">
+        {status?.cwd && <code>{visible(status.cwd)}</code>}
+        {status && <span>{status.shell.split("/").at(-1)}</span>}
+        {status && <span>{`${status.cols}×${status.rows}`}</span>}
+        {info && <span>{number(info.blocks)} blocks</span>}
+        {info && <span>opened {age(now.value - info.created_ts)} ago</span>}
+      </div>
+      <div class="tabs" role="group" aria-label="Filter">
+        {FILTERS.map(([name, words]) => (
+          <button
+            key={name}
+            aria-pressed={conversation.filter.value === name}
+            onClick={() => (conversation.filter.value = name)}
+          >
+            {words} <span class={name === "failed" ? "red" : ""}>{number(conversation.counts.value[name])}</span>
+          </button>
+        ))}
+        <span class="space" />
+        <span class="muted">
+          Jump <kbd>[</kbd> <kbd>]</kbd>
+        </span>
+      </div>
+    </div>
+  );
+}
+
+function ControlChip({ conversation }: { conversation: Conversation }) {
+  const status = conversation.status.value;
+  if (!status || status.mode === "exited") return null;
+  const [kind, words] = conversation.mine.value
+    ? ["user", "You type"]
+    : status.control === "agent"
+      ? ["agent", "Agent types"]
+      : ["user", `${visible(status.control_by ?? "A person")} types`];
+  return (
+    <span class={`chip ${kind}`}>
+      <Icon name="hand" /> {words}
+    </span>
+  );
+}
+
+function Banner({ conversation }: { conversation: Conversation }) {
+  const status = conversation.status.value;
+  if (conversation.state.value === "reconnecting")
+    return (
+      <div class="banner" role="status">
+        The connection is gone. Everything up to cursor {number(conversation.cursor.value)} is right; what you type now is
+        not sent. <button onClick={() => conversation.now()}>Try now</button>
+      </div>
+    );
+  if (conversation.skipped.value > 0)
+    return <div class="banner">The screen fell behind and was drawn anew. The blocks have all of it.</div>;
+  if (status?.halted)
+    return (
+      <div class="banner red" role="status">
+        {visible(status.halted)} has halted agents: they may type nothing.
+        {isPerson() && (
+          <button onClick={() => attempt(() => call("/release", { conversation_id: conversation.id }))}>Release</button>
+        )}
+      </div>
+    );
+  if (status?.tty === "password")
+    return <div class="banner wait">A program asks for a password. What you type is not recorded, not even its length.</div>;
+  if (status && status.integrity !== "ok")
+    return (
+      <div class="banner red">
+        The record is {status.integrity}: {visible(status.integrity_reason ?? "no reason is known")}.
+      </div>
+    );
+  if (status?.mode === "exited")
+    return (
+      <div class="banner">
+        The shell has ended
+        {status.lost ? "; how is not known" : status.exit?.signal ? ` (${status.exit.signal})` : status.exit ? ` with ${status.exit.status}` : ""}.
+      </div>
+    );
+  return null;
+}

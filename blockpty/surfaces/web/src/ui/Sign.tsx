@@ -1,0 +1,29 @@
+import type { Sign } from "../store/blocks.ts";
+import { Icon } from "./icons.tsx";
+
+const ICONS = { ok: "tick", fail: "cross", stop: "square", unknown: "question" } as const;
+export const WORDS = { ok: "ended well", fail: "failed", run: "running", stop: "stopped", unknown: "status unknown" };
+
+/** The sign of a state: never a colour alone. */
+export function StateSign({ sign }: { sign: Sign }) {
+  return (
+    <span class={`sign ${sign}`} title={WORDS[sign]}>
+      {sign === "run" ? <span class="spinner" /> : <Icon name={ICONS[sign]} />}
+    </span>
+  );
+}
+
+const LETTERS: Record<string, [string, string]> = {
+  agent: ["A", "by the agent"],
+  user: ["Y", "by you"],
+  engine: ["E", "by blockpty"],
+};
+
+export function Author({ author }: { author: string }) {
+  const [letter, words] = LETTERS[author] ?? [author.slice(0, 1).toUpperCase(), `by ${author}`];
+  return (
+    <span class={`author ${author === "agent" ? "agent" : "user"}`} title={words}>
+      {letter}
+    </span>
+  );
+}
