@@ -25,6 +25,7 @@ from blockpty.model.events import Event
 from blockpty.runtime.background_tasks import BackgroundTasks
 from blockpty.runtime.deriver import Deriver
 from blockpty.runtime.drawn import DrawnStream
+from blockpty.runtime.joining import Joining
 from blockpty.runtime.record_reader import Position, RecordReader, Step, resume_points
 from blockpty.runtime.redactor import Redactor
 from blockpty.runtime.scheduler import scheduler_of
@@ -85,7 +86,7 @@ class RecordFollower:
     """Follows a record; with `owner` it also derives its files, with `truncation` it keeps them within a budget.
 
     Attributes:
-        deriver, waits, subscribers: its collaborators.
+        deriver, waits, subscribers, screens, joining: its collaborators.
         tasks: what runs beside the calls of this conversation; `close` cancels it.
         reader: the machine, and how far it has read.
         state: the machine's state; read it, never change it.
@@ -110,7 +111,8 @@ class RecordFollower:
         self.stream = StreamReader(layout.stream)
         self.drawn = DrawnStream(layout)
         self.screens = Screens(layout, self.drawn, lambda: self.mask)
-        self.mask = Mask()
+        self.mask: Mask = Mask()
+        self.joining = Joining(self)
         self.closed = False
         self.answers: Replies | None = None
         self.tasks = BackgroundTasks()
@@ -341,6 +343,7 @@ class RecordFollower:
         self._close_files()
 
     def _close_files(self) -> None:
+        self.joining.close()
         self.screens.close()
         self.stream.close()
         self.drawn.close()

@@ -30,7 +30,7 @@ _PIECE_BYTES: Final = 256 * 1024
 # files (a network file system), they are looked for so often.
 _RECHECK_SECONDS: Final = 1.0
 # How long the beginning of what may be a secret is held back from who follows; then it leaves covered.
-_HOLD_SECONDS: Final = 0.2
+HOLD_SECONDS: Final = 0.2
 
 
 def check_view(view: str) -> str:
@@ -246,19 +246,28 @@ async def follow_stream(
                     cursor += skipped
                     yield StreamPiece(cursor, b"", skipped)
                     continue
-                data, settled = live.redactor.read_settled(live.drawn, cursor, min(_PIECE_BYTES, end - cursor))
-                if cursor + len(data) == end <= cursor + LONGEST and not (quiet or live.closed or live.state.eof):
-                    data = data[:settled]
+                data = covered_piece(live, cursor, end, end, quiet=quiet)
                 if not data:
                     break
                 cursor += len(data)
                 yield StreamPiece(cursor - len(data), data)
             if live.closed or live.state.eof:
                 return
-            await asyncio.wait((changed,), timeout=_HOLD_SECONDS if cursor < end else None)
+            await asyncio.wait((changed,), timeout=HOLD_SECONDS if cursor < end else None)
             quiet = cursor < end and not changed.done()
         finally:
             changed.cancel()
+
+
+def covered_piece(live: RecordFollower, cursor: int, stop: int, end: int, *, quiet: bool) -> bytes:
+    """Return the bytes from a cursor on, at most up to `stop`, as they leave; `end` is where the stream ends by now.
+
+    None of what may be the beginning of a secret at its end, unless it is `quiet`: nothing has come for a while.
+    """
+    data, settled = live.redactor.read_settled(live.drawn, cursor, min(_PIECE_BYTES, stop - cursor))
+    if cursor + len(data) == end <= cursor + LONGEST and not (quiet or live.closed or live.state.eof):
+        return data[:settled]
+    return data
 
 
 def _with_data(live: RecordFollower, event: Event) -> Event:

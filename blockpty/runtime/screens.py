@@ -62,17 +62,19 @@ class ScreenReader:
         read: Callable[[int, int], bytes],
         start: Point | None = None,
         settled: Callable[[int], int] = int,
+        history_rows: int = HISTORY_ROWS,
     ) -> None:
         self._settled = settled
         self._pending: deque[tuple[Entry, int]] = deque()
         self.position = Position(0, 0)
         self._sized = False
-        self.screen = LazyScreen(read)
+        self.screen = LazyScreen(read, history_rows=history_rows)
         start = start or _first(layout)
         if start is not None:
             self._sized = True
             self.position = start.position
-            self.screen = LazyScreen.restore(read, dict(start.dumped))
+            emulator = {**start.dumped["screen"], "history_rows": history_rows}
+            self.screen = LazyScreen.restore(read, {**start.dumped, "screen": emulator})
         self._timeline = TimelineReader(layout.timeline, self.position.timeline)
         self.points: list[Point] = []
         self._spaced = self.position.offset
@@ -115,13 +117,23 @@ class ScreenReader:
         self.screen.advance(offset)
 
     def _resize(self, entry: Entry) -> None:
-        cols, rows = entry.fields.get("cols"), entry.fields.get("rows")
-        if not isinstance(cols, int) or not isinstance(rows, int) or not 0 < cols <= 1000 or not 0 < rows <= 1000:
+        size = size_of(entry)
+        if size is None:
             return
         if entry.kind == "spawn" and self._sized:
             self.screen.restart(AFTER_ANOTHER)
-        self.screen.resize(cols, rows)
+        self.screen.resize(*size)
         self._sized = True
+
+
+def size_of(entry: Entry) -> tuple[int, int] | None:
+    """Return the columns and rows that an entry gives the terminal; None for any other entry."""
+    if entry.kind not in ("spawn", "resize"):
+        return None
+    cols, rows = entry.fields.get("cols"), entry.fields.get("rows")
+    if not isinstance(cols, int) or not isinstance(rows, int) or not 0 < cols <= 1000 or not 0 < rows <= 1000:
+        return None
+    return cols, rows
 
 
 class Screens:
@@ -185,6 +197,16 @@ class Screens:
                 stream.close()
 
         return look
+
+    def with_history(
+        self, position: Position, stream: DrawnStream, mask: Callable[[], Mask], rows: int
+    ) -> ScreenReader:
+        """Return a reader for any thread, which at a place has so many rows above the screen, if there are any."""
+        points = [] if self._newest is None else self._newest.points
+        start = next((one for one in reversed(points) if one.position.offset <= position.offset - NEAR), None)
+        return ScreenReader(
+            self._layout, lambda begin, end: masked(stream, mask(), begin, end - begin), start, stream.settled, rows
+        )
 
     def _reading(self, stream: DrawnStream) -> Callable[[int, int], bytes]:
         return lambda begin, end: masked(stream, self._mask(), begin, end - begin)

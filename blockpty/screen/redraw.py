@@ -28,8 +28,11 @@ _NEVER: Final = frozenset({*_SCREENS, modes.DECCOLM, modes.SYNCHRONIZED, *_LAST}
 _WIDE: Final = "\u6f22"
 
 
-def redraw(s: Emulator) -> bytes:
-    """Return output that makes a new emulator of the same size what this one is."""
+def redraw(s: Emulator, above: int | None = None) -> bytes:
+    """Return output that makes a new emulator of the same size what this one is.
+
+    `above`: at most so many of the rows above the screen, by default all that it has.
+    """
     # DECCOLM clears the screen, so it comes first.
     parts = ["\x1bc\x1b[?40h"]
     for number, on in s.saved_modes.items():
@@ -40,7 +43,8 @@ def redraw(s: Emulator) -> bytes:
             parts.append(f"\x1b[?{code}s")
     parts.append(f"\x1b[?3{'h' if s.modes[modes.DECCOLM] else 'l'}\x1b[?40l")
     main, alt = (s.other_lines, s.lines) if s.alt else (s.lines, s.other_lines)
-    pen = _rows(s, [*s.history, *main], parts, Pen())
+    history = [*s.history] if above is None else [*s.history][max(0, len(s.history) - above) :]
+    pen = _rows(s, [*history, *main], parts, Pen())
     pen = _saved(s, 0, parts, pen)
     _keyboard(s.keyboard[0], parts)
     parts.append("\x1b[?1047h")

@@ -1,16 +1,26 @@
 """WebSocket of a conversation: the terminal's bytes and events out, input and sizes in.
 
     WS /v1/conversations/{conversation_id}/ws?from_cursor=N&from_seq=N&events=true
+    WS /v1/conversations/{conversation_id}/ws?join=screen&scrollback=1000&window=262144&max_lag=1048576
 
-To the client: text frames with JSON (`hello` first, then `event`, `resync`, `error`, `end`), and binary frames with the
-terminal's bytes, the first of which is at the cursor of `hello` or of the last `resync`. From the client: binary frames
-are input, text frames JSON: {"type": "input", "data" | "data_b64"}, {"type": "resize", "cols", "rows"},
-{"type": "take_control", "who"?, "shared"?} or {"type": "release_control"}. Who has taken control over a socket keeps it
-while the socket is open and for 30 seconds after that; it is answered by {"type": "control", ...}.
+To the client: text frames with JSON (`hello` first, then `event`, `resize`, `restart`, `resync`, `error`, `end`), and
+binary frames with the terminal's bytes, the first of which is at the cursor of `hello` or of the last `resync`.
+With `join` or `window`, `resize` {"cursor", "cols", "rows", "fresh"} and `restart` {"cursor", "data"} stand between
+the bytes that they belong between; the first `resize` tells the size there is. `fresh`: a shell began; `restart`:
+output that is not in the stream and makes the terminal ready for that shell.
 
-Nothing is queued: both streams are read from the record when the socket takes them. Who falls back by more than
-`LIMIT_BYTES` is sent on with a `resync` that names the cursor; what lies between can be read at leisure. A socket that
-takes nothing for `STALLED_SECONDS` is closed with 4008, one whose token was removed with 4401.
+With `join=screen`, `hello` is followed by {"type": "screen", "cursor", "seq", "cols", "rows", "data"}, and the first
+binary frame is at its cursor. `data` is text: output that makes a new terminal of this size what ours is there, with
+`scrollback` rows above it, 0 to 1000. With `window`, no more than so many bytes are sent beyond the last
+{"type": "ack", "cursor"} of the client, and who is further behind than `max_lag` gets a `screen` with `skipped_bytes`.
+
+From the client: binary frames are input, text frames JSON: {"type": "input", "data" | "data_b64"}, {"type": "resize",
+"cols", "rows"}, {"type": "take_control", "who"?, "shared"?} or {"type": "release_control"}. Who has taken control over
+a socket keeps it while the socket is open and for 30 seconds after that; it is answered by {"type": "control", ...}.
+
+Nothing is queued: both streams are read from the record when the socket takes them. Without a window, who
+falls back by more than `LIMIT_BYTES` is sent on with a `resync` that names the cursor; what lies between can be read at
+leisure. A socket that takes nothing for `STALLED_SECONDS` is closed with 4008, one whose token was removed with 4401.
 """
 
 from __future__ import annotations
@@ -19,14 +29,16 @@ import asyncio
 import base64
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import aclosing
-from typing import Any, Final, cast
+from typing import Any, Final, Literal, cast
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from blockpty.errors import BadRequest, BlockptyError, Unauthorized
 from blockpty.model.events import Event
 from blockpty.ops.requests import ConversationId
 from blockpty.ops.table import find
+from blockpty.runtime.limits import SCROLLBACK
+from blockpty.runtime.watching import FlowWindow, Joined, Restarted, SizeChange, TerminalWatch
 from blockpty.surfaces.access import Caller, PeerForwarder, check
 from blockpty.surfaces.http.calls import defect, query
 from blockpty.surfaces.http.frames import Frames, accept, object_of
@@ -35,6 +47,7 @@ from blockpty.surfaces.http.metrics import Metrics
 from blockpty.surfaces.http.relay import query_of, refuse_or_relay
 
 LIMIT_BYTES: Final = 8 * 1024 * 1024
+MAX_LAG: Final = 1024 * 1024
 
 
 class _SocketQuery(BaseModel):
@@ -44,6 +57,23 @@ class _SocketQuery(BaseModel):
     from_cursor: int | None = Field(default=None, ge=0)
     from_seq: int | None = Field(default=None, ge=0)
     events: bool = True
+    join: Literal["screen"] | None = None
+    scrollback: int | None = Field(default=None, ge=0, le=SCROLLBACK)
+    window: int | None = Field(default=None, ge=4096, le=16 * 1024 * 1024)
+    max_lag: int | None = Field(default=None, ge=4096, le=1024 * 1024 * 1024)
+
+    @model_validator(mode="after")
+    def _fit_together(self) -> _SocketQuery:
+        if self.join is not None and self.from_cursor is not None:
+            raise ValueError("give either join or from_cursor")
+        if self.max_lag is not None and self.window is None:
+            raise ValueError("max_lag needs window")
+        return self
+
+    @property
+    def flow(self) -> FlowWindow | None:
+        """What was asked for of flow control."""
+        return None if self.window is None else FlowWindow(self.window, self.max_lag or MAX_LAG)
 
 
 class SocketEndpoint:
@@ -65,6 +95,8 @@ class SocketEndpoint:
 
         def check_frame(frame: Mapping[str, Any] | None) -> None:
             kind = frame.get("type") if frame is not None else None
+            if kind == "ack":
+                return
             name = str(kind) if kind in ("resize", "take_control", "release_control") else "send"
             check(caller.principal, find(name), asked.conversation_id)
 
@@ -80,7 +112,7 @@ class SocketEndpoint:
         await accept(scope, send)
         with self._metrics.stream("websocket"):
             frames = Frames(receive, send, scope["state"]["renew"])
-            await _Connection(self._metrics, caller, conversation, frames).serve(hello, asked.events)
+            await _Connection(self._metrics, caller, conversation, frames, asked).serve(hello)
 
     async def _hello(self, caller: Caller, conversation: Any, asked: _SocketQuery) -> dict[str, Any]:
         status = await caller.call("status", {"conversation_id": asked.conversation_id})
@@ -97,22 +129,41 @@ def _asked(scope: Scope) -> _SocketQuery:
         return _SocketQuery.model_validate_strings({**query(scope), **scope["path_params"]})
     except ValidationError as error:
         first = error.errors(include_url=False, include_context=False, include_input=False)[0]
-        raise BadRequest(f"ws: {'.'.join(map(str, first['loc']))}: {first['msg']}") from None
+        raise BadRequest(f"ws: {'.'.join(map(str, first['loc'])) or 'query'}: {first['msg']}") from None
+
+
+def _message(seen: Joined | SizeChange | Restarted) -> dict[str, Any]:
+    if isinstance(seen, SizeChange):
+        return {
+            "type": "resize", "cursor": seen.cursor, "cols": seen.cols, "rows": seen.rows, "fresh": seen.fresh,
+        }  # fmt: skip
+    if isinstance(seen, Restarted):
+        return {"type": "restart", "cursor": seen.cursor, "data": seen.data.decode("ascii")}
+    point = seen.point
+    screen = {
+        "type": "screen", "cursor": point.cursor, "seq": point.seq, "cols": point.cols, "rows": point.rows,
+        "data": point.data,
+    }  # fmt: skip
+    return {**screen, "skipped_bytes": seen.skipped} if seen.skipped else screen
 
 
 class _Connection:
     """One open socket."""
 
-    def __init__(self, metrics: Metrics, caller: Caller, conversation: Any, frames: Frames) -> None:
+    def __init__(
+        self, metrics: Metrics, caller: Caller, conversation: Any, frames: Frames, asked: _SocketQuery
+    ) -> None:
+        self._asked = asked
+        self._watch: TerminalWatch | None = None
         self._metrics = metrics
         self._caller = caller
         self._conversation = conversation
         self._frames = frames
         self._has_control = False
 
-    async def serve(self, hello: dict[str, Any], events: bool) -> None:
+    async def serve(self, hello: dict[str, Any]) -> None:
         code = 1000
-        streams = [self._bytes(hello["cursor"])] + ([self._events(hello["seq"])] if events else [])
+        streams = [self._bytes(hello["cursor"])] + ([self._events(hello["seq"])] if self._asked.events else [])
         await self._frames.tell(hello)
         tasks = [asyncio.ensure_future(one) for one in streams]
         reading = asyncio.ensure_future(self._frames.read(self._take))
@@ -146,10 +197,24 @@ class _Connection:
             await self._frames.close(code)
 
     async def _bytes(self, cursor: int) -> None:
-        pieces = self._conversation.follow(cursor, limit_bytes=LIMIT_BYTES)
+        asked = self._asked
+        joins = asked.join is not None
+        self._watch = TerminalWatch(
+            self._conversation.live,
+            None if joins else cursor,
+            joins=joins,
+            scrollback=SCROLLBACK if asked.scrollback is None else asked.scrollback,
+            window=asked.flow,
+            limit_bytes=LIMIT_BYTES,
+        )
+        pieces = self._watch.items()
         async with aclosing(cast("AsyncGenerator[Any, None]", pieces)):
             async for piece in pieces:
-                if piece.skipped:
+                if isinstance(piece, Joined | SizeChange | Restarted):
+                    if not joins and asked.window is None:
+                        continue  # a client of before knows no such message
+                    await self._frames.tell(_message(piece))
+                elif piece.skipped:
                     self._metrics.resyncs.inc()
                     await self._frames.tell({"type": "resync", "cursor": piece.cursor, "skipped_bytes": piece.skipped})
                 else:
@@ -169,7 +234,9 @@ class _Connection:
             return
         content = object_of(message) or {}
         kind = content.pop("type", None)
-        if kind == "input":
+        if kind == "ack":
+            self._acknowledge(content)
+        elif kind == "input":
             await self._input(content)
         elif kind == "resize":
             await self._caller.call("resize", {**content, "conversation_id": self._conversation.id})
@@ -181,8 +248,16 @@ class _Connection:
             self._hold(False)
         else:
             raise BadRequest(
-                'a text frame must be {"type": "input", ...}, "resize", "take_control" or "release_control"'
+                'a text frame must be {"type": "input", ...}, "resize", "ack", "take_control" or "release_control"'
             )
+
+    def _acknowledge(self, content: Mapping[str, Any]) -> None:
+        cursor = content.get("cursor")
+        if set(content) != {"cursor"} or not isinstance(cursor, int) or isinstance(cursor, bool) or cursor < 0:
+            raise BadRequest("an ack must have a cursor, a whole number", hint='{"type": "ack", "cursor": 1024}')
+        if self._watch is None:
+            raise BadRequest("nothing has been sent that could be acknowledged")
+        self._watch.acknowledge(cursor)
 
     def _hold(self, holds: bool) -> None:
         """Count this connection among those of the person in control, or no more."""

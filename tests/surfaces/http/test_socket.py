@@ -46,7 +46,7 @@ class Terminal:
             return
         content = json.loads(message)
         self.told.append(content)
-        if content["type"] in ("hello", "resync"):
+        if content["type"] in ("hello", "resync", "screen"):
             self.cursor = content["cursor"]
 
     async def until(self, text: bytes) -> None:

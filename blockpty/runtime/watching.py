@@ -1,0 +1,257 @@
+"""Watching a terminal: its bytes as they come, with the sizes in their place, for a client that draws it.
+
+Rules of this file: nothing is queued; the next thing is read when it is asked for. A size stands between the two bytes
+that it was changed between. Who says what has been drawn is never sent more than a window ahead of that; who falls
+back too far then goes on at a new join point. A client that says nothing is sent on by cursor, as in `follow`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import AsyncIterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from blockpty.errors import BadCursor, BadRequest
+from blockpty.model.entries import Entry
+from blockpty.runtime.joining import JoinPoint
+from blockpty.runtime.limits import SCROLLBACK
+from blockpty.runtime.reading import HOLD_SECONDS, StreamPiece, covered_piece
+from blockpty.runtime.screens import AFTER_ANOTHER, size_of
+from blockpty.spool.timeline import TimelineReader
+
+if TYPE_CHECKING:
+    from blockpty.runtime.follower import RecordFollower
+
+# After a piece of so many bytes others have their turn.
+_LARGE: Final = 64 * 1024
+
+
+@dataclass(frozen=True, slots=True)
+class SizeChange:
+    """The terminal's size from a cursor on; `fresh`: a shell began there."""
+
+    cursor: int
+    cols: int
+    rows: int
+    fresh: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Restarted:
+    """What is drawn at a cursor without being in the stream: it makes the terminal ready for another shell."""
+
+    cursor: int
+    data: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Joined:
+    """The whole terminal at a cursor, from which on the bytes follow; `skipped`: those that lie between."""
+
+    point: JoinPoint
+    skipped: int = 0
+
+
+Seen = StreamPiece | SizeChange | Restarted | Joined
+
+
+@dataclass(frozen=True, slots=True)
+class FlowWindow:
+    """At most so many bytes beyond what was acknowledged; who is further behind than `max_lag` joins again."""
+
+    size: int
+    max_lag: int
+
+
+class TerminalWatch:
+    """One watcher of a terminal.
+
+    Args:
+        live: the record.
+        from_cursor: where to begin; by default the end, or the join point.
+        joins: begin with a join point, else with the size.
+        scrollback: a join point has at most so many rows above the screen, 0 to 1000.
+        window: flow control; None: as fast as it is taken.
+        limit_bytes: without a window, who falls back by more than these is sent on.
+    """
+
+    def __init__(
+        self, live: RecordFollower, from_cursor: int | None = None, *, joins: bool = False,
+        scrollback: int = SCROLLBACK, window: FlowWindow | None = None, limit_bytes: int | None = None,
+    ) -> None:  # fmt: skip
+        self._live = live
+        self._from = from_cursor
+        self._joins = joins
+        self._scrollback = scrollback
+        self._window = window
+        self._limit = limit_bytes
+        self._sent = self._base = self._acknowledged = self._joined = 0
+        self._shut = False
+        self._sizes = _Sizes(live, 0)
+        self._opened = asyncio.Event()
+
+    def acknowledge(self, cursor: int) -> None:
+        """Take note that all up to a cursor has been drawn; raises BadRequest for what was not sent."""
+        if cursor > self._sent:
+            raise BadRequest(f"the cursor {cursor} lies behind what was sent, {self._sent}")
+        if cursor > self._acknowledged:
+            self._acknowledged = cursor
+            self._base = max(self._base, cursor)
+            self._opened.set()
+
+    async def items(self) -> AsyncIterator[Seen]:
+        """Yield what there is and then what comes, until the shell has ended or the record is closed.
+
+        Raises BadCursor.
+        """
+        live = self._live
+        live.pump()
+        cursor = live.state.classified if self._from is None else self._from
+        if not 0 <= cursor <= live.reader.position.offset:
+            raise BadCursor(f"the cursor {cursor} lies behind the end of the stream", hint="use a cursor from a result")
+        try:
+            yield await self._begin(cursor)
+            quiet = False
+            while True:
+                changed = live.subscribers.watch()
+                self._opened.clear()
+                self._shut = False
+                try:
+                    live.pump()
+                    # Half a mark is held back until it is known to be one: a secret must not leave in two halves.
+                    end = live.state.classified
+                    await self._sizes.learn()
+                    while (seen := await self._next(end, quiet)) is not None:
+                        yield seen
+                        if isinstance(seen, StreamPiece) and len(seen.data) >= _LARGE:
+                            await live.turn()
+                    if live.closed or (live.state.eof and not self._shut):
+                        return
+                    if self._shut:
+                        quiet = False
+                        await _either(changed, self._opened)
+                    else:
+                        await asyncio.wait((changed,), timeout=HOLD_SECONDS if self._sent < end else None)
+                        quiet = self._sent < end and not changed.done()
+                finally:
+                    changed.cancel()
+        finally:
+            self._sizes.close()
+
+    async def _begin(self, cursor: int) -> Seen:
+        live = self._live
+        if self._joins:
+            return self._go_on(await live.joining.point(self._scrollback, cursor), 0)
+        self._sent = self._base = cursor
+        start = live.points.before(cursor)
+        self._sizes = _Sizes(live, start.timeline, start.state.size, sized=start.state.instance > 0)
+        await self._sizes.learn()
+        return self._sizes.before(cursor)
+
+    async def _next(self, end: int, quiet: bool) -> Seen | None:
+        """Return what comes next, up to an end of the stream; None when there is nothing, or no room for it."""
+        live, cursor = self._live, self._sent
+        if (first := live.stream.begin) > cursor:
+            return self._skip_to(first)
+        if (change := self._sizes.due(cursor)) is not None:
+            return change
+        behind = end - cursor
+        room = self._room(behind)
+        self._shut = behind > 0 and room <= 0
+        if behind <= 0 or self._shut:
+            return None
+        if self._lags(behind):
+            point = await live.joining.point(self._scrollback, end - room)
+            if point.cursor > cursor:
+                return self._go_on(point, point.cursor - cursor)
+        if self._window is None and self._limit is not None and behind > self._limit:
+            return self._skip_to(end - self._limit // 4)
+        data = covered_piece(live, cursor, min(cursor + room, self._sizes.next_offset(end)), end, quiet=quiet)
+        # Before it is sent: it may be acknowledged before the next piece is asked for.
+        self._sent += len(data)
+        return StreamPiece(cursor, data) if data else None
+
+    def _skip_to(self, cursor: int) -> StreamPiece:
+        skipped = cursor - self._sent
+        self._sent = self._base = cursor
+        return StreamPiece(cursor, b"", skipped)
+
+    def _go_on(self, point: JoinPoint, skipped: int) -> Joined:
+        # What was on its way before counts no more.
+        self._sent = self._base = self._joined = point.cursor
+        self._sizes.close()
+        self._sizes = _Sizes(self._live, point.timeline)
+        return Joined(point, skipped)
+
+    def _lags(self, behind: int) -> bool:
+        """Whether to go on at a new join point; not before the last one has been drawn."""
+        return self._window is not None and behind > self._window.max_lag and self._acknowledged >= self._joined
+
+    def _room(self, wanted: int) -> int:
+        """Return how many bytes may be sent now; none while it is only a small part of a window."""
+        if self._window is None:
+            return wanted
+        room = self._window.size - (self._sent - self._base)
+        return room if room >= min(wanted, self._window.size // 4) else 0
+
+
+class _Sizes:
+    """The changes of a terminal's size from a place of the timeline on, each in its place."""
+
+    def __init__(
+        self, live: RecordFollower, timeline: int, size: tuple[int, int] = (80, 24), *, sized: bool = True
+    ) -> None:
+        self._live = live
+        self._reader = TimelineReader(live.layout.timeline, timeline)
+        self._entries: deque[tuple[Entry, tuple[int, int]]] = deque()
+        self._size = size
+        self._sized = sized
+
+    async def learn(self) -> None:
+        """Read on, as far as the record has been read: an entry for a byte that was read is there then."""
+        until = self._live.reader.position.timeline
+        while self._reader.position < until:
+            position = self._reader.position
+            for entry, _ in self._reader.read_new(until, some=True):
+                if (size := size_of(entry)) is not None:
+                    self._entries.append((entry, size))
+            if self._reader.position == position:
+                return
+            if self._reader.position < until:
+                await self._live.turn()
+
+    def before(self, cursor: int) -> SizeChange:
+        """Return the size in force before a cursor, and forget what lies there."""
+        while self._entries and self._entries[0][0].offset < cursor:
+            self._size, self._sized = self._entries.popleft()[1], True
+        return SizeChange(cursor, *self._size, fresh=False)
+
+    def due(self, cursor: int) -> SizeChange | Restarted | None:
+        """Return the next change up to a cursor; None when all have been returned."""
+        if not self._entries or self._entries[0][0].offset > cursor:
+            return None
+        entry, size = self._entries[0]
+        if entry.kind == "spawn" and self._sized:
+            self._sized = False
+            return Restarted(cursor, AFTER_ANOTHER)
+        self._entries.popleft()
+        self._sized = True
+        return SizeChange(cursor, *size, entry.kind == "spawn")
+
+    def next_offset(self, end: int) -> int:
+        """Return the offset of the next change, at most `end`."""
+        return min(end, self._entries[0][0].offset) if self._entries else end
+
+    def close(self) -> None:
+        """Close the timeline."""
+        self._reader.close()
+
+
+async def _either(changed: asyncio.Future[None], opened: asyncio.Event) -> None:
+    waiting = asyncio.ensure_future(opened.wait())
+    try:
+        await asyncio.wait((changed, waiting), return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        waiting.cancel()

@@ -1,0 +1,72 @@
+"""Watching a terminal: sizes in their place, and never more than a window beyond what was acknowledged."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+import blockpty
+from blockpty.errors import BadCursor, BadRequest
+from blockpty.runtime.reading import StreamPiece
+from blockpty.runtime.watching import FlowWindow, Restarted, SizeChange, TerminalWatch
+from tests.support.async_tests import async_test
+
+pytestmark = pytest.mark.needs("bash")
+
+
+@async_test
+async def test_sizes_and_shells_of_a_record(home: Path) -> None:
+    async with blockpty.Engine(home) as engine:
+        conversation = await engine.open("c1", shell="bash", cols=90, rows=30)
+        await conversation.run("echo one")
+        middle = conversation.cursor
+        await conversation.resize(100, 40)
+        await conversation.run("echo two")
+        await conversation.reset()
+        await conversation.run("echo three")
+        end = conversation.live.state.classified
+        seen = []
+        items = TerminalWatch(conversation.live, middle).items()
+        async for one in items:
+            seen.append(one)
+            if isinstance(one, StreamPiece) and one.cursor + len(one.data) >= end:
+                break
+        await items.aclose()  # type: ignore[attr-defined]
+        sizes = [(one.cols, one.rows, one.fresh) for one in seen if isinstance(one, SizeChange)]
+        assert sizes == [(90, 30, False), (100, 40, False), (90, 30, True)]
+        restarts = [number for number, one in enumerate(seen) if isinstance(one, Restarted)]
+        assert len(restarts) == 1 and isinstance(seen[restarts[0] + 1], SizeChange)
+        at = middle
+        for one in seen:
+            assert one.cursor == at  # type: ignore[union-attr]
+            at += len(one.data) if isinstance(one, StreamPiece) else 0
+        with pytest.raises(BadCursor):
+            await anext(TerminalWatch(conversation.live, end + 10**6).items())
+        await conversation.close()
+
+
+@async_test
+async def test_a_window_is_kept(home: Path) -> None:
+    async with blockpty.Engine(home) as engine:
+        conversation = await engine.open("c1", shell="bash")
+        await conversation.run("seq 100000")
+        end = conversation.live.state.classified
+        watch = TerminalWatch(conversation.live, 0, window=FlowWindow(10_000, 10**9))
+        items = watch.items()
+        at = acknowledged = 0
+        async for one in items:
+            if isinstance(one, StreamPiece):
+                at = one.cursor + len(one.data)
+                assert at - acknowledged <= 10_000
+                if at - acknowledged > 7_000:
+                    acknowledged = at - 100
+                    watch.acknowledge(acknowledged)
+                    watch.acknowledge(1)
+                with pytest.raises(BadRequest):
+                    watch.acknowledge(at + 1)
+            if at >= end:
+                break
+        assert at == end
+        await items.aclose()  # type: ignore[attr-defined]
+        await conversation.close()
