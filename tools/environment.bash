@@ -42,8 +42,12 @@ apt_install() {
     "${install[@]}" >/dev/null 2>&1 || { apt-get update -qq >/dev/null 2>&1 && "${install[@]}" >/dev/null 2>&1; }
 }
 
-# What an installation depends on: the metadata, and the place, because an editable install points to it.
-_fingerprint() { printf '%s %s' "$(cksum <pyproject.toml)" "$PWD"; }
+# What an installation depends on: the metadata, the sources of the page, which is built by it, and the place, because an
+# editable install points to it.
+_fingerprint() { printf '%s %s %s' "$(cksum <pyproject.toml)" "$(_page_sources | cksum)" "$PWD"; }
+_page_sources() {
+    find blockpty/surfaces/web hatch_build.py -name node_modules -prune -o -type f -print | LC_ALL=C sort | xargs cat
+}
 
 # True if the environment holds what pyproject.toml asks for now; $1 is what it is needed for, "run" or "dev".
 _is_installed() {
@@ -69,7 +73,9 @@ ensure_environment() {
     }
     [ "$purpose" = run ] || what=".[$purpose]"
     say "installing blockpty into $venv"
-    if ! "$venv_python" -m pip install --quiet --disable-pip-version-check --editable "$what"; then
+    # Node, which only the page is built with, may be out of reach: that does not stop all the rest.
+    if ! "$venv_python" -m pip install --quiet --disable-pip-version-check --editable "$what" &&
+        ! BLOCKPTY_NO_PAGE=1 "$venv_python" -m pip install --quiet --disable-pip-version-check --editable "$what"; then
         # An environment that works for an older pyproject.toml is good enough to run the program without a network.
         if [ "$purpose" = run ] && "$venv_python" -c 'from blockpty import Engine' >/dev/null 2>&1; then
             say "could not install (no network?); going on with what $venv has"
@@ -78,5 +84,7 @@ ensure_environment() {
         say "installing failed; the message of pip is above"
         return 1
     fi
+    [ -f blockpty/_page/index.html ] || say "the page of the server was not built (python hatch_build.py says why);" \
+        "all else works without it"
     printf '%s %s' "$purpose" "$(_fingerprint)" >"$stamp"
 }

@@ -1,0 +1,162 @@
+"""A real browser on the page of a real server, in a process of its own that can be killed."""
+
+from __future__ import annotations
+
+import contextlib
+import importlib.util
+import json
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from blockpty.surfaces.http.page import BUILT
+from blockpty.surfaces.http.socket import _SocketQuery
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser, BrowserContext, Page
+
+PROGRAMS = ("chromium", "chromium-browser", "google-chrome")
+WAIT_MS = 30_000
+
+
+def missing() -> str:
+    """Return what a test in a browser lacks here; empty when nothing."""
+    if importlib.util.find_spec("playwright") is None:
+        return "not installed: playwright (pip)"
+    if not any(shutil.which(one) for one in PROGRAMS):
+        return "not installed: chromium"
+    return "" if (BUILT / "index.html").exists() else "the page was not built: python hatch_build.py says why"
+
+
+@contextlib.contextmanager
+def browser() -> Iterator[Browser]:
+    """Start Chromium, headless."""
+    from playwright.sync_api import sync_playwright
+
+    path = next(found for one in PROGRAMS if (found := shutil.which(one)))
+    with sync_playwright() as playwright:
+        started = playwright.chromium.launch(executable_path=path, args=["--no-sandbox"])
+        yield started
+        started.close()
+
+
+@dataclass
+class Watched:
+    """A page, what it sent over sockets, and its complaints: console errors (violations of the policy too), dialogs."""
+
+    page: Page
+    complaints: list[str] = field(default_factory=list)
+    sent: list[str | bytes] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        def console(message: Any) -> None:
+            if message.type in ("error", "warning") and not _is_an_old_socket(message.text):
+                self.complaints.append(f"console: {message.text}")
+
+        self.page.set_default_timeout(WAIT_MS)
+        self.page.on("console", console)
+        self.page.on("pageerror", lambda error: self.complaints.append(f"error: {error}"))
+        self.page.on("websocket", lambda opened: opened.on("framesent", lambda frame: self.sent.append(frame)))
+        self.page.on("dialog", lambda dialog: (self.complaints.append("dialog"), dialog.dismiss()))
+
+    def screen(self) -> list[str]:
+        """Return the rows that xterm.js shows, without blanks at their ends."""
+        rows: list[str] = self.page.evaluate(
+            """() => { const t = document.querySelector('.glass').terminal, b = t.buffer.active;
+            return Array.from({length: t.rows}, (_, y) => b.getLine(b.baseY + y).translateToString(true).trimEnd()) }"""
+        )
+        return rows
+
+    def until(self, holds: Callable[[], bool], what: str) -> None:
+        """Wait until something holds of the page."""
+        deadline = time.monotonic() + WAIT_MS / 1000
+        while not holds():
+            assert time.monotonic() < deadline, f"{what}; the page: {self.page.inner_text('body')}"
+            self.page.wait_for_timeout(50)
+
+
+    def until_script(self, expression: str) -> None:
+        """Wait until an expression is true in the page; wait_for_function needs eval, which the policy forbids."""
+        self.until(lambda: bool(self.page.evaluate(expression)), expression)
+
+
+def _is_an_old_socket(complaint: str) -> bool:
+    """Whether a server that cannot join at a snapshot has refused that; the page then asks without."""
+    return "join=screen" in complaint and "join" not in _SocketQuery.model_fields
+
+
+class Served:
+    """The server of a home in its own process, and the command line beside it."""
+
+    def __init__(self, home: Path) -> None:
+        self.home = home
+        with socket.socket() as free:
+            free.bind(("127.0.0.1", 0))
+            self.port = free.getsockname()[1]
+        self.start()
+
+    def start(self) -> None:
+        """Start it, and again on the same port."""
+        self._process = subprocess.Popen(
+            [sys.executable, "-m", "blockpty", "--home", str(self.home), "serve", "--json", "--port", str(self.port)],
+            stdout=subprocess.PIPE, text=True,
+        )  # fmt: skip
+        assert self._process.stdout is not None
+        facts = json.loads(self._process.stdout.readline())
+        self.url, self.page = facts["url"], facts["page"]
+
+    def kill(self) -> None:
+        """Kill it at once; the shells run on in the host."""
+        self._process.send_signal(signal.SIGKILL)
+        self._gone()
+
+    def stop(self) -> None:
+        self.cli("close", "c1", check=False)
+        self._process.terminate()
+        self._gone()
+
+    def cli(self, *arguments: str, check: bool = True) -> str:
+        """Run a command of blockpty; return what it printed."""
+        done = subprocess.run(
+            [sys.executable, "-m", "blockpty", "--home", str(self.home), *arguments],
+            capture_output=True, text=True, stdin=subprocess.DEVNULL, env={**os.environ, "TERM": "xterm-256color"},
+            check=False,
+        )  # fmt: skip
+        assert done.returncode == 0 or not check, (arguments, done.stdout, done.stderr)
+        return done.stdout
+
+    def rows(self) -> list[str]:
+        """Return the rows that the engine shows."""
+        shown = json.loads(self.cli("screen", "c1", "--json"))
+        rows = [row.rstrip() for row in shown["content"].split("\n")]
+        return (rows + [""] * shown["rows"])[: shown["rows"]]
+
+    def _gone(self) -> None:
+        self._process.wait()
+        if self._process.stdout is not None:
+            self._process.stdout.close()
+
+
+def sign_in(context: BrowserContext, served: Served) -> Watched:
+    """Open the page with a code; complaints are collected from the beginning."""
+    watched = Watched(context.new_page())
+    address = json.loads(served.cli("view", "--web", "--json"))["page"]
+    watched.page.goto(address)
+    watched.page.wait_for_selector(".side .entry")
+    return watched
+
+
+def skip_where_missing() -> pytest.MarkDecorator:
+    """Return the mark of tests in a browser."""
+    lacks = missing()
+    return pytest.mark.skipif(bool(lacks), reason=lacks or "nothing is missing")

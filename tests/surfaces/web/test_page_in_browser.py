@@ -1,0 +1,274 @@
+"""The page in a real browser, on a real server with real shells. Its console has to stay empty in every test."""
+
+from __future__ import annotations
+
+import json
+import shlex
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.support.browser import Served, Watched, browser, sign_in, skip_where_missing
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser, BrowserContext
+
+pytestmark = [skip_where_missing(), pytest.mark.needs("bash"), pytest.mark.slow, pytest.mark.timeout(240)]
+
+
+@pytest.fixture(scope="module")
+def chromium() -> Iterator[Browser]:
+    with browser() as started:
+        yield started
+
+
+@pytest.fixture
+def context(chromium: Browser) -> Iterator[BrowserContext]:
+    made = chromium.new_context(viewport={"width": 1600, "height": 960})
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def served(home: Path) -> Iterator[Served]:
+    started = Served(home)
+    started.cli("open", "c1", "--shell", "bash")
+    yield started
+    started.stop()
+
+
+def _enter(context: BrowserContext, served: Served) -> Watched:
+    """Sign in and go to the conversation; returns when the screen is live."""
+    watched = sign_in(context, served)
+    watched.page.click(".side .entry")
+    watched.page.wait_for_selector(".screen-head .chip.run")
+    return watched
+
+
+def _run(watched: Watched, command: str) -> None:
+    watched.page.fill(".composer textarea", command)
+    watched.page.press(".composer textarea", "Enter")
+
+
+def test_a_code_signs_in_once_and_the_token_is_kept_by_the_tab(context: BrowserContext, served: Served) -> None:
+    first = sign_in(context, served)
+    assert "#" not in first.page.url and "code" not in first.page.url
+    first.page.reload()
+    first.page.wait_for_selector(".side .entry")
+    second = Watched(context.new_page())
+    second.page.goto(served.url)
+    second.page.wait_for_selector(".side .entry")  # another tab gets it from the first one
+    assert first.complaints == second.complaints == []
+    assert context.cookies() == []
+
+
+def test_a_used_code_is_refused(chromium: Browser, context: BrowserContext, served: Served) -> None:
+    address = json.loads(served.cli("view", "--web", "--json"))["page"]
+    first = Watched(context.new_page())
+    first.page.goto(address)
+    first.page.wait_for_selector(".side .entry")
+    other = chromium.new_context()
+    try:
+        page = other.new_page()
+        page.goto(address)
+        page.wait_for_selector(".refusal")
+        assert page.locator(".side").count() == 0
+    finally:
+        other.close()
+
+
+def test_a_signed_in_page_outlives_its_server(context: BrowserContext, served: Served) -> None:
+    watched = sign_in(context, served)
+    served.kill()
+    served.start()
+    watched.page.reload()
+    watched.page.wait_for_selector(".side .entry")
+
+
+def test_a_command_shows_as_a_block_and_on_the_screen(context: BrowserContext, served: Served) -> None:
+    watched = _enter(context, served)
+    _run(watched, "echo one-$((20 + 22)); seq 1 40; false")
+    failed = watched.page.locator(".block.fail")
+    failed.wait_for()
+    assert failed.locator(".ending").inner_text() == "exit 1"
+    assert failed.locator(".author").inner_text() == "Y"
+    failed.locator(".row").first.wait_for()
+    assert failed.locator(".row").count() == 12, "the end of an output that failed"
+    failed.locator(".fold button").click()
+    watched.until_script("document.querySelectorAll('.block .row').length === 41")
+    assert failed.locator(".row").first.inner_text().strip() == "one-42"
+    watched.until(lambda: watched.screen() == served.rows(), "the screen is that of the engine")
+    assert watched.complaints == []
+
+
+def test_a_long_output_has_rows_for_what_is_in_view(context: BrowserContext, served: Served) -> None:
+    watched = _enter(context, served)
+    _run(watched, "seq 1 50000")
+    block = watched.page.locator(".block.ok")
+    block.wait_for()
+    block.locator(".fold button").click()
+    watched.until_script("document.querySelector('.out').clientHeight === 50000 * 19")
+    watched.page.evaluate("document.querySelector('.blocks').scrollTop = 25000 * 19")
+    watched.until_script("[...document.querySelectorAll('.row')].some((r) => r.textContent === '25010\\n')")
+    assert watched.page.locator(".row").count() < 200
+    assert watched.complaints == []
+
+
+@pytest.mark.needs("vim")
+def test_vim_is_shown_cell_by_cell_and_typed_into_after_taking_over(
+    context: BrowserContext, served: Served, tmp_path: Path
+) -> None:
+    file = tmp_path / "plan.md"
+    file.write_text("# Plan\n\n- [x] one\n- [ ] two 文字 é\n")
+    watched = _enter(context, served)
+    served.cli("exec-interactive", "c1", f"vim -u NONE -N {file}")
+    watched.until(lambda: "# Plan" in watched.screen(), "vim draws")
+    watched.until(lambda: watched.screen() == served.rows(), "the screen is that of the engine")
+    watched.page.keyboard.press("t")
+    watched.page.wait_for_selector(".glass.mine")
+    watched.page.keyboard.type("Gothree")
+    watched.until(lambda: "three" in watched.screen(), "what was typed is shown")
+    watched.page.reload()  # joined in the middle of it
+    watched.page.wait_for_selector(".screen-head .chip.run")
+    watched.until(lambda: "three" in watched.screen(), "drawn again")
+    watched.until(lambda: watched.screen() == served.rows(), "the screen is that of the engine")
+    watched.page.keyboard.press("t")
+    watched.page.wait_for_selector(".glass.mine")
+    watched.page.keyboard.press("Escape")
+    watched.page.keyboard.type(":q!\n")
+    watched.page.wait_for_selector(".block:not(.run)")
+    watched.page.keyboard.press("Control+]")
+    watched.page.wait_for_selector(".glass:not(.mine)")
+    assert any(isinstance(one, bytes) for one in watched.sent), "so that the other tests would see input"
+    assert watched.complaints == []
+
+
+def test_who_only_watches_types_nothing(context: BrowserContext, served: Served) -> None:
+    watched = _enter(context, served)
+    before = served.rows()
+    watched.page.click(".glass")
+    watched.page.keyboard.type("echo no\n")
+    watched.page.wait_for_selector(".notice")
+    _run(watched, "true")  # after all that was typed before
+    watched.page.wait_for_selector(".block.ok")
+    assert not any("no" in row for row in served.rows() if row not in before)
+    assert watched.complaints == []
+
+
+def test_a_killed_server_leaves_no_gap(context: BrowserContext, served: Served) -> None:
+    watched = _enter(context, served)
+    _run(watched, "for i in $(seq 1 400); do echo line-$i; sleep 0.01; done")
+    watched.until(lambda: any(row.startswith("line-") for row in watched.screen()), "it prints")
+    served.kill()
+    watched.page.wait_for_selector(".banner")
+    served.start()
+    watched.page.wait_for_selector(".screen-head .chip.run")
+    watched.page.wait_for_selector(".block.ok")
+    watched.until(lambda: "line-400" in watched.screen(), "it goes on to the end")
+    watched.until(lambda: watched.screen() == served.rows(), "the screen is that of the engine")
+    buffered = watched.page.evaluate(
+        """() => { const b = document.querySelector('.glass').terminal.buffer.active;
+        return Array.from({length: b.length}, (_, y) => b.getLine(y).translateToString(true)) }"""
+    )
+    lines = [row for row in buffered if row.startswith("line-")]
+    assert lines == [f"line-{number}" for number in range(401 - len(lines), 401)], "no gap and nothing twice"
+    watched.page.locator(".block .fold button").click()
+    watched.until_script("document.querySelector('.out').clientHeight === 400 * 19")
+    # A lost connection is an error of the console; nothing else may be.
+    lost = ("WebSocket connection", "Failed to load resource")
+    assert [one for one in watched.complaints if not any(word in one for word in lost)] == []
+
+
+def test_a_read_token_has_no_way_to_type(context: BrowserContext, served: Served) -> None:
+    token = json.loads(served.cli("token", "add", "watcher", "--scope", "read", "--json"))["token"]
+    asked = context.request.post(
+        f"{served.url}/auth/code", headers={"Authorization": f"Bearer {token}"}, data={}
+    ).json()
+    watched = Watched(context.new_page())
+    watched.page.goto(f"{served.url}/#code={asked['code']}")
+    watched.page.click(".side .entry")
+    watched.page.wait_for_selector(".screen-head .chip.run")
+    assert watched.page.locator(".composer textarea, .title .button, .side-head .button").count() == 0
+    watched.page.keyboard.press("t")
+    watched.page.click(".glass")
+    watched.page.keyboard.type("x")
+    watched.page.wait_for_selector(".notice")
+    assert watched.complaints == [] and not any(isinstance(one, bytes) for one in watched.sent)
+
+
+def test_an_approval_is_shown_exactly_and_answered(context: BrowserContext, served: Served) -> None:
+    policy = '[[rule]]\nname = "push"\naction = "ask"\ncommands = ["git push"]\nreason = "It publishes commits."\n'
+    (served.home / "policy.toml").write_text(policy)
+    served.kill()
+    served.start()
+    watched = _enter(context, served)
+    agent = json.loads(served.cli("token", "add", "helper", "--json"))["token"]
+    headers = {"Authorization": f"Bearer {agent}"}
+    body = {"command": "git push --dry-run nowhere\u202e"}
+    watched.page.evaluate(
+        """([url, headers, body]) => { window.answer = fetch(url, {method: 'POST', body: JSON.stringify(body),
+        headers: {...headers, 'Content-Type': 'application/json'}}).then((r) => r.json()) }""",
+        [f"{served.url}/v1/conversations/c1/run", headers, body],
+    )
+    card = watched.page.locator(".ask")
+    card.wait_for()
+    assert card.locator("pre").inner_text() == "git push --dry-run nowhere<U+202E>"
+    assert watched.page.title().startswith("(1)")
+    assert watched.page.evaluate("document.activeElement.closest('.ask')") is None, "it never takes the focus"
+    watched.page.bring_to_front()
+    card.get_by_role("button", name="Refuse", exact=True).click()
+    refused = watched.page.evaluate("window.answer")
+    assert refused["error"]["code"] == "approval_denied"
+    card.wait_for(state="detached")
+
+
+_SCRIPT = "window.pwned=1"
+_MARKUP = (
+    f"<script>{_SCRIPT}</script>", f"<img src=x onerror={_SCRIPT}>", f"<svg onload={_SCRIPT}>",
+    f"<body onload={_SCRIPT}>", f"<iframe srcdoc='<script>parent.{_SCRIPT}</script>'>", "</script><h1>x",
+    f"<a href=javascript:{_SCRIPT}>x</a>", f"<style onload={_SCRIPT}>*{{display:none}}</style>",
+    "<base href=//evil.example>", "<meta http-equiv=refresh content=0>", f"<details open ontoggle={_SCRIPT}>",
+    f"<math><mi//xlink:href=javascript:{_SCRIPT}>", "<!--", "]]>", "&lt;b&gt;&#x3c;", f"'-{_SCRIPT}-'",
+    f"${{{_SCRIPT}}}", f"{{{{{_SCRIPT}}}}}", "__proto__", "constructor",
+)  # fmt: skip
+_SEQUENCES = (
+    r"\e]0;<img src=x onerror=window.pwned=1>\a", r"\e]2;title\e\\", r"\e]52;c;cHduZWQ=\a", r"\e]9;note\a",
+    r"\e]8;;javascript:window.pwned=1\ax\e]8;;\a", r"\e]777;notify;a;b\a", r"\e]1337;File=inline=1:AAAA\a",
+    r"\e]10;?\a", r"\e]4;1;?\a", r"\e]50;?\a", r"\e[c", r"\e[>c", r"\e[=c", r"\e[6n", r"\e[?6n", r"\e[5n",
+    r"\e[>q", r"\e[?2026$p", r"\e[?u", r"\e[18t", r"\eZ", r"\eP$qm\e\\", r"\eP+q544e\e\\", r"\x05",
+    r"\e[38;2;300;-1;9999999999mx\e[m", r"\e[99999999Cx", r"\xff\xfe\x80", r"\u202e\u2066x\u200b",
+    r"\e[?1049h\e[?1049l", r"\a\b\b\b\r", r"\e_G\e\\", r"\e^x\e\\", r"\x9b6n",
+)  # fmt: skip
+
+
+def test_hostile_output_is_only_text(context: BrowserContext, served: Served, tmp_path: Path) -> None:
+    script = tmp_path / "hostile.sh"
+    lines = [f"printf '%s\\n' {shlex.quote(one)}" for one in _MARKUP]
+    lines += [f"printf '{one}\\n'" for one in _SEQUENCES]
+    script.write_text("\n".join(lines) + "\necho the-end\n")
+    directory = tmp_path / "<img src=x onerror=window.pwned=1>"
+    directory.mkdir()
+    markup = "<img src=x onerror=window.pwned=1>"
+    there = (f"bash {script}", f"cd '{directory}'", f"true '{markup}'", f"bash {script}; false")
+    for command in there:
+        served.cli("run", "c1", command, check=False)
+    watched = _enter(context, served)
+    _run(watched, f"bash {script}; echo '<svg onload=window.pwned=1>'; cat {script}")
+    watched.until_script("document.querySelectorAll('.block:not(.run)').length === 5")
+    for button in watched.page.locator(".fold button").all():
+        button.click()
+    watched.until(lambda: watched.screen() == served.rows(), "the screen is that of the engine")
+    watched.page.goto(served.url)
+    watched.page.wait_for_selector(".home .table, .home h1")
+    watched.page.goto(f"{served.url}/c/%3Cimg%20src=x%20onerror=window.pwned=1%3E/x")
+    watched.page.wait_for_selector(".middle.empty")
+    watched.page.goto(f"{served.url}/search?q=%3Cimg%20src=x%20onerror=window.pwned=1%3E")
+    watched.page.wait_for_selector(".home h1")
+    assert watched.page.evaluate("window.pwned") is None
+    assert watched.page.evaluate("document.querySelectorAll('img, iframe, script:not([src]), base').length") == 0
+    # A conversation that is not there is answered with 400, which the console names.
+    assert [one for one in watched.complaints if "Failed to load resource" not in one] == []
+    kinds = {json.loads(one)["type"] if isinstance(one, str) else "input" for one in watched.sent}
+    assert kinds <= {"ack"}, "nothing went back to the programs"
