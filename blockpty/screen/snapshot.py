@@ -208,8 +208,8 @@ def _extended(color: int, code: int, between: str) -> str:
 
 SHAPE_CODES: Final = {("block", True): 1, ("block", False): 2, ("underline", True): 3, ("underline", False): 4,
                        ("bar", True): 5, ("bar", False): 6}  # fmt: skip
-_MOUSE_CODES: Final = {"press": 9, "click": 1000, "drag": 1002, "motion": 1003}
-_ENCODING_CODES: Final = {"utf8": 1005, "sgr": 1006, "urxvt": 1015, "sgr-pixels": 1016}
+MOUSE_CODES: Final = {"press": 9, "click": 1000, "drag": 1002, "motion": 1003}
+ENCODING_CODES: Final = {"utf8": 1005, "sgr": 1006, "urxvt": 1015, "sgr-pixels": 1016}
 
 
 def _modes(frame: Frame) -> str:
@@ -220,8 +220,8 @@ def _modes(frame: Frame) -> str:
         (66, modes.application_keypad),
         (1004, modes.focus_events),
         (2004, modes.bracketed_paste),
-        (_MOUSE_CODES.get(modes.mouse), modes.mouse != "off"),
-        (_ENCODING_CODES.get(modes.mouse_encoding), modes.mouse_encoding != "x10"),
+        (MOUSE_CODES.get(modes.mouse), modes.mouse != "off"),
+        (ENCODING_CODES.get(modes.mouse_encoding), modes.mouse_encoding != "x10"),
     ]
     parts = [f"\x1b[?{number}h" for number, on in private if on]
     if not cursor.visible:

@@ -27,7 +27,8 @@ if TYPE_CHECKING:
 
 # Each is a module of this package with a function `command`; what it needs to run, it imports when it runs.
 HAND_WRITTEN: Final = (
-    "serve", "mcp", "token", "policy", "answer", "peers", "tail", "log", "doctor", "completion", "import", "view",
+    "attach", "serve", "mcp", "token", "policy", "answer", "peers", "tail", "log", "doctor", "completion",
+    "import", "view",
 )  # fmt: skip
 
 # The one difference to the table: the engine of a command lives only as long as the command.

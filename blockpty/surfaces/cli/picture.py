@@ -1,4 +1,4 @@
-"""Recorded screens drawn on a terminal: cells and colours, and nothing else of what was recorded.
+"""Screens drawn on a terminal: cells and colours, and nothing else of what a program wrote.
 
 Rules of this file: every control sequence that is written is made here. The text of cells goes through `sanitize`; of
 a screen that is larger than the terminal the rows around the cursor and the first columns are shown.
@@ -15,7 +15,7 @@ from blockpty.screen import fastforward
 from blockpty.screen.cells import width
 from blockpty.screen.emulator import Emulator
 from blockpty.screen.pens import Pen
-from blockpty.screen.protocol import Frame, Line
+from blockpty.screen.protocol import Frame, Line, Modes
 from blockpty.screen.snapshot import sgr
 from blockpty.surfaces.cli.render import colours_wanted
 from blockpty.surfaces.sanitize import RESET, sanitize
@@ -26,7 +26,11 @@ _LEAVE: Final = "\x1b[0m\x1b[?7h\x1b[?25h\x1b[?1049l"
 
 
 class Picture:
-    """The screen of a recording on a terminal; `leave` gives the terminal back."""
+    """The screen of a conversation on a terminal; `leave` gives the terminal back.
+
+    Attributes:
+        modes: those that the program has set.
+    """
 
     def __init__(self, out: TextIO, cols: int, rows: int) -> None:
         self._out = out
@@ -35,18 +39,40 @@ class Picture:
         self._size = (0, 0)
         self._shown: list[str] = []
         self._said = ""
+        self.enter()
+
+    @property
+    def modes(self) -> Modes:
+        return self._emulator.frame().modes
+
+    def enter(self) -> None:
+        """Take the terminal, also after `leave`."""
+        self._size = (0, 0)
         self._write(_ENTER)
 
     def take(self, moment: Moment) -> None:
         """Take what happened; what this version does not know changes nothing."""
         if moment.type == "screen" and moment.cols and moment.rows:
-            self._emulator = Emulator(moment.cols, moment.rows)
+            self.join(moment.cols, moment.rows, b"")
         elif moment.type == "resize" and moment.cols and moment.rows:
-            if moment.fresh:
-                self._emulator.feed(AFTER_ANOTHER)
-            self._emulator.resize(moment.cols, moment.rows)
+            self.resize(moment.cols, moment.rows, fresh=moment.fresh)
         if moment.data:
-            fastforward.feed(self._emulator, moment.data)
+            self.feed(moment.data)
+
+    def join(self, cols: int, rows: int, data: bytes) -> None:
+        """Begin again with a screen of this size that `data` draws."""
+        self._emulator = Emulator(cols, rows)
+        self.feed(data)
+
+    def resize(self, cols: int, rows: int, *, fresh: bool) -> None:
+        """Take another size; `fresh`: for another shell, which finds the terminal as after another program."""
+        if fresh:
+            self._emulator.feed(AFTER_ANOTHER)
+        self._emulator.resize(cols, rows)
+
+    def feed(self, data: bytes) -> None:
+        """Draw output; it is shown by `draw`."""
+        fastforward.feed(self._emulator, data)
 
     def say(self, text: str) -> None:
         """Show a line of our own in place of the last row of the terminal, "" for none."""
@@ -74,9 +100,10 @@ class Picture:
         parts.append(RESET + _cursor(frame, top, columns))
         self._write("".join(parts))
 
-    def leave(self) -> None:
-        """Give the terminal back, with the last picture on it."""
-        rows = [self._row(line, self._size[0]) for line in self._emulator.frame().lines] if self._shown else []
+    def leave(self, *, keep: bool = True) -> None:
+        """Give the terminal back, with the last picture on it unless `keep` is false."""
+        shown = self._emulator.frame().lines if self._shown and keep else ()
+        rows = [self._row(line, self._size[0]) for line in shown]
         while rows and not rows[-1]:
             rows.pop()
         self._write(_LEAVE + "".join(f"{row}{RESET}\n" for row in rows))
