@@ -1,12 +1,14 @@
 import { effect, signal } from "@preact/signals";
 import { grant } from "../api/auth.ts";
 import { call, of, Problem } from "../api/http.ts";
-import type { ApprovalRequest, Block, ConversationInfo } from "../api/types.ts";
+import type { ApprovalRequest, Block, ConversationInfo, Status } from "../api/types.ts";
 
 /** All conversations, what waits for a person in them, and the last block of each. */
 export const conversations = signal<ConversationInfo[]>([]);
 export const approvals = signal<ApprovalRequest[]>([]);
 export const lastBlocks = signal<Record<string, Block>>({});
+/** Command that runs in a conversation. */
+export const running = signal<Record<string, string>>({});
 export const reachable = signal(true);
 export const loaded = signal(false);
 export const now = signal(Date.now());
@@ -14,6 +16,7 @@ export const now = signal(Date.now());
 // Until the server has one feed for all conversations, the list is asked for.
 const PERIOD = 1500;
 const seen = new Map<string, string>();
+const runs = new Map<string, { blocks: number; cmd: string }>();
 let timer = 0;
 let asking = false;
 
@@ -29,7 +32,7 @@ export async function refresh(): Promise<void> {
     assign(approvals, waiting.approvals);
     reachable.value = loaded.value = true;
     now.value = Date.now();
-    await lookAtLast(list.conversations);
+    await Promise.all([lookAtLast(list.conversations), lookAtRunning(list.conversations)]);
   } catch (problem) {
     if (!(problem instanceof Problem)) throw problem;
     reachable.value = problem.code !== "unreachable";
@@ -41,6 +44,22 @@ export async function refresh(): Promise<void> {
 /** Nothing is drawn again that has not changed. */
 function assign<Value>(target: { value: Value; peek(): Value }, value: Value): void {
   if (JSON.stringify(target.peek()) !== JSON.stringify(value)) target.value = value;
+}
+
+async function lookAtRunning(list: ConversationInfo[]): Promise<void> {
+  const busy = list.filter((one) => one.live && one.mode !== "idle").slice(0, 30);
+  const found = await Promise.all(
+    busy.map(async ({ conversation_id: id, blocks }) => {
+      const known = runs.get(id);
+      if (known?.blocks === blocks) return [id, known.cmd];
+      const { active_block_id } = await call<Status>(of(id, "status"));
+      if (!active_block_id) return [id, ""];
+      const { block } = await call<{ block: Block }>(of(id, `blocks/${active_block_id}`));
+      runs.set(id, { blocks, cmd: block.cmd });
+      return [id, block.cmd];
+    }),
+  ).catch(() => null);
+  if (found) assign(running, Object.fromEntries(found));
 }
 
 async function lookAtLast(list: ConversationInfo[]): Promise<void> {

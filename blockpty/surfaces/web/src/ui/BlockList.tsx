@@ -12,6 +12,7 @@ export function BlockList({ conversation, target }: { conversation: Conversation
   const box = useRef<HTMLDivElement>(null);
   const inner = useRef<HTMLDivElement>(null);
   const atEnd = useRef(true);
+  const top = useRef(0);
   const [behind, setBehind] = useState(0);
   const last = list.at(-1)?.seq ?? 0;
   const lastSeen = useRef(0);
@@ -70,7 +71,10 @@ export function BlockList({ conversation, target }: { conversation: Conversation
 
   const scrolled = () => {
     const { scrollTop, scrollHeight, clientHeight } = box.current!;
-    atEnd.current = scrollHeight - scrollTop - clientHeight < NEAR;
+    // Only a reader goes up; where outputs grow, the browser moves the view down, and that is no leaving of the end.
+    const isNear = scrollHeight - scrollTop - clientHeight < NEAR;
+    if (isNear || scrollTop < top.current) atEnd.current = isNear;
+    top.current = scrollTop;
     if (atEnd.current) {
       lastSeen.current = last;
       setBehind(0);

@@ -1,6 +1,6 @@
 import { follow, toConversation } from "../router.ts";
 import { sign } from "../store/blocks.ts";
-import { approvals, conversations, lastBlocks, loaded, now } from "../store/home.ts";
+import { approvals, conversations, lastBlocks, loaded, now, running as commands } from "../store/home.ts";
 import { age, visible } from "../words.ts";
 import { Approval } from "./Approval.tsx";
 import { StateSign } from "./Sign.tsx";
@@ -30,7 +30,7 @@ export function Home() {
             <a key={one.conversation_id} href={toConversation(one.conversation_id)} onClick={follow}>
               <StateSign sign="run" />
               <b>{one.conversation_id}</b>
-              <code>{visible(one.cwd ?? "")}</code>
+              <code>{visible(commands.value[one.conversation_id] || (one.cwd ?? ""))}</code>
             </a>
           ))}
         </div>

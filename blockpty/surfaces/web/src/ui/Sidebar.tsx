@@ -3,7 +3,7 @@ import { call } from "../api/http.ts";
 import type { ConversationInfo } from "../api/types.ts";
 import { follow, go, place, toConversation } from "../router.ts";
 import { sign } from "../store/blocks.ts";
-import { approvals, conversations, type Group, groupOf, lastBlocks, now, refresh } from "../store/home.ts";
+import { approvals, conversations, type Group, groupOf, lastBlocks, now, refresh, running } from "../store/home.ts";
 import { attempt } from "../store/notice.ts";
 import { age, visible } from "../words.ts";
 import { Icon } from "./icons.tsx";
@@ -55,7 +55,7 @@ function Entry({ info, group }: { info: ConversationInfo; group: Group }) {
   const last = lastBlocks.value[id];
   const waiting = approvals.value.find((one) => one.conversation_id === id);
   const since = waiting?.requested_ts ?? last?.ts_end ?? info.created_ts;
-  const second = waiting?.text ?? last?.cmd ?? info.cwd ?? info.shell;
+  const second = waiting?.text ?? (running.value[id] || null) ?? last?.cmd ?? info.cwd ?? info.shell;
   const isHere = place.value.name === "conversation" && place.value.conversation === id;
   return (
     <a class="entry" href={toConversation(id)} onClick={follow} aria-current={isHere ? "page" : undefined}>
