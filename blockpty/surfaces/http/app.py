@@ -32,7 +32,7 @@ from blockpty.surfaces.http.calls import CallEndpoint, ClientGone, body, defect
 from blockpty.surfaces.http.guard import App, Guard, Receive, Scope, Send
 from blockpty.surfaces.http.metrics import CONTENT_TYPE, Metrics
 from blockpty.surfaces.http.openapi import openapi
-from blockpty.surfaces.http.page import Page
+from blockpty.surfaces.http.page import BuiltPage
 from blockpty.surfaces.http.replay import ReplayEndpoint
 from blockpty.surfaces.http.socket import SocketEndpoint
 from blockpty.surfaces.http.sse import EventsEndpoint
@@ -81,7 +81,7 @@ def application(
         Route("/auth/code", beside.code, methods=["POST"]),
         Route("/auth/token", beside.token, methods=["POST"]),
     ]
-    routes += Page().routes()
+    routes += BuiltPage().routes()
     if stop is not None:
         routes.append(Route("/admin/stop", beside.stop, methods=["POST"]))
     if mcp is not None:

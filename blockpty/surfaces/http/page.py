@@ -61,13 +61,13 @@ def page_address(url: str, code: str) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class _File:
+class _PageFile:
     content: bytes
     kind: str
     tag: str
 
 
-class Page:
+class BuiltPage:
     """The built files, read once.
 
     Args:
@@ -102,7 +102,7 @@ class Page:
         return Response(found.content, headers=headers, media_type=found.kind)
 
 
-def _read(path: Path) -> _File:
+def _read(path: Path) -> _PageFile:
     content = path.read_bytes()
     kind = _TYPES.get(path.suffix) or mimetypes.guess_type(path.name)[0] or "application/octet-stream"
-    return _File(content, kind, f'"{hashlib.sha256(content).hexdigest()[:32]}"')
+    return _PageFile(content, kind, f'"{hashlib.sha256(content).hexdigest()[:32]}"')

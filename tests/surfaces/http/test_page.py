@@ -14,7 +14,7 @@ from starlette.applications import Starlette
 from starlette.testclient import TestClient
 
 from blockpty.surfaces.http import page
-from blockpty.surfaces.http.page import Page
+from blockpty.surfaces.http.page import BuiltPage
 from tests.support.async_tests import async_test
 from tests.support.http_client import serving
 
@@ -24,7 +24,7 @@ def built(tmp_path: Path) -> Iterator[TestClient]:
     (tmp_path / "assets").mkdir()
     (tmp_path / "index.html").write_text("<!doctype html><title>blockpty</title>")
     (tmp_path / "assets" / "index-abc.js").write_text("export {}")
-    with TestClient(Starlette(routes=[*Page(tmp_path).routes()])) as client:
+    with TestClient(Starlette(routes=[*BuiltPage(tmp_path).routes()])) as client:
         yield client
 
 
@@ -62,7 +62,7 @@ def test_only_built_files_are_served(built: TestClient, name: str) -> None:
 
 
 def test_without_a_built_page_it_says_so(tmp_path: Path) -> None:
-    with TestClient(Starlette(routes=[*Page(tmp_path / "none").routes()])) as client:
+    with TestClient(Starlette(routes=[*BuiltPage(tmp_path / "none").routes()])) as client:
         answer = client.get("/")
     assert answer.status_code == 503 and "without its page" in answer.text
     assert "script-src 'self'" in answer.headers["content-security-policy"]
