@@ -20,7 +20,6 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from blockpty.surfaces.http.page import BUILT
-from blockpty.surfaces.http.socket import _SocketQuery
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, BrowserContext, Page
@@ -60,7 +59,7 @@ class Watched:
 
     def __post_init__(self) -> None:
         def console(message: Any) -> None:
-            if message.type in ("error", "warning") and not _is_an_old_socket(message.text):
+            if message.type in ("error", "warning"):
                 self.complaints.append(f"console: {message.text}")
 
         self.page.set_default_timeout(WAIT_MS)
@@ -88,11 +87,6 @@ class Watched:
     def until_script(self, expression: str) -> None:
         """Wait until an expression is true in the page; wait_for_function needs eval, which the policy forbids."""
         self.until(lambda: bool(self.page.evaluate(expression)), expression)
-
-
-def _is_an_old_socket(complaint: str) -> bool:
-    """Whether a server that cannot join at a snapshot has refused that; the page then asks without."""
-    return "join=screen" in complaint and "join" not in _SocketQuery.model_fields
 
 
 class Served:

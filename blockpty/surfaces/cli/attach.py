@@ -1,8 +1,8 @@
 """Command `blockpty attach`: a conversation's live screen on this terminal, and what is typed here sent to it.
 
 What the program prints is drawn on an emulator of our own, and of that only cells and colours reach the terminal, as
-with `replay`: a hostile program reaches nobody who looks at it. The modes that decide what keys send (arrow keys,
-bracketed paste, the mouse) are set on the terminal as the program has set them, and reset on leaving.
+with `replay`: no program can reach the terminal of the person who looks at it. The modes that decide what keys send
+(arrow keys, bracketed paste, the mouse) are set on the terminal as the program has set them, and reset on leaving.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _SAID_SECONDS: Final = 3.0
 _REJOIN_SECONDS: Final = 10.0
 _REJOIN_PAUSE_SECONDS: Final = 0.25
 _READ_BYTES: Final = 16 * 1024
-_QUERY: Final = "join=screen&scrollback=0&window=262144&max_lag=1048576"
+_QUERY: Final = "join=screen&scrollback=0&window=262144&max_lag=1048576&data=false"
 _HELP: Final = "d: detach  t: take control  h: hand back  a: answer questions  s: stop everything  {key}: send it"
 _CONTROL: Final = {
     "user": "you have control: no agent can type", "agent": "agents may type", "shared": "you and agents may type",

@@ -1,7 +1,7 @@
 """WebSocket of a conversation: the terminal's bytes and events out, input and sizes in.
 
     WS /v1/conversations/{conversation_id}/ws?from_cursor=N&from_seq=N&events=true
-    WS /v1/conversations/{conversation_id}/ws?join=screen&scrollback=1000&window=262144&max_lag=1048576
+    WS /v1/conversations/{conversation_id}/ws?join=screen&scrollback=1000&window=262144&max_lag=1048576&data=false
 
 To the client: text frames with JSON (`hello` first, then `event`, `resize`, `restart`, `resync`, `error`, `end`), and
 binary frames with the terminal's bytes, the first of which is at the cursor of `hello` or of the last `resync`.
@@ -13,6 +13,8 @@ With `join=screen`, `hello` is followed by {"type": "screen", "cursor", "seq", "
 binary frame is at its cursor. `data` is text: output that makes a new terminal of this size what ours is there, with
 `scrollback` rows above it, 0 to 1000. With `window`, no more than so many bytes are sent beyond the last
 {"type": "ack", "cursor"} of the client, and who is further behind than `max_lag` gets a `screen` with `skipped_bytes`.
+
+With `data=false`, events of output have its span and not its text, which the binary frames have already.
 
 From the client: binary frames are input, text frames JSON: {"type": "input", "data" | "data_b64"}, {"type": "resize",
 "cols", "rows"}, {"type": "take_control", "who"?, "shared"?} or {"type": "release_control"}. Who has taken control over
@@ -57,6 +59,7 @@ class _SocketQuery(BaseModel):
     from_cursor: int | None = Field(default=None, ge=0)
     from_seq: int | None = Field(default=None, ge=0)
     events: bool = True
+    data: bool = True
     join: Literal["screen"] | None = None
     scrollback: int | None = Field(default=None, ge=0, le=SCROLLBACK)
     window: int | None = Field(default=None, ge=4096, le=16 * 1024 * 1024)
@@ -222,7 +225,7 @@ class _Connection:
                     self._metrics.sent.labels("websocket").inc(len(piece.data))
 
     async def _events(self, seq: int) -> None:
-        params = {"conversation_id": self._conversation.id, "from_seq": seq}
+        params = {"conversation_id": self._conversation.id, "from_seq": seq, "data": self._asked.data}
         events = self._caller.stream("events", params)
         async with aclosing(cast("AsyncGenerator[Event, None]", events)):
             async for event in events:

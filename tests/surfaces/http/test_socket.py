@@ -107,6 +107,25 @@ async def _stream(conversation: Any, end: int) -> bytes:
 
 
 @async_test
+async def test_events_of_output_have_their_text_or_only_its_span(home: Path) -> None:
+    async with serving(home) as url, Client(home) as client:
+        conversation = await client.open("c1", shell="bash")
+        await conversation.run("echo some output")
+        found: dict[str, list[dict[str, Any]]] = {}
+        for query in ("?from_seq=0", "?from_seq=0&data=false"):
+            async with joined(home, url, query) as socket:
+                terminal = Terminal(socket)
+                while not any(told.get("event", {}).get("type") == "agent_block_end" for told in terminal.told):
+                    await terminal.next()
+            events = [told["event"] for told in terminal.told if told["type"] == "event"]
+            found[query] = [event for event in events if event["type"] == "agent_block_delta"]
+        whole, bare = found.values()
+        assert "".join(event["data"] for event in whole) == "some output\n"
+        assert bare == [{name: value for name, value in event.items() if name != "data"} for event in whole]
+        await conversation.close()
+
+
+@async_test
 async def test_a_slow_viewer_is_sent_on_by_cursor(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(endpoint, "LIMIT_BYTES", 256 * 1024)
     async with serving(home) as url, Client(home) as client:

@@ -5,6 +5,8 @@ import type { Block, JournalEvent, Status } from "../api/types.ts";
 import { type Blocks, put, reduce, sign } from "./blocks.ts";
 
 const PAGE = 100;
+/** The screen first, then no more than a window of bytes that the screen has not drawn yet. */
+const JOIN = "join=screen&scrollback=1000&window=262144&max_lag=1048576&data=false";
 
 /** What draws the terminal: bytes and sizes in their order, and a new beginning where one is sent. */
 export interface Glass {
@@ -43,9 +45,6 @@ export class Conversation {
   #leased = signal(false);
   #socket: Socket | null = null;
   #glass: Glass | null = null;
-  #joins = true;
-  #began = false;
-  #received = 0;
   #closed = false;
 
   constructor(id: string) {
@@ -57,7 +56,7 @@ export class Conversation {
     this.#glass = glass;
     glass.ready((cursor) => {
       this.cursor.value = cursor;
-      if (this.#joins && this.#began) this.#socket?.send({ type: "ack", cursor });
+      this.#socket?.send({ type: "ack", cursor });
     });
     const status = await call<Status>(of(this.id, "status"));
     const { list, page } = await this.#newest();
@@ -74,11 +73,8 @@ export class Conversation {
       this.loaded.value = true;
     });
     this.#socket = new Socket(`/v1${of(this.id, "ws")}`, {
-      query: () => this.#query(),
-      bytes: (data) => {
-        this.#received += data.length;
-        glass.bytes(data);
-      },
+      query: () => Promise.resolve(`from_seq=${this.blocks.value.next}&${JOIN}`),
+      bytes: (data) => glass.bytes(data),
       message: (content) => this.#take(content),
       state: (state) => this.#connection(state),
     });
@@ -126,27 +122,7 @@ export class Conversation {
     return { list, page: first };
   }
 
-  async #query(): Promise<string> {
-    const events = `from_seq=${this.blocks.value.next}`;
-    if (this.#joins) return `${events}&join=screen&scrollback=1000&window=262144&max_lag=1048576&data=false`;
-    if (!this.#began) {
-      const shown = await call<{ content: string; cursor: number; cols: number; rows: number }>(
-        of(this.id, "screen?format=ansi"),
-      );
-      this.#start(shown.cols, shown.rows, shown.content, shown.cursor);
-    }
-    return `${events}&from_cursor=${this.#received}`;
-  }
-
-  #start(cols: number, rows: number, data: string, cursor: number): void {
-    this.#began = true;
-    this.#received = cursor;
-    this.#glass!.begin(cols, rows, data, cursor);
-  }
-
   #connection(state: SocketState): void {
-    // A server that does not know `join` refuses the handshake, as one does that is not there: ask once without.
-    if (state === "reconnecting" && this.#joins && !this.#began) this.#joins = false;
     this.state.value = state;
     if (state !== "live") this.#leased.value = false;
     else void this.#look();
@@ -160,15 +136,12 @@ export class Conversation {
     const { type } = content;
     if (type === "hello") this.status.value = content.status as Status;
     else if (type === "screen") {
-      this.#start(content.cols, content.rows, content.data, content.cursor);
+      this.#glass!.begin(content.cols, content.rows, content.data, content.cursor);
       this.skipped.value = content.skipped_bytes ?? 0;
       if (this.skipped.value) setTimeout(() => (this.skipped.value = 0), 4000);
     } else if (type === "resize") this.#glass!.resize(content.cols, content.rows);
     else if (type === "restart") this.#glass!.restart(content.data);
-    else if (type === "resync") {
-      this.#began = false;
-      void this.#query();
-    } else if (type === "control") {
+    else if (type === "control") {
       this.#leased.value = content.control !== "agent";
       this.#merge({ control: content.control, control_by: content.who, halted: content.halted });
     } else if (type === "event") this.#event(content.event as JournalEvent);
@@ -183,7 +156,6 @@ export class Conversation {
       if (control === "agent") this.#leased.value = false;
       this.#merge({ control, control_by: event.who as string | null, halted: event.halted as string | null });
     } else if (event.type === "resize") {
-      if (!this.#joins) this.#glass!.resize(Number(event.cols), Number(event.rows));
       this.#merge({ cols: Number(event.cols), rows: Number(event.rows) });
     } else if (event.type === "prompt") this.#merge({ mode: "idle", cwd: (event.cwd as string | null) ?? null });
     else if (event.type === "agent_block_begin") this.#merge({ mode: "block_running" });
