@@ -34,6 +34,8 @@ def load_policy(path: Path) -> Policy | None:
 class PolicyFile:
     """The policy that a person has written. A change holds within a second; a file that is wrong allows nothing.
 
+    A file that is emptied changes nothing, since an editor may be about to write it; one that is removed is no policy.
+
     Args:
         home: where `policy.toml` is, if there is one.
     """
@@ -93,6 +95,8 @@ class PolicyFile:
         seen = (found.st_ino, found.st_mtime_ns, found.st_size)
         if seen == self._seen:
             return
+        if found.st_size == 0 and self._seen is not None:
+            return  # about to be written: until then, what held before holds
         try:
             self._policy, self._problem = load_policy(self._path), None
         except BlockptyError as problem:

@@ -45,6 +45,15 @@ def test_what_would_be_wrong_is_not_added(tmp_path: Path) -> None:
     assert names(file) == ["one"] and [path.name for path in tmp_path.iterdir()] == [NAME]
 
 
+def test_a_file_that_an_editor_is_about_to_write_changes_nothing(tmp_path: Path) -> None:
+    (tmp_path / NAME).write_text(RULE.format(name="one"))
+    file = PolicyFile(tmp_path)
+    (tmp_path / NAME).write_text("")
+    assert names(file) == names(file) == ["one"]
+    (tmp_path / NAME).write_text(RULE.format(name="two"))
+    assert names(file) == ["two"]
+
+
 @pytest.mark.parametrize("content", [b"x = 1", b"\xff\xfe", b"[[rule]]\n", b"["])
 def test_a_wrong_file_is_an_error_each_time(tmp_path: Path, content: bytes) -> None:
     (tmp_path / NAME).write_bytes(content)
