@@ -309,9 +309,6 @@ class EventsRequest(ConversationRequest):
 
     from_seq: int = Field(default=0, ge=0, description="Sequence number of the first event.")
     follow: bool = Field(default=True, description="Go on with live events, else stop after the last recorded one.")
-    data: bool = Field(
-        default=True, description="With follow: output events have the text that was printed, else only its span."
-    )
 
 
 class ScreenRequest(ConversationRequest):

@@ -279,9 +279,7 @@ def _with_data(live: RecordFollower, event: Event) -> Event:
     return replace(event, fields={**event.fields, "data": data.decode("utf-8", "replace")})
 
 
-async def follow_events(
-    live: RecordFollower, from_seq: int, follow: bool, *, data: bool = True
-) -> AsyncIterator[Event]:  # fmt: skip
+async def follow_events(live: RecordFollower, from_seq: int, follow: bool) -> AsyncIterator[Event]:
     """Yield events from the file, and with `follow` those that come, until the record is closed."""
     reader = LineReader(live.layout.events, holes=True)
     changes = changes_of(asyncio.get_running_loop())
@@ -302,7 +300,7 @@ async def follow_events(
                     for line, _ in lines:
                         if line.get("seq", -1) >= from_seq:
                             event = live.redactor.event(Event.from_dict(line), live.stream)
-                            yield _with_data(live, event) if follow and data else event
+                            yield _with_data(live, event) if follow else event
                 if not follow or live.closed:
                     return
                 await asyncio.wait(

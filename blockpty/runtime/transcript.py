@@ -189,12 +189,9 @@ class Transcript:
 
         return await aside(work)
 
-    async def events(self, from_seq: int = 0, *, follow: bool = True, data: bool = True) -> AsyncIterator[Event]:
-        """Yield events from a number on; with `follow`, those that come as well, until the conversation is detached.
-
-        `data`: what a followed program prints has its text in the event, else only the span.
-        """
-        async for event in reading.follow_events(self.live, from_seq, follow, data=data):
+    async def events(self, from_seq: int = 0, *, follow: bool = True) -> AsyncIterator[Event]:
+        """Yield events from a number on; with `follow`, those that come as well, until the conversation is detached."""
+        async for event in reading.follow_events(self.live, from_seq, follow):
             yield event
 
     async def follow(

@@ -225,11 +225,14 @@ class _Connection:
                     self._metrics.sent.labels("websocket").inc(len(piece.data))
 
     async def _events(self, seq: int) -> None:
-        params = {"conversation_id": self._conversation.id, "from_seq": seq, "data": self._asked.data}
+        params = {"conversation_id": self._conversation.id, "from_seq": seq}
         events = self._caller.stream("events", params)
         async with aclosing(cast("AsyncGenerator[Event, None]", events)):
             async for event in events:
-                await self._frames.tell({"type": "event", "event": event.to_dict(self._conversation.id)})
+                content = event.to_dict(self._conversation.id)
+                if not self._asked.data and event.type == "agent_block_delta":
+                    content.pop("data", None)
+                await self._frames.tell({"type": "event", "event": content})
 
     async def _take(self, message: Mapping[str, Any]) -> None:
         if message.get("bytes") is not None:

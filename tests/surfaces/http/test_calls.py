@@ -111,7 +111,7 @@ BAD: list[tuple[str, str, Any, int, str]] = [
     ("GET", "/v1/conversations/c9/events", None, 404, "not_found"),
     ("POST", "/v1/conversations/c9/run", {"command": "true"}, 404, "not_found"),
     *[("GET", path, None, 404, "not_found") for path in (
-        "/", "/v1", "/v1/", "/v2/conversations", "/v1/conversations/", "/v1/conversations/c1", "/v1/conversations/c1/",
+        "/v1", "/v1/", "/v2/conversations", "/v1/conversations/", "/v1/conversations/c1", "/v1/conversations/c1/",
         "/v1/conversations/c1/nonsense", "/v1/conversations/c1/status/", "/openapi.json/", "//v1/conversations",
         "/docs", "/.env", "/%2e%2e/%2e%2e/etc/passwd", "/v1/conversations/c1/ws", "/mcp/", "/admin", "/static/x", "*",
     )],
