@@ -76,8 +76,15 @@ class WaitFor:
         announced = self._announce(wait, opening)
         outcome: Outcome | None = None
         reason = "cancelled"
+        looked: Position | None = None
+
+        def look() -> None:
+            nonlocal looked
+            self._live.pump()
+            looked = self._live.reader.position
+
         try:
-            outcome = await self._answer(wait, request, timeout_ms)
+            outcome = await self._answer(wait, request, timeout_ms, look)
             reason = outcome.reason if outcome is not None else "timeout"
         except asyncio.CancelledError:
             raise
@@ -85,7 +92,8 @@ class WaitFor:
             reason = "error"
             raise
         finally:
-            horizon = self._live.reader.position
+            # A turn of the loop lies between the end of the time and this, in which the record may have been read on.
+            horizon = looked if reason == "timeout" and looked is not None else self._live.reader.position
             self._live.waits.end(wait)
             announced()
             self._note(self._closing(wait_id, wait, outcome, reason, horizon))
@@ -115,12 +123,14 @@ class WaitFor:
             return finish
         return announce
 
-    async def _answer(self, wait: PendingWait, request: WaitRequest, timeout_ms: int) -> Outcome | None:
+    async def _answer(
+        self, wait: PendingWait, request: WaitRequest, timeout_ms: int, look: Callable[[], None]
+    ) -> Outcome | None:
         if not wait.future.done():
             for condition in (*request.conditions, *request.stops):
                 if isinstance(condition, Idle):
                     self._watch_idle(condition.ms)
-        return await answered(wait.future, timeout_ms / 1000, self._live.pump)
+        return await answered(wait.future, timeout_ms / 1000, look)
 
     def _closing(
         self, wait_id: str, wait: PendingWait, outcome: Outcome | None, reason: str, horizon: Position
