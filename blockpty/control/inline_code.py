@@ -64,7 +64,7 @@ _SED_BAD: Final = re.compile(
 
 
 def is_harmless(language: str, code: str, flags: str = "") -> bool:
-    """Return whether a text runs no program, deletes nothing and evaluates nothing, as far as its words show."""
+    """Return whether nothing in a text is known to run a program, delete a file or evaluate code."""
     if len(code) > _LONGEST:
         return False
     if language in ("python", "pypy"):
