@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import socket
 from binascii import b2a_base64
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -111,6 +112,21 @@ class ListedShell(Sizes):
     persist: bool
 
 
+async def _socket(path: str, *, start: bool) -> socket.socket | None:
+    """Connect in a thread; one that is made after this was cancelled is closed."""
+    connecting = asyncio.ensure_future(asyncio.to_thread(launch.connect, path, start=start))
+    try:
+        return await asyncio.shield(connecting)
+    except asyncio.CancelledError:
+        connecting.add_done_callback(_close_unused)
+        raise
+
+
+def _close_unused(connecting: asyncio.Future[socket.socket | None]) -> None:
+    if not connecting.cancelled() and connecting.exception() is None and (made := connecting.result()) is not None:
+        made.close()
+
+
 class HostClient(HostConnection):
     """A connection to the host of one home. Make it with `connect`, end it with `leave`.
 
@@ -137,7 +153,7 @@ class HostClient(HostConnection):
         last: BlockptyError = InternalError("the host leaves as fast as it is started")
         for _ in range(20):
             try:
-                sock = await asyncio.to_thread(launch.connect, path, start=start)
+                sock = await _socket(path, start=start)
             except Refused as refusal:
                 raise rebuilt(refusal.to_wire()) from None
             if sock is None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import Any
 
 from blockpty.model.block import Block
@@ -27,11 +27,38 @@ class OpenResult(Result):
 
 
 @dataclass(frozen=True, slots=True)
+class BlockSummary(Result):
+    """What a list says of a block; the fields are those of the block's record."""
+
+    block_id: str
+    cmd: str
+    kind: str
+    state: str
+    author: str
+    ts_begin: int
+    ts_end: int | None
+    exit_status: int | None
+    signal: str | None
+
+    @classmethod
+    def of(cls, block: Block) -> BlockSummary:
+        """Summarise a block."""
+        return cls(**{item.name: getattr(block, item.name) for item in fields(cls)})
+
+
+@dataclass(frozen=True, slots=True)
 class ConversationInfo(Result):
     """One line of `list`.
 
     Attributes:
         lost: as in `status`.
+        used_ts: when anything was last recorded, in ms since 1970.
+        running: the block that runs; None when none does.
+        last: the last finished block; None when none has finished.
+        needs: what waits for a person: `approval`, `user_input`, `password` (a program asks for one), `line` (a program
+            reads a line), `storage` (the disk is full).
+        tty: as in `status`, as far as the record says; `status` asks the terminal.
+        cols, rows, control, control_by, halted, integrity: as in `status`.
     """
 
     conversation_id: str
@@ -44,6 +71,17 @@ class ConversationInfo(Result):
     blocks: int
     created_ts: int
     lost: str | None = None
+    used_ts: int = 0
+    running: BlockSummary | None = None
+    last: BlockSummary | None = None
+    needs: list[str] = field(default_factory=list)
+    tty: str | None = None
+    cols: int = 80
+    rows: int = 24
+    control: str = "agent"
+    control_by: str | None = None
+    halted: str | None = None
+    integrity: str = "ok"
 
 
 @dataclass(frozen=True, slots=True)
@@ -535,6 +573,7 @@ class DiffResult(Result):
 
 REVIVED.update(
     {
+        "BlockSummary | None": lambda value: None if value is None else BlockSummary.from_dict(value),
         "list[Block]": lambda value: [Block.from_dict(one) for one in value],
         "list[ConversationInfo]": lambda value: [ConversationInfo.from_dict(one) for one in value],
     }

@@ -15,7 +15,7 @@ from dataclasses import asdict
 from functools import cached_property
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Final, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Final, Self, TypeVar
 from weakref import WeakValueDictionary
 
 from blockpty.control.principals import ENGINE, acting
@@ -54,6 +54,7 @@ from blockpty.runtime.gate import Gate
 from blockpty.runtime.idle import close_idle
 from blockpty.runtime.importing import import_recording, refuse_imported
 from blockpty.runtime.interruption import end_shell
+from blockpty.runtime.redactor import Redactor
 from blockpty.runtime.shell_start import first_prompt, no_descriptors, raise_descriptor_limit, start_shell
 from blockpty.runtime.worker_threads import Pace, aside
 from blockpty.screen.widths import VERSION as WIDTHS
@@ -61,8 +62,12 @@ from blockpty.spool import archived, checkpoint
 from blockpty.spool.audit_log import AuditCheck, AuditFilter, AuditLog
 from blockpty.spool.checkpoint import FORMAT_VERSION
 from blockpty.spool.layout import Layout, check_conversation_id, conversations_directory, default_home, make_private
+from blockpty.spool.masking import Mask
 from blockpty.spool.ownership import Ownership
 from blockpty.spool.storage import full_is_an_error, unsafe
+
+if TYPE_CHECKING:
+    from blockpty.runtime.home_feed import HomeFeed
 
 _T = TypeVar("_T")
 
@@ -168,6 +173,9 @@ class ConversationEngine:
 
     async def _close(self) -> None:
         self._closings += 1
+        if "home_feed" in vars(self):
+            await self.home_feed.close()
+            del self.home_feed
         await self._tasks.close()
         if self._finding is not None:
             await asyncio.wait((self._finding,))
@@ -266,7 +274,7 @@ class ConversationEngine:
         closings = self._closings
         async with self._opening:
             self._refuse_closed(closings)
-            host = await self._connected()
+            host = await self.connected()
             live, count = await host.find(name)
             known = self._conversations.get(name)
             if live and known is not None and known.live.state.shell is ShellState.EXITED:
@@ -355,7 +363,7 @@ class ConversationEngine:
         except FileNotFoundError:
             await self._sought_elsewhere(name)
             raise NotFound(f"no conversation is called {name}", hint="list names those that exist") from None
-        await self._connected()
+        await self.connected()
         self._settings.setdefault(name, meta.get("open", {}))
         conversation = await self._attach(name, layout)
         await self._suspend_ended()
@@ -385,8 +393,8 @@ class ConversationEngine:
 
     async def list(self, filter: str | None = None) -> ListResult:
         """Return the conversations of this home, newest first; `filter` must be part of the name."""
-        host = await self._connected()
-        live = {item.conversation: item for item in await host.list()}
+        host = await self.connected()
+        live = {item.conversation: item.pid for item in await host.list()}
         found = []
         async for name in listing.names(self.home):
             if filter is None or filter in name:
@@ -394,9 +402,8 @@ class ConversationEngine:
                 if known is not None:
                     known.live.pump()
                 info = listing.information(
-                    Layout(conversations_directory(self.home) / name), live.get(name),
-                    (known.live.state, known.cursor) if known is not None else None,
-                )  # fmt: skip
+                    Layout(conversations_directory(self.home) / name), live.get(name), self.listed_redactor, known
+                )
                 if info is not None:
                     found.append(info)
         return ListResult(sorted(found, key=lambda info: info.created_ts, reverse=True))
@@ -421,6 +428,7 @@ class ConversationEngine:
         self._transient.discard(conversation_id)
         if "gate" in vars(self):
             self.gate.forget(conversation_id)
+        self._touched(conversation_id)
         if conversation is None:
             return 0
         await conversation.detach()
@@ -444,7 +452,7 @@ class ConversationEngine:
 
     async def live(self) -> frozenset[str]:
         """Return the names of the conversations whose shell runs."""
-        return frozenset(item.conversation for item in await (await self._connected()).list())
+        return frozenset(item.conversation for item in await (await self.connected()).list())
 
     def taken_up(self, conversation_id: str) -> Conversation | None:
         """Return a conversation that this engine has taken up, None for any other."""
@@ -482,6 +490,22 @@ class ConversationEngine:
             return await record_checks.seal(self, conversation_id, key)
 
     @cached_property
+    def home_feed(self) -> HomeFeed:
+        """What follows all conversations of this home; nothing is read before it is used."""
+        from blockpty.runtime.home_feed import HomeFeed
+
+        return HomeFeed(self)
+
+    def _touched(self, conversation_id: str) -> None:
+        if "home_feed" in vars(self):
+            self.home_feed.touch(conversation_id)
+
+    @cached_property
+    def listed_redactor(self) -> Redactor:
+        """What redacts the lines of conversations that are not taken up; their files hold no nonce."""
+        return Redactor(Mask(), self._redaction[0])
+
+    @cached_property
     def audit_log(self) -> AuditLog:
         """The audit log of this home; nothing is opened before it is used."""
         return AuditLog(self.home)
@@ -499,13 +523,19 @@ class ConversationEngine:
         """
         from blockpty.runtime import halting
 
-        return await halting.halt(self, self.gate, conversation_id, up_to)
+        halted = await halting.halt(self, self.gate, conversation_id, up_to)
+        if "home_feed" in vars(self):
+            self.home_feed.touch_all()
+        return halted
 
     async def release(self, conversation_id: str | None = None) -> HaltResult:
         """Let agents type again, in one conversation or in all. Raises Forbidden for an agent, NotFound."""
         from blockpty.runtime import halting
 
-        return await halting.release(self, self.gate, conversation_id)
+        released = await halting.release(self, self.gate, conversation_id)
+        if "home_feed" in vars(self):
+            self.home_feed.touch_all()
+        return released
 
     async def approvals(self, conversation_id: str | None = None) -> ApprovalsResult:
         """Return what waits for a person to allow it, in one conversation or in all that this engine has.
@@ -562,9 +592,9 @@ class ConversationEngine:
 
     async def sizes(self) -> dict[str, tuple[int, int]]:
         """Return how long stream and timeline of each conversation are whose shell runs, in bytes."""
-        return {item.conversation: (item.offset, item.timeline) for item in await (await self._connected()).list()}
+        return {item.conversation: (item.offset, item.timeline) for item in await (await self.connected()).list()}
 
-    async def _connected(self) -> HostClient:
+    async def connected(self) -> HostClient:
         async with self._connecting:
             return self._host or await self._connect()
 
@@ -590,7 +620,7 @@ class ConversationEngine:
         self._finding = asyncio.get_running_loop().create_task(self._find_host())
 
     async def _find_host(self) -> None:
-        host = await self._connected()
+        host = await self.connected()
         for conversation in list(self._conversations.values()):
             await conversation.attach(host)
 
@@ -623,7 +653,7 @@ class ConversationEngine:
         async with self._locks.setdefault(name, asyncio.Lock()):
             if name in self._conversations:
                 return self._conversations[name]
-            host = await self._connected()
+            host = await self.connected()
             for directory in (layout.stream, layout.outputs, layout.commands):
                 make_private(directory)
             await asyncio.to_thread(archived.fetch, layout.stream)
@@ -642,6 +672,7 @@ class ConversationEngine:
                 await conversation.detach()
                 raise
             self._conversations[name] = conversation
+            self._touched(name)
             return conversation
 
     async def _suspend_ended(self, kept: int | None = None, *, unused_since: float | None = None) -> None:
@@ -658,6 +689,7 @@ class ConversationEngine:
                 self._used.pop(conversation.id, None)
                 self._suspended[conversation.id] = conversation
                 await conversation.suspend(self._resume)
+                self._touched(conversation.id)
 
     async def _suspend_unused(self) -> None:
         """Let go of what has ended and is not asked for any more."""
@@ -680,9 +712,10 @@ class ConversationEngine:
             if conversation.id not in self._conversations:
                 if not conversation.directory.is_dir():
                     raise NotFound(f"{conversation.id} has been deleted")
-                await conversation.resume(await self._connected())
+                await conversation.resume(await self.connected())
                 self._conversations[conversation.id] = conversation
                 self._suspended.pop(conversation.id, None)
+                self._touched(conversation.id)
             return self._conversations[conversation.id]
 
     async def _take_stock(self) -> None:

@@ -10,20 +10,28 @@ import asyncio
 import os
 from collections.abc import AsyncIterator, Mapping
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
+from blockpty.control.state import ControlState
 from blockpty.engine.machine_state import MachineState
+from blockpty.engine.records import open_record, pending_record
 from blockpty.engine.states import ShellState
-from blockpty.errors import SpoolError
-from blockpty.host.client import ListedShell
+from blockpty.errors import SpoolError, StorageFull
 from blockpty.host.recovery import boot_id
-from blockpty.model.results import ConversationInfo
+from blockpty.model.block import Block
+from blockpty.model.results import BlockSummary, ConversationInfo
 from blockpty.runtime.record_reader import RecordReader, resume_points
-from blockpty.runtime.status import mode_of
+from blockpty.runtime.redactor import Redactor
+from blockpty.runtime.status import ALTERNATE_SCREENS, integrity_of, mode_of, tty_of
 from blockpty.spool import checkpoint
 from blockpty.spool.layout import Layout, conversations_directory
+from blockpty.spool.line_reader import last_line
 from blockpty.spool.stream import StreamReader
 
+if TYPE_CHECKING:
+    from blockpty.runtime.channel import ConversationChannel
+
+_PROMPTS: Final = {"password": "password", "reads_line": "line"}
 # So many are looked at before others have their turn; a few milliseconds.
 _TURN: Final = 16
 
@@ -80,24 +88,78 @@ def _at_rest(saved: Mapping[str, Any], layout: Layout, stream: StreamReader) -> 
 
 
 def information(
-    layout: Layout, live: ListedShell | None, known: tuple[MachineState, int] | None
+    layout: Layout, pid: int | None, redactor: Redactor, known: ConversationChannel | None = None
 ) -> ConversationInfo | None:
-    """Return the line of `list` about a conversation, None for what is none; `known`: state and cursor, if taken up."""
+    """Return the line of `list` about a conversation, None for what is none.
+
+    `pid`: of its shell, if that runs; `known`: the conversation, if this engine has taken it up.
+    """
     try:
         meta = checkpoint.load_meta(layout.meta)
     except (OSError, SpoolError):
         return None
-    state, cursor = known or look(layout)
+    recent: Block | None = None
+    if known is not None:
+        state, cursor, redactor = known.live.state, known.cursor, known.live.redactor
+        recent = next(reversed(known.live.deriver.recent.values()), None)
+    else:
+        state, cursor = look(layout)
     lost = state.exit.get("lost") if state.exit is not None else None
+    # The alternate screen is told from the bytes; `status` asks for all modes.
+    modes = ALTERNATE_SCREENS if state.screen.shown else frozenset()
+    tty = tty_of(state, state.tty, modes) if pid is not None else None
+    control = known.control.state if known is not None else ControlState.from_record(state.control)
     return ConversationInfo(
         conversation_id=layout.directory.name,
-        live=live is not None,
-        mode=mode_of(state) if live is not None else "exited",
+        live=pid is not None,
+        mode=mode_of(state) if pid is not None else "exited",
         shell=state.current.name,
         cwd=state.current.cwd,
-        pid=live.pid if live is not None else None,
+        pid=pid,
         cursor=cursor,
         blocks=state.next_block - 1,
         created_ts=int(meta.get("created_ts", 0)),
-        lost=lost_because(state) if live is None and unfinished(state) else lost,
+        lost=lost_because(state) if pid is None and unfinished(state) else lost,
+        used_ts=state.ts,
+        running=_running(state, redactor) if pid is not None else None,
+        last=_last(recent, layout, redactor),
+        needs=_needs(state, tty, known) if pid is not None else [],
+        tty=tty,
+        cols=state.size[0],
+        rows=state.size[1],
+        control=control.state,
+        control_by=control.who,
+        halted=control.halted or (known.gate.halted if known is not None and known.gate is not None else None),
+        integrity=integrity_of(state),
     )
+
+
+def _running(state: MachineState, redactor: Redactor) -> BlockSummary | None:
+    if state.block is not None:
+        return BlockSummary.of(redactor.block(open_record(state.block)))
+    return BlockSummary.of(redactor.block(pending_record(state))) if state.submission is not None else None
+
+
+def _last(recent: Block | None, layout: Layout, redactor: Redactor) -> BlockSummary | None:
+    """Return the last finished block: of `recent`, or of the file where nothing has finished since it was read."""
+    if recent is None:
+        try:
+            record, _ = last_line(layout.blocks)
+            recent = Block.from_dict(record) if record is not None else None
+        except (OSError, SpoolError, KeyError, TypeError):
+            return None  # not there, or damaged: `verify` says so
+    return BlockSummary.of(redactor.block(recent)) if recent is not None else None
+
+
+def _needs(state: MachineState, tty: str | None, known: ConversationChannel | None) -> list[str]:
+    """Return what waits for a person."""
+    asked = set()
+    if known is not None and known.gate is not None and known.gate.book.waiting(known.id):
+        asked.add("approval")
+    if "" in state.requests.values():
+        asked.add("user_input")
+    if tty in _PROMPTS:
+        asked.add(_PROMPTS[tty])
+    if known is not None and isinstance(known.live.deriver.problem, StorageFull):
+        asked.add("storage")
+    return sorted(asked)

@@ -23,7 +23,7 @@ import pytest
 import blockpty
 from tests.support.async_tests import async_test
 
-RUNS: Final = 20
+RUNS: Final = 100
 # The lines: a tenth above what was counted last, and more for what depends on how many pieces the output comes in.
 RUN: Final = {"python calls": 460, "turns of the loop": 4, "timeline bytes": 400, "typed bytes": 7}
 WAIT: Final = {"python calls": 950, "turns of the loop": 6, "timeline bytes": 1200, "typed bytes": 7}

@@ -1,6 +1,7 @@
 """Application of the server: a route for each operation of the table, and the few other paths.
 
     /v1/...                       the operations
+    /v1/ws                        the list of conversations over a WebSocket, as it changes
     /v1/conversations/{id}/ws     a terminal over a WebSocket, and /replay what was recorded of it
     /mcp                          the operations as MCP tools
     /openapi.json  /metrics  /healthz
@@ -29,6 +30,7 @@ from blockpty.ops.table import OPERATIONS
 from blockpty.surfaces import access
 from blockpty.surfaces.faults import status_of
 from blockpty.surfaces.http.calls import CallEndpoint, ClientGone, body, defect
+from blockpty.surfaces.http.feed import FeedEndpoint
 from blockpty.surfaces.http.guard import App, Guard, Receive, Scope, Send
 from blockpty.surfaces.http.metrics import CONTENT_TYPE, Metrics
 from blockpty.surfaces.http.openapi import openapi
@@ -73,6 +75,7 @@ def application(
         paths.setdefault(path, {})[method] = endpoint(operation, engine, metrics, elsewhere)
     routes: list[BaseRoute] = [Route(path, _ByMethod(ways), methods=[*ways]) for path, ways in paths.items()]
     routes += [
+        WebSocketRoute("/v1/ws", FeedEndpoint(engine, metrics)),
         WebSocketRoute("/v1/conversations/{conversation_id}/ws", SocketEndpoint(engine, metrics, elsewhere)),
         WebSocketRoute("/v1/conversations/{conversation_id}/replay", ReplayEndpoint(engine, metrics, elsewhere)),
         Route("/openapi.json", beside.openapi),
