@@ -105,7 +105,7 @@ def information(
     else:
         state, cursor = look(layout)
     lost = state.exit.get("lost") if state.exit is not None else None
-    # The alternate screen is told from the bytes; `status` asks for all modes.
+    # The alternate screen is known from the bytes; `status` asks for all modes.
     modes = ALTERNATE_SCREENS if state.screen.shown else frozenset()
     tty = tty_of(state, state.tty, modes) if pid is not None else None
     control = known.control.state if known is not None else ControlState.from_record(state.control)

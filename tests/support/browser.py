@@ -129,9 +129,9 @@ class Served:
         assert done.returncode == 0 or not check, (arguments, done.stdout, done.stderr)
         return done.stdout
 
-    def rows(self) -> list[str]:
-        """Return the rows that the engine shows."""
-        shown = json.loads(self.cli("screen", "c1", "--json"))
+    def rows(self, at: int | None = None) -> list[str]:
+        """Return the rows that the engine shows, or showed at a cursor."""
+        shown = json.loads(self.cli("screen", "c1", "--json", *([] if at is None else ["--at", str(at)])))
         rows = [row.rstrip() for row in shown["content"].split("\n")]
         return (rows + [""] * shown["rows"])[: shown["rows"]]
 

@@ -9,14 +9,22 @@ export interface Binding {
 }
 
 export const bindings: Binding[] = table;
-const handlers = new Map<string, () => void>();
+type Action = (key: string) => void;
+const handlers = new Map<string, Action>();
 
-/** Have a key do something until the returned function is called. */
-export function bind(actions: Record<string, () => void>): () => void {
+/** Have keys do something, which is given the key, until the returned function is called. */
+export function bind(actions: Record<string, Action>): () => void {
   for (const [id, action] of Object.entries(actions)) handlers.set(id, action);
   return () => {
     for (const [id, action] of Object.entries(actions)) if (handlers.get(id) === action) handlers.delete(id);
   };
+}
+
+/** Whether something is done now for a binding. */
+export const handled = (id: string): boolean => handlers.has(id);
+
+export function perform(id: string): void {
+  handlers.get(id)?.("");
 }
 
 /** Return how a key press is written in the table. */
@@ -30,9 +38,21 @@ export function named(event: Pick<KeyboardEvent, "key" | "code" | "ctrlKey" | "s
 const isTyping = (target: EventTarget | null): boolean =>
   target instanceof HTMLElement && target.closest("input, textarea, select, .xterm, [role=alertdialog]") !== null;
 
+const LEADER = "g";
+const LEADER_MS = 1200;
+let leadUntil = 0;
+
+/** Return the name of a press, with the `g` before it where that was pressed a moment ago. */
+function sequence(event: KeyboardEvent): string {
+  const name = named(event);
+  const leads = performance.now() < leadUntil;
+  leadUntil = !leads && name === LEADER && !isTyping(event.target) ? performance.now() + LEADER_MS : 0;
+  return leads ? `${LEADER} ${name}` : name;
+}
+
 export function listen(): void {
   document.addEventListener("keydown", (event) => {
-    const name = named(event);
+    const name = sequence(event);
     const binding = bindings.find((one) => one.keys.includes(name));
     if (!binding || event.defaultPrevented) return;
     if (isTyping(event.target) && !name.startsWith("Ctrl+")) {
@@ -44,6 +64,6 @@ export function listen(): void {
     const action = handlers.get(binding.id);
     if (!action) return;
     event.preventDefault();
-    action();
+    action(name);
   });
 }

@@ -5,10 +5,10 @@ const address = signal(location.pathname + location.search);
 addEventListener("popstate", () => (address.value = location.pathname + location.search));
 
 export interface Place {
-  name: "home" | "conversation" | "search";
+  name: "home" | "conversation" | "replay" | "search";
   conversation: string;
   block: string;
-  query: string;
+  params: URLSearchParams;
 }
 
 function decoded(text: string): string {
@@ -22,8 +22,14 @@ function decoded(text: string): string {
 export const place = computed<Place>(() => {
   const url = new URL(address.value, location.origin);
   const [, first, conversation = "", block = ""] = url.pathname.split("/");
-  const name = first === "c" && conversation ? "conversation" : first === "search" ? "search" : "home";
-  return { name, conversation: decoded(conversation), block: decoded(block), query: url.searchParams.get("q") ?? "" };
+  const isInside = first === "c" && conversation !== "";
+  const name = isInside ? (block === "replay" ? "replay" : "conversation") : first === "search" ? "search" : "home";
+  return {
+    name,
+    conversation: isInside ? decoded(conversation) : "",
+    block: name === "conversation" ? decoded(block) : "",
+    params: url.searchParams,
+  };
 });
 
 export function go(to: string, replace = false): void {
@@ -41,3 +47,7 @@ export function follow(event: MouseEvent): void {
 }
 
 export const toConversation = (id: string): string => `/c/${encodeURIComponent(id)}`;
+/** The replay from a cursor on, playing; `toMoment` is the moment itself, paused. */
+export const toReplay = (id: string, cursor = 0): string => `${toMoment(id, cursor)}&play=1`;
+export const toMoment = (id: string, cursor: number): string => `${toConversation(id)}/replay?at=${cursor}`;
+export const toSearch = (params: URLSearchParams): string => `/search?${params}`;

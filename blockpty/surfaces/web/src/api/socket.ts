@@ -56,7 +56,10 @@ export class Socket {
     clearTimeout(this.#timer);
     removeEventListener("online", this.#wake);
     document.removeEventListener("visibilitychange", this.#wake);
-    this.#socket?.close();
+    const socket = this.#socket;
+    // The browser complains of a connection that is closed before it is there.
+    if (socket?.readyState === WebSocket.CONNECTING) socket.onopen = () => socket.close();
+    else socket?.close();
   }
 
   async #open(): Promise<void> {

@@ -8,6 +8,78 @@ export interface ConversationInfo {
   cursor: number;
   blocks: number;
   created_ts: number;
+  used_ts: number;
+  running: BlockSummary | null;
+  last: BlockSummary | null;
+  needs: string[];
+  tty: string | null;
+  cols: number;
+  rows: number;
+  control: "agent" | "user" | "shared";
+  control_by: string | null;
+  halted: string | null;
+  integrity: string;
+}
+
+export interface BlockSummary {
+  block_id: string;
+  cmd: string;
+  kind: string;
+  state: string;
+  author: string;
+  ts_begin: number;
+  ts_end: number | null;
+  exit_status: number | null;
+  signal: string | null;
+}
+
+/** Cells of a screen that look alike. A colour is a number of the palette, or "#rrggbb". */
+export interface Run {
+  text: string;
+  width: number;
+  fg?: number | string;
+  bg?: number | string;
+  bold?: boolean;
+  faint?: boolean;
+  italic?: boolean;
+  reverse?: boolean;
+  conceal?: boolean;
+  strike?: boolean;
+  underline?: string;
+}
+
+export interface SearchHit {
+  conversation_id: string;
+  block_id: string;
+  seq: number;
+  part: "output" | "command";
+  span: [number, number];
+  cursor: number;
+  snippet: string;
+  snippet_span: [number, number];
+  cmd: string;
+  cwd: string | null;
+  author: string;
+  state: string;
+  exit_status: number | null;
+  signal?: string | null;
+  ts_begin: number;
+  duration_ms: number | null;
+  elsewhere: string | null;
+}
+
+export interface SearchResult {
+  hits: SearchHit[];
+  next: string | null;
+  partial: boolean;
+  missing: string[];
+}
+
+export interface Overview {
+  blocks: { conversation_id: string; block: Block }[];
+  statuses: Record<string, number>;
+  total_blocks: number;
+  partial: boolean;
 }
 
 export interface Status {

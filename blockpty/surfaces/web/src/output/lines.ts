@@ -79,7 +79,7 @@ function extended(numbers: number[], at: number): [string, number] {
   return ["", 0];
 }
 
-function indexed(index: number): string {
+export function indexed(index: number): string {
   if (index < 16) return `a${index}`;
   if (index >= 232) return hex([8 + (index - 232) * 10, 8 + (index - 232) * 10, 8 + (index - 232) * 10]);
   const level = (digit: number): number => (digit === 0 ? 0 : 55 + 40 * digit);

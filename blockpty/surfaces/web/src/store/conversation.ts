@@ -3,6 +3,7 @@ import { call, of } from "../api/http.ts";
 import { Socket, type SocketState } from "../api/socket.ts";
 import type { Block, JournalEvent, Status } from "../api/types.ts";
 import { type Blocks, put, reduce, sign } from "./blocks.ts";
+import { Find } from "./find.ts";
 
 const PAGE = 100;
 /** The screen first, then no more than a window of bytes that the screen has not drawn yet. */
@@ -34,6 +35,11 @@ export class Conversation {
   readonly skipped = signal(0);
   readonly selected = signal("");
   readonly filter = signal<Filter>("all");
+  /** A block, and a byte of its output, that the list is to show; a new object each time. */
+  readonly shown = signal<{ block: string; at: number | null } | null>(null);
+  readonly find: Find;
+  /** What the agent has asked a person to do, while that is open. */
+  readonly message = signal("");
   readonly counts = computed(() => {
     const { list } = this.blocks.value;
     return Object.fromEntries(
@@ -49,6 +55,15 @@ export class Conversation {
 
   constructor(id: string) {
     this.id = id;
+    this.find = new Find(id);
+  }
+
+  /** Have a block shown, loading earlier ones until it is there; `at`: a byte of its output. */
+  async reveal(block: string, at: number | null): Promise<void> {
+    while (this.oldest.value > 0 && !this.blocks.value.list.some((one) => one.block_id === block)) await this.earlier();
+    if (!this.visible.value.some((one) => one.block_id === block)) this.filter.value = "all";
+    this.selected.value = block;
+    this.shown.value = { block, at };
   }
 
   /** Load what is there and follow from it; `glass` draws the terminal. */
@@ -155,7 +170,9 @@ export class Conversation {
       const control = event.state as Status["control"];
       if (control === "agent") this.#leased.value = false;
       this.#merge({ control, control_by: event.who as string | null, halted: event.halted as string | null });
-    } else if (event.type === "resize") {
+    } else if (event.type === "user_input_requested") this.message.value = String(event.message ?? "");
+    else if (event.type === "user_input_done") this.message.value = "";
+    else if (event.type === "resize") {
       this.#merge({ cols: Number(event.cols), rows: Number(event.rows) });
     } else if (event.type === "prompt") this.#merge({ mode: "idle", cwd: (event.cwd as string | null) ?? null });
     else if (event.type === "agent_block_begin") this.#merge({ mode: "block_running" });

@@ -1,95 +1,131 @@
-import { effect, signal } from "@preact/signals";
+import { computed, effect, signal } from "@preact/signals";
 import { grant } from "../api/auth.ts";
-import { call, of, Problem } from "../api/http.ts";
-import type { ApprovalRequest, Block, ConversationInfo, Status } from "../api/types.ts";
+import { Socket } from "../api/socket.ts";
+import type { ApprovalRequest, BlockSummary, ConversationInfo, Run } from "../api/types.ts";
 
-/** All conversations, what waits for a person in them, and the last block of each. */
-export const conversations = signal<ConversationInfo[]>([]);
-export const approvals = signal<ApprovalRequest[]>([]);
-export const lastBlocks = signal<Record<string, Block>>({});
-/** Command that runs in a conversation. */
-export const running = signal<Record<string, string>>({});
+/** All conversations, as the feed of the home has them: sent once, and again whenever one changes. */
+const lines = signal<ReadonlyMap<string, ConversationInfo>>(new Map());
+const asked = signal<ReadonlyMap<string, ApprovalRequest[]>>(new Map());
 export const reachable = signal(true);
 export const loaded = signal(false);
 export const now = signal(Date.now());
 
-// Until the server has one feed for all conversations, the list is asked for.
-const PERIOD = 1500;
-const seen = new Map<string, string>();
-const runs = new Map<string, { blocks: number; cmd: string }>();
-let timer = 0;
-let asking = false;
+export const conversations = computed(() =>
+  [...lines.value.values()].sort((one, other) => other.created_ts - one.created_ts),
+);
+/** What waits for a verdict, the oldest first. */
+export const approvals = computed(() =>
+  [...asked.value.values()].flat().sort((one, other) => one.requested_ts - other.requested_ts),
+);
 
-export async function refresh(): Promise<void> {
-  if (asking || !grant.value) return;
-  asking = true;
-  try {
-    const [list, waiting] = await Promise.all([
-      call<{ conversations: ConversationInfo[] }>("/conversations"),
-      call<{ approvals: ApprovalRequest[] }>("/approvals"),
-    ]);
-    assign(conversations, list.conversations);
-    assign(approvals, waiting.approvals);
-    reachable.value = loaded.value = true;
-    now.value = Date.now();
-    await Promise.all([lookAtLast(list.conversations), lookAtRunning(list.conversations)]);
-  } catch (problem) {
-    if (!(problem instanceof Problem)) throw problem;
-    reachable.value = problem.code !== "unreachable";
-  } finally {
-    asking = false;
-  }
+/** A small picture of a screen: its rows as runs of cells. */
+export interface Picture {
+  cols: number;
+  rows: number;
+  cursor: { x: number; y: number; visible: boolean };
+  lines: ReadonlyMap<number, Run[]>;
+}
+export const pictures = signal<ReadonlyMap<string, Picture>>(new Map());
+
+const FPS = 2;
+const MOST_PICTURES = 24;
+let socket: Socket | null = null;
+let wanted: string[] = [];
+
+/** Have pictures of these screens sent, until others are asked for. */
+export function watchScreens(ids: string[]): void {
+  const some = ids.slice(0, MOST_PICTURES);
+  if (some.join("\n") === wanted.join("\n")) return;
+  wanted = some;
+  pictures.value = new Map([...pictures.peek()].filter(([id]) => some.includes(id)));
+  socket?.send({ type: "screens", ids: some, fps: FPS });
 }
 
-/** Nothing is drawn again that has not changed. */
-function assign<Value>(target: { value: Value; peek(): Value }, value: Value): void {
-  if (JSON.stringify(target.peek()) !== JSON.stringify(value)) target.value = value;
+// Between two messages of the list nothing is drawn: a thousand conversations are one change.
+let taken: Map<string, ConversationInfo> | null = null;
+let takenAsked: Map<string, ApprovalRequest[]> | null = null;
+
+function take(content: Record<string, any>): void {
+  if (content.type === "hello") {
+    taken = new Map();
+    takenAsked = new Map();
+    if (wanted.length) socket?.send({ type: "screens", ids: wanted, fps: FPS });
+  } else if (content.type === "conversation") {
+    const info = content.conversation as ConversationInfo;
+    if (taken && takenAsked) {
+      taken.set(info.conversation_id, info);
+      takenAsked.set(info.conversation_id, content.approvals);
+    } else {
+      lines.value = new Map(lines.peek()).set(info.conversation_id, info);
+      if (content.approvals.length || asked.peek().get(info.conversation_id)?.length)
+        asked.value = new Map(asked.peek()).set(info.conversation_id, content.approvals);
+    }
+  } else if (content.type === "listed" && taken && takenAsked) {
+    [lines.value, asked.value] = [taken, takenAsked];
+    taken = takenAsked = null;
+    loaded.value = true;
+  } else if (content.type === "gone") {
+    lines.value = without(lines.peek(), content.conversation_id);
+    asked.value = without(asked.peek(), content.conversation_id);
+  } else if (content.type === "picture") draw(content);
 }
 
-async function lookAtRunning(list: ConversationInfo[]): Promise<void> {
-  const busy = list.filter((one) => one.live && one.mode !== "idle").slice(0, 30);
-  const found = await Promise.all(
-    busy.map(async ({ conversation_id: id, blocks }) => {
-      const known = runs.get(id);
-      if (known?.blocks === blocks) return [id, known.cmd];
-      const { active_block_id } = await call<Status>(of(id, "status"));
-      if (!active_block_id) return [id, ""];
-      const { block } = await call<{ block: Block }>(of(id, `blocks/${active_block_id}`));
-      runs.set(id, { blocks, cmd: block.cmd });
-      return [id, block.cmd];
-    }),
-  ).catch(() => null);
-  if (found) assign(running, Object.fromEntries(found));
+function draw({ conversation_id: id, cols, rows, cursor, lines: changed }: Record<string, any>): void {
+  const before = pictures.peek().get(id);
+  const all = new Map(before && before.cols === cols && before.rows === rows ? before.lines : []);
+  for (const [row, runs] of Object.entries(changed)) all.set(Number(row), runs as Run[]);
+  pictures.value = new Map(pictures.peek()).set(id, { cols, rows, cursor, lines: all });
 }
 
-async function lookAtLast(list: ConversationInfo[]): Promise<void> {
-  const wanted = list.filter((one) => one.blocks && seen.get(one.conversation_id) !== `${one.blocks}`).slice(0, 30);
-  const found = { ...lastBlocks.peek() };
-  for (const one of wanted) {
-    const path = of(one.conversation_id, `blocks?page_size=1&page=${one.blocks - 1}`);
-    const { blocks } = await call<{ blocks: Block[] }>(path).catch(() => ({ blocks: [] as Block[] }));
-    seen.set(one.conversation_id, `${one.blocks}`);
-    if (blocks[0]) found[one.conversation_id] = blocks[0];
-  }
-  if (wanted.length) lastBlocks.value = found;
+function without<Value>(map: ReadonlyMap<string, Value>, key: string): ReadonlyMap<string, Value> {
+  const copy = new Map(map);
+  copy.delete(key);
+  return copy;
 }
 
 effect(() => {
-  clearInterval(timer);
+  socket?.close();
+  socket = null;
   if (!grant.value) return;
-  void refresh();
-  timer = window.setInterval(() => {
-    if (!document.hidden) void refresh();
-  }, PERIOD);
+  socket = new Socket("/v1/ws", {
+    query: () => Promise.resolve(""),
+    bytes: () => undefined,
+    message: take,
+    state: (state) => (reachable.value = state !== "reconnecting"),
+  });
 });
-document.addEventListener("visibilitychange", () => {
-  if (!document.hidden) void refresh();
-});
+
+// Ages, and how long an answer may still take, are written in seconds; a hidden page writes none.
+setInterval(() => {
+  if (!document.hidden) now.value = Date.now();
+}, 1000);
 
 export type Group = "Needs you" | "Running" | "Idle" | "Ended";
 
+/** What a person has to do in a conversation, in words; empty when nothing. A program that reads a line may wait. */
+export function need(one: ConversationInfo): string {
+  if (one.needs.includes("approval")) return "Approval wanted";
+  if (one.needs.includes("user_input")) return "You are asked";
+  if (one.needs.includes("password")) return "Password prompt";
+  if (one.needs.includes("storage")) return "The disk is full";
+  return "";
+}
+
 export function groupOf(one: ConversationInfo): Group {
-  if (approvals.value.some((waiting) => waiting.conversation_id === one.conversation_id)) return "Needs you";
+  if (need(one)) return "Needs you";
   if (!one.live) return "Ended";
-  return one.mode === "idle" ? "Idle" : "Running";
+  return one.running ? "Running" : "Idle";
+}
+
+/** The conversations in the order in which the sidebar has them. */
+export const grouped = computed(() =>
+  (["Needs you", "Running", "Idle", "Ended"] as Group[])
+    .map((group) => ({ group, members: conversations.value.filter((one) => groupOf(one) === group) }))
+    .filter(({ members }) => members.length > 0),
+);
+
+/** When something last happened in a conversation, as its line shows it. */
+export function since(one: ConversationInfo, waiting: ApprovalRequest | undefined): number {
+  const last: BlockSummary | null = one.last;
+  return waiting?.requested_ts ?? one.running?.ts_begin ?? last?.ts_end ?? one.created_ts;
 }

@@ -2,7 +2,7 @@ import { useEffect, useRef, useState } from "preact/hooks";
 import { isPerson } from "../api/auth.ts";
 import { call, of } from "../api/http.ts";
 import type { ApprovalRequest } from "../api/types.ts";
-import { now, refresh } from "../store/home.ts";
+import { now } from "../store/home.ts";
 import { attempt } from "../store/notice.ts";
 import { visible } from "../words.ts";
 import { Icon } from "./icons.tsx";
@@ -21,12 +21,20 @@ export function Approval({ asked, link }: { asked: ApprovalRequest; link?: preac
   const decide = (operation: string, more: object) => {
     if (!armed || !document.hasFocus()) return;
     const { approval_id, digest } = asked;
-    void attempt(() => call(of(asked.conversation_id, operation), { approval_id, digest, ...more })).then(refresh);
+    void attempt(() => call(of(asked.conversation_id, operation), { approval_id, digest, ...more }));
   };
   const approve = (scope: string) => decide("approve", { scope });
+  const key = (event: KeyboardEvent) => {
+    if (event.repeat || event.ctrlKey || event.metaKey || event.altKey || !isPerson() || refusing) return;
+    if (event.key === "y") approve("once");
+    else if (event.key === "x") decide("deny", {});
+    else return;
+    event.preventDefault();
+    event.stopPropagation();
+  };
   const left = Math.max(0, Math.round((asked.expires_ts - now.value) / 1000));
   return (
-    <section class="ask" role="alertdialog" aria-label="Approval wanted">
+    <section class="ask" role="alertdialog" aria-label="Approval wanted" tabIndex={-1} onKeyDown={key}>
       <header>
         <Icon name="warn" />
         <b>The agent wants to {asked.operation.startsWith("send") ? "type" : "run a command"}</b>
@@ -48,14 +56,14 @@ export function Approval({ asked, link }: { asked: ApprovalRequest; link?: preac
       {isPerson() && !refusing && (
         <div class="answers">
           <button class="button primary" disabled={!armed} onClick={() => approve("once")}>
-            Approve once
+            Approve once <kbd aria-hidden="true">y</kbd>
           </button>
           <button class="button" disabled={!armed} onClick={() => approve("conversation")}>
             For this conversation
           </button>
           <span class="space" />
           <button class="button danger" disabled={!armed} onClick={() => decide("deny", {})}>
-            Refuse
+            Refuse <kbd aria-hidden="true">x</kbd>
           </button>
           <button class="button" disabled={!armed} onClick={() => setRefusing(true)}>
             Refuse, and say why…

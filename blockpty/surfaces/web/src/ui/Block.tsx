@@ -1,64 +1,18 @@
 import { useEffect, useRef, useState } from "preact/hooks";
-import { call, of } from "../api/http.ts";
 import type { Block } from "../api/types.ts";
-import { type Line, movesCursor, shown, split, usesWholeScreen } from "../output/lines.ts";
+import { shown, split } from "../output/lines.ts";
+import { linesBefore, type Output, plain, readOutput } from "../output/reading.ts";
 import { Rows } from "../output/rows.tsx";
+import { follow, toConversation, toReplay } from "../router.ts";
 import { ending, sign } from "../store/blocks.ts";
 import { attempt, copy } from "../store/notice.ts";
 import { bytes, duration, lines as inLines, number, time, visible } from "../words.ts";
 import { Icon } from "./icons.tsx";
 import { Author, StateSign, WORDS } from "./Sign.tsx";
 
-/** Up to this size an output is fetched whole; of a longer one its end, until all is asked for. */
-const WHOLE = 64 * 1024;
-const TAIL = 16 * 1024;
-const PIECE = 1024 * 1024;
-const MOST = 16 * 1024 * 1024;
 const RUNNING_MS = 300;
-
-interface Read {
-  data: string;
-  cursor: number;
-}
-
-interface Output {
-  text: string;
-  lines: Line[];
-  /** Whether there is more before these lines. */
-  partial: boolean;
-  whole: boolean;
-  wholeScreen: boolean;
-}
-
-export async function readOutput(conversation: string, block: Block, all: boolean): Promise<Output> {
-  const [begin, ended] = block.span;
-  const end = ended ?? begin + block.out_bytes;
-  const limit = all ? MOST : WHOLE;
-  const partial = end - begin > limit;
-  const from = partial ? (all ? begin : end - TAIL) : begin;
-  let text = await pieces(conversation, block.block_id, "ansi", from, end, limit);
-  const wholeScreen = usesWholeScreen(text);
-  if (!wholeScreen && movesCursor(text))
-    text = await pieces(conversation, block.block_id, "rendered", from, end, limit);
-  // What begins inside a line is left out.
-  if (partial && !all) text = text.slice(text.indexOf("\n") + 1);
-  return { text, lines: split(text), partial: partial && !all, whole: all || !partial, wholeScreen };
-}
-
-async function pieces(
-  conversation: string, id: string, view: string, from: number, end: number, limit: number,
-): Promise<string> {
-  let text = "";
-  for (let cursor = from; cursor < end && text.length < limit; ) {
-    const size = Math.min(PIECE, limit);
-    const query = new URLSearchParams({ block_id: id, view, from_cursor: `${cursor}`, max_bytes: `${size}` });
-    const piece = await call<Read>(of(conversation, `read?${query}`));
-    if (piece.cursor <= cursor) break;
-    text += piece.data;
-    cursor = piece.cursor;
-  }
-  return text;
-}
+/** Pixels of a row of output, as in the style sheet. */
+const ROW = 19;
 
 const foldKey = (conversation: string, block: Block): string => `blockpty.fold.${conversation}.${block.block_id}`;
 
@@ -100,20 +54,46 @@ export function BlockView(props: { conversation: string; block: Block; selected:
     setMode(wanted);
     sessionStorage.setItem(foldKey(conversation, block), wanted);
   };
-  const copyOutput = () =>
-    attempt(async () => {
-      const { text } = await readOutput(conversation, block, true);
-      await copy(split(text).map(plain).join("\n"), "Output copied");
-    });
+  const whole = async () => split((await readOutput(conversation, block, true)).text).map(plain).join("\n");
+  const copyOutput = () => attempt(async () => copy(await whole(), "Output copied"));
   const copyCommand = () => copy(block.cmd, "Command copied");
-  const act: Record<string, () => void> = {
+  const copyBoth = () => attempt(async () => copy(`$ ${block.cmd}\n${await whole()}`, "Command and output copied"));
+  const link = `${toConversation(conversation)}/${block.block_id}`;
+  const copyLink = () => copy(location.origin + link, "Link copied");
+  /** Show all lines, and scroll to the one that holds a byte of the stream. */
+  const reveal = (at: number) =>
+    attempt(async () => {
+      setSeen(true);
+      const [line, found] = await Promise.all([
+        linesBefore(conversation, block, at),
+        readOutput(conversation, block, true),
+      ]);
+      setOutput(found);
+      change("all");
+      requestAnimationFrame(() => {
+        const out = root.current?.querySelector<HTMLElement>(".out");
+        const scroller = root.current?.closest<HTMLElement>(".blocks");
+        if (!out || !scroller) return;
+        const top = out.getBoundingClientRect().top - scroller.getBoundingClientRect().top + scroller.scrollTop;
+        scroller.scrollTop = top + line * ROW - scroller.clientHeight / 2;
+      });
+    });
+  const act: Record<string, (detail: number) => void> = {
     open: () => change(mode === "all" ? "" : "all"),
     fold: () => change(mode === "none" ? "" : "none"),
+    none: () => change("none"),
+    some: () => change(""),
     copyOutput,
     copyCommand,
+    copyBoth,
+    copyLink,
+    reveal,
   };
   useEffect(() => {
-    const take = (event: Event) => act[(event as CustomEvent<string>).detail]?.();
+    const take = (event: Event) => {
+      const { name, at } = (event as CustomEvent<{ name: string; at: number }>).detail;
+      act[name]?.(at);
+    };
     root.current!.addEventListener("block-action", take);
     const node = root.current!;
     return () => node.removeEventListener("block-action", take);
@@ -153,6 +133,12 @@ export function BlockView(props: { conversation: string; block: Block; selected:
           <button title="Copy command (C)" aria-label="Copy command" onClick={copyCommand}>
             <Icon name="prompt" />
           </button>
+          <a title="Link to this block" aria-label="Link to this block" href={link} onClick={follow}>
+            <Icon name="link" />
+          </a>
+          <a title="Replay from here (r)" aria-label="Replay from here" href={toReplay(conversation, block.span[0])} onClick={follow}>
+            <Icon name="play" />
+          </a>
         </span>
         {label && <span class={`ending ${state}`}>{label}</span>}
         <span class="meta" title={when}>
@@ -162,7 +148,12 @@ export function BlockView(props: { conversation: string; block: Block; selected:
       </header>
       {block.cwd && above && block.cwd !== above.cwd && <div class="directory">{visible(block.cwd)}</div>}
       {output?.wholeScreen ? (
-        <div class="fold">Draws on the whole screen</div>
+        <div class="fold">
+          Draws on the whole screen{" "}
+          <a href={toReplay(conversation, block.span[0])} onClick={follow}>
+            {state === "run" ? "" : "Replay it"}
+          </a>
+        </div>
       ) : (
         output && (
           <>
@@ -192,6 +183,3 @@ function Fold(props: { folded: number; output: Output; block: Block; change: (mo
     </div>
   );
 }
-
-const plain = (line: Line): string =>
-  line.raw.replace(/\x1b\[[0-9:;<=>?]*[ -/]*[@-~]|\x1b[\]PX^_][^\x07\x1b]*(?:\x07|\x1b\\)|\x1b[ -/]*[0-~]|[\x00-\x08\x0b-\x1f\x7f]/g, "");

@@ -1,13 +1,16 @@
 import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
-import type { Conversation } from "../store/conversation.ts";
 import { bind } from "../keys.ts";
+import { sign } from "../store/blocks.ts";
+import type { Conversation } from "../store/conversation.ts";
 import { number } from "../words.ts";
 import { BlockView } from "./Block.tsx";
+import { BlockMap } from "./BlockMap.tsx";
 
 const NEAR = 24;
 
 /** The blocks as one document. It follows the end only while it is at the end. */
-export function BlockList({ conversation, target }: { conversation: Conversation; target: string }) {
+export function BlockList(props: { conversation: Conversation; target: string; at: number | null }) {
+  const { conversation, target, at } = props;
   const list = conversation.visible.value;
   const box = useRef<HTMLDivElement>(null);
   const inner = useRef<HTMLDivElement>(null);
@@ -34,28 +37,47 @@ export function BlockList({ conversation, target }: { conversation: Conversation
     return () => grow.disconnect();
   }, []);
   useEffect(() => {
-    if (!target || !conversation.loaded.value) return;
+    if (target && conversation.loaded.value) void conversation.reveal(target, at);
+  }, [target, at, conversation.loaded.value]);
+  const wanted = conversation.shown.value;
+  useEffect(() => {
+    if (!wanted) return;
     atEnd.current = false;
-    conversation.selected.value = target;
-    requestAnimationFrame(() => show(target, "center"));
-  }, [target, conversation.loaded.value]);
+    requestAnimationFrame(() => {
+      show(wanted.block, "center");
+      if (wanted.at !== null) tell(wanted.block, "reveal", wanted.at);
+    });
+  }, [wanted]);
 
   const show = (id: string, where: ScrollLogicalPosition) => {
     const found = box.current?.querySelector<HTMLElement>(`[data-block="${CSS.escape(id)}"]`);
     found?.scrollIntoView({ block: where });
-    found?.focus({ preventScroll: true });
+    // Who goes through matches types on in the bar.
+    if (!document.activeElement?.closest(".findbar")) found?.focus({ preventScroll: true });
   };
   const step = (by: number, where: ScrollLogicalPosition = "nearest") => {
     const at = list.findIndex((one) => one.block_id === conversation.selected.value);
-    const next = list[at === -1 ? list.length - 1 : Math.min(list.length - 1, Math.max(0, at + by))];
+    const next = list[at === -1 ? Math.max(0, list.length - 1) : Math.min(list.length - 1, Math.max(0, at + by))];
     if (!next) return;
     conversation.selected.value = next.block_id;
     requestAnimationFrame(() => show(next.block_id, where));
   };
-  const act = (name: string) => () =>
+  const tell = (id: string, name: string, at = 0) =>
     box.current
-      ?.querySelector(`[data-block="${CSS.escape(conversation.selected.value)}"]`)
-      ?.dispatchEvent(new CustomEvent("block-action", { detail: name }));
+      ?.querySelector(`[data-block="${CSS.escape(id)}"]`)
+      ?.dispatchEvent(new CustomEvent("block-action", { detail: { name, at } }));
+  const act = (name: string) => () => tell(conversation.selected.value, name);
+  const stepFailed = (by: number) => {
+    const from = list.findIndex((one) => one.block_id === conversation.selected.value);
+    let next = from === -1 ? (by > 0 ? 0 : list.length - 1) : from + by;
+    while (list[next] && sign(list[next]) !== "fail") next += by;
+    if (list[next]) step(next - from, "start");
+  };
+  const folded = useRef(false);
+  const foldAll = () => {
+    folded.current = !folded.current;
+    for (const block of list) tell(block.block_id, folded.current ? "none" : "some");
+  };
   useEffect(() =>
     bind({
       next: () => step(1),
@@ -66,11 +88,18 @@ export function BlockList({ conversation, target }: { conversation: Conversation
       fold: act("fold"),
       copyOutput: act("copyOutput"),
       copyCommand: act("copyCommand"),
+      copyBoth: act("copyBoth"),
+      copyLink: act("copyLink"),
+      previousFailed: () => stepFailed(-1),
+      nextFailed: () => stepFailed(1),
+      foldAll,
+      toEnd,
     }),
   );
 
   const scrolled = () => {
-    const { scrollTop, scrollHeight, clientHeight } = box.current!;
+    if (!box.current) return;
+    const { scrollTop, scrollHeight, clientHeight } = box.current;
     // Only a reader goes up; where outputs grow, the browser moves the view down, and that is no leaving of the end.
     const isNear = scrollHeight - scrollTop - clientHeight < NEAR;
     if (isNear || scrollTop < top.current) atEnd.current = isNear;
@@ -107,6 +136,7 @@ export function BlockList({ conversation, target }: { conversation: Conversation
           {conversation.loaded.value && list.length === 0 && <Nothing conversation={conversation} />}
         </div>
       </div>
+      <BlockMap blocks={list} selected={conversation.selected.value} scroller={box} go={(id) => void conversation.reveal(id, null)} />
       {behind > 0 && (
         <button class="button pill" onClick={toEnd}>
           {number(behind)} new {behind === 1 ? "block" : "blocks"}

@@ -1,7 +1,10 @@
+import { effect } from "@preact/signals";
 import { useEffect, useMemo } from "preact/hooks";
 import { isPerson, mayType } from "../api/auth.ts";
 import { call, of } from "../api/http.ts";
 import { bind } from "../keys.ts";
+import { marked } from "../output/marks.ts";
+import { follow, go, place, toReplay } from "../router.ts";
 import { Conversation, type Filter } from "../store/conversation.ts";
 import { approvals, conversations, now } from "../store/home.ts";
 import { attempt, say } from "../store/notice.ts";
@@ -9,7 +12,9 @@ import { age, number, visible } from "../words.ts";
 import { Approval } from "./Approval.tsx";
 import { BlockList } from "./BlockList.tsx";
 import { Composer } from "./Composer.tsx";
+import { FindBar, openFind } from "./FindBar.tsx";
 import { Icon } from "./icons.tsx";
+import { Inspector } from "./Inspector.tsx";
 import { Screen } from "./Screen.tsx";
 
 const FILTERS: [Filter, string][] = [
@@ -24,13 +29,42 @@ export function ConversationPlace({ id, block }: { id: string; block: string }) 
   const conversation = useMemo(() => new Conversation(id), [id]);
   const stop = () =>
     attempt(() => call(of(id, "interrupt"), { up_to: "INT" })).then((went) => went && say("Interrupted"));
+  const show = (name: Filter) => () => (conversation.filter.value = conversation.filter.value === name ? "all" : name);
+  const from = () => conversation.blocks.value.list.find((one) => one.block_id === conversation.selected.value);
   useEffect(() =>
     bind({
+      showFailed: show("failed"),
+      showSlow: show("slow"),
+      showAgent: show("agent"),
+      showYou: show("you"),
+      showAll: () => (conversation.filter.value = "all"),
+      find: () => openFind(conversation),
+      replay: () => go(toReplay(id, from()?.span[0])),
+      toScreen: () => document.querySelector<HTMLElement>(".glass textarea")?.focus(),
       takeOver: () => isPerson() && conversation.takeOver(),
       handBack: () => conversation.mine.value && conversation.handBack(),
       stop: () => mayType() && void stop(),
     }),
   );
+  const { params } = place.value;
+  const take = params.get("take") === "1";
+  useEffect(
+    () =>
+      // Once, when the screen is there: the address says what a button on the first page asked for.
+      effect(() => {
+        if (!take || conversation.state.value !== "live" || !isPerson()) return;
+        go(place.peek().block ? `/c/${encodeURIComponent(id)}/${place.peek().block}` : `/c/${encodeURIComponent(id)}`, true);
+        conversation.takeOver();
+      }),
+    [take, conversation],
+  );
+  const { text } = conversation.find;
+  useEffect(() => {
+    marked.value = text.value;
+    return () => {
+      marked.value = "";
+    };
+  }, [text.value]);
   if (conversation.missing.value) return <main class="middle empty">{conversation.missing.value}</main>;
   const waiting = approvals.value.filter((one) => one.conversation_id === id);
   return (
@@ -38,13 +72,16 @@ export function ConversationPlace({ id, block }: { id: string; block: string }) 
       <main class="middle">
         <Head conversation={conversation} stop={stop} />
         <Banner conversation={conversation} />
-        <BlockList conversation={conversation} target={block} />
+        <FindBar conversation={conversation} />
+        <BlockList conversation={conversation} target={block} at={Number(params.get("at") ?? NaN) || null} />
         {waiting.map((one) => (
           <Approval key={one.approval_id} asked={one} />
         ))}
         <Composer conversation={conversation} />
       </main>
-      <Screen key={id} conversation={conversation} />
+      <Screen key={id} conversation={conversation}>
+        <Inspector conversation={conversation} />
+      </Screen>
     </>
   );
 }
@@ -74,6 +111,9 @@ function Head({ conversation, stop }: { conversation: Conversation; stop: () => 
             <Icon name="square" /> Stop
           </button>
         )}
+        <a class="button plain" href={toReplay(conversation.id)} onClick={follow}>
+          <Icon name="play" /> Replay <kbd>r</kbd>
+        </a>
       </div>
       <div class="facts">
         {status?.cwd && <code>{visible(status.cwd)}</code>}
@@ -93,6 +133,9 @@ function Head({ conversation, stop }: { conversation: Conversation; stop: () => 
           </button>
         ))}
         <span class="space" />
+        <button onClick={() => openFind(conversation)}>
+          <Icon name="search" /> Find <kbd>f</kbd>
+        </button>
         <span class="muted">
           Jump <kbd>[</kbd> <kbd>]</kbd>
         </span>
@@ -118,6 +161,7 @@ function ControlChip({ conversation }: { conversation: Conversation }) {
 
 function Banner({ conversation }: { conversation: Conversation }) {
   const status = conversation.status.value;
+  const info = conversations.value.find((one) => one.conversation_id === conversation.id);
   if (conversation.state.value === "reconnecting")
     return (
       <div class="banner" role="status">
@@ -136,8 +180,31 @@ function Banner({ conversation }: { conversation: Conversation }) {
         )}
       </div>
     );
-  if (status?.tty === "password")
-    return <div class="banner wait">A program asks for a password. What you type is not recorded, not even its length.</div>;
+  if (info?.needs.includes("user_input"))
+    return (
+      <div class="banner wait" role="status">
+        {conversation.message.value ? `The agent asks: ${visible(conversation.message.value)}` : "The agent asks for a person."}
+        {isPerson() && !conversation.mine.value && <button onClick={() => conversation.takeOver()}>Answer</button>}
+        {isPerson() && conversation.mine.value && <button onClick={() => conversation.handBack()}>Done, hand back</button>}
+        {isPerson() && (
+          <button onClick={() => attempt(() => call(of(conversation.id, "release_control"), { cancelled: true }))}>Cancel</button>
+        )}
+      </div>
+    );
+  if (status?.mode !== "exited" && info?.needs.includes("password"))
+    return (
+      <div class="banner wait" role="status">
+        A program asks for a password. What you type is not recorded, not even its length.
+        {isPerson() && !conversation.mine.value && <button onClick={() => conversation.takeOver()}>Type it</button>}
+      </div>
+    );
+  if (info?.needs.includes("line") && !conversation.mine.value)
+    return (
+      <div class="banner" role="status">
+        {visible(info.running?.cmd.split(" ")[0] ?? "The program")} waits for a line.
+        {isPerson() && <button onClick={() => conversation.takeOver()}>Answer</button>}
+      </div>
+    );
   if (status && status.integrity !== "ok")
     return (
       <div class="banner red">

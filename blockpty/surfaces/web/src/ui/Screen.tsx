@@ -1,3 +1,4 @@
+import type { ComponentChildren } from "preact";
 import { useEffect, useRef } from "preact/hooks";
 import { mayType } from "../api/auth.ts";
 import type { Conversation } from "../store/conversation.ts";
@@ -8,7 +9,7 @@ import { number } from "../words.ts";
 import { Icon } from "./icons.tsx";
 
 /** The live terminal, at the program's size. */
-export function Screen({ conversation }: { conversation: Conversation }) {
+export function Screen({ conversation, children }: { conversation: Conversation; children?: ComponentChildren }) {
   const holder = useRef<HTMLDivElement>(null);
   const glass = useRef<XtermGlass | null>(null);
   useEffect(() => {
@@ -45,7 +46,7 @@ export function Screen({ conversation }: { conversation: Conversation }) {
   const status = conversation.status.value;
   const live = conversation.state.value === "live" && status?.mode !== "exited";
   return (
-    <aside class="screen" aria-label="Screen">
+    <aside class="screen" aria-label="Screen" tabIndex={-1}>
       <div class="screen-head">
         <Icon name="screen" />
         <b>Screen</b>
@@ -64,6 +65,7 @@ export function Screen({ conversation }: { conversation: Conversation }) {
           cursor <span class="mono">{number(conversation.cursor.value)}</span>
         </span>
       </div>
+      {children}
     </aside>
   );
 }

@@ -1,46 +1,177 @@
-import { useEffect, useState } from "preact/hooks";
-import { call } from "../api/http.ts";
-import { follow, toConversation } from "../router.ts";
+import { useEffect, useRef, useState } from "preact/hooks";
+import { call, of } from "../api/http.ts";
+import type { Block, SearchHit, SearchResult } from "../api/types.ts";
+import { bind } from "../keys.ts";
+import { follow, go, toConversation, toSearch } from "../router.ts";
+import { ending, sign } from "../store/blocks.ts";
+import { now } from "../store/home.ts";
 import { attempt } from "../store/notice.ts";
-import { visible } from "../words.ts";
+import { age, duration, number, time, visible } from "../words.ts";
+import { Author, StateSign } from "./Sign.tsx";
 
-interface Hit {
-  conversation_id: string;
-  block_id: string | null;
-  cmd?: string | null;
-  snippet?: string;
-}
+const MODES = [
+  ["substring", "Text"],
+  ["words", "Words"],
+  ["phrase", "Phrase"],
+  ["regex", "Regex"],
+] as const;
+const PAGE = 50;
+const BEFORE = 2;
 
-/** Where a text was printed or typed, over all conversations. */
-export function Search({ query }: { query: string }) {
-  const [hits, setHits] = useState<Hit[] | null>(null);
+/** Where a text was printed or typed, over all conversations, as it is typed. Everything asked for is in the address. */
+export function Search({ params }: { params: URLSearchParams }) {
+  const query = params.get("q") ?? "";
+  const mode = params.get("mode") ?? "substring";
+  const failed = params.get("failed") === "1";
+  const perBlock = params.get("blocks") !== "0";
+  const [found, setFound] = useState<SearchResult | null>(null);
+  const [at, setAt] = useState(0);
+  const chosen = useRef<HTMLAnchorElement>(null);
+  const asked = new URLSearchParams({ query, mode, per_block: `${perBlock}`, page_size: `${PAGE}` });
+  if (failed) asked.set("failed", "true");
+  const address = asked.toString();
   useEffect(() => {
     let gone = false;
-    setHits(null);
-    if (!query) return;
-    const params = new URLSearchParams({ query, limit: "50" });
-    void attempt(async () => {
-      const found = await call<{ hits: Hit[] }>(`/search?${params}`);
-      if (!gone) setHits(found.hits);
+    if (!query) setFound(null);
+    else
+      void attempt(async () => {
+        const answer = await call<SearchResult>(`/search?${address}`);
+        if (gone) return;
+        setFound(answer);
+        setAt(0);
+      });
+    return () => {
+      gone = true;
+    };
+  }, [address]);
+  const more = () =>
+    attempt(async () => {
+      const next = await call<SearchResult>(`/search?${address}&page=${encodeURIComponent(found!.next!)}`);
+      setFound({ ...next, hits: [...found!.hits, ...next.hits] });
+    });
+  const hits = found?.hits ?? [];
+  const hit = hits[Math.min(at, hits.length - 1)];
+  const step = (by: number) => setAt(Math.max(0, Math.min(hits.length - 1, at + by)));
+  useEffect(() => bind({ next: () => step(1), previous: () => step(-1), open: () => hit && go(toHit(hit)) }));
+  useEffect(() => chosen.current?.scrollIntoView({ block: "nearest" }), [at]);
+  const change = (name: string, value: string) => {
+    const changed = new URLSearchParams(params);
+    changed.set(name, value);
+    go(toSearch(changed), true);
+  };
+  return (
+    <main class="home found" tabIndex={-1}>
+      <div class="found-head">
+        <h1>{query ? `“${visible(query)}”` : "Search every conversation"}</h1>
+        <div class="tabs" role="group" aria-label="What is looked for">
+          {MODES.map(([name, words]) => (
+            <button key={name} aria-pressed={mode === name} onClick={() => change("mode", name)}>
+              {words}
+            </button>
+          ))}
+          <span class="space" />
+          <button aria-pressed={failed} onClick={() => change("failed", failed ? "0" : "1")}>
+            Failed only
+          </button>
+          <button aria-pressed={perBlock} onClick={() => change("blocks", perBlock ? "0" : "1")}>
+            One a block
+          </button>
+        </div>
+        {found && (
+          <p class="muted" role="status">
+            {hits.length === 0 ? "Nothing was found" : `${found.next ? "at least " : ""}${number(hits.length)} ${perBlock ? "blocks" : "matches"}`}
+            {found.partial
+              ? `; not everything was looked at${found.missing.length ? `: ${found.missing.map(visible).join(", ")}` : " in time"}.`
+              : ". Complete and exact."}
+          </p>
+        )}
+      </div>
+      <div class="found-body">
+        <div class="hits">
+          {hits.map((one, index) => (
+            <a
+              key={`${one.conversation_id}/${one.block_id}/${one.span[0]}`}
+              ref={index === at ? chosen : undefined}
+              class={index === at ? "chosen" : ""}
+              aria-current={index === at}
+              href={toHit(one)}
+              onClick={follow}
+              onMouseEnter={() => setAt(index)}
+              onFocus={() => setAt(index)}
+            >
+              <header>
+                <StateSign sign={sign(one)} />
+                <b>{one.conversation_id}</b>
+                <code>{visible(one.cmd).split("\n")[0]}</code>
+                <span class="age">{age(now.value - one.ts_begin)}</span>
+              </header>
+              <Snippet hit={one} />
+            </a>
+          ))}
+          {found?.next && (
+            <button class="button small" onClick={more}>
+              Go on
+            </button>
+          )}
+        </div>
+        {hit && <Around hit={hit} />}
+      </div>
+    </main>
+  );
+}
+
+const toHit = (hit: SearchHit): string =>
+  `${toConversation(hit.conversation_id)}/${hit.block_id}${hit.part === "output" ? `?at=${hit.span[0]}` : ""}`;
+
+function Snippet({ hit }: { hit: SearchHit }) {
+  const [begin, end] = hit.snippet_span;
+  // Cut by characters, as the server counts them.
+  const characters = [...hit.snippet];
+  const part = (from: number, to?: number) => visible(characters.slice(from, to).join(""));
+  return (
+    <code class="snippet">
+      {part(0, begin)}
+      <mark>{part(begin, end)}</mark>
+      {part(end)}
+    </code>
+  );
+}
+
+/** The block of a hit with those around it. */
+function Around({ hit }: { hit: SearchHit }) {
+  const [blocks, setBlocks] = useState<Block[]>([]);
+  useEffect(() => {
+    let gone = false;
+    const pages = Array.from({ length: BEFORE + 2 }, (_, index) => hit.seq - 1 - BEFORE + index).filter((page) => page >= 0);
+    void Promise.all(
+      pages.map((page) => call<{ blocks: Block[] }>(of(hit.conversation_id, `blocks?page_size=1&page=${page}`)).catch(() => null)),
+    ).then((found) => {
+      if (!gone) setBlocks(found.flatMap((one) => one?.blocks ?? []));
     });
     return () => {
       gone = true;
     };
-  }, [query]);
+  }, [hit.conversation_id, hit.seq]);
   return (
-    <main class="home">
-      <h1>{query ? `“${query}”` : "Search every conversation"}</h1>
-      {hits?.length === 0 && <p class="muted">Nothing was found.</p>}
-      {hits && hits.length > 0 && (
-        <div class="table hits">
-          {hits.map((one, at) => (
-            <a key={at} href={`${toConversation(one.conversation_id)}/${one.block_id ?? ""}`} onClick={follow}>
-              <b>{one.conversation_id}</b>
-              <code>{visible(one.snippet ?? one.cmd ?? "")}</code>
-            </a>
-          ))}
-        </div>
-      )}
-    </main>
+    <aside class="around" aria-label="Around it">
+      <h2>{hit.conversation_id}</h2>
+      {blocks.map((block) => (
+        <a
+          key={block.block_id}
+          class={block.seq === hit.seq ? "chosen" : ""}
+          href={`${toConversation(hit.conversation_id)}/${block.block_id}`}
+          onClick={follow}
+        >
+          <header>
+            <StateSign sign={sign(block)} />
+            <code>{visible(block.cmd).split("\n")[0] || block.kind}</code>
+            {ending(block) && <span class={`ending ${sign(block)}`}>{ending(block)}</span>}
+            <Author author={block.author} />
+          </header>
+          <span class="muted">{[time(block.ts_begin), duration(block.duration_ms)].filter(Boolean).join(" · ")}</span>
+          {block.seq === hit.seq && <Snippet hit={hit} />}
+        </a>
+      ))}
+    </aside>
   );
 }

@@ -1,16 +1,18 @@
 import { useEffect, useRef, useState } from "preact/hooks";
-import { grant } from "../api/auth.ts";
+import { grant, isPerson } from "../api/auth.ts";
 import { bind } from "../keys.ts";
-import { follow, go, place } from "../router.ts";
-import { approvals, conversations, reachable } from "../store/home.ts";
+import { follow, go, place, toConversation, toSearch } from "../router.ts";
+import { conversations, grouped, need, reachable } from "../store/home.ts";
 import { notice } from "../store/notice.ts";
 import { switchTheme, theme } from "../store/settings.ts";
 import { ConversationPlace } from "./Conversation.tsx";
 import { Help } from "./Help.tsx";
 import { Home } from "./Home.tsx";
 import { Icon } from "./icons.tsx";
+import { Palette, showPalette } from "./Palette.tsx";
+import { ReplayPlace } from "./Replay.tsx";
 import { Search } from "./Search.tsx";
-import { Sidebar } from "./Sidebar.tsx";
+import { openConversation, Sidebar } from "./Sidebar.tsx";
 import { SignIn } from "./SignIn.tsx";
 
 export function Mark() {
@@ -28,28 +30,69 @@ const HINTS = [
   ["Enter", "open"],
   ["z", "fold"],
   ["c", "copy output"],
+  ["d", "diff"],
   ["t", "take over"],
 ];
+const PAUSE_MS = 150;
+
+/** Go to the next question that waits here, or to a conversation that has one; it is answered there, never from afar. */
+function toApproval(): void {
+  const card = document.querySelector<HTMLElement>(".ask");
+  if (card) {
+    card.scrollIntoView({ block: "nearest" });
+    card.focus();
+    return;
+  }
+  const one = conversations.peek().find((info) => need(info));
+  if (one) go(toConversation(one.conversation_id));
+}
 
 export function Shell() {
   const [help, setHelp] = useState(false);
+  const [palette, setPalette] = useState(false);
+  const typed = useRef(0);
   const search = useRef<HTMLInputElement>(null);
+  const { name, conversation, block, params } = place.value;
+  const query = params.get("q") ?? "";
   useEffect(
     () =>
       bind({
         help: () => setHelp((shown) => !shown),
-        back: () => (help ? setHelp(false) : go("/")),
+        palette: () => (palette ? setPalette(false) : openPalette()),
+        back: () => (help ? setHelp(false) : palette ? setPalette(false) : name === "replay" ? go(toConversation(conversation)) : go("/")),
+        home: () => go("/"),
         theme: switchTheme,
         search: () => search.current?.focus(),
+        new: () => isPerson() && void openConversation(),
+        number: (key) => {
+          const one = grouped.value.flatMap(({ members }) => members)[Number(key) - 1];
+          if (one) go(toConversation(one.conversation_id));
+        },
+        toApproval,
       }),
-    [help],
+    [help, palette, name, conversation],
   );
-  const { name, conversation, block, query } = place.value;
-  const waiting = approvals.value.length;
+  const waiting = conversations.value.filter((one) => need(one)).length;
   useEffect(() => {
-    const where = name === "conversation" ? `${conversation} · blockpty` : "blockpty";
+    const where = conversation ? `${conversation} · blockpty` : "blockpty";
     document.title = waiting ? `(${waiting}) ${where}` : where;
-  }, [name, conversation, waiting]);
+  }, [conversation, waiting]);
+  // It has the focus before the next key, which is meant for it.
+  const openPalette = () => {
+    showPalette();
+    setPalette(true);
+  };
+  // As one types; an address of its own only for what was entered, so that going back does not go letter by letter.
+  const look = (entered: boolean) => {
+    clearTimeout(typed.current);
+    const changed = new URLSearchParams(name === "search" ? params : {});
+    changed.set("q", search.current!.value);
+    if (search.current!.value || name === "search") go(toSearch(changed), name === "search" && !entered);
+  };
+  const type = () => {
+    clearTimeout(typed.current);
+    typed.current = window.setTimeout(() => look(false), PAUSE_MS);
+  };
   if (!grant.value) return <SignIn />;
   return (
     <div class={`shell at-${name}`}>
@@ -62,17 +105,18 @@ export function Shell() {
           role="search"
           onSubmit={(event) => {
             event.preventDefault();
-            go(`/search?q=${encodeURIComponent(search.current!.value)}`);
+            look(true);
+            search.current!.blur();
           }}
         >
           <Icon name="search" />
-          <input ref={search} defaultValue={query} placeholder="Search every conversation" aria-label="Search" />
+          <input ref={search} defaultValue={query} onInput={type} placeholder="Search every conversation" aria-label="Search" />
           <kbd>/</kbd>
         </form>
         <span class="space" />
         {waiting > 0 && (
           <a class="need" href="/" onClick={follow}>
-            <Icon name="warn" /> {waiting} {waiting === 1 ? "needs" : "need"} you
+            <Icon name="warn" /> {waiting} <span>{waiting === 1 ? "needs" : "need"} you</span>
           </a>
         )}
         <span class={`live ${reachable.value ? "" : "gone"}`} role="status">
@@ -88,8 +132,10 @@ export function Shell() {
       <Sidebar />
       {name === "conversation" ? (
         <ConversationPlace key={conversation} id={conversation} block={block} />
+      ) : name === "replay" ? (
+        <ReplayPlace key={conversation} id={conversation} at={Number(params.get("at") ?? 0) || 0} play={params.get("play") === "1"} />
       ) : name === "search" ? (
-        <Search query={query} />
+        <Search params={params} />
       ) : (
         <Home />
       )}
@@ -107,8 +153,12 @@ export function Shell() {
               {words}
             </span>
           ))}
+        <span>
+          <kbd>Ctrl K</kbd> all commands
+        </span>
       </footer>
       {help && <Help close={() => setHelp(false)} />}
+      <Palette open={palette} close={() => setPalette(false)} />
       {notice.value && (
         <div class={`notice ${notice.value.failed ? "failed" : ""}`} role="status">
           {notice.value.words}

@@ -1,0 +1,255 @@
+"""The places of the page in a real browser: home, search, find, replay, commands by name; keys, phone, axe."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from tests.support.browser import Served, Watched, browser, sign_in, skip_where_missing
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser, BrowserContext
+
+pytestmark = [skip_where_missing(), pytest.mark.needs("bash"), pytest.mark.slow, pytest.mark.timeout(240)]
+
+# What a page needs two columns for, a phone shows below one another.
+PLACES = ("/", "/c/c1", "/c/c1/b2", "/c/c1/replay?at=0", "/search?q=two")
+SIDEWAYS = "document.scrollingElement.scrollWidth > innerWidth"
+
+
+@pytest.fixture(scope="module")
+def chromium() -> Iterator[Browser]:
+    with browser() as started:
+        yield started
+
+
+@pytest.fixture
+def context(chromium: Browser) -> Iterator[BrowserContext]:
+    made = chromium.new_context(viewport={"width": 1600, "height": 960})
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def served(home: Path) -> Iterator[Served]:
+    started = Served(home)
+    started.cli("open", "c1", "--shell", "bash")
+    for command in ("echo one", "seq 1 300; echo two words", "false", "echo 'two <b>'"):
+        started.cli("run", "c1", command, check=False)
+    yield started
+    started.stop()
+
+
+def _conversation(watched: Watched, served: Served, path: str = "/c/c1") -> None:
+    watched.page.goto(served.url + path)
+    watched.page.wait_for_selector(".screen-head .chip.run")
+
+
+def _session(context: BrowserContext, served: Served, command: str) -> Watched:
+    """Have a program run in another conversation, and look at the first page."""
+    served.cli("open", "c2", "--shell", "bash")
+    served.cli("exec-interactive", "c2", command)
+    return sign_in(context, served)
+
+
+def test_the_first_page_shows_what_runs_and_what_failed(context: BrowserContext, served: Served) -> None:
+    watched = _session(context, served, "printf 'first \\e[31mred\\e[m\\n'; cat")
+    try:
+        tile = watched.page.locator(".tile")
+        tile.locator(".mini span.a1", has_text="red").wait_for()
+        served.cli("send", "c2", "typed\n")
+        tile.locator(".mini div", has_text="typed").first.wait_for()
+        failed = watched.page.locator(".lately .table a")
+        failed.wait_for()
+        assert failed.locator(".ending").inner_text() == "exit 1"
+        failed.click()
+        watched.page.wait_for_selector("#b3.selected")
+        assert watched.page.url.endswith("/c/c1/b3")
+        assert watched.complaints == []
+    finally:
+        served.cli("close", "c2")
+
+
+def test_a_password_is_asked_for_on_the_first_page_and_typed(context: BrowserContext, served: Served) -> None:
+    watched = _session(context, served, "read -rs -p 'Secret: ' x; echo; echo length ${#x}")
+    try:
+        card = watched.page.locator(".ask")
+        card.wait_for()
+        assert card.locator("pre").inner_text() == "Secret:"
+        assert watched.page.title().startswith("(1)")
+        card.get_by_role("button", name="Type it").click()
+        watched.page.wait_for_selector(".glass.mine")
+        watched.page.keyboard.type("hunter22\n")
+        watched.until(lambda: "length 8" in watched.screen(), "the program has what was typed")
+        watched.page.wait_for_selector(".side .entry[aria-current] .sign:not(.wait)")
+        assert "take=1" not in watched.page.url
+        watched.page.keyboard.press("Control+]")
+        watched.page.wait_for_selector(".glass:not(.mine)")
+        files = [path for path in served.home.rglob("*") if path.is_file()]
+        assert files and not [path for path in files if b"hunter22" in path.read_bytes()]
+        assert watched.complaints == []
+    finally:
+        served.cli("close", "c2")
+
+
+def test_a_search_finds_as_one_types_and_opens_at_the_line(context: BrowserContext, served: Served) -> None:
+    watched = sign_in(context, served)
+    watched.page.keyboard.press("/")
+    watched.page.keyboard.type("two w")
+    hit = watched.page.locator(".hits a")
+    hit.wait_for()
+    assert hit.locator("mark").inner_text() == "two w"
+    watched.page.wait_for_selector(".around .chosen")
+    assert watched.page.locator(".around a").count() == 3, "the blocks before and behind it"
+    watched.page.keyboard.press("Enter")
+    watched.until_script("document.activeElement === document.body")
+    watched.page.keyboard.press("Enter")
+    watched.page.wait_for_selector("#b2.selected")
+    watched.until_script(
+        """[...document.querySelectorAll('#b2 .row')].some((row) => { const box = row.getBoundingClientRect();
+        return row.textContent === 'two words\\n' && box.top > 0 && box.bottom < innerHeight })"""
+    )
+    watched.page.go_back()
+    watched.page.wait_for_selector(".hits a")
+    assert watched.complaints == []
+
+
+def test_a_search_takes_its_filters_from_the_address(context: BrowserContext, served: Served) -> None:
+    watched = sign_in(context, served)
+    watched.page.goto(f"{served.url}/search?q=^two&mode=regex")
+    watched.until_script("document.querySelectorAll('.hits a').length === 2")
+    watched.page.get_by_role("button", name="Failed only").click()
+    watched.page.get_by_text("Nothing was found. Complete and exact.").wait_for()
+    assert "failed=1" in watched.page.url
+    watched.page.goto(f"{served.url}/search?q=[&mode=regex")
+    watched.page.wait_for_selector(".notice.failed")
+    assert [one for one in watched.complaints if "Failed to load resource" not in one] == []
+
+
+def test_find_goes_from_match_to_match_and_counts_all(context: BrowserContext, served: Served) -> None:
+    watched = sign_in(context, served)
+    _conversation(watched, served)
+    watched.page.keyboard.press("f")
+    watched.page.keyboard.type("TWO")
+    watched.page.get_by_text("2 matches").wait_for()
+    watched.page.keyboard.press("Enter")
+    watched.page.get_by_text("1 of 2").wait_for()
+    watched.page.wait_for_selector("#b2.selected")
+    watched.until_script("CSS.highlights.get('find')?.size > 0")
+    watched.page.keyboard.press("Enter")
+    watched.page.wait_for_selector("#b4.selected")
+    watched.page.keyboard.press("Shift+Enter")
+    watched.page.wait_for_selector("#b2.selected")
+    watched.page.keyboard.press("Escape")
+    watched.page.wait_for_selector(".findbar", state="hidden")
+    watched.until_script("!CSS.highlights.has('find')")
+    assert watched.page.url.endswith("/c/c1")
+    assert watched.complaints == []
+
+
+def test_a_replay_shows_a_moment_and_plays_to_the_end(context: BrowserContext, served: Served) -> None:
+    watched = sign_in(context, served)
+    (third,) = [one for one in json.loads(served.cli("blocks", "c1", "--json"))["blocks"] if one["block_id"] == "b3"]
+    cursor = third["span"][0]
+    watched.page.goto(f"{served.url}/c/c1/replay?at={cursor}")
+    shown = served.rows(at=cursor)
+    watched.until(lambda: watched.screen() == shown, "the screen at that cursor")
+    watched.page.wait_for_selector(".moments .chosen:has-text('false')")
+    watched.page.locator(".moments button", has_text="echo one").click()
+    watched.until(lambda: "two words" not in watched.screen() and "false" not in "".join(watched.screen()), "earlier")
+    watched.page.keyboard.press(" ")
+    watched.until(lambda: watched.screen() == served.rows(), "it plays to the end")
+    watched.page.wait_for_selector(".controls [aria-label=Play]")
+    watched.page.keyboard.press("k")
+    watched.page.wait_for_selector(".moments .chosen:has-text('echo')")
+    watched.page.get_by_text("Go live").click()
+    watched.page.wait_for_selector(".screen-head .chip.run")
+    assert watched.complaints == []
+    # A player's commands and nothing else: a replay has no way to the program.
+    kinds = {json.loads(one)["type"] for one in watched.sent if isinstance(one, str)}
+    assert kinds <= {"pause", "resume", "seek", "step", "ack"}
+    assert not any(isinstance(one, bytes) for one in watched.sent)
+
+
+def test_everything_can_be_reached_by_keys(context: BrowserContext, served: Served) -> None:
+    watched = sign_in(context, served)
+    watched.page.keyboard.press("1")
+    watched.page.wait_for_selector(".screen-head .chip.run")
+    watched.page.wait_for_selector("#b4")
+    for _ in range(2):
+        watched.page.keyboard.press("k")
+    watched.page.wait_for_selector("#b3.selected")
+    assert watched.page.locator(".inspector b").inner_text() == "b3"
+    watched.page.keyboard.press("F")
+    watched.until_script("document.querySelectorAll('.block').length === 1")
+    watched.page.keyboard.press("0")
+    watched.until_script("document.querySelectorAll('.block').length === 4")
+    watched.page.keyboard.press("i")
+    watched.page.wait_for_selector(".inspector", state="detached")
+    watched.page.keyboard.press("Control+k")
+    watched.page.keyboard.type("replay")
+    watched.page.keyboard.press("Enter")
+    watched.page.wait_for_selector(".replay .lane")
+    watched.page.keyboard.press("Escape")
+    watched.page.wait_for_selector(".composer")
+    watched.page.keyboard.press("?")
+    watched.page.wait_for_selector("[role=dialog][aria-label=Keys]")
+    watched.page.keyboard.press("Escape")
+    watched.page.keyboard.press("g")
+    watched.page.keyboard.press("h")
+    watched.page.wait_for_selector(".home h1")
+    assert watched.complaints == []
+
+
+def test_the_difference_to_the_run_before_is_in_the_inspector(context: BrowserContext, served: Served) -> None:
+    for text in ("old", "new"):
+        (served.home / "text").write_text(f"same\n{text}\n")
+        served.cli("run", "c1", f"cat {served.home / 'text'}")
+    watched = sign_in(context, served)
+    _conversation(watched, served)
+    watched.page.wait_for_selector("#b6")
+    watched.page.keyboard.press("k")
+    watched.page.wait_for_selector("#b6.selected")
+    watched.page.keyboard.press("d")
+    watched.page.wait_for_selector(".diff .added")
+    assert watched.page.locator(".diff .added").last.inner_text() == "+new"
+    assert watched.page.locator(".diff .removed").last.inner_text() == "-old"
+    assert watched.page.locator(".runs a").count() == 2
+    assert watched.complaints == []
+
+
+@pytest.mark.parametrize(("width", "height"), [(390, 844), (800, 480)], ids=["phone", "200 per cent of 1600"])
+def test_no_place_scrolls_sideways(chromium: Browser, served: Served, width: int, height: int) -> None:
+    context = chromium.new_context(viewport={"width": width, "height": height}, has_touch=True)
+    try:
+        watched = sign_in(context, served)
+        for place in PLACES:
+            watched.page.goto(served.url + place)
+            watched.page.wait_for_selector(".home h1, .screen-head .chip.run, .lane i")
+            assert not watched.page.evaluate(SIDEWAYS), place
+        assert watched.complaints == []
+    finally:
+        context.close()
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_axe_finds_nothing(chromium: Browser, served: Served, theme: Any) -> None:
+    from axe_playwright_python.sync_playwright import Axe
+
+    context = chromium.new_context(viewport={"width": 1600, "height": 960}, color_scheme=theme)
+    try:
+        watched = sign_in(context, served)
+        found = {}
+        for place in PLACES:
+            watched.page.goto(served.url + place)
+            watched.page.wait_for_selector(".lately a, .block .row, .hits a, .lane i")
+            # The emulator is hidden from readers, who have the blocks.
+            results = Axe().run(watched.page, context={"exclude": [[".glass"]]})
+            found[place] = [(one["id"], one["nodes"][0]["html"]) for one in results.response["violations"]]
+        assert found == {place: [] for place in PLACES}
+    finally:
+        context.close()
