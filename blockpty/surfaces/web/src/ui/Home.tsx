@@ -4,7 +4,7 @@ import { call, of } from "../api/http.ts";
 import type { Block, ConversationInfo, Overview } from "../api/types.ts";
 import { follow, go, toConversation } from "../router.ts";
 import { ending } from "../store/blocks.ts";
-import { approvals, conversations, loaded, need, now, pictures, watchScreens } from "../store/home.ts";
+import { approvals, conversations, groupOf, loaded, need, now, pictures, watchScreens } from "../store/home.ts";
 import { attempt } from "../store/notice.ts";
 import { age, number, visible } from "../words.ts";
 import { Approval } from "./Approval.tsx";
@@ -19,7 +19,7 @@ const NEWEST = 1000;
 export function Home() {
   const waiting = approvals.value;
   const asking = conversations.value.filter((one) => need(one) && !one.needs.includes("approval"));
-  const running = conversations.value.filter((one) => one.live && one.running);
+  const running = conversations.value.filter((one) => groupOf(one) === "Running");
   const shown = [...asking, ...running].map((one) => one.conversation_id);
   useEffect(() => watchScreens(shown), [shown.join("\n")]);
   useEffect(() => () => watchScreens([]), []);
