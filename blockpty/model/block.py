@@ -107,3 +107,21 @@ class Block:
         known = {name: record[name] for name in cls.__dataclass_fields__ if name in record}
         known["span"] = tuple(record["span"])
         return cls(**known)
+
+
+@dataclass(frozen=True, slots=True)
+class ListedBlock(Block):
+    """A block as `blocks` lists it; these two only with `measure`, and where they are known.
+
+    Attributes:
+        lines: lines of its output.
+        screen: whether it moved the cursor, or used the alternate screen, so that only `rendered` shows what was seen.
+    """
+
+    lines: int | None = None
+    screen: bool | None = None
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the JSON form."""
+        record = Block.to_dict(self)
+        return {name: value for name, value in record.items() if name not in ("lines", "screen") or value is not None}

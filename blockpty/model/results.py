@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, fields
 from typing import Any
 
-from blockpty.model.block import Block
+from blockpty.model.block import Block, ListedBlock
 from blockpty.model.result import REVIVED
 from blockpty.model.result import Result as Result
 from blockpty.model.search_results import Activity as Activity
@@ -243,9 +243,9 @@ class ReadResult(Result):
 
 @dataclass(frozen=True, slots=True)
 class BlocksResult(Result):
-    """Blocks, newest last; `next_page` continues, None at the end."""
+    """Blocks in the order that was asked for; `next_page` continues, None at the end."""
 
-    blocks: list[Block]
+    blocks: list[ListedBlock]
     next_page: int | None
     cursor: int
 
@@ -574,7 +574,7 @@ class DiffResult(Result):
 REVIVED.update(
     {
         "BlockSummary | None": lambda value: None if value is None else BlockSummary.from_dict(value),
-        "list[Block]": lambda value: [Block.from_dict(one) for one in value],
+        "list[ListedBlock]": lambda value: [ListedBlock.from_dict(one) for one in value],
         "list[ConversationInfo]": lambda value: [ConversationInfo.from_dict(one) for one in value],
     }
 )

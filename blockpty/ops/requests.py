@@ -79,6 +79,9 @@ _INTERRUPTS: Final = "[Ii][Nn][Tt]|[Qq][Uu][Ii][Tt]|[Tt][Ee][Rr][Mm]|[Kk][Ii][Ll
 _SIGNAL: Final = "^([Ss][Ii][Gg])?({})$"
 Cursor = Annotated[int, Field(ge=0, description="Offset in the stream, as results give it.")]
 
+Author = Literal["agent", "user", "engine"] | None
+Kind = Literal["command", "session", "user", "background"] | None
+Seq = Annotated[int | None, Field(ge=0, le=2**53)]
 Time = Annotated[int | None, Field(ge=0, le=2**53)]
 
 
@@ -284,7 +287,7 @@ class ReadRequest(ConversationRequest):
 
 
 class BlocksRequest(ConversationRequest):
-    """List the blocks that have ended, oldest first."""
+    """List the blocks that have ended, oldest first; with `running`, those as well that have not."""
 
     filter: str | None = Field(default=None, description="Only those whose command contains this text.")
     failed: bool | None = Field(
@@ -294,6 +297,20 @@ class BlocksRequest(ConversationRequest):
         default=None, ge=0, le=2**53, description="Only those that took at least so many milliseconds."
     )
     cwd: str | None = Field(default=None, min_length=1, description="Only those that began there or below it.")
+    author: Author = Field(default=None, description="Only those that were submitted by this one.")
+    kind: Kind = Field(default=None, description="Only those of this kind.")
+    order: Literal["oldest", "newest"] = Field(
+        default="oldest", description="Which come first; the newest are found without reading the others."
+    )
+    before_seq: Seq = Field(default=None, description="Only those with a lower number, to page from the newest.")
+    after_seq: Seq = Field(default=None, description="Only those with a higher number, to page from the oldest.")
+    running: bool = Field(default=False, description="List blocks too that have not ended; their state is `running`.")
+    measure: bool = Field(
+        default=False,
+        description="Give for each how many `lines` its output has, and in `screen` whether it moved the cursor or "
+        "used the alternate screen, so that only `rendered` shows what was seen. Both are left out where they are not "
+        "known: of outputs over 16 MiB, and of those that are not kept here.",
+    )
     page: int = Field(default=0, ge=0, le=2**31, description="Which page, from 0.")
     page_size: int = Field(default=100, ge=1, le=1000, description="Blocks on a page.")
 
@@ -514,12 +531,8 @@ class SearchRequest(Request):
     min_duration_ms: int | None = Field(
         default=None, ge=0, le=2**53, description="Only blocks that took at least so many milliseconds."
     )
-    author: Literal["agent", "user", "engine"] | None = Field(
-        default=None, description="Only blocks that were submitted by this one."
-    )
-    kind: Literal["command", "session", "user", "background"] | None = Field(
-        default=None, description="Only blocks of this kind."
-    )
+    author: Author = Field(default=None, description="Only blocks that were submitted by this one.")
+    kind: Kind = Field(default=None, description="Only blocks of this kind.")
     part: Literal["any", "output", "command"] = Field(
         default="any", description="Look in the output of blocks, in their commands, or in both."
     )

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import asyncio
 import base64
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Callable
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
-from typing import Any, Final
+from typing import Final
 
 from blockpty.engine.views import VIEWS, Piece, View, raw_offset
 from blockpty.errors import BadCursor, BadRequest, NotFound
 from blockpty.model.block import Block
 from blockpty.model.events import Event
-from blockpty.model.results import BlocksResult, ReadResult
+from blockpty.model.results import ReadResult
 from blockpty.redact.redaction import LONGEST
 from blockpty.runtime.file_changes import FollowedDirectory, changes_of
 from blockpty.runtime.follower import RecordFollower
@@ -157,47 +157,6 @@ def is_below(cwd: str | None, directory: str) -> bool:
     """Whether a working directory is a directory or lies below it."""
     directory = directory.rstrip("/")
     return cwd is not None and (cwd.rstrip("/") == directory or cwd.startswith(directory + "/"))
-
-
-@dataclass(frozen=True, slots=True)
-class Wanted:
-    """Which blocks: part of the command, ended other than with 0 (or with 0), slow enough, begun in a directory."""
-
-    text: str | None = None
-    failed: bool | None = None
-    min_duration_ms: int | None = None
-    cwd: str | None = None
-
-    def __contains__(self, record: Mapping[str, Any]) -> bool:
-        status = record.get("exit_status")
-        return (
-            (self.text is None or self.text in record.get("cmd", ""))
-            and (self.failed is None or (status is not None and (status != 0) is self.failed))
-            and (self.min_duration_ms is None or (record.get("duration_ms") or 0) >= self.min_duration_ms)
-            and (self.cwd is None or is_below(record.get("cwd"), self.cwd))
-        )
-
-
-def read_blocks(
-    layout: Layout, redactor: Redactor, wanted: Wanted, page: int, page_size: int, cursor: int
-) -> BlocksResult:
-    """Return one page of finished blocks, oldest first; what is looked for in a command is looked for as it leaves."""
-    found: list[Block] = []
-    skip, more = page * page_size, False
-    for record in iterate_lines(layout.blocks):
-        if record not in wanted:
-            continue
-        block = redactor.block(Block.from_dict(record))
-        if wanted.text is not None and block.cmd != record.get("cmd") and wanted.text not in block.cmd:
-            continue
-        if skip:
-            skip -= 1
-        elif len(found) == page_size:
-            more = True
-            break
-        else:
-            found.append(block)
-    return BlocksResult(found, page + 1 if more else None, cursor)
 
 
 def find_block(layout: Layout, block_id: str) -> Block:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Final, TypeVar
 from blockpty.engine.records import open_record, pending_record
 from blockpty.engine.states import ShellState
 from blockpty.errors import BadCursor, BadRequest, Forbidden
-from blockpty.model.block import Block
+from blockpty.model.block import Block, ListedBlock
 from blockpty.model.events import Event
 from blockpty.model.results import (
     BlockResult,
@@ -27,13 +27,14 @@ from blockpty.model.results import (
     ScreenResult,
     ScrollbackResult,
 )
-from blockpty.runtime import limits, reading
+from blockpty.runtime import block_list, limits, reading
 from blockpty.runtime.drawn import DrawnStream
 from blockpty.runtime.follower import RecordFollower
 from blockpty.runtime.redactor import Redactor
 from blockpty.runtime.screens import check_style, screen_result
 from blockpty.runtime.worker_threads import SHORT_BYTES, Pace, aside
 from blockpty.screen.snapshot import Snapshot
+from blockpty.spool import archived
 from blockpty.spool.layout import Layout
 from blockpty.spool.masking import Mask
 from blockpty.spool.stream import StreamReader
@@ -64,6 +65,7 @@ class Transcript:
         self.live = live
         self._allow_uncovered = allow_uncovered
         self._scrollback = limits.SCROLLBACK
+        self._measures = block_list.OutputMeasures()
 
     @property
     def cursor(self) -> int:
@@ -77,19 +79,65 @@ class Transcript:
         failed: bool | None = None,
         min_duration_ms: int | None = None,
         cwd: str | None = None,
+        author: str | None = None,
+        kind: str | None = None,
+        order: str = "oldest",
+        before_seq: int | None = None,
+        after_seq: int | None = None,
+        running: bool = False,
+        measure: bool = False,
         page: int = 0,
         page_size: int = 100,
     ) -> BlocksResult:
-        """Return a page of finished blocks, oldest first.
+        """Return a page of finished blocks, oldest first; with `running` of those as well that have not ended.
 
         `filter` must be part of the command; `failed`: the exit status is not 0, or is; `min_duration_ms`: it took
-        at least so long; `cwd`: it began there or below.
+        at least so long; `cwd`: it began there or below. `order`: `oldest` or `newest` first; the newest are found
+        without reading the others. `before_seq`, `after_seq`: only with a lower or a higher number. `measure`: say
+        how many lines each output has, and whether it drew on the screen. Raises BadRequest.
         """
         limits.check("page", page)
         limits.check("page_size", page_size)
+        block_list.check_choices(order, author, kind)
+        for name, value in (("before_seq", before_seq), ("after_seq", after_seq)):
+            if value is not None:
+                limits.check(name, value)
         self.live.pump()
-        wanted = reading.Wanted(filter, failed, min_duration_ms, cwd)
-        return reading.read_blocks(self.layout, self.live.redactor, wanted, page, page_size, self.cursor)
+        wanted = block_list.Wanted(filter, failed, min_duration_ms, cwd, author, kind, before_seq, after_seq)
+        asked = block_list.Page(page, page_size, order == "newest")
+        unfinished = self._unfinished() if running else []
+        redactor = Redactor(Mask(self.live.mask.nonces), self.live.redactor.redact)
+        size = self.layout.blocks.stat().st_size if self.layout.blocks.exists() else 0
+        if size <= SHORT_BYTES or (asked.newest and not page and wanted == block_list.Wanted(before_seq=before_seq)):
+            blocks, more = block_list.read_page(self.layout, redactor, wanted, asked, unfinished)
+        else:
+            blocks, more = await aside(
+                lambda pace: block_list.read_page(self.layout, redactor, wanted, asked, unfinished, pace), long=False
+            )
+        listed = await self._measured(blocks) if measure else [block_list.as_listed(block) for block in blocks]
+        return BlocksResult(listed, page + 1 if more else None, self.cursor)
+
+    def _unfinished(self) -> list[Block]:
+        """Return the blocks that run, the oldest first, and what was submitted and has not begun."""
+        state = self.live.state
+        found = [open_record(block) for block in (state.block, state.background) if block is not None]
+        if state.submission is not None:
+            found.append(pending_record(state))
+        return sorted(found, key=lambda block: block.seq)
+
+    async def _measured(self, blocks: list[Block]) -> list[ListedBlock]:
+        stream, end = self.layout.stream, self.live.state.classified
+        if archived.end_of(stream) is not None:
+            return [block_list.as_listed(block) for block in blocks]  # it is not fetched for that
+
+        def work(pace: Pace) -> list[ListedBlock]:
+            reader = StreamReader(stream)
+            try:
+                return self._measures.listed(blocks, reader, end, pace)
+            finally:
+                reader.close()
+
+        return await aside(work)
 
     async def block(self, block_id: str) -> BlockResult:
         """Return one block, running or finished; raises NotFound."""

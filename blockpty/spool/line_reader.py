@@ -150,6 +150,87 @@ def iterate_lines(path: Path) -> Iterator[dict[str, Any]]:
         reader.close()
 
 
+def iterate_lines_back(path: Path, end: int | None = None) -> Iterator[dict[str, Any]]:
+    """Yield the objects of a file's whole lines, the last one first: those before a line's end, by default all."""
+    try:
+        descriptor = open_file(path)
+    except FileNotFoundError:
+        return
+    try:
+        first = first_data(descriptor)
+        at = os.fstat(descriptor).st_size if end is None else end
+        # What has been read of the line that begins before `at`, up to its end.
+        rest = b""
+        while at > first:
+            # A line that is longer than a piece is read in ever larger ones.
+            start = max(first, at - max(_SOME, len(rest)))
+            data = os.pread(descriptor, at - start, start) + rest
+            at = start
+            begin = 0 if start == first else data.find(b"\n") + 1
+            if not begin and start > first:
+                rest = data
+                continue
+            # What follows the last line feed is half a line.
+            for line in reversed(data[begin : data.rfind(b"\n") + 1].split(b"\n")):
+                if (parsed := parse_line(line)) is not None:
+                    yield parsed
+            rest = data[:begin]
+    finally:
+        os.close(descriptor)
+
+
+def line_of_seq(path: Path, seq: int) -> int:
+    """Return the byte position of the first line whose `seq` is at least this, or of the end, in a file sorted by it.
+
+    It reads a few lines, however many there are.
+    """
+    try:
+        descriptor = open_file(path)
+    except FileNotFoundError:
+        return 0
+    try:
+        low, high = first_data(descriptor), os.fstat(descriptor).st_size
+        while high - low > _SOME:
+            middle = (low + high) // 2
+            found = _first_line(descriptor, middle, high)
+            if found is None or found[0] >= seq:
+                high = middle
+            else:
+                low = found[1]
+    finally:
+        os.close(descriptor)
+    reader = LineReader(path, low)
+    try:
+        while lines := reader.read_new(some=True):
+            for line, position in lines:
+                if _is_numbered(line) and line["seq"] >= seq:
+                    return low
+                low = position
+        return low
+    finally:
+        reader.close()
+
+
+def _first_line(descriptor: int, begin: int, end: int) -> tuple[int, int] | None:
+    """Return the `seq` of the first numbered line that begins behind a place and before another, and where it ends."""
+    data, at, line = b"", begin, 0
+    while piece := os.pread(descriptor, _SOME, at):
+        data, at = data + piece, at + len(piece)
+        while after := data.find(b"\n", line) + 1:
+            # The line that the place lies in begins before it.
+            if line and (parsed := parse_line(data[line:after])) is not None and _is_numbered(parsed):
+                return int(parsed["seq"]), begin + after
+            line = after
+            if begin + line >= end:
+                return None
+    return None
+
+
+def _is_numbered(line: dict[str, Any]) -> bool:
+    """Whether a line has a number; one that is an object but has none is a damaged one."""
+    return type(line.get("seq")) is int
+
+
 def last_line(path: Path) -> tuple[dict[str, Any] | None, int]:
     """Return the last whole line that is a numbered JSON object and the byte position after it, or (None, 0)."""
     try:
@@ -166,8 +247,7 @@ def last_line(path: Path) -> tuple[dict[str, Any] | None, int]:
                     if not start and begin:
                         break
                     parsed = parse_line(data[start:end])
-                    # A line that is an object but has no number is a damaged one.
-                    if parsed is not None and type(parsed.get("seq")) is int:
+                    if parsed is not None and _is_numbered(parsed):
                         return parsed, begin + end
                     end = start
                 if not begin:

@@ -171,6 +171,13 @@ class ConversationOperations:
         failed: bool | None = None,
         min_duration_ms: int | None = None,
         cwd: str | None = None,
+        author: str | None = None,
+        kind: str | None = None,
+        order: str = "oldest",
+        before_seq: int | None = None,
+        after_seq: int | None = None,
+        running: bool = False,
+        measure: bool = False,
         page: int = 0,
         page_size: int = 100,
     ) -> BlocksResult: ...

@@ -9,7 +9,15 @@ from typing import Any
 import pytest
 
 from blockpty.errors import SpoolCorrupt
-from blockpty.spool.line_reader import LineReader, iterate_lines, last_line, parse_line
+from blockpty.spool import line_reader
+from blockpty.spool.line_reader import (
+    LineReader,
+    iterate_lines,
+    iterate_lines_back,
+    last_line,
+    line_of_seq,
+    parse_line,
+)
 
 LINES = [
     b'{"seq":0}\n',
@@ -196,3 +204,54 @@ def test_what_is_a_line() -> None:
     assert parse_line(b"{}") == {}
     for bad in DAMAGED:
         assert parse_line(bad) is None
+
+
+@pytest.mark.parametrize("piece", [1, 7, 64, 128 * 1024])
+def test_lines_backwards_are_those_forwards(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, piece: int) -> None:
+    monkeypatch.setattr(line_reader, "_SOME", piece)
+    path = tmp_path / "x.jsonl"
+    assert list(iterate_lines_back(path)) == []
+    content = b"".join([*LINES, b"\n", b"[1]\n", b"\x00\x00" + LINES[0], b'{"seq":3,"text":"' + b"x" * 300 + b'"}\n'])
+    for end in range(len(content) + 1):
+        path.write_bytes(content[:end])
+        forwards = list(iterate_lines(path))
+        assert list(iterate_lines_back(path)) == forwards[::-1]
+    assert [line["seq"] for line in iterate_lines_back(path, len(b"".join(LINES[:2])))] == [1, 0]
+
+
+@pytest.mark.parametrize("piece", [1, 7, 64, 128 * 1024])
+def test_the_line_of_a_number_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, piece: int) -> None:
+    monkeypatch.setattr(line_reader, "_SOME", piece)
+    path = tmp_path / "x.jsonl"
+    assert line_of_seq(path, 1) == 0
+    lines = [b'{"seq":%d,"text":"%s"}\n' % (seq, b"x" * (seq * 37 % 90)) for seq in range(0, 80, 2)]
+    lines.insert(11, b"{damaged\n")
+    lines.insert(30, b'{"text":"no number"}\n')
+    path.write_bytes(b"".join(lines))
+    for seq in range(-1, 82):
+        place = line_of_seq(path, seq)
+        behind = LineReader(path, place)
+        found = [line["seq"] for line, _ in behind.read_new() if "seq" in line]
+        assert found == [number for number in range(0, 80, 2) if number >= seq]
+        behind.close()
+
+
+def test_a_page_from_the_end_reads_the_end_only(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "x.jsonl"
+    path.write_bytes(b"".join([b'{"seq":%d,"text":"%s"}\n' % (seq, b"x" * 500) for seq in range(10_000)]))
+    read = 0
+    plain = os.pread
+
+    def counted(descriptor: int, length: int, offset: int) -> bytes:
+        nonlocal read
+        data = plain(descriptor, length, offset)
+        read += len(data)
+        return data
+
+    monkeypatch.setattr(os, "pread", counted)
+    backwards = iterate_lines_back(path)
+    assert [next(backwards)["seq"] for _ in range(100)] == list(range(9999, 9899, -1))
+    backwards.close()  # type: ignore[attr-defined]
+    assert read <= 256 * 1024
+    line_of_seq(path, 5000)
+    assert read <= 2 * 1024 * 1024

@@ -85,8 +85,9 @@ PARAMS: Final[dict[str, dict[str, Any]]] = {
     },
     "read": {"conversation_id": "c1", "from_cursor": 3, "block_id": "b7", "max_bytes": 6, "view": "rendered"},
     "blocks": {
-        "conversation_id": "c1", "filter": "make", "failed": True, "min_duration_ms": 4, "cwd": "/", "page": 2,
-        "page_size": 3,
+        "conversation_id": "c1", "filter": "make", "failed": True, "min_duration_ms": 4, "cwd": "/", "author": "agent",
+        "kind": "command", "order": "newest", "before_seq": 9, "after_seq": 2, "running": True, "measure": True,
+        "page": 2, "page_size": 3,
     },
     "block": {"conversation_id": "c1", "block_id": "b7"},
     "diff": {"conversation_id": "c1", "block_id": "b7", "against": "b3", "context": 1, "max_bytes": 6},
