@@ -109,9 +109,11 @@ class Block:
         return cls(**known)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class ListedBlock(Block):
     """A block as `blocks` lists it; these two only with `measure`, and where they are known.
+
+    Without them it equals the block itself.
 
     Attributes:
         lines: lines of its output.
@@ -125,3 +127,9 @@ class ListedBlock(Block):
         """Return the JSON form."""
         record = Block.to_dict(self)
         return {name: value for name, value in record.items() if name not in ("lines", "screen") or value is not None}
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Block) and self.to_dict() == other.to_dict()
+
+    def __hash__(self) -> int:
+        return Block.__hash__(self)

@@ -281,6 +281,9 @@ class ReadRequest(ConversationRequest):
     from_cursor: Cursor | None = Field(
         default=None, description="Where to read from; by default the beginning, of the block if one is given."
     )
+    to_cursor: Cursor | None = Field(
+        default=None, description="Where to stop at the latest; by default at the end, of the block if one is given."
+    )
     block_id: str | None = Field(default=None, description="Read only the output of this block.")
     max_bytes: Annotated[int, Field(ge=1, le=MAX_BYTES, description="Bytes of the view to return at most.")] = 65_536
     view: View = "text"

@@ -119,10 +119,10 @@ def _finished(
     return whole if len(whole) <= max_bytes else whole[:max_bytes].decode("utf-8", "ignore").encode()
 
 
-def read_result(data: bytes, view: str, cursor: int, eof: bool) -> ReadResult:
-    """Return the result of a read."""
+def read_result(data: bytes, cursor: int, view: str) -> ReadResult:
+    """Return the result of a read that goes on."""
     exact = base64.b64encode(data).decode("ascii") if view == "raw" else None
-    return ReadResult(data.decode("utf-8", "replace"), cursor, eof, exact)
+    return ReadResult(data.decode("utf-8", "replace"), cursor, False, exact)
 
 
 def bounded_text(

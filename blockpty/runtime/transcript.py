@@ -154,37 +154,59 @@ class Transcript:
         return self.live.deriver.recent.get(block_id) or reading.find_block(self.layout, block_id)
 
     async def read(
-        self, from_cursor: int | None = None, *, block_id: str | None = None, max_bytes: int = 65536, view: str = "text"
+        self,
+        from_cursor: int | None = None,
+        *,
+        to_cursor: int | None = None,
+        block_id: str | None = None,
+        max_bytes: int = 65536,
+        view: str = "text",
     ) -> ReadResult:
         """Return a piece of the transcript from a cursor, or the output of a block, in a view.
 
-        Raises BadCursor, BadRequest or NotFound. `max_bytes` is 1 to 64 MiB of the view.
+        `to_cursor`: where it ends at the latest; `eof` is set there too. Raises BadCursor, BadRequest or NotFound.
+        `max_bytes` is 1 to 64 MiB of the view.
         """
         reading.check_view(view)
         limits.check("max_bytes", max_bytes)
         self.live.pump()
-        end = self.cursor
-        if from_cursor is not None and from_cursor < 0:
-            raise BadCursor(f"the cursor {from_cursor} is below 0", hint="use a cursor from a result")
-        begin, ended = from_cursor or 0, self.live.state.eof or self.live.state.shell is ShellState.EXITED
-        if block_id is not None:
-            block = self._block(block_id)
-            first, last = block.span
-            begin = max(first, from_cursor) if from_cursor is not None else first
-            ended = last is not None
-            end = last if last is not None else self.live.state.classified
-        if begin < 0 or begin > max(end, self.cursor):
-            raise BadCursor(f"the cursor {begin} lies behind the end {end}", hint="use a cursor from a result")
+        begin, end, ended = self._span(from_cursor, to_cursor, block_id)
         kept = min(self.live.stream.begin, max(begin, end))
         truncated = kept if begin < kept else None
         begin = max(begin, kept)
         end, size = max(begin, end), self.live.state.size
-        data, cursor = await self._over_bytes(
+        result = await self._over_bytes(
             min(max_bytes, end - begin), view != "raw",
-            lambda stream, redactor, pace: reading.read_span(stream, redactor, view, begin, end, max_bytes, size, pace),
+            lambda stream, redactor, pace: reading.read_result(
+                *reading.read_span(stream, redactor, view, begin, end, max_bytes, size, pace), view
+            ),
         )  # fmt: skip
-        result = reading.read_result(data, view, cursor, ended and cursor >= end)
-        return result if truncated is None else replace(result, truncated_before=truncated)
+        return replace(result, eof=ended and result.cursor >= end, truncated_before=truncated)
+
+    def _span(self, from_cursor: int | None, to_cursor: int | None, block_id: str | None) -> tuple[int, int, bool]:
+        """Return where a read begins and ends, and whether nothing can come there; raises BadCursor or NotFound."""
+        end, block = self.cursor, None if block_id is None else self._block(block_id)
+        for cursor in (from_cursor, to_cursor):
+            if cursor is not None and cursor < 0:
+                raise BadCursor(f"the cursor {cursor} is below 0", hint="use a cursor from a result")
+        begin, ended = from_cursor or 0, self.live.state.eof or self.live.state.shell is ShellState.EXITED
+        if block is not None:
+            first, last = block.span
+            begin = max(first, from_cursor) if from_cursor is not None else first
+            ended = last is not None
+            end = last if last is not None else self.live.state.classified
+        if begin > max(end, self.cursor):
+            raise BadCursor(f"the cursor {begin} lies behind the end {end}", hint="use a cursor from a result")
+        if to_cursor is not None:
+            if to_cursor > self.cursor:
+                raise BadCursor(
+                    f"the cursor {to_cursor} lies behind the end {self.cursor}", hint="use a cursor from a result"
+                )
+            if to_cursor < begin:
+                raise BadCursor(f"the span ends at {to_cursor} before it begins, at {begin}", hint="exchange the two")
+            if to_cursor <= end:
+                end, ended = to_cursor, True
+        return begin, end, ended
 
     async def _over_bytes(
         self, count: int, drawn: bool, work: Callable[[StreamReader, Redactor, Callable[[], None]], T]

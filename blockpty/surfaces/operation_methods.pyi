@@ -160,6 +160,7 @@ class ConversationOperations:
         self,
         from_cursor: int | None = None,
         *,
+        to_cursor: int | None = None,
         block_id: str | None = None,
         max_bytes: int = 65536,
         view: str = "text",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,7 @@ import pytest
 
 import blockpty
 from blockpty.errors import BadRequest
-from blockpty.model.block import ListedBlock
+from blockpty.model.block import Block, ListedBlock
 from blockpty.runtime import block_list
 from blockpty.runtime.block_list import Measure, OutputMeasures, Page, Wanted, measure_span, read_page
 from blockpty.runtime.redactor import Redactor
@@ -117,6 +118,16 @@ def test_what_is_too_long_is_not_counted(tmp_path: Path, monkeypatch: pytest.Mon
     assert [[count is not None for count in counted] for counted in counts] == [
         [True, False, False], [True, True, False], [True, True, True], [True, True, True],
     ]  # fmt: skip
+
+
+def test_a_listed_block_is_the_block() -> None:
+    block = Block.from_dict(record(1))
+    listed = block_list.as_listed(block)
+    assert listed == block and block == listed and hash(listed) == hash(block)
+    assert listed.to_dict() == block.to_dict()
+    measured_one = replace(listed, lines=3, screen=False)
+    assert measured_one != block and ListedBlock.from_dict(measured_one.to_dict()) == measured_one
+    assert block != replace(block, seq=2) and listed != replace(block, seq=2)
 
 
 @needs_bash

@@ -83,7 +83,9 @@ PARAMS: Final[dict[str, dict[str, Any]]] = {
         "conversation_id": "c1", "match": [{"regex": "x"}, "y"], "session_id": "s7", "from_cursor": 3, "timeout_ms": 5,
         "max_bytes": 6, "stop": {"token": "EOF"}, "view": "ansi", "echo": True,
     },
-    "read": {"conversation_id": "c1", "from_cursor": 3, "block_id": "b7", "max_bytes": 6, "view": "rendered"},
+    "read": {
+        "conversation_id": "c1", "from_cursor": 3, "to_cursor": 9, "block_id": "b7", "max_bytes": 6, "view": "rendered",
+    },
     "blocks": {
         "conversation_id": "c1", "filter": "make", "failed": True, "min_duration_ms": 4, "cwd": "/", "author": "agent",
         "kind": "command", "order": "newest", "before_seq": 9, "after_seq": 2, "running": True, "measure": True,

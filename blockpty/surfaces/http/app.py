@@ -1,6 +1,7 @@
 """Application of the server: a route for each operation of the table, and the few other paths.
 
     /v1/...                       the operations
+    /v1/conversations/{id}/stream the bytes of a span, as they are
     /v1/ws                        the list of conversations over a WebSocket, as it changes
     /v1/conversations/{id}/ws     a terminal over a WebSocket, and /replay what was recorded of it
     /mcp                          the operations as MCP tools
@@ -37,6 +38,7 @@ from blockpty.surfaces.http.openapi import openapi
 from blockpty.surfaces.http.page import BuiltPage
 from blockpty.surfaces.http.replay import ReplayEndpoint
 from blockpty.surfaces.http.socket import SocketEndpoint
+from blockpty.surfaces.http.span import SpanEndpoint
 from blockpty.surfaces.http.sse import EventsEndpoint
 from blockpty.surfaces.tokens import TokenBook
 
@@ -78,6 +80,7 @@ def application(
         WebSocketRoute("/v1/ws", FeedEndpoint(engine, metrics)),
         WebSocketRoute("/v1/conversations/{conversation_id}/ws", SocketEndpoint(engine, metrics, elsewhere)),
         WebSocketRoute("/v1/conversations/{conversation_id}/replay", ReplayEndpoint(engine, metrics, elsewhere)),
+        Route("/v1/conversations/{conversation_id}/stream", SpanEndpoint(engine, metrics, elsewhere), methods=["GET"]),
         Route("/openapi.json", beside.openapi),
         Route("/metrics", beside.metrics),
         Route("/healthz", beside.health),
