@@ -13,6 +13,12 @@ from blockpty.model.search_results import FoundBlock as FoundBlock
 from blockpty.model.search_results import OverviewResult as OverviewResult
 from blockpty.model.search_results import SearchHit as SearchHit
 from blockpty.model.search_results import SearchResult as SearchResult
+from blockpty.model.timeline_results import ControlChange as ControlChange
+from blockpty.model.timeline_results import Question as Question
+from blockpty.model.timeline_results import Silence as Silence
+from blockpty.model.timeline_results import SizeChange as SizeChange
+from blockpty.model.timeline_results import TimelineBlock as TimelineBlock
+from blockpty.model.timeline_results import TimelineResult as TimelineResult
 
 
 @dataclass(frozen=True, slots=True)

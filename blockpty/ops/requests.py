@@ -324,6 +324,15 @@ class BlockRequest(ConversationRequest):
     block_id: str = Field(min_length=1, description="Name of the block, such as b7.")
 
 
+class TimelineRequest(ConversationRequest):
+    """Show a recording over its whole time: blocks, silences, sizes, control, questions, and how much was printed when.
+
+    Each has its time, in ms after the beginning, and its cursor; both are those of a replay.
+    """
+
+    buckets: int = Field(default=600, ge=1, le=5000, description="Into how many parts the time is divided.")
+
+
 class EventsRequest(ConversationRequest):
     """Return the events of a conversation in order, and then live ones as they happen."""
 

@@ -73,6 +73,7 @@ OPERATIONS: Final[Mapping[str, Operation]] = {
             "diff", requests.DiffRequest, results.DiffResult, _READ, "block_id", "against", method="GET",
             path=_CONVERSATION + "/blocks/{block_id}/diff",
         ),
+        _line("timeline", requests.TimelineRequest, results.TimelineResult, _READ, "buckets", method="GET"),
         _line("events", requests.EventsRequest, Event, _READ, "from_seq", method="GET"),
         _line("screen", requests.ScreenRequest, results.ScreenResult, _READ, method="GET"),
         _line("resize", requests.ResizeRequest, results.DoneResult, _INPUT, "cols", "rows"),

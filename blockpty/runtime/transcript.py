@@ -26,6 +26,7 @@ from blockpty.model.results import (
     ReadResult,
     ScreenResult,
     ScrollbackResult,
+    TimelineResult,
 )
 from blockpty.runtime import block_list, limits, reading
 from blockpty.runtime.drawn import DrawnStream
@@ -258,6 +259,19 @@ class Transcript:
                 stream.close()
 
         return await aside(work)
+
+    async def timeline(self, buckets: int = 600) -> TimelineResult:
+        """Return the recording over its whole time: what happened when and where, and how much was printed when.
+
+        `buckets`: into how many parts the time is divided, 1 to 5000. It reads the whole timeline, beside the loop;
+        cancelling ends that. Raises BadRequest.
+        """
+        from blockpty.runtime.timeline_summary import summarize
+
+        limits.check("buckets", buckets)
+        self.live.pump()
+        source = self._source(None, None, None)
+        return await aside(lambda pace: summarize(source, buckets, pace))
 
     async def events(self, from_seq: int = 0, *, follow: bool = True) -> AsyncIterator[Event]:
         """Yield events from a number on; with `follow`, those that come as well, until the conversation is detached."""

@@ -35,6 +35,7 @@ from blockpty.model.results import (
     SendResult,
     SessionResult,
     StatusResult,
+    TimelineResult,
     UserInputResult,
     VerdictResult,
     VerifyResult,
@@ -191,6 +192,7 @@ class ConversationOperations:
         context: int = 3,
         max_bytes: int = 65536,
     ) -> DiffResult: ...
+    async def timeline(self, buckets: int = 600) -> TimelineResult: ...
     def events(self, from_seq: int = 0, *, follow: bool = True) -> AsyncIterator[Event]: ...
     async def screen(
         self,

@@ -138,7 +138,7 @@ class Source:
         for entry, position in self.entries(0):
             if entry.offset > self.begin or (self.ts and entry.ts > self.ts):
                 break
-            size = _size(entry) or (opening.cols, opening.rows)
+            size = size_of(entry) or (opening.cols, opening.rows)
             spawned = entry.kind == "spawn"
             shell = str(entry.fields.get("shell", "")) if spawned else opening.shell
             opening = Opening(entry.ts, *size, shell, opening.started or spawned, position)
@@ -216,7 +216,7 @@ class Source:
             for entry, _ in self.entries(opening.timeline):
                 if entry.offset > self.end:
                     break
-                size = _size(entry)
+                size = size_of(entry)
                 if size is not None:
                     yield from until(entry.offset)
                     fresh = entry.kind == "spawn"
@@ -293,7 +293,7 @@ class _Reading:
                     break
                 yield from self._until(entry.offset)
                 self._ts = max(self._ts, entry.ts)
-                size = _size(entry)
+                size = size_of(entry)
                 if size is not None:
                     yield Resized(self._ts, *size, fresh=entry.kind == "spawn" and started)
                     started = started or entry.kind == "spawn"
@@ -352,7 +352,8 @@ class _Reading:
             self._block = next(self._blocks, None)
 
 
-def _size(entry: Entry) -> tuple[int, int] | None:
+def size_of(entry: Entry) -> tuple[int, int] | None:
+    """Return the columns and rows that an entry gives the terminal; None where it gives none."""
     if entry.kind not in ("spawn", "resize"):
         return None
     cols, rows = entry.fields.get("cols"), entry.fields.get("rows")
