@@ -238,6 +238,7 @@ class ReadResult(Result):
         data: the view as text, invalid UTF-8 replaced; data_b64: exact bytes, for view `raw` only.
         cursor: where the next piece begins; eof: nothing follows and nothing can.
         truncated_before: first cursor that can still be read, when older bytes were dropped.
+        next_line: with `from_line`, the number of the next line, to be read from the same cursor; None at the end.
     """
 
     data: str
@@ -245,6 +246,7 @@ class ReadResult(Result):
     eof: bool
     data_b64: str | None = None
     truncated_before: int | None = None
+    next_line: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -287,6 +287,17 @@ class ReadRequest(ConversationRequest):
     block_id: str | None = Field(default=None, description="Read only the output of this block.")
     max_bytes: Annotated[int, Field(ge=1, le=MAX_BYTES, description="Bytes of the view to return at most.")] = 65_536
     view: View = "text"
+    style: Literal["plain", "sgr"] = Field(
+        default="plain",
+        description="Of the view rendered: sgr keeps colours and styles, as SGR sequences and no other control.",
+    )
+    from_line: int | None = Field(
+        default=None,
+        ge=0,
+        le=2**53,
+        description="Of the view rendered: draw all of the span, at most 64 MiB, and return its lines from this number "
+        "on, counted from 0. A line that is longer than max_bytes is cut.",
+    )
 
 
 class BlocksRequest(ConversationRequest):

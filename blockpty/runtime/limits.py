@@ -20,6 +20,7 @@ BOUNDS: Final[dict[str, tuple[int, int]]] = {
     "context": (0, 1000),
     "page": (0, 2**31),
     "page_size": (1, 1000),
+    "from_line": (0, 2**53),
     "buckets": (1, 5000),
     "before_seq": (0, 2**53),
     "after_seq": (0, 2**53),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import base64
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from typing import Final
@@ -18,11 +18,16 @@ from blockpty.redact.redaction import LONGEST
 from blockpty.runtime.file_changes import FollowedDirectory, changes_of
 from blockpty.runtime.follower import RecordFollower
 from blockpty.runtime.redactor import Redactor
-from blockpty.screen.rendered import Rendered
+from blockpty.screen.rendered import Drawing, Rendered
+from blockpty.screen.sgr_rows import RESET, SGR_ROWS, cut_sgr, only_sgr
 from blockpty.spool.layout import Layout
 from blockpty.spool.line_reader import LineReader, iterate_lines
 from blockpty.spool.stream import StreamReader
 
+STYLES: Final = ("plain", "sgr")
+# Of so much of the stream lines are counted; where one of them is, is only known when all before it is drawn.
+LINES_BYTES: Final = 64 * 1024 * 1024
+DRAWN_BYTES: Final = 4 * LINES_BYTES
 _STEP: Final = 16 * 1024
 _DELTA_BYTES: Final = 64 * 1024
 _PIECE_BYTES: Final = 256 * 1024
@@ -40,6 +45,15 @@ def check_view(view: str) -> str:
     return view
 
 
+def check_style(view: str, style: str, from_line: int | None) -> None:
+    """Raise BadRequest for a style that there is not, or one, or a line, of a view that has none."""
+    if style not in STYLES:
+        raise BadRequest(f"no style is called {style[:40]!r}", hint=f"one of {', '.join(STYLES)}")
+    for name, given in (("style", style != "plain"), ("from_line", from_line is not None)):
+        if given and view != "rendered":
+            raise BadRequest(f"{name} is for the view rendered, not for {view}", hint="add view=rendered")
+
+
 def read_span(
     stream: StreamReader,
     redactor: Redactor,
@@ -49,13 +63,14 @@ def read_span(
     max_bytes: int,
     size: tuple[int, int] = (80, 24),
     pace: Callable[[], None] = lambda: None,
+    style: str = "plain",
 ) -> tuple[bytes, int]:
     """Return at most `max_bytes` of a view of the stream's `[begin, end)`, and the offset to go on from.
 
     `pace` is called after every few KiB, and ends it by an exception.
 
     A character or control sequence is never cut in two; a piece may be a few bytes short of `max_bytes` for that.
-    The view `rendered` is drawn on a terminal of `size` (columns, rows), piece by piece.
+    The view `rendered` is drawn on a terminal of `size` (columns, rows), piece by piece, with `style` sgr in colours.
     """
     if view == "raw":
         return _read_raw(stream, redactor, begin, min(end, begin + max_bytes), pace)
@@ -73,10 +88,10 @@ def read_span(
             if len(piece.text) >= left and piece.text:
                 kept, cursor = _part(reader.name, piece, left)
                 out.append(kept)
-                return _finished(view, redactor, out, size, max_bytes, pace), cursor
+                return _finished(view, redactor, out, size, max_bytes, pace, style), cursor
             out.append(piece.text)
             left -= len(piece.text)
-    return _finished(view, redactor, out, size, max_bytes, pace), at
+    return _finished(view, redactor, out, size, max_bytes, pace, style), at
 
 
 def _read_raw(
@@ -100,23 +115,117 @@ def _part(name: str, piece: Piece, limit: int) -> tuple[bytes, int]:
 
 
 def _finished(
-    view: str, redactor: Redactor, out: list[bytes], size: tuple[int, int], max_bytes: int, pace: Callable[[], None]
+    view: str,
+    redactor: Redactor,
+    out: list[bytes],
+    size: tuple[int, int],
+    max_bytes: int,
+    pace: Callable[[], None],
+    style: str,
 ) -> bytes:
     data = redactor.mask.hide(b"".join(out))
     if view != "rendered":
         return data
-    screen, drawn, shown, length = Rendered(*size), redactor.drawn(), [], 0
-    for at in range(0, len(data), _STEP):
-        # The other views have LF for the terminal's CR LF.
-        parts = screen.parts(data[at : at + _STEP].replace(b"\n", b"\r\n"))
-        shown.append(b"".join([drawn.feed(part.text.encode(), as_printed=part.as_printed) for part in parts]))
-        length += len(shown[-1])
+    pieces = (data[at : at + _STEP] for at in range(0, len(data), _STEP))
+    shown = []
+    for piece in _rendered(redactor, pieces, size, style, max_bytes):
+        shown.append(piece)
         pace()
-        if length > max_bytes:
-            break  # a few bytes can ask for a character to be repeated very often
-    shown += [drawn.feed(screen.finish().encode()), drawn.finish()]
     whole = b"".join(shown)
-    return whole if len(whole) <= max_bytes else whole[:max_bytes].decode("utf-8", "ignore").encode()
+    if style == "sgr":
+        text = only_sgr(whole.decode("utf-8", "replace"))
+        return text.encode() if len(whole) <= max_bytes else _cut(text.encode(), max_bytes, style)
+    return whole if len(whole) <= max_bytes else _cut(whole, max_bytes, style)
+
+
+def _cut(line: bytes, length: int, style: str) -> bytes:
+    """Return the beginning of a line or a text, whole characters of it, and with colours whole sequences."""
+    if style != "sgr":
+        return line[:length].decode("utf-8", "ignore").encode()
+    text = line[: max(0, length - len(RESET))].decode("utf-8", "ignore")
+    return cut_sgr(text, len(text)).encode()
+
+
+def _rendered(
+    redactor: Redactor, pieces: Iterable[bytes], size: tuple[int, int], style: str, most: int
+) -> Iterator[bytes]:
+    """Yield what is seen in the end of pieces of the view `ansi`, and no more of them once it is more than so much."""
+    screen = Rendered(*size) if style == "plain" else Drawing(*size, SGR_ROWS)
+    drawn, length = redactor.drawn(), 0
+    for piece in pieces:
+        # The other views have LF for the terminal's CR LF.
+        parts = screen.parts(piece.replace(b"\n", b"\r\n"))
+        yield (text := b"".join([drawn.feed(part.text.encode(), as_printed=part.as_printed) for part in parts]))
+        length += len(text)
+        if length > most:
+            break  # a few bytes can ask for a character to be repeated very often
+    end = screen.finish()
+    yield drawn.feed((end if style == "plain" else end.removesuffix("\n")).encode())
+    yield drawn.finish()
+
+
+def read_lines(
+    stream: StreamReader,
+    redactor: Redactor,
+    span: tuple[int, int],
+    from_line: int,
+    max_bytes: int,
+    size: tuple[int, int],
+    style: str,
+    pace: Callable[[], None] = lambda: None,
+) -> tuple[bytes, int | None]:
+    """Return rendered lines of a span from a number on, and the number of the next one, None at the end.
+
+    All of the span is drawn, from its beginning, and lines are counted from 0. There are at most `max_bytes`, in whole
+    lines; a line that is longer by itself is cut. Raises BadRequest for a span that draws too much.
+    """
+    found: list[bytes] = []
+    room = max_bytes
+    pieces = _bounded(_rendered(redactor, _ansi(stream, redactor, span, pace), size, style, DRAWN_BYTES))
+    for number, line in enumerate(_lines(pieces)):
+        if number >= from_line:
+            shown = only_sgr(line.decode("utf-8", "replace")).encode() if style == "sgr" else line
+            if len(shown) > room and found:
+                return b"".join(found), number
+            if len(shown) > room:
+                shown = _cut(shown, room, style)
+            found.append(shown)
+            room -= len(shown)
+    return b"".join(found), None
+
+
+def _bounded(pieces: Iterable[bytes]) -> Iterator[bytes]:
+    length = 0
+    for piece in pieces:
+        length += len(piece)
+        if length > DRAWN_BYTES:
+            raise BadRequest(f"this draws more than {DRAWN_BYTES} bytes", hint="choose a shorter span")
+        yield piece
+
+
+def _ansi(
+    stream: StreamReader, redactor: Redactor, span: tuple[int, int], pace: Callable[[], None]
+) -> Iterator[bytes]:
+    at, end = span
+    view = View("ansi", at)
+    while at < end and (raw := redactor.read(stream, at, min(_STEP, end - at))):
+        pace()
+        at += len(raw)
+        yield view.feed(raw).text
+    yield view.finish().text
+
+
+def _lines(pieces: Iterable[bytes]) -> Iterator[bytes]:
+    """Yield the lines of a text that comes in pieces, each with its line end; the last one may have none."""
+    begun: list[bytes] = []
+    for piece in pieces:
+        first, *others = piece.split(b"\n")
+        begun.append(first)
+        for line in others:
+            yield b"".join([*begun, b"\n"])
+            begun = [line]
+    if last := b"".join(begun):
+        yield last
 
 
 def read_result(data: bytes, cursor: int, view: str) -> ReadResult:

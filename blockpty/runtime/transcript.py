@@ -162,13 +162,17 @@ class Transcript:
         block_id: str | None = None,
         max_bytes: int = 65536,
         view: str = "text",
+        style: str = "plain",
+        from_line: int | None = None,
     ) -> ReadResult:
         """Return a piece of the transcript from a cursor, or the output of a block, in a view.
 
-        `to_cursor`: where it ends at the latest; `eof` is set there too. Raises BadCursor, BadRequest or NotFound.
-        `max_bytes` is 1 to 64 MiB of the view.
+        `to_cursor`: where it ends at the latest; `eof` is set there too. `max_bytes` is 1 to 64 MiB of the view. Of the
+        view `rendered`: `style` sgr keeps colours and styles, as SGR and nothing else; `from_line` draws all of it, at
+        most 64 MiB, and returns its lines from this number on. Raises BadCursor, BadRequest or NotFound.
         """
         reading.check_view(view)
+        reading.check_style(view, style, from_line)
         limits.check("max_bytes", max_bytes)
         self.live.pump()
         begin, end, ended = self._span(from_cursor, to_cursor, block_id)
@@ -176,13 +180,37 @@ class Transcript:
         truncated = kept if begin < kept else None
         begin = max(begin, kept)
         end, size = max(begin, end), self.live.state.size
-        result = await self._over_bytes(
-            min(max_bytes, end - begin), view != "raw",
-            lambda stream, redactor, pace: reading.read_result(
-                *reading.read_span(stream, redactor, view, begin, end, max_bytes, size, pace), view
+        if from_line is not None:
+            limits.check("from_line", from_line)
+            result = await self._lines((begin, end), from_line, max_bytes, size, style)
+        else:
+            result = await self._over_bytes(
+                min(max_bytes, end - begin), view != "raw",
+                lambda stream, redactor, pace: reading.read_result(
+                    *reading.read_span(stream, redactor, view, begin, end, max_bytes, size, pace, style), view
+                ),
+            )  # fmt: skip
+        eof = ended and result.cursor >= end and result.next_line is None
+        return replace(result, eof=eof, truncated_before=truncated)
+
+    async def _lines(
+        self, span: tuple[int, int], from_line: int, max_bytes: int, size: tuple[int, int], style: str
+    ) -> ReadResult:
+        begin, end = span
+        if end - begin > reading.LINES_BYTES:
+            raise BadRequest(
+                f"the {end - begin} bytes from {begin} to {end} are too many to count lines in",
+                hint=f"at most {reading.LINES_BYTES} bytes: choose a shorter span, or read on by cursor",
+            )
+        data, next_line = await self._over_bytes(
+            end - begin, True,
+            lambda stream, redactor, pace: reading.read_lines(
+                stream, redactor, span, from_line, max_bytes, size, style, pace
             ),
         )  # fmt: skip
-        return replace(result, eof=ended and result.cursor >= end, truncated_before=truncated)
+        # What follows is drawn from the same cursor again.
+        cursor = end if next_line is None else begin
+        return ReadResult(data.decode("utf-8", "replace"), cursor, False, next_line=next_line)
 
     def _span(self, from_cursor: int | None, to_cursor: int | None, block_id: str | None) -> tuple[int, int, bool]:
         """Return where a read begins and ends, and whether nothing can come there; raises BadCursor or NotFound."""

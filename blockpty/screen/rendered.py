@@ -220,11 +220,13 @@ class RowStyle(NamedTuple):
         row: a row as it is drawn, with its line end unless it goes on in the next one.
         text: a text that is drawn with nothing.
         around: what stands before and behind a text that is drawn with a pen; both empty for the default one.
+        unpadded: leave out the cell that a wide character had no room in at the end of a row.
     """
 
     row: Callable[[Line], str]
     text: Callable[[str], str]
     around: Callable[[Pen], tuple[str, str]]
+    unpadded: bool = False
 
 
 class Drawing(Rendered):
@@ -247,7 +249,11 @@ class Drawing(Rendered):
         return self._drawn()
 
     def _leave(self, row: Row) -> None:
-        self._left.append(self._style.row(frames.line(self._emulator, row)))
+        line = frames.line(self._emulator, row)
+        if self._style.unpadded and row.wrapped == PADDED:
+            last = line.runs[-1]
+            line = line._replace(runs=(*line.runs[:-1], last._replace(text=last.text[:-1], width=last.width - 1)))
+        self._left.append(self._style.row(line))
 
     def _on_fresh_line(self) -> bool:
         s = self._emulator

@@ -165,6 +165,8 @@ class ConversationOperations:
         block_id: str | None = None,
         max_bytes: int = 65536,
         view: str = "text",
+        style: str = "plain",
+        from_line: int | None = None,
     ) -> ReadResult: ...
     async def blocks(
         self,

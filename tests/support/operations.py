@@ -91,6 +91,7 @@ PARAMS: Final[dict[str, dict[str, Any]]] = {
     },
     "read": {
         "conversation_id": "c1", "from_cursor": 3, "to_cursor": 9, "block_id": "b7", "max_bytes": 6, "view": "rendered",
+        "style": "sgr", "from_line": 2,
     },
     "blocks": {
         "conversation_id": "c1", "filter": "make", "failed": True, "min_duration_ms": 4, "cwd": "/", "author": "agent",
