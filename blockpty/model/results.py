@@ -14,10 +14,10 @@ from blockpty.model.search_results import OverviewResult as OverviewResult
 from blockpty.model.search_results import SearchHit as SearchHit
 from blockpty.model.search_results import SearchResult as SearchResult
 from blockpty.model.timeline_results import ControlChange as ControlChange
-from blockpty.model.timeline_results import Question as Question
 from blockpty.model.timeline_results import Silence as Silence
-from blockpty.model.timeline_results import SizeChange as SizeChange
 from blockpty.model.timeline_results import TimelineBlock as TimelineBlock
+from blockpty.model.timeline_results import TimelineQuestion as TimelineQuestion
+from blockpty.model.timeline_results import TimelineResize as TimelineResize
 from blockpty.model.timeline_results import TimelineResult as TimelineResult
 
 

@@ -42,7 +42,7 @@ class Silence(Result):
 
 
 @dataclass(frozen=True, slots=True)
-class SizeChange(Result):
+class TimelineResize(Result):
     """A size of the terminal; `fresh`: that of another shell, on a terminal of its own."""
 
     at_ms: int
@@ -64,7 +64,7 @@ class ControlChange(Result):
 
 
 @dataclass(frozen=True, slots=True)
-class Question(Result):
+class TimelineQuestion(Result):
     """A question to a person, or the answer to it.
 
     Attributes:
@@ -99,9 +99,9 @@ class TimelineResult(Result):
     buckets: list[int]
     blocks: list[TimelineBlock]
     silences: list[Silence]
-    resizes: list[SizeChange]
+    resizes: list[TimelineResize]
     control: list[ControlChange]
-    approvals: list[Question]
+    approvals: list[TimelineQuestion]
     left_out: dict[str, int]
 
 
@@ -109,8 +109,8 @@ REVIVED.update(
     {
         "list[TimelineBlock]": lambda value: [TimelineBlock.from_dict(one) for one in value],
         "list[Silence]": lambda value: [Silence.from_dict(one) for one in value],
-        "list[SizeChange]": lambda value: [SizeChange.from_dict(one) for one in value],
+        "list[TimelineResize]": lambda value: [TimelineResize.from_dict(one) for one in value],
         "list[ControlChange]": lambda value: [ControlChange.from_dict(one) for one in value],
-        "list[Question]": lambda value: [Question.from_dict(one) for one in value],
+        "list[TimelineQuestion]": lambda value: [TimelineQuestion.from_dict(one) for one in value],
     }
 )

@@ -81,7 +81,7 @@ class Wanted:
 
 
 @dataclass(frozen=True, slots=True)
-class Page:
+class BlockPage:
     """Which page of the blocks that are wanted, how many stand on it, and in which order they are counted."""
 
     number: int = 0
@@ -100,7 +100,7 @@ def read_page(
     layout: Layout,
     redactor: Redactor,
     wanted: Wanted,
-    page: Page,
+    page: BlockPage,
     running: Sequence[Block] = (),
     pace: Callable[[], None] = lambda: None,
 ) -> tuple[list[Block], bool]:

@@ -187,10 +187,10 @@ def read_lines(
             shown = only_sgr(line.decode("utf-8", "replace")).encode() if style == "sgr" else line
             if len(shown) > room and found:
                 return b"".join(found), number
-            if len(shown) > room:
-                shown = _cut(shown, room, style)
-            found.append(shown)
-            room -= len(shown)
+            is_cut = len(shown) > room
+            found.append(_cut(shown, room, style) if is_cut else shown)
+            # Nothing may stand behind a line that was cut, as if it were its end.
+            room = 0 if is_cut else room - len(shown)
     return b"".join(found), None
 
 

@@ -15,10 +15,10 @@ from blockpty.model.block import Block
 from blockpty.model.entries import Entry
 from blockpty.model.timeline_results import (
     ControlChange,
-    Question,
     Silence,
-    SizeChange,
     TimelineBlock,
+    TimelineQuestion,
+    TimelineResize,
     TimelineResult,
 )
 from blockpty.runtime.export.recording_events import Source, size_of
@@ -101,9 +101,9 @@ class _Summary:
         self.begin_ts = source.ts
         self.duration_ms = 0
         self.silences = _Last[Silence]()
-        self.resizes = _Last[SizeChange]()
+        self.resizes = _Last[TimelineResize]()
         self.control = _Last[ControlChange]()
-        self.approvals = _Last[Question]()
+        self.approvals = _Last[TimelineQuestion]()
         # How far the stream is counted, and when what comes next was printed.
         self._at, self._now = source.begin, 0
         self._printed = 0
@@ -125,7 +125,7 @@ class _Summary:
         if size is not None:
             fresh = entry.kind == "spawn" and self._started
             self._started = self._started or entry.kind == "spawn"
-            self.resizes.add(SizeChange(self._now, entry.offset, *size, fresh))
+            self.resizes.add(TimelineResize(self._now, entry.offset, *size, fresh))
         note = entry.fields.get("note")
         if entry.kind == "note" and isinstance(note, Mapping):
             self._take_note(entry, note)
@@ -165,4 +165,4 @@ class _Summary:
         elif kind in _QUESTIONS:
             name = word(note, "approval_id") or word(note, "request_id") or ""
             outcome = word(note, "verdict") or word(note, "outcome")
-            self.approvals.add(Question(self._now, entry.offset, str(kind), name, outcome))
+            self.approvals.add(TimelineQuestion(self._now, entry.offset, str(kind), name, outcome))

@@ -105,7 +105,7 @@ class Transcript:
                 limits.check(name, value)
         self.live.pump()
         wanted = block_list.Wanted(filter, failed, min_duration_ms, cwd, author, kind, before_seq, after_seq)
-        asked = block_list.Page(page, page_size, order == "newest")
+        asked = block_list.BlockPage(page, page_size, order == "newest")
         unfinished = self._unfinished() if running else []
         redactor = Redactor(Mask(self.live.mask.nonces), self.live.redactor.redact)
         size = self.layout.blocks.stat().st_size if self.layout.blocks.exists() else 0

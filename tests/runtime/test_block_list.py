@@ -14,7 +14,7 @@ import blockpty
 from blockpty.errors import BadRequest
 from blockpty.model.block import Block, ListedBlock
 from blockpty.runtime import block_list
-from blockpty.runtime.block_list import Measure, OutputMeasures, Page, Wanted, measure_span, read_page
+from blockpty.runtime.block_list import BlockPage, Measure, OutputMeasures, Wanted, measure_span, read_page
 from blockpty.runtime.redactor import Redactor
 from blockpty.spool.layout import Layout
 from blockpty.spool.masking import Mask
@@ -44,7 +44,7 @@ def pages(layout: Layout, wanted: Wanted, size: int, *, newest: bool) -> list[in
     found: list[int] = []
     number, more = 0, True
     while more:
-        blocks, more = read_page(layout, Redactor(Mask(())), wanted, Page(number, size, newest))
+        blocks, more = read_page(layout, Redactor(Mask(())), wanted, BlockPage(number, size, newest))
         found += [block.seq for block in blocks]
         number += 1
     return found

@@ -12,7 +12,7 @@ import pytest
 import blockpty
 from blockpty.control.principals import Principal, Scope, acting
 from blockpty.errors import BadRequest
-from blockpty.model.results import ControlChange, Silence, SizeChange, TimelineResult
+from blockpty.model.results import ControlChange, Silence, TimelineResize, TimelineResult
 from blockpty.runtime import timeline_summary
 from blockpty.runtime.replay import Playback
 from blockpty.runtime.timeline_summary import summarize
@@ -41,7 +41,7 @@ def test_it_says_what_a_replay_gives(tmp_path: Path) -> None:
     sizes = [(moment.at_ms, moment.cols, moment.rows) for moment in moments if moment.type == "resize"]
     # The first is the size that it begins with.
     assert [(one.at_ms, one.cols, one.rows) for one in found.resizes] == [(0, 80, 24), *sizes]
-    assert found.resizes[0] == SizeChange(0, 0, 80, 24, False)
+    assert found.resizes[0] == TimelineResize(0, 0, 80, 24, False)
     assert found.silences == [
         Silence(0, 1500, found.silences[0].cursor), Silence(1500, 3500, found.silences[1].cursor),
         Silence(4510, 63_500, found.silences[2].cursor),
