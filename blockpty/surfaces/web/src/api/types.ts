@@ -75,6 +75,20 @@ export interface SearchResult {
   missing: string[];
 }
 
+export interface Timeline {
+  begin_ts: number;
+  duration_ms: number;
+  buckets: number[];
+  blocks: {
+    block_id: string; cmd: string; kind: string; author: string; state: string; exit_status: number | null;
+    signal: string | null; begin_ms: number; end_ms: number | null; cursor: number;
+  }[];
+  silences: { begin_ms: number; end_ms: number; cursor: number }[];
+  resizes: { at_ms: number; cursor: number; cols: number; rows: number }[];
+  control: { at_ms: number; cursor: number; state: string; who: string | null }[];
+  approvals: { at_ms: number; cursor: number; type: string; id: string; outcome: string | null }[];
+}
+
 export interface Overview {
   blocks: { conversation_id: string; block: Block }[];
   statuses: Record<string, number>;

@@ -2,10 +2,11 @@ import { batch, computed, signal } from "@preact/signals";
 import { call, of } from "../api/http.ts";
 import { Socket, type SocketState } from "../api/socket.ts";
 import type { Block, JournalEvent, Status } from "../api/types.ts";
-import { type Blocks, put, reduce, sign } from "./blocks.ts";
+import { type Blocks, reduce, sign } from "./blocks.ts";
 import { Find } from "./find.ts";
+import { attempt } from "./notice.ts";
 
-const PAGE = 100;
+const PAGE = 200;
 /** The screen first, then no more than a window of bytes that the screen has not drawn yet. */
 const JOIN = "join=screen&scrollback=1000&window=262144&max_lag=1048576&data=false";
 
@@ -29,8 +30,8 @@ export class Conversation {
   readonly state = signal<SocketState>("connecting");
   readonly missing = signal("");
   readonly loaded = signal(false);
-  /** Page of the oldest blocks that are here; 0 when all are. */
-  readonly oldest = signal(0);
+  /** Whether there are blocks before the oldest one that is here. */
+  readonly more = signal(false);
   readonly cursor = signal(0);
   readonly skipped = signal(0);
   readonly selected = signal("");
@@ -60,7 +61,8 @@ export class Conversation {
 
   /** Have a block shown, loading earlier ones until it is there; `at`: a byte of its output. */
   async reveal(block: string, at: number | null): Promise<void> {
-    while (this.oldest.value > 0 && !this.blocks.value.list.some((one) => one.block_id === block)) await this.earlier();
+    while (this.more.value && !this.blocks.value.list.some((one) => one.block_id === block))
+      if (!(await attempt(() => this.earlier()))) return;
     if (!this.visible.value.some((one) => one.block_id === block)) this.filter.value = "all";
     this.selected.value = block;
     this.shown.value = { block, at };
@@ -74,17 +76,12 @@ export class Conversation {
       this.#socket?.send({ type: "ack", cursor });
     });
     const status = await call<Status>(of(this.id, "status"));
-    const { list, page } = await this.#newest();
+    const { blocks, next_page } = await this.#page("running=true");
     if (this.#closed) return;
-    let running: Block[] = list;
-    if (status.active_block_id && !list.some((one) => one.block_id === status.active_block_id)) {
-      const found = await call<{ block: Block }>(of(this.id, `blocks/${status.active_block_id}`)).catch(() => null);
-      if (found) running = put(list, found.block);
-    }
     batch(() => {
       this.status.value = status;
-      this.blocks.value = { list: running, next: status.next_seq };
-      this.oldest.value = page;
+      this.blocks.value = { list: blocks.reverse(), next: status.next_seq };
+      this.more.value = next_page !== null;
       this.loaded.value = true;
     });
     this.#socket = new Socket(`/v1${of(this.id, "ws")}`, {
@@ -118,23 +115,14 @@ export class Conversation {
   }
 
   async earlier(): Promise<void> {
-    const page = this.oldest.value - 1;
-    if (page < 0) return;
-    this.oldest.value = page;
-    const { blocks } = await call<{ blocks: Block[] }>(of(this.id, `blocks?page_size=${PAGE}&page=${page}`));
+    const { blocks, next_page } = await this.#page(`before_seq=${this.blocks.value.list[0]?.seq ?? 1}`);
     const state = this.blocks.value;
-    this.blocks.value = { ...state, list: blocks.reduce(put, state.list) };
+    this.blocks.value = { ...state, list: [...blocks.reverse(), ...state.list] };
+    this.more.value = next_page !== null;
   }
 
-  async #newest(): Promise<{ list: Block[]; page: number }> {
-    const all = await call<{ conversations: { conversation_id: string; blocks: number }[] }>("/conversations");
-    const count = all.conversations.find((one) => one.conversation_id === this.id)?.blocks ?? 0;
-    const page = Math.max(0, Math.floor((count - 1) / PAGE));
-    const first = Math.max(0, page - 1);
-    const list: Block[] = [];
-    for (let at = first; at <= page; at++)
-      list.push(...(await call<{ blocks: Block[] }>(of(this.id, `blocks?page_size=${PAGE}&page=${at}`))).blocks);
-    return { list, page: first };
+  #page(query: string): Promise<{ blocks: Block[]; next_page: number | null }> {
+    return call(of(this.id, `blocks?order=newest&page_size=${PAGE}&${query}`));
   }
 
   #connection(state: SocketState): void {

@@ -1,11 +1,10 @@
 import { computed, signal } from "@preact/signals";
 import { call, of } from "../api/http.ts";
 import { Socket, type SocketState } from "../api/socket.ts";
-import type { Block } from "../api/types.ts";
+import type { Timeline } from "../api/types.ts";
 import type { Glass } from "./conversation.ts";
 
-const PAGE = 1000;
-const MOST_PAGES = 20;
+const BUCKETS = 600;
 export const IDLE_LIMIT_SECONDS = 1;
 export const SPEEDS = [0.5, 1, 2, 4, 8, 16, 32];
 const SEEK_MS = 80;
@@ -13,7 +12,8 @@ const SEEK_MS = 80;
 /** A replay of one conversation: where it is, and what a player does. Nothing here is live, and nothing can be typed. */
 export class Replaying {
   readonly id: string;
-  readonly blocks = signal<Block[]>([]);
+  readonly timeline = signal<Timeline | null>(null);
+  readonly blocks = computed(() => this.timeline.value?.blocks ?? []);
   readonly state = signal<SocketState>("connecting");
   readonly durationMs = signal(0);
   readonly atMs = signal(0);
@@ -23,11 +23,9 @@ export class Replaying {
   readonly speed = signal(1);
   readonly skips = signal(true);
   readonly size = signal<[number, number]>([80, 24]);
-  /** When the recording began, in ms since 1970. */
-  readonly begin = signal(0);
   readonly current = computed(() => {
     const at = this.cursor.value;
-    return this.blocks.value.findLast((block) => block.span[0] <= at) ?? null;
+    return this.blocks.value.findLast((block) => block.cursor <= at) ?? null;
   });
   readonly problem = signal("");
   #socket: Socket | null = null;
@@ -106,11 +104,8 @@ export class Replaying {
 
   async #load(): Promise<void> {
     try {
-      for (let page: number | null = 0, count = 0; page !== null && count < MOST_PAGES && !this.#closed; count++) {
-        const found: { blocks: Block[]; next_page: number | null } = await call(of(this.id, `blocks?page=${page}&page_size=${PAGE}`));
-        this.blocks.value = [...this.blocks.value, ...found.blocks];
-        page = found.next_page;
-      }
+      const found = await call<Timeline>(of(this.id, `timeline?buckets=${BUCKETS}`));
+      if (!this.#closed) this.timeline.value = found;
     } catch (problem) {
       this.problem.value = (problem as Error).message;
     }
@@ -135,7 +130,6 @@ export class Replaying {
 
   #moment(moment: Record<string, any>): void {
     const glass = this.#glass!;
-    if (!this.begin.value) this.begin.value = moment.ts - moment.at_ms;
     this.atMs.value = moment.at_ms;
     this.cursor.value = moment.cursor;
     if (moment.type === "screen") {

@@ -117,7 +117,7 @@ export function BlockList(props: { conversation: Conversation; target: string; a
     <div class="document">
       <div class="blocks" ref={box} onScroll={scrolled} onClick={select} role="feed" aria-label="Blocks">
         <div ref={inner}>
-          {conversation.oldest.value > 0 && (
+          {conversation.more.value && (
             <div class="earlier">
               <button class="button small" onClick={() => conversation.earlier()}>
                 Show earlier blocks

@@ -1,5 +1,6 @@
+import { memo } from "preact/compat";
 import { useEffect, useMemo, useRef } from "preact/hooks";
-import type { Block } from "../api/types.ts";
+import type { Timeline } from "../api/types.ts";
 import { bind } from "../keys.ts";
 import { follow, go, toConversation, toMoment } from "../router.ts";
 import { ending, sign } from "../store/blocks.ts";
@@ -91,12 +92,12 @@ function BlockColumn({ replay }: { replay: Replaying }) {
           ref={block.block_id === here ? chosen : undefined}
           aria-current={block.block_id === here}
           class={block.block_id === here ? "chosen" : ""}
-          onClick={() => replay.toCursor(block.span[0])}
+          onClick={() => replay.toCursor(block.cursor)}
         >
           <StateSign sign={sign(block)} />
           <code>{visible(block.cmd).split("\n")[0] || block.kind}</code>
           {ending(block) && <span class={`ending ${sign(block)}`}>{ending(block)}</span>}
-          <span class="age">{time(block.ts_begin)}</span>
+          <span class="age">{time(replay.timeline.value!.begin_ts + block.begin_ms)}</span>
           <Author author={block.author} />
         </button>
       ))}
@@ -126,7 +127,7 @@ function Controls({ replay }: { replay: Replaying }) {
         <span class="mono">
           {clock(replay.atMs.value)} / {clock(replay.durationMs.value)}
         </span>
-        <span class="muted">{replay.begin.value > 0 && time(replay.begin.value + replay.atMs.value)}</span>
+        <span class="muted">{replay.timeline.value && time(replay.timeline.value.begin_ts + replay.atMs.value)}</span>
         <span class="space" />
         <label class="check">
           <input
@@ -148,19 +149,14 @@ function Controls({ replay }: { replay: Replaying }) {
   );
 }
 
-/** The blocks by time, and the place in it; a click or drag goes there. */
+/** The blocks by time, how much was printed when, and the place in it; a click or drag goes there. */
 function Scrubber({ replay }: { replay: Replaying }) {
   const lane = useRef<HTMLDivElement>(null);
   const whole = Math.max(1, replay.durationMs.value);
-  const share = (ms: number) => `${Math.max(0, Math.min(100, (ms / whole) * 100))}%`;
   const drag = (event: PointerEvent) => {
     if (event.type === "pointermove" && !event.buttons) return;
     const { left, width } = lane.current!.getBoundingClientRect();
     replay.toTime(((event.clientX - left) / width) * whole);
-  };
-  const place = (block: Block) => {
-    const from = block.ts_begin - replay.begin.value;
-    return { left: share(from), width: `max(2px, ${share((block.ts_end ?? replay.begin.value + whole) - replay.begin.value - from)})` };
   };
   return (
     <div
@@ -176,16 +172,43 @@ function Scrubber({ replay }: { replay: Replaying }) {
       onPointerDown={drag}
       onPointerMove={drag}
     >
-      {replay.begin.value > 0 &&
-        replay.blocks.value.map((block) => (
-          <i
-            key={block.block_id}
-            class={`${sign(block)} ${block.author === "user" ? "yours" : ""}`}
-            style={place(block)}
-            title={`${time(block.ts_begin)} ${visible(block.cmd)}`}
-          />
-        ))}
-      <b style={{ left: share(replay.atMs.value) }} />
+      {replay.timeline.value && <Lanes timeline={replay.timeline.value} whole={whole} />}
+      <b style={{ left: share(replay.atMs.value, whole) }} />
     </div>
   );
 }
+
+const share = (ms: number, whole: number): string => `${Math.max(0, Math.min(100, (ms / whole) * 100))}%`;
+
+/** What does not move while it plays. */
+const Lanes = memo(function Lanes({ timeline, whole }: { timeline: Timeline; whole: number }) {
+  const span = (begin: number, end: number) => ({ left: share(begin, whole), width: `max(2px, ${share(end - begin, whole)})` });
+  const most = Math.log2(1 + Math.max(1, ...timeline.buckets));
+  const at = (ms: number) => time(timeline.begin_ts + ms);
+  const { buckets } = timeline;
+  const area = buckets.map((count, index) => `${index},${20 - (Math.log2(1 + count) / most) * 20}`).join(" ");
+  return (
+    <>
+      {timeline.silences.map((one) => (
+        <u key={one.cursor} style={span(one.begin_ms, one.end_ms)} title={`nothing was printed for ${duration(one.end_ms - one.begin_ms)}`} />
+      ))}
+      {timeline.blocks.map((block) => (
+        <i
+          key={block.block_id}
+          class={`${sign(block)} ${block.author === "user" ? "yours" : ""}`}
+          style={span(block.begin_ms, block.end_ms ?? whole)}
+          title={`${at(block.begin_ms)} ${visible(block.cmd)}`}
+        />
+      ))}
+      {[...timeline.resizes.slice(1).map((one) => [one.at_ms, `${one.cols}×${one.rows}`] as const),
+        ...timeline.control.map((one) => [one.at_ms, one.state === "agent" ? "handed back" : `${visible(one.who ?? "a person")} took over`] as const),
+        ...timeline.approvals.map((one) => [one.at_ms, one.outcome ? `answered: ${one.outcome}` : "a question"] as const),
+      ].map(([ms, words], index) => (
+        <em key={index} style={{ left: share(ms, whole) }} title={`${at(ms)} ${words}`} />
+      ))}
+      <svg viewBox={`0 0 ${Math.max(1, buckets.length - 1)} 20`} preserveAspectRatio="none" aria-hidden="true">
+        <polygon points={`0,20 ${area} ${buckets.length - 1},20`} />
+      </svg>
+    </>
+  );
+});
