@@ -127,15 +127,19 @@ def _finished(
     if view != "rendered":
         return data
     pieces = (data[at : at + _STEP] for at in range(0, len(data), _STEP))
+    drawn = _rendered(redactor, pieces, size, style, max_bytes)
     shown = []
-    for piece in _rendered(redactor, pieces, size, style, max_bytes):
-        shown.append(piece)
+    # A sequence stands within a line, so whole ones are looked at, and not all of them at once.
+    for piece in drawn if style == "plain" else _lines(drawn):
+        shown.append(piece if style == "plain" else _coloured(piece))
         pace()
     whole = b"".join(shown)
-    if style == "sgr":
-        text = only_sgr(whole.decode("utf-8", "replace"))
-        return text.encode() if len(whole) <= max_bytes else _cut(text.encode(), max_bytes, style)
     return whole if len(whole) <= max_bytes else _cut(whole, max_bytes, style)
+
+
+def _coloured(line: bytes) -> bytes:
+    """Return a line, or text, with no other control than SGR."""
+    return only_sgr(line.decode("utf-8", "replace")).encode()
 
 
 def _cut(line: bytes, length: int, style: str) -> bytes:
@@ -184,13 +188,12 @@ def read_lines(
     pieces = _bounded(_rendered(redactor, _ansi(stream, redactor, span, pace), size, style, DRAWN_BYTES))
     for number, line in enumerate(_lines(pieces)):
         if number >= from_line:
-            shown = only_sgr(line.decode("utf-8", "replace")).encode() if style == "sgr" else line
+            shown = line if style == "plain" else _coloured(line)
             if len(shown) > room and found:
                 return b"".join(found), number
-            is_cut = len(shown) > room
-            found.append(_cut(shown, room, style) if is_cut else shown)
-            # Nothing may stand behind a line that was cut, as if it were its end.
-            room = 0 if is_cut else room - len(shown)
+            # Nothing may follow what has lost its line end.
+            found.append(shown if len(shown) <= room else _cut(shown, room, style))
+            room = max(0, room - len(shown))
     return b"".join(found), None
 
 

@@ -137,8 +137,9 @@ def test_vim_is_shown_cell_by_cell_and_typed_into_after_taking_over(
     watched.page.keyboard.press("t")
     watched.page.wait_for_selector(".glass.mine")
     watched.page.keyboard.press("Escape")
+    watched.until(lambda: not any("INSERT" in row for row in watched.screen()), "vim has taken the key for itself")
     watched.page.keyboard.type(":q!\n")
-    watched.page.wait_for_selector(".block:not(.run)")
+    watched.until(lambda: watched.page.locator(".block:not(.run)").count() == 1, f"{watched.screen()}")
     watched.page.keyboard.press("Control+]")
     watched.page.wait_for_selector(".glass:not(.mine)")
     assert any(isinstance(one, bytes) for one in watched.sent), "so that the other tests would see input"
