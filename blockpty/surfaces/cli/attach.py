@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import json
+import itertools
 import os
 import signal
 import sys
-from collections.abc import Callable, Iterator, Mapping
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import AsyncGenerator, Callable, Iterator, Mapping
+from typing import TYPE_CHECKING, Any, Final, cast
 
 import click
 
@@ -22,23 +22,19 @@ from blockpty.surfaces.cli.completion import offer_conversations
 from blockpty.surfaces.cli.invocation import Invocation, anywhere, finished
 
 if TYPE_CHECKING:
-    from websockets.asyncio.client import ClientConnection
-
     from blockpty.surfaces.cli.picture import Picture
     from blockpty.surfaces.cli.prefix_keys import PrefixKeys
+    from blockpty.surfaces.live_socket import ConnectionChange
 
 _LEAST_SECONDS: Final = 1 / 60
 _SAID_SECONDS: Final = 3.0
 _REJOIN_SECONDS: Final = 10.0
 _REJOIN_PAUSE_SECONDS: Final = 0.25
 _READ_BYTES: Final = 16 * 1024
-_QUERY: Final = "join=screen&scrollback=0&window=262144&max_lag=1048576&data=false"
 _HELP: Final = "d: detach  t: take control  h: hand back  a: answer questions  s: stop everything  {key}: send it"
 _CONTROL: Final = {
     "user": "you have control: no agent can type", "agent": "agents may type", "shared": "you and agents may type",
 }  # fmt: skip
-# Closed by the server, and no reconnection will help: signed out, and asked to stay away.
-_FOR_GOOD: Final = (4401, 4410)
 
 _DOC: Final = """Show the live screen of a conversation on this terminal, and type into it.
 
@@ -108,6 +104,7 @@ class Attachment:
         self, invocation: Invocation, engine: Any, conversation_id: str, prefix: bytes, *, fit: bool
     ) -> None:  # fmt: skip
         from blockpty.surfaces.cli.prefix_keys import PrefixKeys
+        from blockpty.surfaces.live_socket import LiveSocket, conversation_target
 
         self._invocation = invocation
         self._engine = engine
@@ -117,7 +114,10 @@ class Attachment:
         self._question = f"an agent asks for approval: {self._prefix_name} a answers"
         self._keys: PrefixKeys = PrefixKeys(prefix)
         self._picture: Picture | None = None
-        self._socket: ClientConnection | None = None
+        self._socket = LiveSocket(
+            engine, lambda: conversation_target(conversation_id), lambda: itertools.repeat(_REJOIN_PAUSE_SECONDS)
+        )
+        self._lost_at: float | None = None
         self._terminal = _Terminal()
         self._drawing: asyncio.TimerHandle | None = None
         self._unsaying: asyncio.TimerHandle | None = None
@@ -129,7 +129,8 @@ class Attachment:
         """Show the conversation until one leaves; return what to say about how that came."""
         loop = asyncio.get_running_loop()
         # Joined before the terminal changes, so that an error is shown as any other.
-        self._socket = await self._join()
+        await self._socket.open()
+        self._joined()
         with self._terminal.raw(), self._signals(loop):
             tasks: list[asyncio.Future[Any]] = [
                 asyncio.ensure_future(self._receive()), asyncio.ensure_future(self._send())
@@ -170,68 +171,48 @@ class Attachment:
 
     # -- what is shown ----------------------------------------------------------------------------------------------
 
-    async def _join(self) -> ClientConnection:
-        socket: ClientConnection = await self._engine.websocket(f"/v1/conversations/{self._id}/ws?{_QUERY}")
+    def _joined(self) -> None:
         if self._fit:
             self._wanted.put_nowait(self._size())
         if not self._invocation.read_only:
             self._wanted.put_nowait(self._look_for_questions)
-        return socket
 
     async def _receive(self) -> None:
-        from websockets.exceptions import ConnectionClosed
+        from blockpty.surfaces.live_socket import ConnectionChange
 
-        assert self._socket is not None
         cursor = 0
-        while True:
-            try:
-                frame = await self._socket.recv()
-            except ConnectionClosed as closed:
-                code = closed.rcvd.code if closed.rcvd is not None else None
-                if self._ended.done() or code in (1000, *_FOR_GOOD):
-                    self._leave("the server has closed the connection")
-                    return
-                if not await self._rejoin():
-                    return
-                continue
-            if isinstance(frame, bytes):
-                assert self._picture is not None
-                self._picture.feed(frame)
-                cursor += len(frame)
-                await self._acknowledge(cursor)
-                self._draw_soon()
-            else:
-                content = json.loads(frame)
-                self._take(content)
-                if content.get("type") == "screen":
-                    cursor = content["cursor"]
-                    await self._acknowledge(cursor)
+        async with contextlib.aclosing(cast("AsyncGenerator[Any, None]", self._socket.frames())) as frames:
+            async for frame in frames:
+                if isinstance(frame, bytes):
+                    assert self._picture is not None
+                    self._picture.feed(frame)
+                    cursor += len(frame)
+                    await self._socket.acknowledge(cursor)
+                    self._draw_soon()
+                elif isinstance(frame, ConnectionChange):
+                    if self._ended.done() or not self._connection(frame):
+                        return
+                else:
+                    self._take(frame)
+                    if frame.get("type") == "screen":
+                        cursor = frame["cursor"]
+                        await self._socket.acknowledge(cursor)
+        self._leave("the server has closed the connection")
 
-    async def _acknowledge(self, cursor: int) -> None:
-        from websockets.exceptions import ConnectionClosed
-
-        assert self._socket is not None
-        with contextlib.suppress(ConnectionClosed):
-            await self._socket.send(json.dumps({"type": "ack", "cursor": cursor}))
-
-    async def _rejoin(self) -> bool:
-        """Connect again, for a server that was restarted; return whether it went well."""
-        from blockpty.errors import BlockptyError
-
-        loop = asyncio.get_running_loop()
-        deadline = loop.time() + _REJOIN_SECONDS
-        self._say("the connection is lost; trying again", stays=True)
-        while True:
-            try:
-                self._socket = await self._join()
-            except BlockptyError as problem:
-                if loop.time() > deadline:
-                    self._leave(f"the connection is lost: {problem}")
-                    return False
-                await asyncio.sleep(_REJOIN_PAUSE_SECONDS)
-            else:
-                self._say("connected again")
-                return True
+    def _connection(self, change: ConnectionChange) -> bool:
+        """Say what became of the connection; return whether to wait for it, as for a server that was restarted."""
+        now = asyncio.get_running_loop().time()
+        if change.live:
+            self._lost_at = None
+            self._joined()
+            self._say("connected again")
+        elif self._lost_at is None:
+            self._lost_at = now
+            self._say("the connection is lost; trying again", stays=True)
+        elif now > self._lost_at + _REJOIN_SECONDS:
+            self._leave(f"the connection is lost: {change.problem}")
+            return False
+        return True
 
     def _take(self, content: Mapping[str, Any]) -> None:
         from blockpty.surfaces.cli.picture import Picture
@@ -342,24 +323,17 @@ class Attachment:
             self._say(_HELP.format(key=self._prefix_name), stays=True)
 
     async def _send(self) -> None:
-        from websockets.exceptions import ConnectionClosed
-
         from blockpty.errors import BlockptyError
 
         while True:
             wanted = await self._wanted.get()
-            assert self._socket is not None
             try:
                 if callable(wanted):
                     await wanted()
                 else:
-                    await self._socket.send(wanted if isinstance(wanted, bytes) else json.dumps(wanted))
+                    await self._socket.send(wanted)
             except BlockptyError as problem:
                 self._say(str(problem))
-            except ConnectionClosed:
-                # What was typed is not sent later: by then it would mean something else.
-                while not self._wanted.empty():
-                    self._wanted.get_nowait()
 
     async def _halt(self) -> None:
         conversation = await self._engine.conversation(self._id)
