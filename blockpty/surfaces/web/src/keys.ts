@@ -8,7 +8,8 @@ export interface Binding {
   where: string;
 }
 
-export const bindings: Binding[] = table;
+// Those of the terminal program, which has the same table, are left out.
+export const bindings: Binding[] = table.filter((one) => one.only !== "terminal");
 type Action = (key: string) => void;
 const handlers = new Map<string, Action>();
 

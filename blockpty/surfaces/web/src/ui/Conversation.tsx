@@ -33,11 +33,11 @@ export function ConversationPlace({ id, block }: { id: string; block: string }) 
   const from = () => conversation.blocks.value.list.find((one) => one.block_id === conversation.selected.value);
   useEffect(() =>
     bind({
-      showFailed: show("failed"),
-      showSlow: show("slow"),
-      showAgent: show("agent"),
-      showYou: show("you"),
-      showAll: () => (conversation.filter.value = "all"),
+      failed: show("failed"),
+      slow: show("slow"),
+      byAgent: show("agent"),
+      byUser: show("you"),
+      all: () => (conversation.filter.value = "all"),
       find: () => openFind(conversation),
       replay: () => go(toReplay(id, from()?.span[0])),
       toScreen: () => document.querySelector<HTMLElement>(".glass textarea")?.focus(),
