@@ -12,7 +12,9 @@ from typing import Final
 from blockpty.errors import BadRequest
 
 _SERVER: Final = ("httpx2", "prometheus_client", "starlette", "uvicorn", "websockets")
-EXTRAS: Final[Mapping[str, tuple[str, ...]]] = {"server": _SERVER, "mcp": (*_SERVER, "mcp")}
+EXTRAS: Final[Mapping[str, tuple[str, ...]]] = {
+    "server": _SERVER, "mcp": (*_SERVER, "mcp"), "view": (*_SERVER, "textual"),
+}  # fmt: skip
 """The modules that each extra brings."""
 
 

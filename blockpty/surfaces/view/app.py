@@ -1,0 +1,678 @@
+"""The program itself: layout, keys, and what is passed between the parts.
+
+Rules of this file: it shows and asks; every rule is the server's. Clocks are arguments.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import time
+from collections.abc import Callable, Coroutine, Mapping
+from typing import TYPE_CHECKING, Any, ClassVar, Final
+
+from rich.text import Text
+from textual import on
+from textual.app import App, ComposeResult
+from textual.containers import Horizontal, Vertical
+from textual.widgets import Footer, OptionList, Static
+
+from blockpty.errors import BlockptyError
+from blockpty.model.block import Block
+from blockpty.surfaces.live_socket import ConnectionChange, Frame
+from blockpty.surfaces.view.approvals import ApprovalBar
+from blockpty.surfaces.view.block_list import BlockList
+from blockpty.surfaces.view.conversation import ViewedConversation
+from blockpty.surfaces.view.dialogs import Help, Reason
+from blockpty.surfaces.view.home import ConversationList, HomeFollower
+from blockpty.surfaces.view.keys import bindings
+from blockpty.surfaces.view.output import read_output
+from blockpty.surfaces.view.strips import safe
+from blockpty.surfaces.view.terminal import TerminalView
+from blockpty.surfaces.view.theme import NAMES, Colours, themes
+from blockpty.surfaces.view.words import sign
+
+if TYPE_CHECKING:
+    from textual.binding import BindingType
+    from textual.timer import Timer
+
+# Under so many columns the screen is a tab, and the list of conversations as well.
+WIDE, MEDIUM = 140, 80
+RUNNING_SECONDS: Final = 0.3
+AGE_SECONDS: Final = 1.0
+_FILTERED: Final = {"failed": "failed", "slow": "slow", "by_agent": "agent", "by_user": "you", "all": "all"}
+
+
+def _wall_ms() -> int:
+    return time.time_ns() // 1_000_000
+
+
+def _steady_ms() -> float:
+    return time.monotonic() * 1000
+
+
+class ViewProgram(App[None], inherit_bindings=False):
+    """The program `blockpty view`.
+
+    Args:
+        client: a client of the server.
+        conversation_id: the one that is open first; None: the first of the list.
+        read_only: nothing is typed and nothing is answered.
+        only_screen: only this conversation's screen is shown, and nothing is typed, as `blockpty watch` does.
+        wall_ms: the time of day, in ms since 1970.
+        steady_ms: a clock that never goes back, in ms.
+    """
+
+    ENABLE_COMMAND_PALETTE = False
+    BINDINGS: ClassVar[list[BindingType]] = [*bindings()]
+    CSS = """
+    Screen { layout: vertical; background: $background; color: $text; }
+    #header { height: 1; background: $surface; color: $muted; }
+    #banner { height: auto; max-height: 3; padding: 0 1; background: $wait-ground; color: $wait; display: none; }
+    #parts { height: 1fr; }
+    #list { width: 28; height: 1fr; background: $background; border: none; padding: 0; scrollbar-size: 1 1; }
+    #list > .option-list--option { padding: 0; }
+    #list > .option-list--option-disabled { color: $muted; }
+    #middle { width: 1fr; border-left: solid $line; background: $surface; }
+    #blocks { background: $surface; height: 1fr; scrollbar-size: 1 1; }
+    #screen { width: 1fr; border-left: solid $line; background: $term; padding: 0 1; }
+    #screen.typing { border-left: thick $user; }
+    #approval { height: auto; border: round $wait-line; background: $wait-ground; padding: 0 1; margin: 0 1; }
+    ViewProgram.medium #screen, ViewProgram.narrow #screen { border-left: none; }
+    * { scrollbar-color: $line2; scrollbar-color-hover: $muted; scrollbar-color-active: $muted;
+        scrollbar-background: $sunken; scrollbar-background-hover: $sunken; scrollbar-background-active: $sunken;
+        scrollbar-corner-color: $sunken; scrollbar-size: 1 1; }
+    """
+
+    def __init__(
+        self,
+        client: Any,
+        conversation_id: str | None = None,
+        *,
+        read_only: bool = False,
+        only_screen: bool = False,
+        wall_ms: Callable[[], int] = _wall_ms,
+        steady_ms: Callable[[], float] = _steady_ms,
+    ) -> None:
+        self.ready = False
+        super().__init__()
+        self.client = client
+        self.read_only = read_only or only_screen
+        self.only_screen = only_screen
+        self.failure: BlockptyError | None = None
+        self.here = conversation_id
+        self.conversation: ViewedConversation | None = None
+        self.home = HomeFollower(client, self._home_changed)
+        self.tab = "screen" if only_screen else "blocks"
+        self._wall_ms = wall_ms
+        self._steady_ms = steady_ms
+        self._wanted: dict[str, tuple[Block, bool]] = {}
+        self._reading: set[str] = set()
+        self._drawing_home: Timer | None = None
+        self._following: asyncio.Task[None] | None = None
+        self._tasks: set[asyncio.Task[None]] = set()
+        # In the order in which it was typed.
+        self._typed: asyncio.Queue[bytes | Mapping[str, Any]] = asyncio.Queue()
+        for theme in themes():
+            self.register_theme(theme)
+        self.theme = "blockpty-dark"
+
+    # Layout
+
+    def compose(self) -> ComposeResult:
+        """Make the parts."""
+        self.list = ConversationList(id="list", markup=False)
+        self.blocks = BlockList(self._want, id="blocks")
+        self.approval = ApprovalBar(self._steady_ms, id="approval")
+        self.terminal = TerminalView(self._acknowledge, id="screen")
+        self.header = Static("", id="header", markup=False)
+        self.banner = Static("", id="banner", markup=False)
+        yield self.header
+        yield self.banner
+        with Horizontal(id="parts"):
+            yield self.list
+            with Vertical(id="middle"):
+                yield self.blocks
+                yield self.approval
+            yield self.terminal
+        yield Footer(compact=True, show_command_palette=False)
+
+    @property
+    def colours(self) -> Colours:
+        """The colours of the theme."""
+        return NAMES[self.theme]
+
+    def on_mount(self) -> None:
+        """Begin to follow."""
+        self.ready = True
+        self.theme_changed_signal.subscribe(self, lambda theme: self._recolour())
+        self._recolour()
+        self._arrange()
+        if not self.only_screen:
+            self.set_interval(AGE_SECONDS, self._show_ages)
+            self._start(self._follow_home())
+        self._start(self._send_typed())
+        if self.here is not None:
+            self.enter(self.here)
+        (self.terminal if self.only_screen else self.blocks).focus()
+
+    async def on_unmount(self) -> None:
+        """Stop all that runs."""
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+
+    def _start(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
+        task = asyncio.create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+        return task
+
+    def on_resize(self) -> None:
+        """Show as many parts as fit."""
+        self._arrange()
+
+    def _arrange(self) -> None:
+        width = self.size.width
+        self.set_class(width < MEDIUM, "narrow")
+        self.set_class(MEDIUM <= width < WIDE, "medium")
+        wide, medium = width >= WIDE, width >= MEDIUM
+        self.list.display = not self.only_screen and (medium or self.tab == "list")
+        shows_blocks = wide or self.tab == "blocks" or (medium and self.tab == "list")
+        self.query_one("#middle").display = shows_blocks and not self.only_screen
+        self.terminal.display = self.only_screen or wide or self.tab == "screen"
+        # Shares of the picture: the screen has room for 80 columns where there is room.
+        # While the person types, they see all columns, if they can.
+        cols = self.conversation.status.cols if self.conversation and self.conversation.status else 80
+        share = width - 28 - (50 if self.terminal.typing else 78)
+        self.terminal.styles.width = max(60, min(cols + 4, share)) if wide and not self.only_screen else "1fr"
+
+    def _recolour(self) -> None:
+        self.blocks.recolour(self.colours)
+        self.terminal.recolour(self.colours)
+        self._show_all()
+
+    # What is followed
+
+    async def _follow_home(self) -> None:
+        try:
+            await self.home.follow()
+            self._leave(None)
+        except BlockptyError as problem:
+            self._leave(problem)
+
+    def _leave(self, problem: BlockptyError | None) -> None:
+        self.failure = problem
+        self.exit()
+
+    def enter(self, conversation_id: str) -> None:
+        """Open a conversation in place of the one that is open."""
+        if self._following is not None:
+            self._following.cancel()
+        self.here = conversation_id
+        self._wanted.clear()
+        self.blocks.clear()
+        self.blocks.note = "reading …"
+        self.terminal.clear()
+        self.terminal.typing = False
+        self.conversation = ViewedConversation(self.client, conversation_id, _Notified(self, conversation_id))
+        self._following = self._start(self._follow(self.conversation))
+        self._show_all()
+
+    async def _follow(self, conversation: ViewedConversation) -> None:
+        try:
+            await conversation.follow()
+        except BlockptyError as problem:
+            if self.only_screen:
+                self._leave(problem)
+                return
+            self.say(str(problem))
+
+    def loaded(self) -> None:
+        """Show a conversation that was read."""
+        self.blocks.note = "no command has run here yet"
+        self.changed(set())
+        self.blocks.to_end()
+
+    def changed(self, block_ids: set[str]) -> None:
+        """Show what has changed in the open conversation."""
+        if self.conversation is None or not self.ready:
+            return
+        self.blocks.show(self.conversation.blocks.list)
+        self._show_control()
+        self._show_header()
+        self.refresh_bindings()
+
+    async def frame(self, frame: Frame) -> None:
+        """Take a frame of the open conversation."""
+        if isinstance(frame, ConnectionChange):
+            return
+        if isinstance(frame, Mapping) and frame.get("type") == "error":
+            self.say(f"{frame['error']['message']} ({frame['error']['code']})")
+        elif isinstance(frame, Mapping) and frame.get("type") == "end":
+            self._show_control()
+        else:
+            self.terminal.take(frame)
+            self._show_caption()
+
+    async def _acknowledge(self, cursor: int) -> None:
+        if self.conversation is not None:
+            await self.conversation.socket.acknowledge(cursor)
+
+    # Outputs
+
+    def _want(self, block: Block, whole: bool) -> None:
+        block_id = block.block_id
+        self._wanted[block_id] = (block, whole)
+        if block_id not in self._reading and self.conversation is not None:
+            self._reading.add(block_id)
+            self._start(self._read(block_id, self.conversation))
+
+    async def _read(self, block_id: str, viewed: ViewedConversation) -> None:
+        try:
+            conversation = await self.client.conversation(viewed.id)
+            while viewed is self.conversation and (found := self._wanted.pop(block_id, None)) is not None:
+                block, whole = found
+                try:
+                    output = await read_output(conversation, block, whole=whole)
+                except BlockptyError as problem:
+                    if viewed.live:
+                        self.say(f"{block_id} cannot be read: {problem}")
+                    self.blocks.not_read(block_id)
+                    return
+                if viewed is self.conversation:
+                    self.blocks.give(block_id, output)
+                if block.state == "running":
+                    await asyncio.sleep(RUNNING_SECONDS)
+        finally:
+            self._reading.discard(block_id)
+
+    @on(BlockList.Oldest)
+    def _read_earlier(self) -> None:
+        if self.conversation is not None and self.conversation.earlier > 0:
+            self._start(self._ask(self.conversation.read_earlier()))
+
+    async def _ask(self, asked: Coroutine[Any, Any, Any], done: str = "") -> None:
+        """Ask the server for something, and say what it answers."""
+        try:
+            await asked
+        except BlockptyError as problem:
+            self.say(str(problem))
+        else:
+            if done:
+                self.say(done)
+
+    # What is shown
+
+    def say(self, text: str) -> None:
+        """Say something for a while."""
+        self.notify(safe(text), markup=False)
+
+    def _home_changed(self) -> None:
+        if self._drawing_home is None and self.ready:
+            self._drawing_home = self.set_timer(0.05, self._show_home)
+
+    def _show_home(self) -> None:
+        self._drawing_home = None
+        if self.here is None and self.home.conversations:
+            self.enter(self.home.ordered()[0])
+        self._show_ages()
+
+    def _show_ages(self) -> None:
+        if self.list.display:
+            self.list.show(self.home.groups(), self.here, self._wall_ms(), self.colours)
+        self._show_approval()
+        self._show_header()
+
+    def _show_all(self) -> None:
+        self._show_ages()
+        self._show_control()
+
+    def _show_approval(self) -> None:
+        listed = self.home.conversations.get(self.here or "")
+        waiting = listed.approvals if listed is not None else []
+        self.approval.show(
+            waiting[0] if waiting else None, self._wall_ms(), self.colours,
+            answers=not self.read_only and not self.terminal.typing,
+        )  # fmt: skip
+
+    def _show_header(self) -> None:
+        colours, text = self.colours, Text(no_wrap=True, overflow="ellipsis", end="")
+        text.append(" blockpty", f"bold {colours.text}")
+        viewed = self.conversation
+        if viewed is not None:
+            text.append(f"  {viewed.id}", colours.text)
+            words, colour = self._control()
+            text.append(f"  {words}", colour)
+            status = viewed.status
+            if status is not None:
+                if status.cwd:
+                    text.append(f"  {safe(status.cwd)}")
+                text.append(f"  {status.cols}×{status.rows}")
+            blocks = viewed.blocks.list
+            more = "+" if viewed.earlier else ""
+            text.append(f"  {len(blocks)}{more} blocks")
+            failed = sum(sign(block) == "fail" for block in blocks)
+            if failed:
+                text.append(f"  {failed} failed", colours.fail)
+            if self.blocks.filter != "all":
+                text.append(f"  only {self.blocks.filter}: {len(self.blocks.blocks)} (0 shows all)", colours.wait)
+        right = Text()
+        needed = sum(one.group == "Needs you" for one in self.home.conversations.values())
+        if needed:
+            right.append(f"▲ {needed} need you  ", colours.wait)
+        live = (viewed is None or viewed.live) and (self.home.live or self.only_screen)
+        right.append("● live " if live else "○ reconnecting ", colours.ok if live else colours.wait)
+        room = max(0, self.size.width - right.cell_len)
+        text.truncate(room, overflow="ellipsis", pad=True)
+        self.header.update(text + right)
+
+    def _control(self) -> tuple[str, str]:
+        """Return who types, in words, and the colour for it."""
+        colours, viewed = self.colours, self.conversation
+        status = viewed.status if viewed is not None else None
+        if viewed is None or status is None:
+            return "", colours.muted
+        if status.mode == "exited":
+            return "ended", colours.muted
+        if status.halted is not None:
+            return f"halted by {safe(status.halted)}", colours.fail
+        if viewed.mine:
+            return "you type", colours.user
+        if status.control == "agent":
+            return "agent types", colours.agent
+        return f"{safe(status.control_by or 'a person')} types", colours.user
+
+    def _show_control(self) -> None:
+        viewed = self.conversation
+        typing = viewed is not None and viewed.mine and not self.read_only
+        if typing != self.terminal.typing:
+            self.terminal.typing = typing
+            self.terminal.set_class(typing, "typing")
+            if typing:
+                self.tab = "screen"
+                self._arrange()
+                self.terminal.focus()
+                self.refresh_bindings()
+            else:
+                self._arrange()
+                self.approval.shown.rearm()
+                if not self.only_screen:
+                    self.blocks.focus()
+            self._show_approval()
+        banner = self._banner()
+        self.banner.display = bool(banner)
+        self.banner.update(Text(banner))
+        self._show_caption()
+
+    def _banner(self) -> str:
+        viewed = self.conversation
+        status = viewed.status if viewed is not None else None
+        if viewed is None or status is None:
+            return ""
+        if not viewed.live and status.mode != "exited":
+            return "The connection is lost; trying again. What you type is not sent."
+        if status.halted is not None:
+            return f"{safe(status.halted)} has halted agents: they may type nothing. blockpty release lets them go on."
+        if status.tty == "password" and viewed.mine:
+            return "A program asks for a password: what you type is not recorded, not even its length."
+        if status.integrity != "ok":
+            return f"The record is {status.integrity}: {safe(status.integrity_reason or 'no reason is known')}."
+        return ""
+
+    def _show_caption(self) -> None:
+        viewed = self.conversation
+        if viewed is None or viewed.status is None:
+            return
+        status = viewed.status
+        words = [f"Screen {status.cols}×{status.rows}"]
+        words.append("live" if viewed.live else "reconnecting")
+        words.append("you type, ^] hands back" if viewed.mine else self._control()[0])
+        self.terminal.set_caption(" · ".join(word for word in words if word))
+
+    # Keys
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """Say whether a key applies now; those that do not are left out of the footer."""
+        if not self.ready:
+            return True
+        viewed = self.conversation
+        if action == "hand_back":
+            return viewed is not None and viewed.mine
+        if self.terminal.typing and self.focused is self.terminal:
+            # Every other key goes to the program.
+            return False
+        if action in ("take_over", "stop", "stop_plain") and (self.read_only or viewed is None or viewed.mine):
+            return False
+        if action.startswith(("approve", "refuse")):
+            return self.approval.display and not self.read_only
+        if action == "show_screen":
+            return self.size.width < WIDE and not self.only_screen
+        if action == "show_list":
+            return not self.only_screen
+        if action == "search":
+            return False
+        if self.only_screen:
+            return action in ("help", "theme", "quit", "back")
+        return True
+
+    def action_next(self) -> None:
+        self.blocks.step(1)
+
+    def action_previous(self) -> None:
+        self.blocks.step(-1)
+
+    def action_begin(self) -> None:
+        self.blocks.to_begin()
+
+    def action_following(self) -> None:
+        self.blocks.to_begin(following=True)
+
+    def action_end(self) -> None:
+        self.blocks.to_end()
+
+    def action_open(self) -> None:
+        self.blocks.fold()
+
+    def action_fold(self) -> None:
+        self.blocks.fold()
+
+    def action_failed(self) -> None:
+        self._choose("failed")
+
+    def action_slow(self) -> None:
+        self._choose("slow")
+
+    def action_by_agent(self) -> None:
+        self._choose("agent")
+
+    def action_by_user(self) -> None:
+        self._choose("you")
+
+    def action_all(self) -> None:
+        self._choose("all")
+
+    def _choose(self, name: str) -> None:
+        self.blocks.note = f"no block passes the filter {name!r}; 0 shows all"
+        self.blocks.choose(name)
+        self._show_header()
+
+    def action_copy_output(self) -> None:
+        block = self.blocks.selected_block
+        output = self.blocks.output(block.block_id) if block is not None else None
+        if block is not None and output is not None and self.conversation is not None:
+            self._start(self._copy_output(block, self.conversation.id))
+
+    async def _copy_output(self, block: Block, conversation_id: str) -> None:
+        async def read() -> None:
+            conversation = await self.client.conversation(conversation_id)
+            self.copy_to_clipboard((await read_output(conversation, block, whole=True)).plain())
+
+        await self._ask(read(), "output copied")
+
+    def action_copy_command(self) -> None:
+        block = self.blocks.selected_block
+        if block is not None:
+            self.copy_to_clipboard(block.cmd)
+            self.say("command copied")
+
+    def action_take_over(self) -> None:
+        self._send({"type": "take_control"})
+
+    def action_hand_back(self) -> None:
+        self._send({"type": "release_control"})
+
+    def _send(self, frame: bytes | Mapping[str, Any]) -> None:
+        if not self.read_only:
+            self._typed.put_nowait(frame)
+
+    async def _send_typed(self) -> None:
+        while True:
+            frame = await self._typed.get()
+            if self.conversation is None or not await self.conversation.socket.send(frame):
+                self.say("there is no connection: it was not sent")
+
+    def action_stop(self) -> None:
+        viewed = self.conversation
+        if viewed is not None:
+
+            async def interrupt() -> None:
+                await (await self.client.conversation(viewed.id)).interrupt()
+
+            self._start(self._ask(interrupt(), "interrupted (SIGINT)"))
+
+    def action_stop_plain(self) -> None:
+        self.action_stop()
+
+    def action_show_screen(self) -> None:
+        self._go("blocks" if self.tab == "screen" else "screen")
+
+    def action_show_list(self) -> None:
+        self._go("list" if self.focused is not self.list else "blocks")
+
+    def _go(self, tab: str) -> None:
+        self.tab = tab
+        self._arrange()
+        self._show_ages()
+        {"list": self.list, "screen": self.terminal}.get(tab, self.blocks).focus()
+        self.refresh_bindings()
+
+    def action_next_conversation(self) -> None:
+        self._step(1)
+
+    def action_previous_conversation(self) -> None:
+        self._step(-1)
+
+    def _step(self, by: int) -> None:
+        names = self.home.ordered()
+        if names:
+            at = names.index(self.here) + by if self.here in names else 0
+            self.enter(names[max(0, min(len(names) - 1, at))])
+
+    def action_theme(self) -> None:
+        self.theme = "blockpty-light" if self.theme == "blockpty-dark" else "blockpty-dark"
+
+    def action_help(self) -> None:
+        self.push_screen(Help(self.colours))
+
+    async def action_back(self) -> None:
+        if self.only_screen:
+            return
+        if self.blocks.filter != "all":
+            self._choose("all")
+        self._go("blocks")
+
+    async def action_quit(self) -> None:
+        self.exit()
+
+    # What is typed, and what is answered
+
+    @on(TerminalView.Typed)
+    def _type(self, message: TerminalView.Typed) -> None:
+        self._send(message.data)
+
+    @on(TerminalView.HandBack)
+    def _give_back(self) -> None:
+        self.action_hand_back()
+
+    @on(TerminalView.Watching)
+    def _watching(self) -> None:
+        self.say("you are watching" if self.read_only else "you are watching; t takes over")
+
+    @on(OptionList.OptionSelected)
+    def _chosen(self, message: OptionList.OptionSelected) -> None:
+        if message.option.id is not None:
+            self.enter(message.option.id.removeprefix("c-"))
+            self._go("blocks")
+
+    def action_approve(self) -> None:
+        self._approve("once")
+
+    def action_approve_conversation(self) -> None:
+        self._approve("conversation")
+
+    def _approve(self, scope: str) -> None:
+        question = self.approval.shown.answered()
+        if question is not None and not self.approval.is_whole:
+            self.say("it is longer than what is shown: blockpty answer shows all of it")
+        elif question is not None:
+
+            async def approve() -> None:
+                conversation = await self.client.conversation(question["conversation_id"])
+                await conversation.approve(question["approval_id"], question["digest"], scope=scope)
+
+            self._start(self._ask(approve(), "approved" if scope == "once" else "approved for this conversation"))
+
+    def action_refuse(self) -> None:
+        question = self.approval.shown.answered()
+        if question is not None:
+            self._refuse(question, None)
+
+    def _refuse(self, question: Mapping[str, Any], reason: str | None) -> None:
+        async def refuse() -> None:
+            conversation = await self.client.conversation(question["conversation_id"])
+            await conversation.deny(question["approval_id"], question["digest"], reason=reason or None)
+
+        self._start(self._ask(refuse(), "refused"))
+
+    def action_refuse_why(self) -> None:
+        question = self.approval.shown.answered()
+        if question is not None:
+            self.push_screen(
+                Reason(self.colours), lambda reason: None if reason is None else self._refuse(question, reason)
+            )
+
+
+class _Notified:
+    """Notifies the program of one conversation, while that is the open one."""
+
+    def __init__(self, program: ViewProgram, conversation_id: str) -> None:
+        self._program = program
+        self._id = conversation_id
+
+    @property
+    def _is_open(self) -> bool:
+        return self._program.here == self._id
+
+    def loaded(self) -> None:
+        if self._is_open:
+            self._program.loaded()
+
+    def changed(self, block_ids: set[str]) -> None:
+        if self._is_open:
+            self._program.changed(block_ids)
+
+    async def frame(self, frame: Frame) -> None:
+        if self._is_open:
+            await self._program.frame(frame)
+
+
+async def run(
+    client: Any, conversation_id: str | None, *, read_only: bool = False, only_screen: bool = False
+) -> None:  # fmt: skip
+    """Run the program on this terminal until the person leaves; raises what the server answered at first."""
+    program = ViewProgram(client, conversation_id, read_only=read_only, only_screen=only_screen)
+    with contextlib.suppress(asyncio.CancelledError):
+        await program.run_async()
+    if program.failure is not None:
+        raise program.failure

@@ -1,0 +1,154 @@
+"""One conversation as the terminal program follows it: what is recorded, then its socket, from where that ended.
+
+Rules of this file: no widget. Who draws is a `Viewer`, who is notified of what has changed.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import AsyncGenerator, Mapping
+from dataclasses import replace
+from typing import Any, Final, Protocol, cast
+
+from blockpty.errors import BlockptyError
+from blockpty.model.block import Block
+from blockpty.model.events import Event
+from blockpty.model.results import StatusResult
+from blockpty.surfaces.live_socket import ConnectionChange, Frame, LiveSocket, conversation_target
+from blockpty.surfaces.view.blocks import Blocks
+
+PAGE: Final = 100
+# After these events the state is asked for: they do not say all that they change.
+_ASK_AFTER: Final = frozenset({"agent_block_end", "shell_exit", "reset", "alt_screen", "shell_entered", "shell_left"})
+
+
+class Viewer(Protocol):
+    """Who draws a conversation."""
+
+    def loaded(self) -> None:
+        """Blocks and state are there."""
+
+    def changed(self, block_ids: set[str]) -> None:
+        """The state has changed, and these blocks have."""
+
+    async def frame(self, frame: Frame) -> None:
+        """Take what concerns the screen: bytes, sizes, a new beginning."""
+
+
+class ViewedConversation:
+    """A conversation that is looked at.
+
+    Attributes:
+        blocks: those that were read, and all since then; earlier: whether there are older ones.
+        status: its state; None before it was read.
+        mine: this program has control.
+        live: there is a connection.
+    """
+
+    def __init__(self, client: Any, conversation_id: str, viewer: Viewer) -> None:
+        self.id = conversation_id
+        self.blocks = Blocks()
+        self.earlier = 0
+        self.status: StatusResult | None = None
+        self.mine = False
+        self.live = False
+        self._client = client
+        self._viewer = viewer
+        self.socket = LiveSocket(client, lambda: conversation_target(conversation_id, self.blocks.next))
+
+    async def follow(self) -> None:
+        """Read what is recorded, and follow until it is cancelled; raises BlockptyError when there is none."""
+        conversation = await self._client.conversation(self.id)
+        # First the number from which events are followed, so that none is missing between the two.
+        self.status = status = await conversation.status()
+        self.blocks.next = status.next_seq
+        found, self.earlier = await newest_blocks(self._client, self.id)
+        self.blocks.put(found)
+        if status.active_block_id is not None and self.blocks.of(status.active_block_id) is None:
+            with contextlib.suppress(BlockptyError):
+                self.blocks.put([(await conversation.block(status.active_block_id)).block])
+        self._viewer.loaded()
+        try:
+            await self.socket.open()
+            self.live = True
+            self._viewer.changed(set())
+            frames = cast("AsyncGenerator[Frame, None]", self.socket.frames())
+            async with contextlib.aclosing(frames):
+                async for frame in frames:
+                    await self._take(frame)
+            self.live = self.mine = False
+            self._viewer.changed(set())
+        finally:
+            await self.socket.close()
+
+    async def read_earlier(self) -> None:
+        """Read older blocks, the newest of them first."""
+        if self.earlier > 0:
+            self.earlier -= 1
+            conversation = await self._client.conversation(self.id)
+            found = await conversation.blocks(page=self.earlier, page_size=PAGE)
+            self.blocks.put(found.blocks)
+            self._viewer.changed({block.block_id for block in found.blocks})
+
+    async def _take(self, frame: Frame) -> None:
+        if isinstance(frame, ConnectionChange):
+            self.live = frame.live
+            # What the person had, they have to take again: the server keeps it for a while and then gives it back.
+            self.mine = False
+            await self._viewer.frame(frame)
+            self._viewer.changed(set())
+        elif isinstance(frame, bytes) or frame.get("type") in ("screen", "resize", "restart"):
+            await self._viewer.frame(frame)
+        elif frame["type"] == "hello":
+            self.status = StatusResult.from_dict(frame["status"])
+            self._viewer.changed(set())
+        elif frame["type"] == "control":
+            self.mine = frame["control"] != "agent"
+            self._set(control=frame["control"], control_by=frame.get("who"), halted=frame.get("halted"))
+        elif frame["type"] == "event":
+            await self._event(Event.from_dict(frame["event"]))
+        else:
+            await self._viewer.frame(frame)
+
+    async def _event(self, event: Event) -> None:
+        if event.seq < self.blocks.next:
+            return
+        block_id = self.blocks.take(event)
+        values: Mapping[str, Any] = event.fields
+        if event.type == "control":
+            self.mine = self.mine and values.get("state") != "agent"
+            self._set(control=values.get("state"), control_by=values.get("who"), halted=values.get("halted"))
+        elif event.type == "resize":
+            self._set(cols=int(values["cols"]), rows=int(values["rows"]))
+        elif event.type == "prompt":
+            self._set(mode="idle", cwd=values.get("cwd"))
+        elif event.type == "agent_block_begin":
+            self._set(mode="block_running")
+        elif event.type in _ASK_AFTER:
+            with contextlib.suppress(BlockptyError):
+                self.status = await (await self._client.conversation(self.id)).status()
+        self._viewer.changed({block_id} if block_id is not None else set())
+
+    def _set(self, **values: Any) -> None:
+        if self.status is not None:
+            self.status = replace(self.status, **values)
+            self._viewer.changed(set())
+
+
+async def newest_blocks(client: Any, conversation_id: str) -> tuple[list[Block], int]:
+    """Return the newest blocks that have ended, oldest first, and the page before which older ones stand.
+
+    The pages of the operation begin with the oldest block; the list says how many there are.
+    """
+    listed = (await client.list()).conversations
+    count = next((one.blocks for one in listed if one.conversation_id == conversation_id), 0)
+    last = max(0, (count - 1) // PAGE)
+    first = max(0, last - 1)
+    conversation = await client.conversation(conversation_id)
+    found: list[Block] = []
+    for page in range(first, last + 2):
+        more = await conversation.blocks(page=page, page_size=PAGE)
+        found += more.blocks
+        if more.next_page is None:
+            break
+    return found, first
