@@ -46,7 +46,7 @@ apt_install() {
 # editable install points to it.
 _fingerprint() { printf '%s %s %s' "$(cksum <pyproject.toml)" "$(_page_sources | cksum)" "$PWD"; }
 _page_sources() {
-    find blockpty/surfaces/web hatch_build.py -name node_modules -prune -o -type f -print | LC_ALL=C sort | xargs cat
+    find blockpty/surfaces/web blockpty/surfaces/keys.json hatch_build.py -name node_modules -prune -o -type f -print | LC_ALL=C sort | xargs cat
 }
 
 # True if the environment holds what pyproject.toml asks for now; $1 is what it is needed for, "run" or "dev".

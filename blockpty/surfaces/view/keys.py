@@ -44,8 +44,9 @@ class Key(NamedTuple):
 
 @functools.cache
 def table() -> tuple[Key, ...]:
-    """Return the table of keys."""
-    return tuple(Key(**{**entry, "keys": tuple(entry["keys"])}) for entry in json.loads(TABLE.read_text()))
+    """Return the keys of the terminal program."""
+    entries = (Key(**{**entry, "keys": tuple(entry["keys"])}) for entry in json.loads(TABLE.read_text()))
+    return tuple(entry for entry in entries if entry.only != "page")
 
 
 def bindings() -> list[Binding]:
