@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
 import webbrowser
 from pathlib import Path
@@ -67,6 +68,9 @@ def show(invocation: Invocation, command: str, conversation_id: str | None, *, o
         other = "`screen`" if only_screen else "--web"
         raise click.UsageError(f"{command} needs a terminal; without one, use {other}")
     require("view", f"blockpty {command}", "textual")
+    for name in ("COLUMNS", "LINES"):
+        # Textual would believe them, also after the window has changed.
+        os.environ.pop(name, None)
     if conversation_id is not None:
         from blockpty.spool.layout import check_conversation_id
 

@@ -27,6 +27,7 @@ from blockpty.surfaces.view.dialogs import Help, Reason
 from blockpty.surfaces.view.home import ConversationList, HomeFollower
 from blockpty.surfaces.view.keys import bindings
 from blockpty.surfaces.view.output import read_output
+from blockpty.surfaces.view.search import Search
 from blockpty.surfaces.view.strips import safe
 from blockpty.surfaces.view.terminal import TerminalView
 from blockpty.surfaces.view.theme import NAMES, Colours, themes
@@ -170,7 +171,7 @@ class ViewProgram(App[None], inherit_bindings=False):
 
     def on_resize(self) -> None:
         """Show as many parts as fit."""
-        self._arrange()
+        self.call_later(self._arrange)
 
     def _arrange(self) -> None:
         width = self.size.width
@@ -232,7 +233,6 @@ class ViewProgram(App[None], inherit_bindings=False):
         """Show a conversation that was read."""
         self.blocks.note = "no command has run here yet"
         self.changed(set())
-        self.blocks.to_end()
 
     def changed(self, block_ids: set[str]) -> None:
         """Show what has changed in the open conversation."""
@@ -450,8 +450,6 @@ class ViewProgram(App[None], inherit_bindings=False):
             return self.size.width < WIDE and not self.only_screen
         if action == "show_list":
             return not self.only_screen
-        if action == "search":
-            return False
         if self.only_screen:
             return action in ("help", "theme", "quit", "back")
         return True
@@ -571,6 +569,17 @@ class ViewProgram(App[None], inherit_bindings=False):
 
     def action_theme(self) -> None:
         self.theme = "blockpty-light" if self.theme == "blockpty-dark" else "blockpty-dark"
+
+    def action_search(self) -> None:
+        def found(place: tuple[str, str] | None) -> None:
+            if place is not None:
+                conversation_id, block_id = place
+                if conversation_id != self.here:
+                    self.enter(conversation_id)
+                self.blocks.seek(block_id)
+                self._go("blocks")
+
+        self.push_screen(Search(self.client, self.colours), found)
 
     def action_help(self) -> None:
         self.push_screen(Help(self.colours))

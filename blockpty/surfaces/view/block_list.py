@@ -91,6 +91,8 @@ class BlockList(ScrollView, can_focus=True):
         self._tops: list[int] = [0]
         self._strips: dict[tuple[Any, ...], Strip] = {}
         self._follows = True
+        # A block to go to as soon as it is there.
+        self._sought: str | None = None
 
     # What there is
 
@@ -99,7 +101,7 @@ class BlockList(ScrollView, can_focus=True):
         self._outputs.clear()
         self._read.clear()
         self._modes.clear()
-        self.selected, self.filter, self._follows = None, "all", True
+        self.selected, self.filter, self._follows, self._sought = None, "all", True, None
         self.show(())
 
     def show(self, blocks: Sequence[Block]) -> None:
@@ -110,6 +112,14 @@ class BlockList(ScrollView, can_focus=True):
         if self.selected not in names or self._follows:
             self.selected = self.blocks[-1].block_id if self.blocks else None
         self._arrange()
+        if self._sought is not None and (at := self._index(self._sought)) is not None:
+            self._sought = None
+            self.select(at, top=True)
+
+    def seek(self, block_id: str) -> None:
+        """Go to a block, now or when it is there."""
+        self.filter, self._sought = "all", block_id
+        self.show(self._all)
 
     def choose(self, name: str) -> None:
         """Let only those blocks through that this filter does."""

@@ -57,7 +57,10 @@ class ViewedConversation:
         self.socket = LiveSocket(client, lambda: conversation_target(conversation_id, self.blocks.next))
 
     async def follow(self) -> None:
-        """Read what is recorded, and follow until it is cancelled; raises BlockptyError when there is none."""
+        """Read what is recorded, and follow until this is cancelled; control is then handed back.
+
+        Raises BlockptyError when there is no such conversation.
+        """
         conversation = await self._client.conversation(self.id)
         # First the number from which events are followed, so that none is missing between the two.
         self.status = status = await conversation.status()
@@ -79,6 +82,8 @@ class ViewedConversation:
             self.live = self.mine = False
             self._viewer.changed(set())
         finally:
+            if self.mine:
+                await self.socket.send({"type": "release_control"})
             await self.socket.close()
 
     async def read_earlier(self) -> None:

@@ -1,0 +1,131 @@
+"""Search over all conversations: what is typed is looked for, and a match opens its block."""
+
+from __future__ import annotations
+
+import contextlib
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar, Final
+
+from rich.text import Text
+from textual.binding import Binding, BindingType
+from textual.containers import Vertical
+from textual.screen import ModalScreen
+from textual.widgets import Input, OptionList, Static
+from textual.widgets.option_list import Option
+
+from blockpty.errors import BlockptyError
+from blockpty.model.search_results import SearchHit
+from blockpty.surfaces.view.strips import safe
+from blockpty.surfaces.view.words import SIGNS, clock, sign
+
+if TYPE_CHECKING:
+    from textual.app import ComposeResult
+    from textual.timer import Timer
+
+    from blockpty.surfaces.view.theme import Colours
+
+PAUSE_SECONDS: Final = 0.15
+_TIMEOUT_MS: Final = 5_000
+_MOST_QUERY: Final = 1024
+
+
+class Search(ModalScreen["tuple[str, str] | None"]):
+    """Search; gives the conversation and the block of the match that was chosen."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("escape", "dismiss(None)", "back"),
+        Binding("down", "to_hits", "matches", show=False),
+    ]
+    CSS = """
+    Search { align: center middle; }
+    Search > Vertical { width: 90%; height: 90%; border: round $line2; background: $raised; }
+    Search Input { border: none; height: 1; background: $sunken; padding: 0 1; }
+    Search Static { height: 1; color: $muted; padding: 0 1; }
+    Search OptionList { height: 1fr; border: none; background: $raised; padding: 0; }
+    """
+
+    def __init__(self, client: Any, colours: Colours) -> None:
+        super().__init__()
+        self.hits: list[SearchHit] = []
+        self._client = client
+        self._colours = colours
+        self._timer: Timer | None = None
+
+    def compose(self) -> ComposeResult:
+        """Make the parts."""
+        with Vertical():
+            yield Input(placeholder="search every conversation", max_length=_MOST_QUERY)
+            yield Static("", markup=False)
+            yield OptionList(markup=False)
+
+    def on_input_changed(self) -> None:
+        """Search when no key was pressed for a moment."""
+        if self._timer is not None:
+            self._timer.stop()
+        self._timer = self.set_timer(PAUSE_SECONDS, self._begin)
+
+    def _begin(self) -> None:
+        # A search that still runs is cancelled by the next.
+        self.run_worker(self._search(self.query_one(Input).value), exclusive=True, exit_on_error=True)
+
+    async def _search(self, query: str) -> None:
+        said, list_ = self.query_one(Static), self.query_one(OptionList)
+        list_.clear_options()
+        self.hits = []
+        if not query:
+            said.update("")
+            return
+        said.update("searching …")
+        try:
+            found = await self._client.search(query, timeout_ms=_TIMEOUT_MS)
+        except BlockptyError as problem:
+            said.update(safe(str(problem)))
+            return
+        self.hits = found.hits
+        list_.add_options([Option(self._line(hit), id=str(number)) for number, hit in enumerate(found.hits)])
+        more = "; the newest of more" if found.next is not None else ""
+        said.update(f"{len(found.hits)} matches{more}{', not everything was looked at' if found.partial else ''}")
+
+    def _line(self, hit: SearchHit) -> Text:
+        colours = self._colours
+        text = Text(no_wrap=True, overflow="ellipsis", end="")
+        mark = SIGNS[sign(_Ended(hit.state, hit.exit_status))]
+        text.append(f"{mark} ", colours.fail if hit.exit_status else colours.muted)
+        text.append(safe(hit.conversation_id), f"bold {colours.text}")
+        text.append(f" {hit.block_id} {clock(hit.ts_begin)} {safe(hit.cmd)}\n  ", colours.muted)
+        begin, end = hit.snippet_span
+        text.append(safe(hit.snippet[:begin]), colours.text)
+        text.append(safe(hit.snippet[begin:end]), f"bold {colours.wait}")
+        text.append(safe(hit.snippet[end:]), colours.text)
+        return text
+
+    def action_to_hits(self) -> None:
+        """Go from the text to the matches."""
+        self.query_one(OptionList).focus()
+
+    def on_input_submitted(self) -> None:
+        """Open the first match."""
+        if self.hits:
+            self._open(0)
+
+    def on_option_list_option_selected(self, message: OptionList.OptionSelected) -> None:
+        """Open the match that was chosen."""
+        with contextlib.suppress(TypeError, ValueError):
+            self._open(int(message.option.id or ""))
+        message.stop()
+
+    def _open(self, number: int) -> None:
+        hit = self.hits[number]
+        if hit.elsewhere is not None:
+            self.query_one(Static).update(f"this conversation is at {safe(hit.elsewhere)}")
+        else:
+            self.dismiss((hit.conversation_id, hit.block_id))
+
+
+@dataclass(frozen=True, slots=True)
+class _Ended:
+    """How the block of a match ended; a match has no signal."""
+
+    state: str
+    exit_status: int | None
+    signal: str | None = None
