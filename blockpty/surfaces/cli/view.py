@@ -71,6 +71,8 @@ def show(invocation: Invocation, command: str, conversation_id: str | None, *, o
     for name in ("COLUMNS", "LINES"):
         # Textual would believe them, also after the window has changed.
         os.environ.pop(name, None)
+    # Textual takes Escape and a key that follows at once for Alt and that key; a person is slower than this.
+    os.environ.setdefault("ESCDELAY", "25")
     if conversation_id is not None:
         from blockpty.spool.layout import check_conversation_id
 

@@ -175,7 +175,7 @@ class ViewProgram(App[None], inherit_bindings=False):
 
     def _arrange(self) -> None:
         width = self.size.width
-        self.set_class(width < MEDIUM, "narrow")
+        self.set_class(width < MEDIUM or self.only_screen, "narrow")
         self.set_class(MEDIUM <= width < WIDE, "medium")
         wide, medium = width >= WIDE, width >= MEDIUM
         self.list.display = not self.only_screen and (medium or self.tab == "list")
