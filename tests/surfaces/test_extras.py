@@ -14,6 +14,7 @@ import tomllib
 from pathlib import Path
 from typing import Any, Final
 
+import pexpect
 import pytest
 
 from blockpty.surfaces.extras import EXTRAS
@@ -30,7 +31,9 @@ def find_spec(name, path=None, target=None):
 finder.find_spec = find_spec
 """
 SEARCH: Final = ("numpy", "zstandard")
-ALL: Final = (*EXTRAS["mcp"], *SEARCH, "mcp_types", "anyio", "h11", "httpcore", "httpx", "obstore", "psycopg")
+ALL: Final = (
+    *EXTRAS["mcp"], "textual", *SEARCH, "mcp_types", "anyio", "h11", "httpcore", "httpx", "obstore", "psycopg"
+)  # fmt: skip
 
 
 def python(
@@ -113,11 +116,20 @@ def test_the_command_line_says_what_a_command_needs(home: Path) -> None:
     assert not (home / "server" / "log").exists()
 
 
+@pytest.mark.linux
+def test_the_terminal_program_says_what_it_needs(home: Path) -> None:
+    program = WITHOUT.format(blocked={"textual"}) + "from blockpty.surfaces.cli.main import main\nsys.exit(main())"
+    for arguments in (["view"], ["watch", "c1"]):
+        with pexpect.spawn(sys.executable, ["-c", program, "--home", str(home), *arguments], timeout=60) as terminal:
+            shown = terminal.read().decode()
+        assert terminal.exitstatus == 2 and "needs textual" in shown and "blockpty[view]" in shown
+
+
 def test_what_needs_none_works(home: Path) -> None:
     done = command_line(home, "doctor")
     checks = {one["name"]: one for one in json.loads(done.stdout)["checks"]}
     assert (checks["libraries"]["status"], checks["extras"]["status"]) == ("ok", "warning")
-    assert checks["extras"]["mend"] == "pip install 'blockpty[server,mcp,search]'"
+    assert checks["extras"]["mend"] == "pip install 'blockpty[server,mcp,view,search]'"
     assert command_line(home, "--help").returncode == command_line(home, "--version").returncode == 0
 
 

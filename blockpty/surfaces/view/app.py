@@ -17,7 +17,7 @@ from textual.app import App, ComposeResult
 from textual.containers import Horizontal, Vertical
 from textual.widgets import Footer, OptionList, Static
 
-from blockpty.errors import BlockptyError
+from blockpty.errors import BlockptyError, NotFound
 from blockpty.model.block import Block
 from blockpty.surfaces.live_socket import ConnectionChange, Frame
 from blockpty.surfaces.view.approvals import ApprovalBar
@@ -29,7 +29,7 @@ from blockpty.surfaces.view.keys import bindings
 from blockpty.surfaces.view.output import read_output
 from blockpty.surfaces.view.search import Search
 from blockpty.surfaces.view.strips import safe
-from blockpty.surfaces.view.terminal import TerminalView
+from blockpty.surfaces.view.terminal import MOST_PER_SECOND, TerminalView
 from blockpty.surfaces.view.theme import NAMES, Colours, themes
 from blockpty.surfaces.view.words import sign
 
@@ -100,7 +100,7 @@ class ViewProgram(App[None], inherit_bindings=False):
         self.client = client
         self.read_only = read_only or only_screen
         self.only_screen = only_screen
-        self.failure: BlockptyError | None = None
+        self.failure: BaseException | None = None
         self.here = conversation_id
         self.conversation: ViewedConversation | None = None
         self.home = HomeFollower(client, self._home_changed)
@@ -110,6 +110,8 @@ class ViewProgram(App[None], inherit_bindings=False):
         self._wanted: dict[str, tuple[Block, bool]] = {}
         self._reading: set[str] = set()
         self._drawing_home: Timer | None = None
+        self._drawing: Timer | None = None
+        self._asked = False
         self._following: asyncio.Task[None] | None = None
         self._tasks: set[asyncio.Task[None]] = set()
         # In the order in which it was typed.
@@ -166,8 +168,15 @@ class ViewProgram(App[None], inherit_bindings=False):
     def _start(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
         task = asyncio.create_task(work)
         self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
+        task.add_done_callback(self._done)
         return task
+
+    def _done(self, task: asyncio.Task[None]) -> None:
+        self._tasks.discard(task)
+        problem = None if task.cancelled() else task.exception()
+        if problem is not None:
+            # A defect ends the program, and is shown when the terminal is as before.
+            self._leave(problem)
 
     def on_resize(self) -> None:
         """Show as many parts as fit."""
@@ -198,11 +207,11 @@ class ViewProgram(App[None], inherit_bindings=False):
     async def _follow_home(self) -> None:
         try:
             await self.home.follow()
-            self._leave(None)
+            self._leave(NotFound("the server has closed the connection", hint="blockpty view opens it again"))
         except BlockptyError as problem:
             self._leave(problem)
 
-    def _leave(self, problem: BlockptyError | None) -> None:
+    def _leave(self, problem: BaseException) -> None:
         self.failure = problem
         self.exit()
 
@@ -232,11 +241,16 @@ class ViewProgram(App[None], inherit_bindings=False):
     def loaded(self) -> None:
         """Show a conversation that was read."""
         self.blocks.note = "no command has run here yet"
-        self.changed(set())
+        self._show_changed()
 
     def changed(self, block_ids: set[str]) -> None:
-        """Show what has changed in the open conversation."""
-        if self.conversation is None or not self.ready:
+        """Show what has changed in the open conversation, together with what changes in the same moment."""
+        if self._drawing is None and self.ready:
+            self._drawing = self.set_timer(1 / MOST_PER_SECOND, self._show_changed)
+
+    def _show_changed(self) -> None:
+        self._drawing = None
+        if self.conversation is None:
             return
         self.blocks.show(self.conversation.blocks.list)
         self._show_control()
@@ -322,6 +336,7 @@ class ViewProgram(App[None], inherit_bindings=False):
         if self.list.display:
             self.list.show(self.home.groups(), self.here, self._wall_ms(), self.colours)
         self._show_approval()
+        self._show_banner()
         self._show_header()
 
     def _show_all(self) -> None:
@@ -331,10 +346,14 @@ class ViewProgram(App[None], inherit_bindings=False):
     def _show_approval(self) -> None:
         listed = self.home.conversations.get(self.here or "")
         waiting = listed.approvals if listed is not None else []
-        self.approval.show(
-            waiting[0] if waiting else None, self._wall_ms(), self.colours,
-            answers=not self.read_only and not self.terminal.typing,
-        )  # fmt: skip
+        refused = "read-only: it is answered elsewhere" if self.read_only else ""
+        if self.terminal.typing:
+            refused = "your keys go to the program; ^] hands back"
+        question = waiting[0] if waiting else None
+        self.approval.show(question, self._wall_ms(), self.colours, refused=refused)
+        if self.approval.display != self._asked:
+            self._asked = self.approval.display
+            self.refresh_bindings()
 
     def _show_header(self) -> None:
         colours, text = self.colours, Text(no_wrap=True, overflow="ellipsis", end="")
@@ -400,10 +419,13 @@ class ViewProgram(App[None], inherit_bindings=False):
                 if not self.only_screen:
                     self.blocks.focus()
             self._show_approval()
+        self._show_banner()
+        self._show_caption()
+
+    def _show_banner(self) -> None:
         banner = self._banner()
         self.banner.display = bool(banner)
         self.banner.update(Text(banner))
-        self._show_caption()
 
     def _banner(self) -> str:
         viewed = self.conversation
@@ -414,8 +436,12 @@ class ViewProgram(App[None], inherit_bindings=False):
             return "The connection is lost; trying again. What you type is not sent."
         if status.halted is not None:
             return f"{safe(status.halted)} has halted agents: they may type nothing. blockpty release lets them go on."
-        if status.tty == "password" and viewed.mine:
+        listed = self.home.conversations.get(viewed.id)
+        needs = listed.info.needs if listed is not None else []
+        if "password" in needs and viewed.mine:
             return "A program asks for a password: what you type is not recorded, not even its length."
+        if "user_input" in needs and not self.read_only:
+            return f"You are asked to do something here: {'^] hands back' if viewed.mine else 't takes over'}."
         if status.integrity != "ok":
             return f"The record is {status.integrity}: {safe(status.integrity_reason or 'no reason is known')}."
         return ""
@@ -442,10 +468,11 @@ class ViewProgram(App[None], inherit_bindings=False):
         if self.terminal.typing and self.focused is self.terminal:
             # Every other key goes to the program.
             return False
-        if action in ("take_over", "stop", "stop_plain") and (self.read_only or viewed is None or viewed.mine):
-            return False
+        if action in ("take_over", "stop", "stop_plain"):
+            runs = viewed is not None and viewed.status is not None and viewed.status.mode != "exited"
+            return runs and not self.read_only and not (action == "take_over" and viewed is not None and viewed.mine)
         if action.startswith(("approve", "refuse")):
-            return self.approval.display and not self.read_only
+            return self.approval.display and not self.read_only and not self.terminal.typing
         if action == "show_screen":
             return self.size.width < WIDE and not self.only_screen
         if action == "show_list":

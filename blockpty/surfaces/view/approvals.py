@@ -70,8 +70,8 @@ class ApprovalBar(Static):
         self.is_whole = True
         self.display = False
 
-    def show(self, question: Mapping[str, Any] | None, wall_ms: int, colours: Colours, *, answers: bool) -> None:
-        """Show a question, or none; `answers`: a person may answer it here."""
+    def show(self, question: Mapping[str, Any] | None, wall_ms: int, colours: Colours, *, refused: str = "") -> None:
+        """Show a question, or none; `refused`: why no key answers it now."""
         self.shown.show(question)
         self.display = question is not None
         if question is not None:
@@ -79,12 +79,10 @@ class ApprovalBar(Static):
             asked = question.get("text")
             lines = [] if asked is None else list(approvals.quoted(asked, width=width))
             self.is_whole = len(lines) <= _MOST_LINES
-            self.update(_text(question, lines, wall_ms, colours, answers=answers))
+            self.update(_text(question, lines, wall_ms, colours, refused))
 
 
-def _text(
-    question: Mapping[str, Any], lines: list[str], wall_ms: int, colours: Colours, *, answers: bool
-) -> Text:
+def _text(question: Mapping[str, Any], lines: list[str], wall_ms: int, colours: Colours, refused: str) -> Text:
     typed = str(question.get("operation")).startswith(("send", "paste"))
     left = approvals.seconds_left(question, wall_ms)
     text = Text(overflow="fold", end="")
@@ -101,11 +99,11 @@ def _text(
     text.append("  rule ", colours.muted)
     text.append(safe(str(question.get("rule"))), f"bold {colours.muted}")
     text.append(f"{where}\n", colours.muted)
-    if answers:
+    if not refused:
         answers_to = (("y", "approve once"), ("Y", "for this conversation"), ("x", "refuse"), ("e", "… and say why"))
         for key, words in answers_to:
             text.append(f"  {key}", f"bold {colours.fail if key == 'x' else colours.accent}")
             text.append(f" {words} ", colours.text)
     else:
-        text.append("  read-only: answer elsewhere", colours.muted)
+        text.append(f"  {refused}", colours.muted)
     return text

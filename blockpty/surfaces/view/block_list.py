@@ -22,7 +22,7 @@ from textual.strip import Strip
 
 from blockpty.model.block import Block
 from blockpty.surfaces.view.blocks import FILTERS
-from blockpty.surfaces.view.output import SHORT, Output, shown
+from blockpty.surfaces.view.output import SHORT, BlockOutput, shown
 from blockpty.surfaces.view.strips import fitted, segments, strip, visible
 from blockpty.surfaces.view.theme import DARK, Colours
 from blockpty.surfaces.view.words import SIGNS, author, clock, duration, ending, lines, sign, size
@@ -81,7 +81,7 @@ class BlockList(ScrollView, can_focus=True):
         self.colours: Colours = DARK
         self.note = ""
         self._all: Sequence[Block] = ()
-        self._outputs: dict[str, Output] = {}
+        self._outputs: dict[str, BlockOutput] = {}
         # Up to which byte an output was read, or is being read now, and whether all of it.
         self._read: dict[str, tuple[int, bool]] = {}
         self._modes: dict[str, str] = {}
@@ -126,7 +126,7 @@ class BlockList(ScrollView, can_focus=True):
         self.filter, self._follows = name, True
         self.show(self._all)
 
-    def give(self, block_id: str, output: Output) -> None:
+    def give(self, block_id: str, output: BlockOutput) -> None:
         """Take the output of a block."""
         self._outputs[block_id] = output
         self._strips.clear()
@@ -136,7 +136,7 @@ class BlockList(ScrollView, can_focus=True):
         """Take note that an output could not be read; it is asked for again when it is looked at again."""
         self._read.pop(block_id, None)
 
-    def output(self, block_id: str) -> Output | None:
+    def output(self, block_id: str) -> BlockOutput | None:
         """Return the output of a block, if it was read."""
         return self._outputs.get(block_id)
 

@@ -27,7 +27,7 @@ _TARGET: Final = "/v1/ws"
 
 
 @dataclass(frozen=True, slots=True)
-class Listed:
+class ListedConversation:
     """One conversation of the list, and what waits in it for a person to allow it."""
 
     info: ConversationInfo
@@ -77,7 +77,7 @@ class HomeFollower:
     """
 
     def __init__(self, client: Any, changed: Callable[[], None]) -> None:
-        self.conversations: dict[str, Listed] = {}
+        self.conversations: dict[str, ListedConversation] = {}
         self.live = False
         self._changed = changed
         self._named: set[str] | None = None
@@ -104,7 +104,7 @@ class HomeFollower:
             self._named = set()
         elif frame["type"] == "conversation":
             info = ConversationInfo.from_dict(frame["conversation"])
-            self.conversations[info.conversation_id] = Listed(info, list(frame.get("approvals") or ()))
+            self.conversations[info.conversation_id] = ListedConversation(info, list(frame.get("approvals") or ()))
             if self._named is not None:
                 self._named.add(info.conversation_id)
         elif frame["type"] == "listed" and self._named is not None:
@@ -116,9 +116,9 @@ class HomeFollower:
         if self._named is None:
             self._changed()
 
-    def groups(self) -> dict[str, list[Listed]]:
+    def groups(self) -> dict[str, list[ListedConversation]]:
         """Return the conversations by group, in each those first in which something happened last."""
-        made: dict[str, list[Listed]] = {name: [] for name in GROUPS}
+        made: dict[str, list[ListedConversation]] = {name: [] for name in GROUPS}
         for one in sorted(self.conversations.values(), key=lambda one: -one.since):
             made[one.group].append(one)
         return made
@@ -131,30 +131,40 @@ class HomeFollower:
 class ConversationList(OptionList):
     """The list of conversations."""
 
-    BINDINGS = []  # noqa: RUF012  (Textual's form)
+    def __init__(self, **options: Any) -> None:
+        super().__init__(**options)
+        self._drawn_lines: list[tuple[str | None, Text]] = []
 
-    def show(self, groups: dict[str, list[Listed]], here: str | None, now_ms: int, colours: Colours) -> None:
+    def show(
+        self, groups: dict[str, list[ListedConversation]], here: str | None, now_ms: int, colours: Colours
+    ) -> None:  # fmt: skip
         """Show the conversations; `here` is the one that is open."""
-        wanted = here
         width = max(10, self.size.width or 28)
-        options: list[Option] = []
+        lines: list[tuple[str | None, Text]] = []
         for group, members in groups.items():
             if members:
-                options.append(Option(Text(group.upper(), colours.muted), disabled=True))
-                options += [Option(_entry(one, now_ms, colours, width), id=_option_id(one)) for one in members]
-        with self.prevent(OptionList.OptionHighlighted):
-            self.clear_options()
-            self.add_options(options)
-            if wanted is not None:
-                with contextlib.suppress(Exception):
-                    self.highlighted = self.get_option_index(f"c-{wanted}")
+                lines.append((None, Text(group.upper(), colours.muted)))
+                lines += [(_option_id(one), _entry(one, now_ms, colours, width)) for one in members]
+        names = [name for name, _ in lines]
+        wanted = f"c-{here}"
+        if self.has_focus and self.highlighted is not None:
+            # The person is on the way to another one.
+            wanted = self.get_option_at_index(self.highlighted).id or wanted
+        if lines != self._drawn_lines:
+            self._drawn_lines = lines
+            y = self.scroll_offset.y
+            self.set_options([Option(text, id=name, disabled=name is None) for name, text in lines])
+            self.scroll_to(y=y, animate=False, immediate=True)
+        at = names.index(wanted) if wanted in names else None
+        if self.highlighted != at:
+            self.highlighted = at
 
 
-def _option_id(one: Listed) -> str:
+def _option_id(one: ListedConversation) -> str:
     return f"c-{one.info.conversation_id}"
 
 
-def _entry(one: Listed, now_ms: int, colours: Colours, width: int) -> Text:
+def _entry(one: ListedConversation, now_ms: int, colours: Colours, width: int) -> Text:
     mark, colour = _mark(one, colours)
     since = age(now_ms - one.since)
     name = fitted(one.info.conversation_id, width - 4 - len(since))
@@ -168,7 +178,7 @@ def _entry(one: Listed, now_ms: int, colours: Colours, width: int) -> Text:
     return text
 
 
-def _mark(one: Listed, colours: Colours) -> tuple[str, str]:
+def _mark(one: ListedConversation, colours: Colours) -> tuple[str, str]:
     if one.group == "Needs you":
         return ("▲" if one.approvals else "●"), colours.wait
     if one.group == "Ended":

@@ -18,7 +18,7 @@ from blockpty.errors import BadRequest
 TABLE: Final = Path(__file__).parents[1] / "keys.json"
 
 
-class Key(NamedTuple):
+class BoundKey(NamedTuple):
     """One entry of the table.
 
     Attributes:
@@ -43,9 +43,9 @@ class Key(NamedTuple):
 
 
 @functools.cache
-def table() -> tuple[Key, ...]:
+def table() -> tuple[BoundKey, ...]:
     """Return the keys of the terminal program."""
-    entries = (Key(**{**entry, "keys": tuple(entry["keys"])}) for entry in json.loads(TABLE.read_text()))
+    entries = (BoundKey(**{**entry, "keys": tuple(entry["keys"])}) for entry in json.loads(TABLE.read_text()))
     return tuple(entry for entry in entries if entry.only != "page")
 
 

@@ -34,7 +34,7 @@ _LINE_FEEDS: Final = str.maketrans({"\n": None, "\x0b": None, "\x0c": None, "\x8
 
 
 @dataclass(frozen=True, slots=True)
-class Output:
+class BlockOutput:
     """What is known of a block's output.
 
     Attributes:
@@ -57,7 +57,7 @@ class Output:
         return "\n".join("".join(run.text for run in self.line(number)) for number in range(len(self.raw)))
 
 
-def split(text: str, *, partial: bool = False, whole_screen: bool = False) -> Output:
+def split(text: str, *, partial: bool = False, whole_screen: bool = False) -> BlockOutput:
     """Divide an output into lines; a line end at its end begins no further line."""
     raw = text.split("\n")
     if raw[-1] == "":
@@ -68,7 +68,7 @@ def split(text: str, *, partial: bool = False, whole_screen: bool = False) -> Ou
         if "\x1b[" in line:
             for found in _SGR.finditer(line):
                 pen = styled(pen, found[1])
-    return Output(raw, pens, partial, whole_screen)
+    return BlockOutput(raw, pens, partial, whole_screen)
 
 
 def draw(raw: str, pen: Pen = DEFAULT) -> tuple[Run, ...]:
@@ -108,7 +108,7 @@ def shown(count: int, state: Sign) -> int:
     return count if count <= SHORT else {"ok": 1, "run": 16}.get(state, 12)
 
 
-async def read_output(conversation: Any, block: Block, *, whole: bool) -> Output:
+async def read_output(conversation: Any, block: Block, *, whole: bool) -> BlockOutput:
     """Read the output of a block from the server; raises BlockptyError.
 
     `whole`: all of it, up to `MOST` bytes, and not only the end of a long one.
@@ -120,7 +120,7 @@ async def read_output(conversation: Any, block: Block, *, whole: bool) -> Output
     first = begin if whole or not partial else end - TAIL
     text = await _pieces(conversation, block.block_id, "ansi", first, end, limit)
     if _WHOLE_SCREEN.search(text):
-        return Output([], [], whole_screen=True)
+        return BlockOutput([], [], whole_screen=True)
     if _CURSOR.search(text):
         text = await _pieces(conversation, block.block_id, "rendered", first, end, limit)
     partial = partial and not whole

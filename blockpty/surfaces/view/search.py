@@ -89,7 +89,7 @@ class Search(ModalScreen["tuple[str, str] | None"]):
     def _line(self, hit: SearchHit) -> Text:
         colours = self._colours
         text = Text(no_wrap=True, overflow="ellipsis", end="")
-        mark = SIGNS[sign(_Ended(hit.state, hit.exit_status))]
+        mark = SIGNS[sign(_HitEnding(hit.state, hit.exit_status))]
         text.append(f"{mark} ", colours.fail if hit.exit_status else colours.muted)
         text.append(safe(hit.conversation_id), f"bold {colours.text}")
         text.append(f" {hit.block_id} {clock(hit.ts_begin)} {safe(hit.cmd)}\n  ", colours.muted)
@@ -123,7 +123,7 @@ class Search(ModalScreen["tuple[str, str] | None"]):
 
 
 @dataclass(frozen=True, slots=True)
-class _Ended:
+class _HitEnding:
     """How the block of a match ended; a match has no signal."""
 
     state: str

@@ -11,7 +11,7 @@ Sign = Literal["ok", "fail", "run", "stop", "unknown"]
 SIGNS: Final = {"ok": "✓", "fail": "✗", "run": "◌", "stop": "■", "unknown": "?"}
 
 
-class Ended(Protocol):
+class HowEnded(Protocol):
     """What says how a block ended: its record, or the summary of it in a list."""
 
     @property
@@ -22,7 +22,7 @@ class Ended(Protocol):
     def signal(self) -> str | None: ...
 
 
-def sign(block: Ended) -> Sign:
+def sign(block: HowEnded) -> Sign:
     """Return which of the signs a block has."""
     if block.state == "running":
         return "run"
@@ -33,7 +33,7 @@ def sign(block: Ended) -> Sign:
     return "ok" if block.exit_status == 0 else "fail"
 
 
-def ending(block: Ended) -> str:
+def ending(block: HowEnded) -> str:
     """Return how a block ended, "" when that was well, or it runs."""
     if block.state == "running":
         return ""

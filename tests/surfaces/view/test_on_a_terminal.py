@@ -120,7 +120,6 @@ async def test_a_person_edits_with_vim_in_tmux(home: Path, tmp_path_factory: pyt
             await tmux.until(lambda rows: not any("INSERT" in row for row in rows))
             tmux("send-keys", "-l", ":wq")
             tmux("send-keys", "Enter")
-            # What vim says of the file is gone with its screen.
             await tmux.until(lambda rows: any("✓ vim" in row for row in rows))
             tmux("send-keys", "C-]")
             await tmux.until(lambda rows: "agent types" in rows[0])
