@@ -1,0 +1,58 @@
+"""The screen of received bytes: the engine's, wherever it is joined and however the bytes are cut."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from blockpty.screen.emulator import Emulator
+from blockpty.screen.lazy import LazyScreen
+from blockpty.surfaces.view.terminal import STEP, ReceivedScreen
+
+PIECES = st.lists(
+    st.sampled_from(
+        [b"\x1b[31m", b"\x1b[2;5H", b"\x1b[?1049h", b"\x1b[K", b"\r\n", b"abc", "漢".encode(), b"\x1b[", b"3"]
+    ),
+    max_size=30,
+)  # fmt: skip
+
+
+@given(PIECES, st.data())
+def test_a_join_and_the_bytes_after_it_are_the_whole(pieces: list[bytes], data: st.DataObject) -> None:
+    stream = b"".join(pieces)
+    at = data.draw(st.integers(0, len(stream)))
+    whole = Emulator(20, 6)
+    whole.feed(stream)
+    joined = LazyScreen(lambda begin, end: stream[begin:end], 20, 6)
+    joined.advance(at)
+    received = ReceivedScreen(20, 6, joined.redraw(), at)
+    while at < len(stream):
+        end = data.draw(st.integers(at + 1, len(stream)))
+        received.feed(stream[at:end])
+        if data.draw(st.booleans()):
+            assert received.draw() == end
+        at = end
+    received.draw()
+    shown, wanted = received.snapshot().frame, whole.frame()
+    assert [line.text for line in shown.lines] == [line.text for line in wanted.lines]
+    assert (shown.cursor, shown.alt, shown.pen) == (wanted.cursor, wanted.alt, wanted.pen)
+
+
+def test_much_output_is_drawn_in_steps_and_then_forgotten() -> None:
+    received = ReceivedScreen(20, 6, b"", 100)
+    received.feed(b"0123456789\r\n" * STEP)
+    assert received.draw() == 100 + STEP
+    while received.behind:
+        received.draw()
+    assert received.cursor == 100 + 12 * STEP and len(received._kept) == 0
+    assert received.snapshot().frame.lines[0].text == "0123456789"
+
+
+def test_sizes_and_another_shell_stand_in_their_place() -> None:
+    received = ReceivedScreen(20, 6, b"before", 0)
+    received.feed(b"\x1b[31mred")
+    received.resize(10, 4)
+    received.feed(b"\r\nx")
+    received.restart(b"\x1bc")
+    frame = received.snapshot().frame
+    assert (frame.cols, frame.rows, frame.lines[0].text) == (10, 4, "")
