@@ -163,6 +163,26 @@ async def test_nothing_is_typed_without_control_or_read_only(home: Path) -> None
 
 
 @async_test
+async def test_a_paste_goes_in_brackets_where_the_program_asked_for_them(home: Path) -> None:
+    from textual.events import Paste
+
+    async with Client(home) as client:
+        conversation = await client.open("c1", shell="bash", cwd="/")
+        program = r"stty raw -echo; printf '\e[?2004hready'; head -c 17 | od -An -c; stty sane"
+        await conversation.exec_interactive(program)
+        async with viewing(client) as (program, pilot):
+            # Not the command, which has the word in it and is drawn before the program asks for brackets.
+            await until(pilot, lambda: any(row.strip() == "ready" for row in screen(program)))
+            await pilot.press("t")
+            await until(pilot, lambda: program.terminal.typing)
+            program.terminal.post_message(Paste("a\nb\x1bc"))
+            await until(pilot, lambda: any("[   2   0   0   ~" in row for row in screen(program)))
+        # Leaving hands back.
+        assert (await conversation.status()).control == "agent"
+        await conversation.close()
+
+
+@async_test
 async def test_an_approval_is_answered_with_a_key_that_is_not_too_early(home: Path) -> None:
     clock = Clock()
     async with agent(home) as agents, Client(home) as client, viewing(client, steady_ms=clock) as (program, pilot):
