@@ -119,6 +119,8 @@ class ViewProgram(App[None], inherit_bindings=False):
         for theme in themes():
             self.register_theme(theme)
         self.theme = "blockpty-dark"
+        # Nothing moves that did not change.
+        self.animation_level = "none"
 
     # Layout
 
