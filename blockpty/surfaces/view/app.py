@@ -305,7 +305,7 @@ class ViewProgram(App[None], inherit_bindings=False):
 
     @on(BlockList.Oldest)
     def _read_earlier(self) -> None:
-        if self.conversation is not None and self.conversation.earlier > 0:
+        if self.conversation is not None and self.conversation.earlier:
             self._start(self._ask(self.conversation.read_earlier()))
 
     async def _ask(self, asked: Coroutine[Any, Any, Any], done: str = "") -> None:

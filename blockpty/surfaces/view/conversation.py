@@ -48,7 +48,7 @@ class ViewedConversation:
     def __init__(self, client: Any, conversation_id: str, viewer: Viewer) -> None:
         self.id = conversation_id
         self.blocks = Blocks()
-        self.earlier = 0
+        self.earlier = False
         self.status: StatusResult | None = None
         self.mine = False
         self.live = False
@@ -65,11 +65,8 @@ class ViewedConversation:
         # First the number from which events are followed, so that none is missing between the two.
         self.status = status = await conversation.status()
         self.blocks.next = status.next_seq
-        found, self.earlier = await newest_blocks(self._client, self.id)
+        found, self.earlier = await newest_blocks(conversation)
         self.blocks.put(found)
-        if status.active_block_id is not None and self.blocks.of(status.active_block_id) is None:
-            with contextlib.suppress(BlockptyError):
-                self.blocks.put([(await conversation.block(status.active_block_id)).block])
         self._viewer.loaded()
         try:
             await self.socket.open()
@@ -87,13 +84,12 @@ class ViewedConversation:
             await self.socket.close()
 
     async def read_earlier(self) -> None:
-        """Read older blocks, the newest of them first."""
-        if self.earlier > 0:
-            self.earlier -= 1
+        """Read a page of older blocks."""
+        if self.earlier and self.blocks.list:
             conversation = await self._client.conversation(self.id)
-            found = await conversation.blocks(page=self.earlier, page_size=PAGE)
-            self.blocks.put(found.blocks)
-            self._viewer.changed({block.block_id for block in found.blocks})
+            found, self.earlier = await newest_blocks(conversation, self.blocks.list[0].seq)
+            self.blocks.put(found)
+            self._viewer.changed({block.block_id for block in found})
 
     async def _take(self, frame: Frame) -> None:
         if isinstance(frame, ConnectionChange):
@@ -140,20 +136,7 @@ class ViewedConversation:
             self._viewer.changed(set())
 
 
-async def newest_blocks(client: Any, conversation_id: str) -> tuple[list[Block], int]:
-    """Return the newest blocks that have ended, oldest first, and the page before which older ones stand.
-
-    The pages of the operation begin with the oldest block; the list says how many there are.
-    """
-    listed = (await client.list()).conversations
-    count = next((one.blocks for one in listed if one.conversation_id == conversation_id), 0)
-    last = max(0, (count - 1) // PAGE)
-    first = max(0, last - 1)
-    conversation = await client.conversation(conversation_id)
-    found: list[Block] = []
-    for page in range(first, last + 2):
-        more = await conversation.blocks(page=page, page_size=PAGE)
-        found += more.blocks
-        if more.next_page is None:
-            break
-    return found, first
+async def newest_blocks(conversation: Any, before_seq: int | None = None) -> tuple[list[Block], bool]:
+    """Return a page of the newest blocks, also running ones, and whether there are older ones."""
+    found = await conversation.blocks(order="newest", before_seq=before_seq, running=True, page_size=PAGE)
+    return found.blocks, found.next_page is not None

@@ -1,7 +1,7 @@
 """The output of one block as lines: read from the server, and drawn one by one when they are looked at.
 
-What moves the cursor only inside its line is drawn from the view `ansi`, with its colours; for the rest the view
-`rendered` says what was seen in the end. Drawing is pure.
+What moves the cursor only inside its line is drawn from the view `ansi`; for the rest the view `rendered` says what was
+seen in the end. Drawing is pure.
 """
 
 from __future__ import annotations
@@ -122,17 +122,20 @@ async def read_output(conversation: Any, block: Block, *, whole: bool) -> BlockO
     if _WHOLE_SCREEN.search(text):
         return BlockOutput([], [], whole_screen=True)
     if _CURSOR.search(text):
-        text = await _pieces(conversation, block.block_id, "rendered", first, end, limit)
+        text = await _pieces(conversation, block.block_id, "rendered", first, end, limit, style="sgr")
     partial = partial and not whole
     # What begins inside a line is left out.
     return split(text.partition("\n")[2] if partial else text, partial=partial)
 
 
-async def _pieces(conversation: Any, block_id: str, view: str, cursor: int, end: int, limit: int) -> str:
+async def _pieces(
+    conversation: Any, block_id: str, view: str, cursor: int, end: int, limit: int, **more: str
+) -> str:  # fmt: skip
     parts: list[str] = []
     length = 0
     while cursor < end and length < limit:
-        piece = await conversation.read(from_cursor=cursor, block_id=block_id, view=view, max_bytes=min(PIECE, limit))
+        most = min(PIECE, limit)
+        piece = await conversation.read(from_cursor=cursor, block_id=block_id, view=view, max_bytes=most, **more)
         if piece.cursor <= cursor:
             break
         parts.append(piece.data)
