@@ -332,6 +332,9 @@ class ViewProgram(App[None], inherit_bindings=False):
         self._drawing_home = None
         if self.here is None and self.home.conversations:
             self.enter(self.home.ordered()[0])
+        elif self.here is None:
+            self.blocks.note = "no conversation yet: blockpty open demo starts one"
+            self.blocks.refresh()
         self._show_ages()
 
     def _show_ages(self) -> None:
@@ -383,7 +386,8 @@ class ViewProgram(App[None], inherit_bindings=False):
         if needed:
             right.append(f"▲ {needed} need you  ", colours.wait)
         live = (viewed is None or viewed.live) and (self.home.live or self.only_screen)
-        right.append("● live " if live else "○ reconnecting ", colours.ok if live else colours.wait)
+        lost = "○ reconnecting " if self.home.conversations or viewed is not None else "○ connecting "
+        right.append("● live " if live else lost, colours.ok if live else colours.wait)
         room = max(0, self.size.width - right.cell_len)
         text.truncate(room, overflow="ellipsis", pad=True)
         self.header.update(text + right)

@@ -49,6 +49,30 @@ async def test_conversations_are_grouped(home: Path) -> None:
 
 
 @async_test
+async def test_an_empty_home_says_what_to_do_and_opens_the_first_conversation(home: Path) -> None:
+    async with Client(home) as client, viewing(client, None) as (program, pilot):
+        await until(pilot, lambda: shows(program, "no conversation yet") and "● live" in header(program))
+        conversation = await client.open("c1", shell="bash", cwd="/")
+        await until(pilot, lambda: program.here == "c1" and shows(program, "no command has run here yet"))
+        await conversation.close()
+        await until(pilot, lambda: "  ended  " in header(program) and "ENDED" in listed(program))
+
+
+@async_test
+async def test_older_blocks_are_read_when_the_oldest_is_looked_at(home: Path) -> None:
+    async with Client(home) as client:
+        conversation = await client.open("c1", shell="bash", cwd="/")
+        for number in range(105):
+            await conversation.run(f": {number}")
+        async with viewing(client) as (program, pilot):
+            await until(pilot, lambda: "100+ blocks" in header(program))
+            await pilot.press("home")
+            await until(pilot, lambda: "105 blocks" in header(program))
+            assert [block.seq for block in program.blocks.blocks] == list(range(1, 106))
+        await conversation.close()
+
+
+@async_test
 async def test_blocks_show_as_much_as_matters(home: Path) -> None:
     async with Client(home) as client:
         conversation = await client.open("c1", shell="bash", cwd="/")
