@@ -100,7 +100,10 @@ class HomeFeed:
             self._lines.touch(set(self._lines.lines))
 
     async def changes(self, allows: Callable[[str], bool] = lambda name: True) -> AsyncIterator[list[HomeChange]]:
-        """Yield the whole list, and then what changes, the oldest change first; `allows` says what may be seen."""
+        """Yield the whole list, and then what changes, the oldest change first; `allows` says what may be seen.
+
+        Raises SpawnFailed, or another error, when no list can be had. Cancelling is safe.
+        """
         if self._lines is None:
             self._lines = _HomeLines(self._engine)
             self._lines.reading = self._tasks.start(self._lines.read())
@@ -108,6 +111,8 @@ class HomeFeed:
         self._followers += 1
         try:
             await lines.listed.wait()
+            if lines.problem is not None:
+                raise lines.problem
             seen, first = 0, True
             while True:
                 changed = lines.subscribers.watch()
@@ -141,6 +146,8 @@ class _HomeLines:
         self.lines: dict[str, tuple[int, HomeChange]] = {}
         self.number = 0
         self.listed = asyncio.Event()
+        # Why there is no list.
+        self.problem: BlockptyError | OSError | None = None
         self.subscribers = Subscribers()
         self.reading: asyncio.Task[None] | None = None
         self._engine = engine
@@ -162,9 +169,15 @@ class _HomeLines:
                     # Before the list is taken: what is made meanwhile is found by the next one.
                     listed = followed.watch()
                     try:
-                        with contextlib.suppress(BlockptyError, OSError):
+                        try:
                             await self._list()
-                        self.listed.set()
+                        except (BlockptyError, OSError) as problem:
+                            # A list that there was is kept, and taken again later.
+                            if not self.listed.is_set():
+                                self.problem = problem
+                                return
+                        finally:
+                            self.listed.set()
                         await self._until(listed)
                     finally:
                         listed.cancel()
@@ -184,10 +197,14 @@ class _HomeLines:
             await asyncio.sleep(GROUPED_SECONDS)
             self._wake.clear()
             touched, self._touched = self._touched, set()
-            for name in touched:
-                self._watch(name)
-                self._enter(name, await self._look(name))
-            self.subscribers.notify()
+            try:
+                for name in touched:
+                    self._watch(name)
+                    self._enter(name, await self._look(name))
+            except (BlockptyError, OSError):
+                return  # the whole list is taken again
+            finally:
+                self.subscribers.notify()
 
     async def _list(self) -> None:
         """Take the whole list; conversations whose shell runs are taken up, so that their changes are known."""

@@ -12,6 +12,7 @@ import pytest
 
 import blockpty
 from blockpty.control.principals import Principal, Scope, acting
+from blockpty.errors import SpawnFailed
 from blockpty.model.results import ConversationInfo
 from blockpty.runtime.home_feed import HomeChange
 from tests.support import homes
@@ -179,6 +180,24 @@ async def test_one_who_comes_when_the_last_one_goes_gets_the_whole_list(home: Pa
                 assert [*follower.lines] == ["c1"]
                 await conversation.run("true")
                 await follower.until(lambda number=number: follower.lines["c1"].blocks == number)
+
+
+@async_test(timeout_seconds=20)
+async def test_where_no_list_can_be_had_the_follower_is_given_the_reason(
+    home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with blockpty.Engine(home) as engine:
+
+        async def fail() -> frozenset[str]:
+            raise SpawnFailed("the host did not come up")
+
+        with monkeypatch.context() as broken:
+            broken.setattr(engine, "live", fail)
+            with pytest.raises(SpawnFailed):
+                async with following(engine):
+                    pass
+        async with following(engine) as follower:
+            assert follower.lines == {}
 
 
 @pytest.mark.damages_files

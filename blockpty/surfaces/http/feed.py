@@ -19,17 +19,16 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import AsyncGenerator, Mapping
-from contextlib import aclosing, suppress
+from contextlib import aclosing
 from typing import Any, Final, cast
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from blockpty import __version__
-from blockpty.errors import BadRequest, BlockptyError, Unauthorized
+from blockpty.errors import BadRequest, BlockptyError
 from blockpty.ops.requests import ConversationId
 from blockpty.ops.table import find
 from blockpty.surfaces.access import Caller, check
-from blockpty.surfaces.http.calls import defect
 from blockpty.surfaces.http.frames import Frames, accept, object_of
 from blockpty.surfaces.http.guard import Receive, Scope, Send, refuse
 from blockpty.surfaces.http.metrics import Metrics
@@ -73,29 +72,24 @@ class _Connection:
         self._engine = engine
         self._caller = caller
         self._frames = frames
-        self._pictures: asyncio.Task[None] | None = None
+        self._asked = _ScreensAsked(ids=[])
+        self._asks = asyncio.Event()
 
     async def serve(self) -> None:
         await self._frames.tell({"type": "hello", "version": __version__})
-        feeding = asyncio.ensure_future(self._feed())
-        reading = asyncio.ensure_future(self._frames.read(self._take))
-        code = 1000
+        await self._frames.serve(self._send(), self._take)
+
+    async def _send(self) -> None:
+        """Send lines and pictures, until one of both fails."""
+        tasks = asyncio.ensure_future(self._feed()), asyncio.ensure_future(self._show())
         try:
-            await asyncio.wait((feeding, reading), return_when=asyncio.FIRST_COMPLETED)
-            problem = feeding.exception() if feeding.done() else reading.exception()
-            if isinstance(problem, Unauthorized):
-                code = 4401
-            elif isinstance(problem, (TimeoutError, OSError)):
-                code = 4008
-            elif isinstance(problem, Exception):
-                await self._frames.tell_error(problem if isinstance(problem, BlockptyError) else defect(problem))
+            done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+            for task in done:
+                task.result()
         finally:
-            tasks = [feeding, reading, *([self._pictures] if self._pictures is not None else [])]
             for task in tasks:
                 task.cancel()
             await asyncio.wait(tasks)
-        if feeding.done():
-            await self._frames.close(code)
 
     async def _feed(self) -> None:
         seen = self._caller.principal.conversations
@@ -127,35 +121,45 @@ class _Connection:
             raise BadRequest(f"screens: {'.'.join(map(str, first['loc']))}: {first['msg']}") from None
         for name in asked.ids:
             check(self._caller.principal, find("screen"), name)
-        if self._pictures is not None:
-            self._pictures.cancel()
-            await asyncio.wait((self._pictures,))
-        self._pictures = asyncio.ensure_future(self._show(asked)) if asked.ids else None
+        self._asked = asked
+        self._asks.set()
 
-    async def _show(self, asked: _ScreensAsked) -> None:
-        """Send pictures until this is cancelled, or the socket is gone."""
-        shown: dict[str, tuple[int, int]] = {}
+    async def _show(self) -> None:
+        """Send pictures of the screens that were asked for last."""
         while True:
-            for name in asked.ids:
-                known = self._engine.taken_up(name)
-                # One that has ended is drawn once; what is not taken up has not changed.
-                if known is not None and name in shown and shown[name][0] == known.cursor:
-                    continue
-                with suppress(BlockptyError):
+            await self._asks.wait()
+            self._asks.clear()
+            asked = self._asked
+            shown: dict[str, tuple[int, int]] = {}
+            while asked.ids and not self._asks.is_set():
+                for name in asked.ids:
+                    known = self._engine.taken_up(name)
                     cursor = known.cursor if known is not None else 0
-                    shown[name] = cursor, await self._picture(name, shown.get(name, (0, None))[1])
-            await asyncio.sleep(1 / asked.fps)
+                    # One that has ended is drawn once; what is not taken up has not changed.
+                    if name in shown and (known is None or shown[name][0] == cursor):
+                        continue
+                    found = await self._screen(name, shown[name][1] if name in shown else None)
+                    if found is not None:
+                        await self._tell_picture(name, found, since=name in shown)
+                        shown[name] = cursor, found["seqno"]
+                await asyncio.sleep(1 / asked.fps)
 
-    async def _picture(self, name: str, since: int | None) -> int:
+    async def _screen(self, name: str, since: int | None) -> dict[str, Any] | None:
+        """Return a screen as json; None for one that cannot be had now, such as a deleted one."""
         params = {"conversation_id": name, "format": "json", **({} if since is None else {"since": since})}
-        found = json.loads((await self._caller.call("screen", params)).to_dict()["content"])
-        changed = found["changed"] if since is not None else range(len(found["lines"]))
+        try:
+            found: dict[str, Any] = json.loads((await self._caller.call("screen", params)).to_dict()["content"])
+        except BlockptyError:
+            return None
+        return found
+
+    async def _tell_picture(self, name: str, found: Mapping[str, Any], *, since: bool) -> None:
+        changed = found["changed"] if since else range(len(found["lines"]))
         lines = {str(row): found["lines"][row]["runs"] for row in changed if row < len(found["lines"])}
-        if lines or since is None:
+        if lines or not since:
             await self._frames.tell(
                 {
                     "type": "picture", "conversation_id": name, "cols": found["cols"], "rows": found["rows"],
                     "cursor": found["cursor"], "lines": lines,
                 }
             )  # fmt: skip
-        return int(found["seqno"])

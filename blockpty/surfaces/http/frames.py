@@ -7,10 +7,11 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from typing import Any, Final
 
-from blockpty.errors import BlockptyError
+from blockpty.errors import BlockptyError, Unauthorized
+from blockpty.surfaces.http.calls import defect
 from blockpty.surfaces.http.guard import PROTOCOL, Receive, Scope, Send
 
 STALLED_SECONDS: Final = 60.0
@@ -58,6 +59,32 @@ class Frames:
                 await take(message)
             except BlockptyError as error:
                 await self.tell_error(error)
+
+    async def serve(
+        self, work: Coroutine[Any, Any, None], take: Callable[[Mapping[str, Any]], Awaitable[None]]
+    ) -> None:
+        """Do the work and have messages taken, until one of both ends; then close the socket, saying how it ended."""
+        working, reading = asyncio.ensure_future(work), asyncio.ensure_future(self.read(take))
+        code = 1000
+        try:
+            await asyncio.wait((working, reading), return_when=asyncio.FIRST_COMPLETED)
+            problem = working.exception() if working.done() else reading.exception()
+            if isinstance(problem, Unauthorized):
+                code = 4401
+            elif isinstance(problem, TimeoutError | OSError):
+                code = 4008
+            elif isinstance(problem, BlockptyError):
+                await self.tell_error(problem)
+            elif isinstance(problem, Exception):
+                await self.tell_error(defect(problem))
+        except (BlockptyError, TimeoutError, OSError):
+            code = 4008
+        finally:
+            for task in (working, reading):
+                task.cancel()
+            await asyncio.wait((working, reading))
+        if reading.cancelled() or reading.exception() is not None:
+            await self.close(code)
 
     async def close(self, code: int) -> None:
         """End it, unless the other side has gone."""

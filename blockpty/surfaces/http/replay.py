@@ -20,11 +20,11 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from blockpty.errors import BadRequest, BlockptyError, Unauthorized
+from blockpty.errors import BadRequest, BlockptyError
 from blockpty.ops.requests import ConversationId
 from blockpty.ops.table import find
 from blockpty.surfaces.access import PeerForwarder, check
-from blockpty.surfaces.http.calls import defect, query
+from blockpty.surfaces.http.calls import query
 from blockpty.surfaces.http.frames import Frames, accept, object_of
 from blockpty.surfaces.http.guard import Receive, Scope, Send, refuse
 from blockpty.surfaces.http.metrics import Metrics
@@ -94,27 +94,7 @@ class _Player:
         self._tag: Any = None
 
     async def serve(self) -> None:
-        playing, reading = asyncio.ensure_future(self._play()), asyncio.ensure_future(self._frames.read(self._take))
-        code = 1000
-        try:
-            await asyncio.wait((playing, reading), return_when=asyncio.FIRST_COMPLETED)
-            problem = playing.exception() if playing.done() else reading.exception()
-            if isinstance(problem, Unauthorized):
-                code = 4401
-            elif isinstance(problem, TimeoutError | OSError):
-                code = 4008
-            elif isinstance(problem, BlockptyError):
-                await self._frames.tell_error(problem)
-            elif isinstance(problem, Exception):
-                await self._frames.tell_error(defect(problem))
-        except (BlockptyError, TimeoutError, OSError):
-            code = 4008
-        finally:
-            for task in (playing, reading):
-                task.cancel()
-            await asyncio.wait((playing, reading))
-        if not reading.done() or reading.cancelled() or reading.exception() is not None:
-            await self._frames.close(code)
+        await self._frames.serve(self._play(), self._take)
 
     async def _play(self) -> None:
         replay = self._replay

@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 from websockets.asyncio.client import ClientConnection, connect
-from websockets.exceptions import InvalidStatus
+from websockets.exceptions import ConnectionClosed, InvalidStatus
 
 from blockpty import Client
-from blockpty.surfaces.tokens import add_token, owner_token
+from blockpty.surfaces.tokens import add_token, owner_token, remove_token
 from tests.support.async_tests import async_test
 from tests.support.http_client import serving
 
@@ -122,6 +122,26 @@ async def test_what_is_no_request_is_refused_and_the_feed_goes_on(home: Path) ->
             assert await viewer.error(frame) == "bad_request", frame
         one = await client.open("c1", shell="bash")
         await viewer.until(lambda: "c1" in viewer.lines)
+        await one.close()
+
+
+@async_test(timeout_seconds=20)
+async def test_who_has_lost_the_token_gets_no_more_pictures(home: Path) -> None:
+    """Nothing changes in the list meanwhile: it is the pictures that notice."""
+    async with serving(home) as url, Client(home) as client:
+        token = add_token(home, "lent", "read", None, 1)
+        one = await client.open("c1", shell="bash")
+        await one.exec_block("while [ ! -e stop ]; do date +%N; sleep 0.02; done", cwd=str(home))
+        async with fed(home, url, token=token) as socket:
+            viewer = Viewer(socket)
+            await socket.send(json.dumps({"type": "screens", "ids": ["c1"], "fps": 10}))
+            await viewer.until(lambda: "c1" in viewer.pictures)
+            remove_token(home, "lent")
+            with pytest.raises(ConnectionClosed) as closed:
+                await viewer.until(lambda: False)
+            assert closed.value.rcvd is not None and closed.value.rcvd.code == 4401
+        (home / "stop").touch()
+        await one.wait_for({"token": "PROMPT"})
         await one.close()
 
 

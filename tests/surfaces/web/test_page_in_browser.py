@@ -10,25 +10,12 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.support.browser import Served, Watched, browser, sign_in, skip_where_missing
+from tests.support.browser import Served, Watched, sign_in, skip_where_missing
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, BrowserContext
 
 pytestmark = [skip_where_missing(), pytest.mark.needs("bash"), pytest.mark.slow, pytest.mark.timeout(240)]
-
-
-@pytest.fixture(scope="module")
-def chromium() -> Iterator[Browser]:
-    with browser() as started:
-        yield started
-
-
-@pytest.fixture
-def context(chromium: Browser) -> Iterator[BrowserContext]:
-    made = chromium.new_context(viewport={"width": 1600, "height": 960})
-    yield made
-    made.close()
 
 
 @pytest.fixture

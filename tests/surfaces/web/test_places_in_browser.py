@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.support.browser import Served, Watched, browser, sign_in, skip_where_missing
+from tests.support.browser import Served, Watched, sign_in, skip_where_missing
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, BrowserContext
@@ -19,19 +19,6 @@ pytestmark = [skip_where_missing(), pytest.mark.needs("bash"), pytest.mark.slow,
 # What a page needs two columns for, a phone shows below one another.
 PLACES = ("/", "/c/c1", "/c/c1/b2", "/c/c1/replay?at=0", "/search?q=two")
 SIDEWAYS = "document.scrollingElement.scrollWidth > innerWidth"
-
-
-@pytest.fixture(scope="module")
-def chromium() -> Iterator[Browser]:
-    with browser() as started:
-        yield started
-
-
-@pytest.fixture
-def context(chromium: Browser) -> Iterator[BrowserContext]:
-    made = chromium.new_context(viewport={"width": 1600, "height": 960})
-    yield made
-    made.close()
 
 
 @pytest.fixture
