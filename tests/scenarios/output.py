@@ -11,6 +11,7 @@ from typing import Any
 from blockpty.engine.machine import Machine
 from blockpty.model.entries import Entry
 from blockpty.model.events import Event
+from blockpty.redact.redaction import redact_output
 from tests.scenarios import tortures
 from tests.scenarios.jobs import memory
 from tests.scenarios.stage import PROMPT, SHORT_MS, Stage
@@ -66,12 +67,15 @@ async def random_bytes(stage: Stage) -> Any:
     result = await stage.run("cat random")
     begin, end = result.block.span
     raw = await stage.raw(begin, end)
+    printed = data.replace(b"\n", b"\r\n")
     text = await _read_whole(stage, result.block.block_id, 65536)
     return {
         "exact": (
             result.block.exit_status,
             stage.told(result.block).output == data,
-            raw == data.replace(b"\n", b"\r\n"),
+            stage.stream()[begin:end] == printed,
+            # One in 150 such files has what looks like a password to a reader who has no reason to doubt it.
+            raw == redact_output(printed),
         ),
         "text": ("\ufffd" in text, "\x1b" not in text and "\0" not in text),
         "next": await stage.done("echo next"),

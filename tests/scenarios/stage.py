@@ -199,7 +199,7 @@ class Stage:
         return [(event.type, event.fields.get("reason")) for event in found]
 
     async def raw(self, begin: int = 0, end: int | None = None) -> bytes:
-        """Return stream bytes through the API, exactly, but for covered nonces."""
+        """Return stream bytes through the API, exactly, but for covered nonces and secrets."""
         if end is None:
             end = (await self.conversation.status()).cursor
         pieces = []
