@@ -79,6 +79,15 @@ class LoopThread:
                 futures.wait([result])
             raise
 
+    async def bridged(self, coroutine: Coroutine[Any, Any, T]) -> T:
+        """Run a coroutine for one that runs on another loop; cancelling this cancels it."""
+        try:
+            loop = self._running()
+        except BaseException:
+            coroutine.close()
+            raise
+        return await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(coroutine, loop))
+
     def iterate(self, make: Callable[[], AsyncIterator[T]]) -> Iterator[T]:
         """Yield what an asynchronous iterator yields, one at a time; it is closed when this is."""
 
