@@ -178,6 +178,18 @@ def test_one_command(home: Path) -> None:
         assert [one.live for one in engine.list().conversations] == [False] * 3
 
 
+def test_ctrl_c_ends_one_command(home: Path) -> None:
+    program = "import blockpty; print(blockpty.run('exec sleep 1000'))"
+    running = subprocess.Popen([sys.executable, "-c", program], stderr=subprocess.PIPE, text=True)
+    with sync.Engine(home) as engine:
+        while not [one for one in engine.list().conversations if one.running is not None]:
+            pass
+        running.send_signal(signal.SIGINT)
+        _, said = running.communicate(timeout=60)
+        assert said.splitlines()[-1] == "KeyboardInterrupt" and running.returncode != 0
+        assert [one.live for one in engine.list().conversations] == [False]
+
+
 def test_arguments_are_checked_when_it_is_made(home: Path) -> None:
     with pytest.raises(BadRequest, match="durability"):
         sync.Engine(home, durability="no")

@@ -33,6 +33,12 @@ class Engine(ConversationEngine):
 
         return SearchService(self.home, lambda: tuple(self._conversations), redact=self._redaction[0])
 
+    def __dir__(self) -> list[str]:
+        """Offer the operations and what belongs to them."""
+        from blockpty.ops.manifest import offered
+
+        return offered(super().__dir__())
+
     async def close(self) -> None:
         """Close what was opened without `persist`, and let go of the rest."""
         if "home_search" in vars(self):

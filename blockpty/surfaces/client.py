@@ -24,7 +24,7 @@ from blockpty.errors import BadRequest, BlockptyError, InternalError, NotFound, 
 from blockpty.model.block import Block
 from blockpty.model.events import Event
 from blockpty.model.results import OpenResult, Result
-from blockpty.ops.manifest import Effect, ManifestEntry, manifest_entry
+from blockpty.ops.manifest import Effect, ManifestEntry, manifest_entry, offered
 from blockpty.runtime.conversation_context import ConversationContext, output_path
 from blockpty.spool.layout import check_conversation_id, conversations_directory, default_home
 from blockpty.surfaces import launching
@@ -89,6 +89,10 @@ class Client(EngineOperations):
         self, kind: type[BaseException] | None, problem: BaseException | None, trace: TracebackType | None
     ) -> None:
         await self.close()
+
+    def __dir__(self) -> list[str]:
+        """Offer the operations and what belongs to them."""
+        return offered(super().__dir__())
 
     async def close(self) -> None:
         """Close the connections; conversations go on in the server."""
