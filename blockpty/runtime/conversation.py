@@ -71,7 +71,7 @@ class RecordOperations(Protocol):
     async def seal(self, conversation_id: str, key: str) -> SealResult:
         """Seal it."""
 
-    async def erase(self, conversation_id: str) -> DeleteResult:
+    async def erase(self, conversation_id: str, *, dry_run: bool = False) -> DeleteResult:
         """Delete it."""
 
 
@@ -549,13 +549,14 @@ class Conversation(ConversationChannel):
         if self.live.state.shell is not ShellState.EXITED:
             self.note({"type": "lifecycle", "operation": operation, "principal": current().name})
 
-    async def delete(self) -> DeleteResult:
+    async def delete(self, *, dry_run: bool = False) -> DeleteResult:
         """Delete the conversation, whose shell has ended, with its transcript; there is no way back.
 
+        With `dry_run` the result says what would be freed, and nothing is deleted.
         Raises Busy while the shell runs, or when another engine owns it. Nothing can be asked of it afterwards.
         """
         assert self.records is not None
-        return await self.records.erase(self.id)
+        return await self.records.erase(self.id, dry_run=dry_run)
 
     async def verify(self, *, key: str | None = None) -> VerifyResult:
         """Compare all files with what follows from stream and timeline, every recorded wait included.

@@ -408,18 +408,21 @@ class ConversationEngine:
                     found.append(info)
         return ListResult(sorted(found, key=lambda info: info.created_ts, reverse=True))
 
-    async def prune(self, *, keep_days: int | None = None, keep_total_mb: int | None = None) -> PruneResult:
+    async def prune(
+        self, *, keep_days: int | None = None, keep_total_mb: int | None = None, dry_run: bool = False
+    ) -> PruneResult:
         """Delete conversations that were not used for `keep_days`, then the oldest until all take `keep_total_mb`.
 
+        With `dry_run` the result says which would be deleted, and none is.
         Those whose shell runs, and those that another engine has taken up, stay. Raises BadRequest.
         """
         with self.gate.allowed("prune"):
-            return await retention.prune(self, keep_days, keep_total_mb)
+            return await retention.prune(self, keep_days, keep_total_mb, dry_run=dry_run)
 
-    async def erase(self, conversation_id: str) -> DeleteResult:
+    async def erase(self, conversation_id: str, *, dry_run: bool = False) -> DeleteResult:
         """Delete a conversation whose shell has ended; see `Conversation.delete`."""
         with self.gate.allowed("delete", conversation_id):
-            return await retention.delete(self, conversation_id)
+            return await retention.delete(self, conversation_id, dry_run=dry_run)
 
     async def let_go(self, conversation_id: str) -> int:
         """Detach from a conversation if this engine has taken it up; return where its stream ends, 0 if it has not."""

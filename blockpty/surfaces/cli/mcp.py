@@ -64,9 +64,7 @@ def _serve(invocation: Invocation, /, url: str | None, token_file: str | None, t
         # Not for an agent: what the person at the client decides.
         person = Client(home, url=url, token=token)
         async with person, Client(home, url=url, token=token, agent="mcp") as client:
-            # An agent's program starts this where its work is; a server elsewhere has other directories.
-            opening = {} if url else {"cwd": os.getcwd()}
-            await serve_stdio(Caller(client), Caller(person), tools=offered, opening=opening)
+            await serve_stdio(Caller(client), Caller(person), tools=offered)
 
     asyncio.run(serve())
     return 0

@@ -7,7 +7,6 @@ not exist is an error of the protocol.
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, Final
 
@@ -33,21 +32,17 @@ _OPENING: Final = frozenset({"pty_open", "pty_launch"})
 class ToolCalls:
     """Answers the calls that come to one server."""
 
-    def __init__(
-        self, caller_of: CallerOf, questions: ApprovalQuestions, own: OwnConversations, opening: Mapping[str, Any]
-    ) -> None:
+    def __init__(self, caller_of: CallerOf, questions: ApprovalQuestions, own: OwnConversations) -> None:
         """Make it.
 
         Args:
             caller_of: gives the caller of a request; raises BlockptyError when there is none.
             questions: to the person at the client.
             own: the conversations that are meant where none is named.
-            opening: parameters of `open` where a call does not give them.
         """
         self._caller_of = caller_of
         self._questions = questions
         self._own = own
-        self._opening = opening
 
     async def answer(
         self, tools: ToolSet, context: Context, params: CallToolRequestParams
@@ -80,10 +75,8 @@ class ToolCalls:
 
     async def _answer(self, tool: PtyTool, call: Call) -> CallToolResult | InputRequiredResult:
         opened = None
-        if tool.listed.name in _OPENING:
-            call = replace(call, params={**self._opening, **call.params})
-        elif tool.own and "conversation_id" not in call.params:
-            name, is_new = await self._own.given(call, self._opening if tool.opens else None)
+        if tool.own and "conversation_id" not in call.params:
+            name, is_new = await self._own.given(call, opens=tool.opens)
             call = replace(call, params={**call.params, "conversation_id": name})
             opened = name if is_new else None
         answer = await tool.answer(call)

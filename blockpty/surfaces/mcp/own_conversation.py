@@ -7,9 +7,8 @@ A terminal that was opened in passing is closed with its session when nothing ru
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
 from starlette.requests import Request
 
@@ -38,12 +37,12 @@ class OwnConversations:
         if session is not None:
             self._own[session] = _Own(conversation_id, in_passing=False)
 
-    async def given(self, call: Call, opening: Mapping[str, Any] | None) -> tuple[str, bool]:
+    async def given(self, call: Call, *, opens: bool) -> tuple[str, bool]:
         """Return the conversation that is meant by a call that names none, and whether it was opened for it.
 
         Args:
             call: the call; it waits for a person where opening needs one.
-            opening: how to open one where there is none; None where the call has no use for a new one.
+            opens: whether one is opened where there is none; other calls have no use for a new one.
 
         Raises:
             BadRequest: there is none; also where the client keeps no session, as over HTTP since 2026-07-28.
@@ -59,12 +58,12 @@ class OwnConversations:
                 "conversation_id is missing, and this client keeps no session by which to know it",
                 hint="call pty_open, and give its conversation_id with each call",
             )
-        if opening is None:
+        if not opens:
             raise BadRequest(
                 "conversation_id is missing, and this session has opened no terminal yet",
                 hint="pty_run opens one; pty_list names those of others",
             )
-        conversation_id = str((await call.run("open", opening)).to_dict()["conversation_id"])
+        conversation_id = str((await call.run("open", {})).to_dict()["conversation_id"])
         # Another call of the session may have opened one in the meantime: both are kept, the later is the own one.
         self._own[session] = _Own(conversation_id, in_passing=True)
         return conversation_id, True

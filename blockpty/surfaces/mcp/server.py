@@ -6,7 +6,7 @@ makes it, so that a session never has more rights than the token of this very re
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any
 
 from mcp.server.lowlevel import Server
@@ -48,7 +48,6 @@ def build_server(
     *,
     tools_of: Callable[[Context], ToolSet] | None = None,
     own: OwnConversations | None = None,
-    opening: Mapping[str, Any] | None = None,
 ) -> Server[Any]:
     """Return the server; serve it with stdio.py or http.py.
 
@@ -57,10 +56,9 @@ def build_server(
         person_of: finds the person at the client of a request, who is asked for approvals; None: no person is.
         tools_of: gives the tools that are offered to a request; raises BlockptyError; by default all.
         own: knows the conversations that are meant where none is named.
-        opening: parameters of `open` where a call does not give them.
     """
     every = tool_set("all")
-    calls = ToolCalls(caller_of, ApprovalQuestions(person_of), own or OwnConversations(), opening or {})
+    calls = ToolCalls(caller_of, ApprovalQuestions(person_of), own or OwnConversations())
 
     def offered(context: Context) -> ToolSet:
         try:

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
-from mcp import Client
 
 import blockpty
 from blockpty.surfaces.mcp.schemas import NOTE
 from tests.support.async_tests import async_test
 from tests.support.mcp_clients import CONNECTIONS, connected, http_client, ok, serving, text_of
+
+if TYPE_CHECKING:
+    from mcp import Client
 
 pytestmark = pytest.mark.needs("bash")
 
