@@ -289,7 +289,10 @@ class ConversationEngine:
                 raise no_descriptors()
             if count >= self._session_limit:
                 raise SessionLimit(
-                    f"{count} conversations are open in {self.home}", hint="close one, or raise the limit"
+                    f"{count} conversations are open in {self.home}, which is the limit",
+                    hint="list names them and close ends one; the limit is --session-limit of serve, "
+                    "BLOCKPTY_SESSION_LIMIT, or session_limit of an engine",
+                    details={"session_limit": self._session_limit},
                 )
             # What lies there, damaged or not, is not this call's to remove.
             fresh = not os.path.lexists(conversations_directory(self.home) / name)

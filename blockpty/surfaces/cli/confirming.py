@@ -17,7 +17,7 @@ def confirm_option() -> click.Option:
 
 
 def confirm(operation: str, values: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the values without the answer; raises Abort after a no, and UsageError where nobody can be asked."""
+    """Return the values without the answer; raises Abort after a no, and UsageError where no question can be put."""
     values = dict(values)
     if values.pop("yes", False) or values.get("dry_run"):
         return values

@@ -1,4 +1,4 @@
-"""Tool sets: which tools a client is told about, and may call.
+"""Tool sets: which tools a client lists, and may call.
 
 A client puts every description into its model's context, so the set that is offered by default is small: it is enough
 to work in a terminal, and costs under 4,000 tokens with all schemas. The tools of that set are described in fewer
@@ -20,7 +20,7 @@ from blockpty.surfaces.mcp.tools import PREFIX, TOOLS, PtyTool
 _ONLY_IN_ALL: Final = frozenset(
     f"{PREFIX}{name}" for name in ("delete", "prune", "archive", "import_recording", "repair", "seal")
 )
-"""Tools that remove or rewrite what is recorded: they are there only where somebody has asked for them."""
+"""Tools that remove or rewrite what is recorded: they are there only where the user has asked for them."""
 
 _ONE: Final = [{"type": "string"}, {"type": "object"}]
 _CONDITION: Final = {"anyOf": [*_ONE, {"type": "array", "items": {"anyOf": _ONE}}]}
