@@ -58,6 +58,7 @@ class EngineOperations:
         answers: bool = True,
         timeout_ms: int = 30000,
         sandbox: str | None = None,
+        source: str | None = None,
     ) -> RemoteConversation: ...
     async def list(self, filter: str | None = None) -> ListResult: ...
     async def prune(
