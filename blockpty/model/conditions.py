@@ -1,11 +1,15 @@
-"""Conditions of a wait, as data, and their wire form."""
+"""Conditions of a wait, as data, and their wire form.
+
+A program writes `PROMPT`, `EOF`, `INPUT`, `Regex(...)`, `Idle(...)`, `Screen(...)` or `Changed(...)`, or the wire form
+of one; type checkers know both.
+"""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, Literal, TypedDict
 
 from blockpty.errors import BadCondition
 
@@ -13,58 +17,103 @@ MAX_PATTERN: Final = 4096
 MAX_TEXT: Final = 64 * 1024
 
 
+class WaitCondition:
+    """Base of the conditions: what a list of several kinds holds."""
+
+    __slots__ = ()
+
+
 @dataclass(frozen=True, slots=True)
-class Text:
+class Text(WaitCondition):
     """The text appears, byte for byte."""
 
     text: str
 
 
 @dataclass(frozen=True, slots=True)
-class Pattern:
+class Regex(WaitCondition):
     """The regular expression matches settled text; `^` and `$` are line borders."""
 
     regex: str
 
 
 @dataclass(frozen=True, slots=True)
-class Prompt:
+class Prompt(WaitCondition):
     """The shell is ready for the next command."""
 
 
 @dataclass(frozen=True, slots=True)
-class Eof:
+class Eof(WaitCondition):
     """The interactive session is over, or the shell has ended."""
 
 
 @dataclass(frozen=True, slots=True)
-class Idle:
+class Idle(WaitCondition):
     """Nothing was written and nothing typed for `ms` milliseconds."""
 
     ms: int
 
 
 @dataclass(frozen=True, slots=True)
-class Screen:
+class Screen(WaitCondition):
     """The regular expression matches what the terminal shows; `^` and `$` are borders of its rows."""
 
     regex: str
 
 
 @dataclass(frozen=True, slots=True)
-class Changed:
+class Changed(WaitCondition):
     """The terminal shows something else than what a result of `screen` called by this hash."""
 
     hash: str
 
 
-Condition = Text | Pattern | Prompt | Eof | Idle | Screen | Changed
-Match = str | Mapping[str, Any] | Sequence[Any] | Condition
+class RegexDict(TypedDict):
+    """The wire form of `Regex`."""
+
+    regex: str
+
+
+class TokenDict(TypedDict):
+    """The wire form of `PROMPT`, `EOF` and `INPUT`."""
+
+    token: Literal["PROMPT", "EOF", "INPUT"]
+
+
+class IdleDict(TypedDict):
+    """The wire form of `Idle`."""
+
+    idle_ms: int
+
+
+class ScreenDict(TypedDict):
+    """The wire form of `Screen`."""
+
+    screen: str
+
+
+class ChangedDict(TypedDict):
+    """The wire form of `Changed`."""
+
+    changed: str
+
+
+# What the engine calls it, beside `re.Pattern`.
+Pattern = Regex
+Condition = Text | Regex | Prompt | Eof | Idle | Screen | Changed
+OneMatch = str | WaitCondition | RegexDict | TokenDict | IdleDict | ScreenDict | ChangedDict
+Match = OneMatch | Sequence[OneMatch]
+
+PROMPT: Final = Prompt()
+EOF: Final = Eof()
+INPUT: Final[TokenDict] = {"token": "INPUT"}
 
 _SHAPES: Final = (
     'a string, {"regex": "..."}, {"token": "PROMPT"}, {"token": "EOF"}, {"idle_ms": n}, {"screen": "..."}, '
     '{"changed": "hash"}, or a list of these'
 )
+_KEYS: Final = ("regex", "token", "idle_ms", "screen", "changed")
+_TOKENS: Final[Mapping[Any, Condition]] = {"PROMPT": PROMPT, "EOF": EOF}
 _HASH: Final = re.compile(r"[0-9a-f]{0,16}(?:-[0-9a-f]{0,16}){0,2}")
 
 
@@ -81,7 +130,7 @@ def condition_to_wire(condition: Condition) -> Any:
     """Return the wire form of a condition."""
     if isinstance(condition, Text):
         return condition.text
-    if isinstance(condition, Pattern):
+    if isinstance(condition, Regex):
         return {"regex": condition.regex}
     if isinstance(condition, Idle):
         return {"idle_ms": condition.ms}
@@ -92,8 +141,15 @@ def condition_to_wire(condition: Condition) -> Any:
     return {"token": "PROMPT" if isinstance(condition, Prompt) else "EOF"}
 
 
+def match_to_wire(match: Any) -> Any:
+    """Return the wire form of what a wait was given; what is none already stays, to be refused where it is judged."""
+    if isinstance(match, (list, tuple)):
+        return [match_to_wire(item) for item in match]
+    return condition_to_wire(match) if isinstance(match, Condition) else match
+
+
 def _parse_one(item: Any) -> Condition:
-    if isinstance(item, (Text, Pattern, Prompt, Eof, Idle, Screen, Changed)):
+    if isinstance(item, (Text, Regex, Prompt, Eof, Idle, Screen, Changed)):
         return item
     if isinstance(item, str):
         if not item or len(item) > MAX_TEXT:
@@ -109,13 +165,25 @@ def _parse_one(item: Any) -> Condition:
     if isinstance(item, Mapping) and len(item) == 1:
         ((key, value),) = item.items()
         if key == "regex" and isinstance(value, str) and 0 < len(value) <= MAX_PATTERN:
-            return Pattern(value)
-        if key == "token" and value in ("PROMPT", "EOF"):
-            return Prompt() if value == "PROMPT" else Eof()
+            return Regex(value)
+        if key == "token" and isinstance(value, str):
+            if value in _TOKENS:
+                return _TOKENS[value]
+            raise BadCondition(f"no token is called {value[:40]!r}", hint=_meant(value.upper(), _TOKENS))
         if key == "idle_ms" and isinstance(value, int) and not isinstance(value, bool) and 0 < value <= 3_600_000:
             return Idle(value)
         if key == "screen" and isinstance(value, str) and 0 < len(value) <= MAX_PATTERN:
             return Screen(value)
         if key == "changed" and isinstance(value, str) and value.strip("-") and _HASH.fullmatch(value):
             return Changed(value)
+        if key not in _KEYS:
+            raise BadCondition(f"no condition is called {str(key)[:40]!r}", hint=_meant(str(key), _KEYS))
     raise BadCondition(f"not a condition: {str(item)[:100]!r}", hint=f"give {_SHAPES}")
+
+
+def _meant(word: str, known: Iterable[str]) -> str:
+    """Return a hint that names the known words, and the one that is near to a misspelt one."""
+    from difflib import get_close_matches
+
+    near = get_close_matches(word, known, 1)
+    return f"did you mean {near[0]}?" if near else f"one of {', '.join(known)}"

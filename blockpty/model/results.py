@@ -13,6 +13,7 @@ from blockpty.model.search_results import FoundBlock as FoundBlock
 from blockpty.model.search_results import OverviewResult as OverviewResult
 from blockpty.model.search_results import SearchHit as SearchHit
 from blockpty.model.search_results import SearchResult as SearchResult
+from blockpty.model.shown import framed, preformatted, shortened
 from blockpty.model.timeline_results import ControlChange as ControlChange
 from blockpty.model.timeline_results import Silence as Silence
 from blockpty.model.timeline_results import TimelineBlock as TimelineBlock
@@ -197,6 +198,19 @@ class RunResult(Result):
         """The command's exit status; None when unknown or still running."""
         return self.block.exit_status
 
+    @property
+    def ok(self) -> bool:
+        """Whether the command has ended with exit status 0."""
+        return self.block.exit_status == 0
+
+    def __repr__(self) -> str:
+        how = "timed out" if self.timed_out else f"exit_status={self.exit_status}"
+        return f"<RunResult {shortened(self.block.cmd)} {how} output={shortened(self.output, 400)}>"
+
+    def _repr_html_(self) -> str:
+        """Show it in a notebook."""
+        return preformatted(f"$ {self.block.cmd}\n{self.output}", summary=self.block.summary)
+
 
 @dataclass(frozen=True, slots=True)
 class SendResult(Result):
@@ -301,6 +315,15 @@ class ScreenResult(Result):
     seqno: int
     hash: str
     changed: list[int]
+
+    def __repr__(self) -> str:
+        rows = "\n".join(line.rstrip() for line in self.content.rstrip().split("\n"))
+        return f"<ScreenResult {self.cols}x{self.rows} {self.format}>\n{rows}"
+
+    def _repr_html_(self) -> str:
+        """Show it in a notebook; with the format html in colours."""
+        title = f"{self.cols}x{self.rows}{' ' + self.title if self.title else ''}"
+        return framed(self.content, self.rows) if self.format == "html" else preformatted(self.content, summary=title)
 
 
 @dataclass(frozen=True, slots=True)

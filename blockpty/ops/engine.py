@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from blockpty.errors import Busy, NotFound
 from blockpty.model.results import Activity, ArchiveResult, FoundBlock, OverviewResult, SearchResult
+from blockpty.runtime import limits
 from blockpty.runtime.engine import ConversationEngine
 from blockpty.runtime.worker_threads import aside
 
@@ -76,13 +77,16 @@ class Engine(ConversationEngine):
         page: str | None = None,
         page_size: int = 100,
         timeout_ms: int = 2000,
+        timeout: float | None = None,
     ) -> SearchResult:
         """Search the output and commands of all conversations of this home, newest first; every match is verified.
 
         `mode`: words, phrase, substring or regex; `ignore_case` is by default set for the first two. `since`, `until`:
-        ms since 1970. `page`: `next` of an earlier result. `page_size`: 1 to 1000. `timeout_ms`, 1 to 60,000: what was
-        found by then is returned, flagged as `partial`. Cancelling returns at once. Raises BadRequest.
+        ms since 1970. `page`: `next` of an earlier result. `page_size`: 1 to 1000. `timeout_ms`, 1 to 60,000, or in its
+        place `timeout` in seconds: what was found by then is returned, flagged as `partial`. Cancelling returns at
+        once. Raises BadRequest.
         """
+        timeout_ms = limits.milliseconds(timeout, timeout_ms)
         await _import_search()
         from blockpty.search.query import Filters, MatchKey, Query
 

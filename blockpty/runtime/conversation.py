@@ -10,6 +10,7 @@ from __future__ import annotations
 import base64
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager, nullcontext
+from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
 from blockpty.control.principals import current
@@ -17,6 +18,7 @@ from blockpty.engine.keys import KeyModes, bracket, encode_keys
 from blockpty.engine.states import ShellState
 from blockpty.engine.waiter import Outcome
 from blockpty.errors import BadRequest, InternalError, NoSession
+from blockpty.model.block import Block
 from blockpty.model.conditions import Match
 from blockpty.model.results import (
     CloseResult,
@@ -36,10 +38,12 @@ from blockpty.model.results import (
     VerifyResult,
     WaitResult,
 )
+from blockpty.model.unmet import checked
 from blockpty.runtime import interruption, limits
 from blockpty.runtime.channel import ConversationChannel
 from blockpty.runtime.completion import Completion
 from blockpty.runtime.control import CANCELLED, DONE
+from blockpty.runtime.conversation_context import ConversationContext, output_path, raising
 from blockpty.runtime.follower import RecordFollower
 from blockpty.runtime.gate import ApprovalNeeded
 from blockpty.runtime.listing import lost_because
@@ -75,8 +79,8 @@ class RecordOperations(Protocol):
         """Delete it."""
 
 
-class Conversation(ConversationChannel):
-    """One conversation; get it from `Engine.open` or `Engine.conversation`.
+class Conversation(ConversationContext, ConversationChannel):
+    """One conversation; get it from `Engine.open` or `Engine.conversation`. A context manager that closes it.
 
     All methods may be cancelled: what was asked of the terminal may then have happened or not, nothing recorded is
     lost.
@@ -86,6 +90,8 @@ class Conversation(ConversationChannel):
         directory: where its files are.
         opened: the result of `open`, None for one that existed.
     """
+
+    _offered = (*ConversationContext._offered, "cursor", "directory", "mode", "pid", "shell_id")
 
     def __init__(
         self,
@@ -147,6 +153,18 @@ class Conversation(ConversationChannel):
             self.live.close()
             if self._ownership is not None:
                 self._ownership.release()
+
+    def __repr__(self) -> str:
+        cwd = self.live.state.current.cwd
+        where = f" {cwd}" if cwd is not None else ""
+        return f"<Conversation {self.id} {self.mode}{where}>"
+
+    def output_path(self, block: Block) -> Path:
+        """Return the file with the output of a block that has ended: its text, with secrets as they were printed.
+
+        Raises NotFound for a block that runs or printed nothing.
+        """
+        return output_path(self.directory, block)
 
     @property
     def over(self) -> bool:
@@ -226,12 +244,16 @@ class Conversation(ConversationChannel):
         return SessionResult(f"s{typed.seq}", f"b{typed.seq}", typed.ts, typed.cursor)
 
     async def run(
-        self, command: str, *, cwd: str | None = None, timeout_ms: int = 30000, max_bytes: int = 65536
-    ) -> RunResult:
+        self, command: str, *, cwd: str | None = None, timeout_ms: int = 30000, max_bytes: int = 65536,
+        timeout: float | None = None, check: bool = False,
+    ) -> RunResult:  # fmt: skip
         """Run a command as one block and wait for its end; when the time is up it runs on.
 
-        `max_bytes` bounds the returned text, head and tail are kept. Raises as `exec_block` does.
+        `max_bytes` bounds the returned text, head and tail are kept. `timeout`: seconds, in place of `timeout_ms`.
+        `check`: raise CommandFailed, with the output, for another exit status than 0, and Timeout when the time is up.
+        Raises as `exec_block` does.
         """
+        timeout_ms = limits.milliseconds(timeout, timeout_ms)
         limits.check("timeout_ms", timeout_ms)
         limits.check("max_bytes", max_bytes)
         typed = await self._submit("command", "run", command, cwd, awaited=True)
@@ -239,7 +261,8 @@ class Conversation(ConversationChannel):
         result = await self._until_done(typed.completion, timeout_ms)
         self._cursor = result.cursor
         block = self.live.redactor.block(own_block(self.id, self.live, typed, self._block))
-        return await run_result(self.live, block, result, max_bytes, self._over_bytes)
+        ran = await run_result(self.live, block, result, max_bytes, self._over_bytes)
+        return checked(ran) if check else ran
 
     async def _until_done(self, completion: Completion, timeout_ms: int) -> Outcome:
         return await until_done(self.live, completion, timeout_ms)
@@ -363,14 +386,16 @@ class Conversation(ConversationChannel):
         stop: Match | None = None,
         view: str = "text",
         echo: bool = False,
+        timeout: float | None = None,
     ) -> WaitResult:
         """Wait until something appears in the output, or one of several things.
 
         The answer is a function of the record, `from_cursor` and `match`; only the deadline is not. Without
         `from_cursor`:
-        from where the last wait ended, else from where the running block was submitted. `timeout_ms` 0 looks once. A
-        timeout is a result. Raises BadCondition, BadCursor, NoSession.
+        from where the last wait ended, else from where the running block was submitted. `timeout_ms` 0 looks once;
+        `timeout`: seconds, in its place. A timeout is a result. Raises BadCondition, BadCursor, NoSession.
         """
+        timeout_ms = limits.milliseconds(timeout, timeout_ms)
         limits.check("timeout_ms", timeout_ms)
         if max_bytes is not None:
             limits.check("max_bytes", max_bytes)
@@ -381,6 +406,8 @@ class Conversation(ConversationChannel):
         result = await self._waiting.wait(request, timeout_ms)
         self._cursor = result.cursor
         return result
+
+    expect = raising(wait_for)
 
     # Control
 
@@ -474,13 +501,17 @@ class Conversation(ConversationChannel):
             await self.own(stopping=True)
             return await interruption.end_session(self, self.reset)
 
-    async def enter_shell(self, shell: str | None = None, *, timeout_ms: int = 10000) -> DoneResult:
+    async def enter_shell(
+        self, shell: str | None = None, *, timeout_ms: int = 10000, timeout: float | None = None
+    ) -> DoneResult:
         """Give our hooks to the shell that is at a prompt now inside a running command (ssh, su, a container, bash).
 
         Its commands are blocks from then on, until it ends; the block that started it is closed here. `shell` (bash,
         zsh or fish) must be named where it runs behind another program. A shell that replaced ours (`exec bash`) gets
-        its hooks by itself at the next command. Raises BadRequest, NoPrompt.
+        its hooks by itself at the next command. `timeout`: seconds, in place of `timeout_ms`. Raises BadRequest,
+        NoPrompt.
         """
+        timeout_ms = limits.milliseconds(timeout, timeout_ms)
         limits.check("timeout_ms", timeout_ms)
         alive(self)
         self.check_control(current(), current().author())

@@ -55,6 +55,7 @@ from blockpty.runtime.gate import Gate
 from blockpty.runtime.idle import close_idle
 from blockpty.runtime.importing import import_recording, refuse_imported
 from blockpty.runtime.interruption import end_shell
+from blockpty.runtime.opening import opening
 from blockpty.runtime.redactor import Redactor
 from blockpty.runtime.shell_start import first_prompt, no_descriptors, raise_descriptor_limit, start_shell
 from blockpty.runtime.worker_threads import Pace, aside
@@ -222,6 +223,7 @@ class ConversationEngine:
         if "audit_log" in vars(self):
             self.audit_log.close()
 
+    @opening
     async def open(
         self,
         conversation_id: str | None = None,
@@ -237,19 +239,22 @@ class ConversationEngine:
         timeout_ms: int = 30000,
         sandbox: str | None = None,
         source: str | None = None,
+        timeout: float | None = None,
     ) -> Conversation:
         """Start a shell in a new conversation, or a new shell in one whose shell has ended, and wait for its prompt.
 
+        Await it, or enter it with `async with`, which closes the conversation at the end.
+
         Args:
             conversation_id: its name; one is made up when it is None.
-            shell: name or path; default `$SHELL` when it is bash or zsh, else bash.
+            shell: name or path; default `$SHELL` when it is bash, zsh or fish, else bash.
             cwd: working directory; default the caller's.
             env: added to the clean environment of the shell.
             cols, rows: size of the terminal, 1 to 1000.
             login: read the login files instead of the interactive ones.
             persist: keep the shell when this engine goes; default as this engine was made.
             answers: answer programs that ask their terminal what it is, where the cursor stands, and the like.
-            timeout_ms: how long the first prompt may take.
+            timeout_ms: how long the first prompt may take; timeout: the same in seconds, in its place.
             sandbox: name of a profile: the shell runs behind that boundary, or does not start.
             source: what the terminal shows in place of a shell of this machine: `exec:program argument ...` (a program
                 without a shell: one session block from its start to its end).
@@ -257,6 +262,7 @@ class ConversationEngine:
         Raises BadRequest, Busy (it is open already), SessionLimit, SpawnFailed, PtyLimit, NoPrompt.
         """
         name = check_conversation_id(conversation_id) if conversation_id is not None else f"c-{secrets.token_hex(4)}"
+        timeout_ms = limits.milliseconds(timeout, timeout_ms)
         for label, value in (("cols", cols), ("rows", rows), ("timeout_ms", timeout_ms)):
             limits.check(label, value)
         persist = self._persist if persist is None else persist
