@@ -78,6 +78,7 @@ class AnyConversation(Protocol):
         cwd: str | None = None,
         timeout_ms: int = 30000,
         max_bytes: int = 65536,
+        stop_at_input: bool = True,
         timeout: float | None = None,
         check: bool = False,
     ) -> RunResult:

@@ -146,6 +146,7 @@ class ConversationOperations:
         cwd: str | None = None,
         timeout_ms: int = 30000,
         max_bytes: int = 65536,
+        stop_at_input: bool = True,
         timeout: float | None = None,
         check: bool = False,
     ) -> RunResult: ...
@@ -397,6 +398,7 @@ class SyncConversationOperations:
         cwd: str | None = None,
         timeout_ms: int = 30000,
         max_bytes: int = 65536,
+        stop_at_input: bool = True,
         timeout: float | None = None,
         check: bool = False,
     ) -> RunResult: ...
