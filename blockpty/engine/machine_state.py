@@ -97,13 +97,15 @@ class MachineState:
         nested: what its output says of another shell in it: "marks" (ours, as such a shell writes them), "hints" (a
         prompt of its own); None when nothing does.
         inputs: typed since the last silence: (offset, bytes, echo, canonical); their echo may still come.
-        tty: the terminal's modes at the last silence.
+        tty: the terminal's modes at the last silence, and where that was (`at`).
         prompt_depth: how deep in its stack the shell waited at its last prompt; None when that is not known.
         control: what the last note of control said, as `control_of` keeps it; None before there was one.
         requests: the digests of approvals that were asked for and not decided, by id; for a person's input "".
         pictures: whether the record has events that speak of the screen, since an owner said so.
         dirty: whether something is typed at this prompt that may still stand on its line.
         owed: how many prompts were taken for granted and may still be drawn.
+        source: what the terminal shows that is no shell of this machine, as the spawn entry says it; None for a shell.
+        ending: whether a request has ended that source, so that its end is no accident.
         boot, system: which start of the machine the shell was started in, and the machine's `sys.platform`.
     """
 
@@ -145,6 +147,8 @@ class MachineState:
     size: tuple[int, int] = (80, 24)
     exit: dict[str, Any] | None = None
     eof: bool = False
+    source: dict[str, Any] | None = None
+    ending: bool = False
     boot: str = ""
     system: str = "linux"
     control: dict[str, Any] | None = None
@@ -157,6 +161,17 @@ class MachineState:
             if opened == request:
                 return seq, ts
         return None
+
+    def wants_input(self) -> bool:
+        """Whether the program in front waits for input, and has printed nothing since that was seen."""
+        tty = self.tty or {}
+        # A shell that has not shown its first prompt edits its line in raw mode.
+        lines_only = self.shell is not ShellState.RUNNING
+        if (lines_only and self.shell is not ShellState.STARTING) or self.classified > tty.get("at", -1):
+            return False
+        if tty.get("icanon") is True:
+            return tty.get("echo") is False or tty.get("reads") is True or tty.get("wants_input") is True
+        return tty.get("wants_input") is True and not lines_only
 
     def copy(self) -> MachineState:
         """Return a copy that shares nothing mutable."""
@@ -247,7 +262,7 @@ _BYTES: Final = frozenset({"echoed", "prologue", "drawn", "fed", "shown", "unask
 # What the beginning of a record that was cut by an older version does not have.
 _LATER: Final = frozenset({
     "pictures", "alternate", "switching", "system", "line_end", "opening", "prologue", "raised", "rising",
-    "prompt_depth", "awaited_over", "control", "requests",
+    "prompt_depth", "awaited_over", "control", "requests", "source", "ending",
 })  # fmt: skip
 
 _NAMES: Final = tuple(MachineState.__dataclass_fields__)

@@ -48,6 +48,11 @@ class Eof(WaitCondition):
 
 
 @dataclass(frozen=True, slots=True)
+class WantsInput(WaitCondition):
+    """The program in front waits for input from the terminal: a line, a key or a password."""
+
+
+@dataclass(frozen=True, slots=True)
 class Idle(WaitCondition):
     """Nothing was written and nothing typed for `ms` milliseconds."""
 
@@ -100,20 +105,20 @@ class ChangedDict(TypedDict):
 
 # What the engine calls it, beside `re.Pattern`.
 Pattern = Regex
-Condition = Text | Regex | Prompt | Eof | Idle | Screen | Changed
+Condition = Text | Regex | Prompt | Eof | WantsInput | Idle | Screen | Changed
 OneMatch = str | WaitCondition | RegexDict | TokenDict | IdleDict | ScreenDict | ChangedDict
 Match = OneMatch | Sequence[OneMatch]
 
 PROMPT: Final = Prompt()
 EOF: Final = Eof()
-INPUT: Final[TokenDict] = {"token": "INPUT"}
+INPUT: Final = WantsInput()
 
 _SHAPES: Final = (
-    'a string, {"regex": "..."}, {"token": "PROMPT"}, {"token": "EOF"}, {"idle_ms": n}, {"screen": "..."}, '
-    '{"changed": "hash"}, or a list of these'
+    'a string, {"regex": "..."}, {"token": "PROMPT"}, {"token": "EOF"}, {"token": "INPUT"}, {"idle_ms": n}, '
+    '{"screen": "..."}, {"changed": "hash"}, or a list of these'
 )
 _KEYS: Final = ("regex", "token", "idle_ms", "screen", "changed")
-_TOKENS: Final[Mapping[Any, Condition]] = {"PROMPT": PROMPT, "EOF": EOF}
+_TOKENS: Final[Mapping[Any, Condition]] = {"PROMPT": PROMPT, "EOF": EOF, "INPUT": INPUT}
 _HASH: Final = re.compile(r"[0-9a-f]{0,16}(?:-[0-9a-f]{0,16}){0,2}")
 
 
@@ -138,7 +143,7 @@ def condition_to_wire(condition: Condition) -> Any:
         return {"screen": condition.regex}
     if isinstance(condition, Changed):
         return {"changed": condition.hash}
-    return {"token": "PROMPT" if isinstance(condition, Prompt) else "EOF"}
+    return {"token": next(token for token, known in _TOKENS.items() if condition == known)}
 
 
 def match_to_wire(match: Any) -> Any:
@@ -149,7 +154,7 @@ def match_to_wire(match: Any) -> Any:
 
 
 def _parse_one(item: Any) -> Condition:
-    if isinstance(item, (Text, Regex, Prompt, Eof, Idle, Screen, Changed)):
+    if isinstance(item, (Text, Regex, Prompt, Eof, WantsInput, Idle, Screen, Changed)):
         return item
     if isinstance(item, str):
         if not item or len(item) > MAX_TEXT:

@@ -65,7 +65,7 @@ class ConversationInfo(Result):
         needs: what waits for a person: `approval`, `user_input`, `password` (a program asks for one), `line` (a program
             reads a line), `storage` (the disk is full).
         tty: as in `status`, as far as the record says; `status` asks the terminal.
-        cols, rows, control, control_by, halted, integrity: as in `status`.
+        cols, rows, control, control_by, halted, integrity, source: as in `status`.
     """
 
     conversation_id: str
@@ -89,6 +89,7 @@ class ConversationInfo(Result):
     control_by: str | None = None
     halted: str | None = None
     integrity: str = "ok"
+    source: str = "shell"
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,9 +107,10 @@ class StatusResult(Result):
         mode: `starting`, `idle`, `block_running`, `interactive` or `exited`.
         tty: `at_prompt`, `running`, `reads_line`, `password`, `raw`, `alt_screen`, `incomplete_input`, or None when
             there is no terminal any more.
-        integrity: `ok` or `degraded`; integrity_reason says why.
+        integrity: `ok` when blocks and exit statuses are exact, else `degraded`; integrity_reason says why.
         transport: how the host moves bytes: `splice` (a killed recorder loses nothing) or `read`.
-        exit: {"status", "signal"} of the ended shell, else None.
+        exit: {"status", "signal"} of the ended shell, else None; with "reason" `connection_lost` when the way to a far
+            shell broke, and what ran there may run on.
         lost: why it is not known how the shell ended: `host_gone` (every process that held its terminal was killed) or
             `machine_restarted`; None when it is known, or it runs.
         nested: {"program", "evidence"} while another shell, a remote or an interpreter has the terminal inside the
@@ -120,6 +122,7 @@ class StatusResult(Result):
         halted: who halted agents, here or in all conversations; None when they may type.
         sandbox: what holds around the shell: {"profile", "method", "network", "writable", "hidden", "not_held"}; None
             without a sandbox.
+        source: `shell`, or what `open` was given: `exec:...`, `ssh:...`, `tmux:...`, `container:...`.
     """
 
     conversation_id: str
@@ -148,6 +151,7 @@ class StatusResult(Result):
     control_since: int | None = None
     halted: str | None = None
     sandbox: dict[str, Any] | None = None
+    source: str = "shell"
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,13 +176,16 @@ class SessionResult(Result):
 
 @dataclass(frozen=True, slots=True)
 class RunResult(Result):
-    """A command ran, or its time was up and it runs on.
+    """A command ran, or its time was up or it waits for input, and it runs on.
 
     Attributes:
-        block: the block's record; state `running` when timed_out.
+        block: the block's record; state `running` when it has not ended.
         output: text view of its output, at most max_bytes, head and tail kept.
         output_bytes: size of the whole text; truncated: whether some was left out.
+        reason: `prompt` (it has ended), `timeout`, `input`, `password`, `incomplete_input`, `eof` or `hooks_lost`.
         cursor: where to go on reading or waiting.
+        tty, foreground: when it has not ended, as in `status`: what the terminal does, and the program that has it.
+        hint: what to do then.
     """
 
     block: Block
@@ -188,6 +195,9 @@ class RunResult(Result):
     timed_out: bool
     reason: str
     cursor: int
+    tty: str | None = None
+    foreground: str | None = None
+    hint: str | None = None
 
     @property
     def exit_status(self) -> int | None:
@@ -222,13 +232,14 @@ class WaitResult(Result):
 
     Attributes:
         matched: whether a condition held.
-        reason: `matched`, `prompt`, `eof`, `timeout`, `max_bytes`, `stopped`, `password`, `incomplete_input`,
-        `hooks_lost`,
-            `cancelled`.
+        reason: `matched`, `prompt`, `eof`, `input`, `timeout`, `max_bytes`, `stopped`, `password`,
+            `incomplete_input`, `hooks_lost`, `cancelled`.
         index: which of several conditions matched (or which stop condition stopped it).
         match_text, groups, span: what matched and where in the stream.
         cursor: where to go on; for an unsuccessful wait a place from which asking again misses nothing.
         text: the last text seen (at most 8 KiB) up to the end; text_bytes: how much there was.
+        foreground: the program that has the terminal, as in `status`, and hint: what to do about it, when the wait
+            ended without a match while a program runs.
     """
 
     matched: bool
@@ -242,6 +253,8 @@ class WaitResult(Result):
     tty: str | None = None
     text: str = ""
     text_bytes: int = 0
+    foreground: str | None = None
+    hint: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -103,7 +103,9 @@ class Engine(ConversationEngine):
         asked = Query(query, mode, ignore_case, filters, page_size, before, per_block, timeout_ms)
         return await self.home_search.find(asked)
 
-    async def archive(self, conversation_id: str | None = None, *, keep_days: int = 0) -> ArchiveResult:
+    async def archive(
+        self, conversation_id: str | None = None, *, keep_days: int = 0, dry_run: bool = False
+    ) -> ArchiveResult:
         """Ship the stream of a conversation, or of all that have ended, to the object store, and remove it here.
 
         Where that is says BLOCKPTY_ARCHIVE_URL. What is read later comes back by itself. `keep_days`: of all, those
@@ -113,7 +115,7 @@ class Engine(ConversationEngine):
         from blockpty.runtime import archiving
 
         with self.gate.allowed("archive", conversation_id):
-            return await archiving.archive(self, conversation_id, keep_days)
+            return await archiving.archive(self, conversation_id, keep_days, dry_run=dry_run)
 
     async def overview(
         self,

@@ -22,7 +22,7 @@ _CONDITION: Final[list[dict[str, Any]]] = [
         "type": "object",
         "properties": {
             "regex": {"type": "string", "minLength": 1, "maxLength": 4096},
-            "token": {"enum": ["PROMPT", "EOF"]},
+            "token": {"enum": ["PROMPT", "EOF", "INPUT"]},
             "idle_ms": {"type": "integer", "minimum": 1, "maximum": MAX_TIMEOUT_MS},
             "screen": {"type": "string", "minLength": 1, "maxLength": 4096},
             "changed": {"type": "string", "pattern": "^(?=-{0,2}[0-9a-f])[0-9a-f]{0,16}(-[0-9a-f]{0,16}){0,2}$"},
@@ -83,6 +83,7 @@ Author = Literal["agent", "user", "engine"] | None
 Kind = Literal["command", "session", "user", "background"] | None
 Seq = Annotated[int | None, Field(ge=0, le=2**53)]
 Time = Annotated[int | None, Field(ge=0, le=2**53)]
+DryRun = Annotated[bool, Field(description="Change nothing, and say what would be done.")]
 
 
 class Request(BaseModel):
@@ -143,6 +144,12 @@ class OpenRequest(Request):
         pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$",
         description="Name of a sandbox profile, such as default: the shell runs behind that boundary, or not at all.",
     )
+    source: str | None = Field(
+        default=None,
+        min_length=1,
+        description="What the terminal shows in place of a shell on this machine: exec:program argument ... (one "
+        "program without a shell; or a JSON list).",
+    )
 
 
 class ListRequest(Request):
@@ -177,7 +184,8 @@ class ExecInteractiveRequest(ConversationRequest):
 class RunRequest(ConversationRequest):
     """Run a command as one block, wait for its end and return its output and exit status.
 
-    On a timeout the command keeps running; the result says so and has the cursor to wait from.
+    It returns early, with reason `input`, when the command waits for input from the terminal. Then, and on a timeout,
+    the command keeps running; the result says what to do, and has the cursor to wait from.
     """
 
     command: Command
@@ -186,6 +194,9 @@ class RunRequest(ConversationRequest):
     max_bytes: Annotated[
         int, Field(ge=1, le=MAX_BYTES, description="Bytes of output to return; of more than that, head and tail.")
     ] = 65_536
+    stop_at_input: bool = Field(
+        default=True, description="Return when the command waits for a line, a key or a password; it keeps running."
+    )
 
 
 class SendRequest(ConversationRequest):
@@ -257,7 +268,8 @@ class WaitForRequest(ConversationRequest):
 
     match: Conditions = Field(
         description='A text; {"regex": "..."}; {"token": "PROMPT"} (ready for a command); {"token": "EOF"} (session or '
-        'shell ended); {"idle_ms": n} (silence); or a list of these.'
+        'shell ended); {"token": "INPUT"} (the program waits for a line, a key or a password); {"idle_ms": n} '
+        "(silence); or a list of these."
     )
     session_id: SessionId = None
     from_cursor: Cursor | None = Field(
@@ -461,6 +473,8 @@ class CloseRequest(ConversationRequest):
 class DeleteRequest(ConversationRequest):
     """Delete an ended conversation with its transcript. This cannot be undone."""
 
+    dry_run: DryRun = False
+
 
 class PruneRequest(Request):
     """Delete conversations that were not used for a number of days, then the oldest above a total size.
@@ -470,6 +484,7 @@ class PruneRequest(Request):
 
     keep_days: int | None = Field(default=None, ge=0, le=36_500, description="Keep what was used in so many days.")
     keep_total_mb: int | None = Field(default=None, ge=0, le=10**9, description="Keep at most so many MiB in all.")
+    dry_run: DryRun = False
 
 
 class ExportRequest(ConversationRequest):
@@ -718,6 +733,7 @@ class ArchiveRequest(Request):
         description="Only this one; by default all that have ended.",
     )
     keep_days: int = Field(default=0, ge=0, le=36_500, description="Of all, keep here what was used in so many days.")
+    dry_run: DryRun = False
 
 
 class ImportRecordingRequest(Request):

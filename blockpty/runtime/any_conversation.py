@@ -78,6 +78,7 @@ class AnyConversation(Protocol):
         cwd: str | None = None,
         timeout_ms: int = 30000,
         max_bytes: int = 65536,
+        stop_at_input: bool = True,
         timeout: float | None = None,
         check: bool = False,
     ) -> RunResult:
@@ -240,7 +241,7 @@ class AnyConversation(Protocol):
     async def close(self, *, leave: bool = False) -> CloseResult:
         """Terminate the shell and its processes. The transcript is kept."""
 
-    async def delete(self) -> DeleteResult:
+    async def delete(self, *, dry_run: bool = False) -> DeleteResult:
         """Delete an ended conversation with its transcript. This cannot be undone."""
 
     async def request_user_input(self, message: str, *, timeout_seconds: int = 300) -> UserInputResult:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import base64
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager, nullcontext
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
@@ -61,6 +62,7 @@ from blockpty.spool.ownership import Ownership
 if TYPE_CHECKING:
     from blockpty.control.policy import Question
     from blockpty.host.client import HostClient
+    from blockpty.runtime.advice import Standing
 
 
 class RecordOperations(Protocol):
@@ -75,7 +77,7 @@ class RecordOperations(Protocol):
     async def seal(self, conversation_id: str, key: str) -> SealResult:
         """Seal it."""
 
-    async def erase(self, conversation_id: str) -> DeleteResult:
+    async def erase(self, conversation_id: str, *, dry_run: bool = False) -> DeleteResult:
         """Delete it."""
 
 
@@ -115,7 +117,9 @@ class Conversation(ConversationContext, ConversationChannel):
         self._respawn = respawn
         # The engine that it belongs to, where there is one.
         self.records: RecordOperations | None = None
-        self._waiting = WaitFor(self.live, self.note, self._watch_idle, lambda: sample(self), f"w{self.epoch}.")
+        self._waiting = WaitFor(
+            self.live, self.note, self._watch_idle, lambda: sample(self), self._stands, f"w{self.epoch}."
+        )
         self._submission = Submission(self)
         self._cursor = 0
 
@@ -244,38 +248,57 @@ class Conversation(ConversationContext, ConversationChannel):
         return SessionResult(f"s{typed.seq}", f"b{typed.seq}", typed.ts, typed.cursor)
 
     async def run(
-        self, command: str, *, cwd: str | None = None, timeout_ms: int = 30000, max_bytes: int = 65536,
-        timeout: float | None = None, check: bool = False,
-    ) -> RunResult:  # fmt: skip
+        self,
+        command: str,
+        *,
+        cwd: str | None = None,
+        timeout_ms: int = 30000,
+        max_bytes: int = 65536,
+        stop_at_input: bool = True,
+        timeout: float | None = None,
+        check: bool = False,
+    ) -> RunResult:
         """Run a command as one block and wait for its end; when the time is up it runs on.
 
-        `max_bytes` bounds the returned text, head and tail are kept. `timeout`: seconds, in place of `timeout_ms`.
-        `check`: raise CommandFailed, with the output, for another exit status than 0, and Timeout when the time is up.
-        Raises as `exec_block` does.
+        `max_bytes` bounds the returned text, head and tail are kept. `stop_at_input`: return as well, with reason
+        `input`, when the command waits for input from the terminal; it runs on. `timeout`: seconds, in place of
+        `timeout_ms`. `check`: raise CommandFailed, with the output, for another exit status than 0, and Timeout when
+        the time is up. Raises as `exec_block` does.
         """
         timeout_ms = limits.milliseconds(timeout, timeout_ms)
         limits.check("timeout_ms", timeout_ms)
         limits.check("max_bytes", max_bytes)
-        typed = await self._submit("command", "run", command, cwd, awaited=True)
+        typed = await self._submit("command", "run", command, cwd, awaited=True, stop_at_input=stop_at_input)
         assert typed.completion is not None  # it was asked for
         result = await self._until_done(typed.completion, timeout_ms)
         self._cursor = result.cursor
         block = self.live.redactor.block(own_block(self.id, self.live, typed, self._block))
-        ran = await run_result(self.live, block, result, max_bytes, self._over_bytes)
-        return checked(ran) if check else ran
+        done = await run_result(self.live, block, result, max_bytes, self._over_bytes)
+        if not result.matched:
+            stands = await self._stands(result.reason)
+            done = replace(done, tty=stands.tty, foreground=stands.foreground, hint=stands.hint)
+        return checked(done) if check else done
+
+    async def _stands(self, reason: str) -> Standing:
+        # Most programs never need it.
+        from blockpty.runtime.advice import standing
+
+        return await standing(self, reason)
 
     async def _until_done(self, completion: Completion, timeout_ms: int) -> Outcome:
         return await until_done(self.live, completion, timeout_ms)
 
     async def _submit(
-        self, kind: str, operation: str, command: str, cwd: str | None, *, queue: bool = False, awaited: bool = False
-    ) -> Submitted:
+        self, kind: str, operation: str, command: str, cwd: str | None, *, queue: bool = False, awaited: bool = False,
+        stop_at_input: bool = False,
+    ) -> Submitted:  # fmt: skip
         granted: set[Question] = set()
         while True:
             try:
                 typed = await self._submission.submit(
-                    kind, command, cwd, queue=queue, awaited=awaited, operation=operation, granted=granted
-                )
+                    kind, command, cwd, queue=queue, awaited=awaited, stop_at_input=stop_at_input,
+                    operation=operation, granted=granted,
+                )  # fmt: skip
             except ApprovalNeeded as needed:
                 # Outside of the turn: other commands go on meanwhile.
                 assert self.gate is not None
@@ -580,13 +603,14 @@ class Conversation(ConversationContext, ConversationChannel):
         if self.live.state.shell is not ShellState.EXITED:
             self.note({"type": "lifecycle", "operation": operation, "principal": current().name})
 
-    async def delete(self) -> DeleteResult:
+    async def delete(self, *, dry_run: bool = False) -> DeleteResult:
         """Delete the conversation, whose shell has ended, with its transcript; there is no way back.
 
+        With `dry_run` the result says what would be freed, and nothing is deleted.
         Raises Busy while the shell runs, or when another engine owns it. Nothing can be asked of it afterwards.
         """
         assert self.records is not None
-        return await self.records.erase(self.id)
+        return await self.records.erase(self.id, dry_run=dry_run)
 
     async def verify(self, *, key: str | None = None) -> VerifyResult:
         """Compare all files with what follows from stream and timeline, every recorded wait included.

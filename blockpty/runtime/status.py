@@ -92,7 +92,7 @@ def tty_of(state: MachineState, sample: Mapping[str, Any] | None, modes: frozens
         return "alt_screen"
     if tty.get("icanon") is False and state.shell is ShellState.RUNNING:
         return "raw"
-    reads = tty.get("icanon") is True and tty.get("reads") is True
+    reads = tty.get("icanon") is True and (tty.get("reads") is True or tty.get("wants_input") is True)
     if reads and state.shell in (ShellState.RUNNING, ShellState.STARTING):
         return "reads_line"
     return "running"
@@ -119,6 +119,11 @@ def nested_of(
 def integrity_of(state: MachineState) -> str:
     """Return `ok` or `degraded`."""
     return "degraded" if state.current.integrity_reason else "ok"
+
+
+def source_text(state: MachineState) -> str:
+    """Return where the bytes come from: `shell`, or what `open` was given as source."""
+    return "shell" if state.source is None else f"{state.source['kind']}:{state.source['target']}"
 
 
 def status_of(
@@ -168,4 +173,5 @@ def status_of(
         control_since=control.since,
         halted=control.halted or halted,
         sandbox=sandbox,
+        source=source_text(state),
     )

@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from blockpty.control.principals import current
 from blockpty.engine.loading import KEYS
 from blockpty.engine.machine_state import MachineState
+from blockpty.engine.outcome import is_whole
 from blockpty.engine.states import ShellState
 from blockpty.errors import BadRequest, Busy, InteractiveSessionActive, NoPrompt
 from blockpty.host.injection import typed_command
@@ -116,11 +117,12 @@ class Submission:
 
     async def submit(
         self, kind: str, command: str, cwd: str | None, *, queue: bool = False, awaited: bool = False,
-        operation: str = "run", granted: AbstractSet[Question] = frozenset(),
+        stop_at_input: bool = False, operation: str = "run", granted: AbstractSet[Question] = frozenset(),
     ) -> Submitted:  # fmt: skip
         """Type one staged command; with `awaited` the result has its completion, which the caller ends.
 
-        `operation`: the one that asks. Raises ApprovalNeeded unless what a person has `granted` covers it.
+        `stop_at_input`: the completion is done as well when the command waits for input. `operation`: the one that
+        asks. Raises ApprovalNeeded unless what a person has `granted` covers it.
         """
         _check_command(command)
         channel = self._channel
@@ -142,7 +144,7 @@ class Submission:
                 if gate is not None:
                     gate.check_command(channel, principal, author, operation, command, cwd, granted)
                 typed = again or self._form(channel.live.state, command, cwd)
-                completion = Completion(channel.live, request)
+                completion = Completion(channel.live, request, stop_at_input=stop_at_input)
                 channel.live.waits.add(completion)
                 handed_over = False
                 try:
@@ -396,6 +398,13 @@ def _lost_its_prompt(state: MachineState) -> bool:
 
 
 def _refuse_busy(conversation_id: str, state: MachineState, queue: bool, redactor: Redactor) -> None:
+    if state.source is not None and state.block is not None and is_whole(state.source, state.block):
+        raise InteractiveSessionActive(
+            f"{conversation_id} is {state.source['kind']}:{redactor.text(state.source['target'])[:40]}, "
+            "and no shell that takes commands",
+            hint="use send and wait_for"
+            + ("" if state.source["kind"] == "exec" else "; enter_shell gives hooks to a shell at its prompt there"),
+        )
     if is_session(state):
         raise InteractiveSessionActive(
             f"an interactive session has the terminal of {conversation_id}",

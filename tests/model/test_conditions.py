@@ -85,4 +85,4 @@ def test_what_goes_to_a_server_is_the_wire_form() -> None:
     wires, conditions = zip(*FORMS, strict=True)
     assert match_to_wire(list(conditions)) == list(wires) == match_to_wire(list(wires))
     assert match_to_wire(PROMPT) == {"token": "PROMPT"} and match_to_wire((EOF,)) == [{"token": "EOF"}]
-    assert match_to_wire({"regx": 1}) == {"regx": 1} and INPUT == {"token": "INPUT"}
+    assert match_to_wire({"regx": 1}) == {"regx": 1} and match_to_wire(INPUT) == {"token": "INPUT"}
