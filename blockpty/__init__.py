@@ -99,7 +99,7 @@ if TYPE_CHECKING:
         VerifyResult,
         WaitResult,
     )
-    from blockpty.model.unmet import CommandFailed, EndOfFile, NotMatched, PasswordPrompt, Timeout
+    from blockpty.model.unmet import CommandFailed, EndOfFile, InputPrompt, NotMatched, PasswordPrompt, Timeout
     from blockpty.ops.engine import Engine
     from blockpty.runtime.any_conversation import AnyConversation
     from blockpty.runtime.conversation import Conversation
@@ -148,6 +148,7 @@ __all__ = [
     "INPUT",
     "Idle",
     "ImportResult",
+    "InputPrompt",
     "InteractiveSessionActive",
     "InternalError",
     "LineTooLong",
@@ -218,6 +219,7 @@ _ROOMS = {
     "Event": "blockpty.model.events",
     "CommandFailed": "blockpty.model.unmet",
     "EndOfFile": "blockpty.model.unmet",
+    "InputPrompt": "blockpty.model.unmet",
     "NotMatched": "blockpty.model.unmet",
     "PasswordPrompt": "blockpty.model.unmet",
     "Timeout": "blockpty.model.unmet",

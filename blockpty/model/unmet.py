@@ -7,6 +7,7 @@ Only the Python API has them; every surface answers the same as a result, whose 
     |   +-- Timeout          timeout
     |   +-- EndOfFile        eof
     |   +-- PasswordPrompt   password
+    |   +-- InputPrompt      input
     +-- CommandFailed        command_failed
 """
 
@@ -64,6 +65,12 @@ class PasswordPrompt(NotMatched):
     code = "password"
 
 
+class InputPrompt(NotMatched):
+    """A command that `run` has started asks for input."""
+
+    code = "input"
+
+
 class CommandFailed(BlockptyError):
     """A command ended with another exit status than 0.
 
@@ -98,22 +105,25 @@ UNMET: Final[dict[str, tuple[type[NotMatched], str, str]]] = {
     "timeout": (Timeout, "did not come in time", "the program keeps running"),
     "eof": (EndOfFile, "did not come before the shell ended", ""),
     "prompt": (EndOfFile, "did not come before the program ended", ""),
-    "password": (PasswordPrompt, "did not come: the program asks for a password", "send it, it is not recorded"),
+    "password": (PasswordPrompt, "did not come: the program asks for a password", ""),
+    "input": (InputPrompt, "did not come: the program asks for input", ""),
 }
+ENDED: Final = ("prompt", "eof")
 
 
 def unmet(expected: str, result: WaitResult | RunResult, text: str, screen: str = "") -> NotMatched:
     """Return the error for a wait that ended without a match."""
-    kind, how, hint = UNMET.get(result.reason, (NotMatched, f"did not come: {result.reason}", ""))
-    return kind(f"{expected} {how}", result, text, screen, hint)
+    reason = "password" if result.reason == "input" and result.tty == "password" else result.reason
+    kind, how, hint = UNMET.get(reason, (NotMatched, f"did not come: {reason}", ""))
+    return kind(f"{expected} {how}", result, text, screen, result.hint or hint)
 
 
 def checked(result: RunResult) -> RunResult:
-    """Return the result of a command that ended with 0; raises CommandFailed, Timeout and PasswordPrompt."""
+    """Return the result of a command that ended with 0; raises CommandFailed, or what kept it from ending."""
     if result.ok:
         return result
     command = shortened(result.block.cmd)
-    if result.exit_status is None and result.reason in UNMET and result.reason not in ("prompt", "eof"):
+    if result.exit_status is None and result.reason in UNMET and result.reason not in ENDED:
         raise unmet(f"the end of {command}", result, result.output)
     status = "an exit status that is not known" if result.exit_status is None else f"exit status {result.exit_status}"
     raise CommandFailed(f"{command} ended with {status}", result)
