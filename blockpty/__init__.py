@@ -6,8 +6,7 @@ A first session:
     import blockpty
 
     async def main() -> None:
-        async with blockpty.Engine() as engine:
-            conversation = await engine.open()
+        async with blockpty.Engine() as engine, engine.open() as conversation:
             result = await conversation.run("make test", timeout=60)
             print(result.exit_status, result.output)
 
