@@ -27,6 +27,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from blockpty import sync
+    from blockpty.api.any_conversation import AnyConversation
     from blockpty.control.principals import Principal, acting
     from blockpty.errors import (
         ApprovalDenied,
@@ -99,9 +100,8 @@ if TYPE_CHECKING:
         VerifyResult,
         WaitResult,
     )
-    from blockpty.model.unmet import CommandFailed, EndOfFile, NotMatched, PasswordPrompt, Timeout
+    from blockpty.model.unmet import CommandFailed, EndOfFile, InputPrompt, NotMatched, PasswordPrompt, Timeout
     from blockpty.ops.engine import Engine
-    from blockpty.runtime.any_conversation import AnyConversation
     from blockpty.runtime.conversation import Conversation
     from blockpty.surfaces.client import Client, RemoteConversation
     from blockpty.sync import run
@@ -148,6 +148,7 @@ __all__ = [
     "INPUT",
     "Idle",
     "ImportResult",
+    "InputPrompt",
     "InteractiveSessionActive",
     "InternalError",
     "LineTooLong",
@@ -219,10 +220,11 @@ _ROOMS = {
     "CommandFailed": "blockpty.model.unmet",
     "EndOfFile": "blockpty.model.unmet",
     "NotMatched": "blockpty.model.unmet",
+    "InputPrompt": "blockpty.model.unmet",
     "PasswordPrompt": "blockpty.model.unmet",
     "Timeout": "blockpty.model.unmet",
     "Engine": "blockpty.ops.engine",
-    "AnyConversation": "blockpty.runtime.any_conversation",
+    "AnyConversation": "blockpty.api.any_conversation",
     "Conversation": "blockpty.runtime.conversation",
     "Client": "blockpty.surfaces.client",
     "RemoteConversation": "blockpty.surfaces.client",

@@ -67,7 +67,7 @@ def test_every_result_is_exported() -> None:
 def test_what_expect_raises_is_exported() -> None:
     classes = {name: value for name, value in vars(unmet).items() if isinstance(value, type)}
     raised = {name for name, value in classes.items() if value.__module__ == unmet.__name__}
-    assert raised <= set(blockpty.__all__) and len(raised) == 5
+    assert raised <= set(blockpty.__all__) and len(raised) == 6
     assert not raised & {cls.__name__ for cls in errors._BY_CODE.values()}
 
 

@@ -172,7 +172,7 @@ def test_one_command(home: Path) -> None:
     assert (result.output, result.exit_status, result.ok) == ("/ x\n", 0, True)
     with pytest.raises(blockpty.CommandFailed, match="'false' ended with exit status 1"):
         blockpty.run("false", check=True)
-    ended = blockpty.run("echo begun; read -r x", timeout=0.3)
+    ended = blockpty.run("echo begun; sleep 1000", timeout=0.3)
     assert ended.timed_out and ended.output == "begun\n" and not ended.ok
     with sync.Engine(home) as engine:
         assert [one.live for one in engine.list().conversations] == [False] * 3

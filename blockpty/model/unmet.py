@@ -7,6 +7,7 @@ Only the Python API has them; every surface answers the same as a result, whose 
     |   +-- Timeout          timeout
     |   +-- EndOfFile        eof
     |   +-- PasswordPrompt   password
+    |   +-- InputPrompt      input
     +-- CommandFailed        command_failed
 """
 
@@ -64,6 +65,12 @@ class PasswordPrompt(NotMatched):
     code = "password"
 
 
+class InputPrompt(NotMatched):
+    """The command waits for input from the terminal; it keeps running."""
+
+    code = "input"
+
+
 class CommandFailed(BlockptyError):
     """A command ended with another exit status than 0.
 
@@ -99,6 +106,7 @@ UNMET: Final[dict[str, tuple[type[NotMatched], str, str]]] = {
     "eof": (EndOfFile, "did not come before the shell ended", ""),
     "prompt": (EndOfFile, "did not come before the program ended", ""),
     "password": (PasswordPrompt, "did not come: the program asks for a password", "send it, it is not recorded"),
+    "input": (InputPrompt, "did not come: the command waits for input", "send it, or run with stop_at_input=False"),
 }
 
 
@@ -109,7 +117,7 @@ def unmet(expected: str, result: WaitResult | RunResult, text: str, screen: str 
 
 
 def checked(result: RunResult) -> RunResult:
-    """Return the result of a command that ended with 0; raises CommandFailed, Timeout and PasswordPrompt."""
+    """Return the result of a command that ended with 0; raises CommandFailed, Timeout, PasswordPrompt and InputPrompt."""
     if result.ok:
         return result
     command = shortened(result.block.cmd)

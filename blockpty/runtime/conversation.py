@@ -14,6 +14,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
+from blockpty.api import limits
+from blockpty.api.conversation_context import ConversationContext, output_path, raising
 from blockpty.control.principals import current
 from blockpty.engine.keys import KeyModes, bracket, encode_keys
 from blockpty.engine.states import ShellState
@@ -40,11 +42,10 @@ from blockpty.model.results import (
     WaitResult,
 )
 from blockpty.model.unmet import checked
-from blockpty.runtime import interruption, limits
+from blockpty.runtime import interruption
 from blockpty.runtime.channel import ConversationChannel
 from blockpty.runtime.completion import Completion
 from blockpty.runtime.control import CANCELLED, DONE
-from blockpty.runtime.conversation_context import ConversationContext, output_path, raising
 from blockpty.runtime.follower import RecordFollower
 from blockpty.runtime.gate import ApprovalNeeded
 from blockpty.runtime.listing import lost_because

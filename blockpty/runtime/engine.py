@@ -18,6 +18,8 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Final, Self, TypeVar
 from weakref import WeakValueDictionary
 
+from blockpty.api import limits
+from blockpty.api.opening import opening
 from blockpty.control.principals import ENGINE, acting
 from blockpty.engine.states import ShellState
 from blockpty.errors import (
@@ -48,14 +50,13 @@ from blockpty.model.results import (
     SealResult,
     VerifyResult,
 )
-from blockpty.runtime import limits, listing, retention, truncation
+from blockpty.runtime import listing, retention, truncation
 from blockpty.runtime.background_tasks import BackgroundTasks
 from blockpty.runtime.conversation import Conversation
 from blockpty.runtime.gate import Gate
 from blockpty.runtime.idle import close_idle
 from blockpty.runtime.importing import import_recording, refuse_imported
 from blockpty.runtime.interruption import end_shell
-from blockpty.runtime.opening import opening
 from blockpty.runtime.redactor import Redactor
 from blockpty.runtime.shell_start import first_prompt, no_descriptors, raise_descriptor_limit, start_shell
 from blockpty.runtime.worker_threads import Pace, aside

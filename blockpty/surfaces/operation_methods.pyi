@@ -3,6 +3,7 @@
 import os
 from collections.abc import AsyncIterator, Iterator, Mapping
 
+from blockpty.api.opening import OpenCall
 from blockpty.model.conditions import Match
 from blockpty.model.events import Event
 from blockpty.model.results import (
@@ -41,7 +42,6 @@ from blockpty.model.results import (
     VerifyResult,
     WaitResult,
 )
-from blockpty.runtime.opening import OpenCall
 from blockpty.surfaces.client import RemoteConversation
 from blockpty.sync import SyncConversation
 

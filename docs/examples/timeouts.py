@@ -3,7 +3,7 @@
 import blockpty
 
 with blockpty.sync.Engine() as engine, engine.open() as shell:
-    result = shell.run("echo begun; read -r line; echo got $line", timeout=0.2)
+    result = shell.run("echo begun; sleep 3; read -r line; echo got $line", timeout=1)
     print(result.timed_out, result.output.split())
     try:
         shell.expect("finished", timeout=0.1)
@@ -11,6 +11,7 @@ with blockpty.sync.Engine() as engine, engine.open() as shell:
         print(problem.message)
     shell.send("it\r")
     print(shell.expect("got it").match_text)
+    shell.expect(blockpty.PROMPT)
     shell.exec_block("sleep 1000")
     print(shell.interrupt().how)
 

@@ -69,7 +69,7 @@ def test_what_is_none_is_refused(wrong: Any) -> None:
     [
         ({"token": "PROMT"}, "no token is called 'PROMT' (did you mean PROMPT?)"),
         ({"token": "prompt"}, "no token is called 'prompt' (did you mean PROMPT?)"),
-        ({"token": "xyz"}, "no token is called 'xyz' (one of PROMPT, EOF)"),
+        ({"token": "xyz"}, "no token is called 'xyz' (one of PROMPT, EOF, INPUT)"),
         ({"regx": "a"}, "no condition is called 'regx' (did you mean regex?)"),
         ({"idle": 5}, "no condition is called 'idle' (did you mean idle_ms?)"),
         ({5: 5}, "no condition is called '5' (one of regex, token, idle_ms, screen, changed)"),

@@ -8,6 +8,7 @@ from blockpty.model.results import RunResult, WaitResult
 from blockpty.model.unmet import (
     CommandFailed,
     EndOfFile,
+    InputPrompt,
     NotMatched,
     PasswordPrompt,
     Timeout,
@@ -22,7 +23,7 @@ from tests.model.test_shown import block
     ("reason", "kind"),
     [
         ("timeout", Timeout), ("eof", EndOfFile), ("prompt", EndOfFile), ("password", PasswordPrompt),
-        ("stopped", NotMatched), ("max_bytes", NotMatched), ("hooks_lost", NotMatched),
+        ("input", InputPrompt), ("stopped", NotMatched), ("max_bytes", NotMatched), ("hooks_lost", NotMatched),
     ],
 )  # fmt: skip
 def test_each_reason_has_its_error(reason: str, kind: type[NotMatched]) -> None:
@@ -56,7 +57,9 @@ def test_one_that_failed_has_its_output() -> None:
         checked(unknown)
 
 
-@pytest.mark.parametrize(("reason", "kind"), [("timeout", Timeout), ("password", PasswordPrompt)])
+@pytest.mark.parametrize(
+    ("reason", "kind"), [("timeout", Timeout), ("password", PasswordPrompt), ("input", InputPrompt)]
+)
 def test_one_that_did_not_end_says_why(reason: str, kind: type[NotMatched]) -> None:
     result = RunResult(block(cmd="make", exit_status=None), "so far\n", 7, False, reason == "timeout", reason, 5)
     with pytest.raises(kind, match="the end of 'make' did not come") as raised:

@@ -71,8 +71,11 @@ async def test_check_raises_what_a_command_said(kind: str, home: Path) -> None:
             await conversation.run("echo no rule; (exit 2)", check=True)
         assert (raised.value.exit_status, raised.value.output) == (2, "no rule\n")
         assert not (await conversation.run("false")).ok
-        with pytest.raises(blockpty.Timeout, match="the end of 'read -r x' did not come in time"):
-            await conversation.run("read -r x", check=True, timeout=0.05)
+        with pytest.raises(blockpty.Timeout, match="the end of 'sleep 1000' did not come in time"):
+            await conversation.run("sleep 1000", check=True, timeout=0.05)
+        await conversation.interrupt()
+        with pytest.raises(blockpty.InputPrompt, match="the command waits for input"):
+            await conversation.run("read -r x", check=True)
         await conversation.send("\r")
         assert (await conversation.wait_for(PROMPT)).matched
 
