@@ -117,7 +117,7 @@ def unmet(expected: str, result: WaitResult | RunResult, text: str, screen: str 
 
 
 def checked(result: RunResult) -> RunResult:
-    """Return the result of a command that ended with 0; raises CommandFailed, Timeout, PasswordPrompt and InputPrompt."""
+    """Return the result of a command that ended with 0; raises CommandFailed, or what `unmet` gives."""
     if result.ok:
         return result
     command = shortened(result.block.cmd)
