@@ -26,6 +26,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from blockpty import sync
+    from blockpty.api.any_conversation import AnyConversation
     from blockpty.control.principals import Principal, acting
     from blockpty.errors import (
         ApprovalDenied,
@@ -100,7 +101,6 @@ if TYPE_CHECKING:
     )
     from blockpty.model.unmet import CommandFailed, EndOfFile, InputPrompt, NotMatched, PasswordPrompt, Timeout
     from blockpty.ops.engine import Engine
-    from blockpty.runtime.any_conversation import AnyConversation
     from blockpty.runtime.conversation import Conversation
     from blockpty.surfaces.client import Client, RemoteConversation
     from blockpty.sync import run
@@ -223,7 +223,7 @@ _ROOMS = {
     "PasswordPrompt": "blockpty.model.unmet",
     "Timeout": "blockpty.model.unmet",
     "Engine": "blockpty.ops.engine",
-    "AnyConversation": "blockpty.runtime.any_conversation",
+    "AnyConversation": "blockpty.api.any_conversation",
     "Conversation": "blockpty.runtime.conversation",
     "Client": "blockpty.surfaces.client",
     "RemoteConversation": "blockpty.surfaces.client",

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final, Literal, TypedDict
+from typing import Any, Final, Literal, NotRequired, TypedDict
 
 from blockpty.errors import BadCondition
 
@@ -25,9 +25,10 @@ class WaitCondition:
 
 @dataclass(frozen=True, slots=True)
 class Text(WaitCondition):
-    """The text appears, byte for byte."""
+    """The text appears, byte for byte; with `ignore_case` in capitals or small letters (of ASCII)."""
 
     text: str
+    ignore_case: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +36,7 @@ class Regex(WaitCondition):
     """The regular expression matches settled text; `^` and `$` are line borders."""
 
     regex: str
+    ignore_case: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +66,7 @@ class Screen(WaitCondition):
     """The regular expression matches what the terminal shows; `^` and `$` are borders of its rows."""
 
     regex: str
+    ignore_case: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,10 +76,18 @@ class Changed(WaitCondition):
     hash: str
 
 
+class TextDict(TypedDict):
+    """The wire form of `Text` with a flag; a plain string is one without."""
+
+    text: str
+    ignore_case: NotRequired[bool]
+
+
 class RegexDict(TypedDict):
     """The wire form of `Regex`."""
 
     regex: str
+    ignore_case: NotRequired[bool]
 
 
 class TokenDict(TypedDict):
@@ -95,6 +106,7 @@ class ScreenDict(TypedDict):
     """The wire form of `Screen`."""
 
     screen: str
+    ignore_case: NotRequired[bool]
 
 
 class ChangedDict(TypedDict):
@@ -106,7 +118,7 @@ class ChangedDict(TypedDict):
 # What the engine calls it, beside `re.Pattern`.
 Pattern = Regex
 Condition = Text | Regex | Prompt | Eof | WantsInput | Idle | Screen | Changed
-OneMatch = str | WaitCondition | RegexDict | TokenDict | IdleDict | ScreenDict | ChangedDict
+OneMatch = str | WaitCondition | TextDict | RegexDict | TokenDict | IdleDict | ScreenDict | ChangedDict
 Match = OneMatch | Sequence[OneMatch]
 
 PROMPT: Final = Prompt()
@@ -115,9 +127,9 @@ INPUT: Final = WantsInput()
 
 _SHAPES: Final = (
     'a string, {"regex": "..."}, {"token": "PROMPT"}, {"token": "EOF"}, {"token": "INPUT"}, {"idle_ms": n}, '
-    '{"screen": "..."}, {"changed": "hash"}, or a list of these'
+    '{"screen": "..."}, {"changed": "hash"}, {"text": "...", "ignore_case": true}, or a list of these'
 )
-_KEYS: Final = ("regex", "token", "idle_ms", "screen", "changed")
+_KEYS: Final = ("regex", "token", "idle_ms", "screen", "changed", "text")
 _TOKENS: Final[Mapping[Any, Condition]] = {"PROMPT": PROMPT, "EOF": EOF, "INPUT": INPUT}
 _HASH: Final = re.compile(r"[0-9a-f]{0,16}(?:-[0-9a-f]{0,16}){0,2}")
 
@@ -134,13 +146,13 @@ def parse_conditions(match: Match) -> tuple[Condition, ...]:
 def condition_to_wire(condition: Condition) -> Any:
     """Return the wire form of a condition."""
     if isinstance(condition, Text):
-        return condition.text
+        return {"text": condition.text, "ignore_case": True} if condition.ignore_case else condition.text
     if isinstance(condition, Regex):
-        return {"regex": condition.regex}
+        return {"regex": condition.regex, **_flags(condition)}
     if isinstance(condition, Idle):
         return {"idle_ms": condition.ms}
     if isinstance(condition, Screen):
-        return {"screen": condition.regex}
+        return {"screen": condition.regex, **_flags(condition)}
     if isinstance(condition, Changed):
         return {"changed": condition.hash}
     return {"token": next(token for token, known in _TOKENS.items() if condition == known)}
@@ -153,24 +165,27 @@ def match_to_wire(match: Any) -> Any:
     return condition_to_wire(match) if isinstance(match, Condition) else match
 
 
+def _flags(condition: Pattern | Screen) -> dict[str, bool]:
+    return {"ignore_case": True} if condition.ignore_case else {}
+
+
 def _parse_one(item: Any) -> Condition:
     if isinstance(item, (Text, Regex, Prompt, Eof, WantsInput, Idle, Screen, Changed)):
         return item
     if isinstance(item, str):
-        if not item or len(item) > MAX_TEXT:
-            raise BadCondition(
-                f"the text to wait for must have 1 to {MAX_TEXT} characters",
-                hint='for a prompt use {"token": "PROMPT"}',
-            )
-        try:
-            item.encode("utf-8", "surrogateescape")
-        except UnicodeEncodeError:
-            raise BadCondition("the text to wait for holds half a character (a surrogate)") from None
-        return Text(item)
+        return _text(item)
+    ignore_case = False
+    if isinstance(item, Mapping) and isinstance(item.get("ignore_case"), bool):
+        ignore_case = item["ignore_case"]
+        item = {key: value for key, value in item.items() if key != "ignore_case"}
+        if not item.keys() & {"text", "regex", "screen"}:
+            raise BadCondition("ignore_case is for a text, a regex or a screen", hint=f"give {_SHAPES}")
     if isinstance(item, Mapping) and len(item) == 1:
         ((key, value),) = item.items()
+        if key == "text" and isinstance(value, str):
+            return _text(value, ignore_case)
         if key == "regex" and isinstance(value, str) and 0 < len(value) <= MAX_PATTERN:
-            return Regex(value)
+            return Regex(value, ignore_case)
         if key == "token" and isinstance(value, str):
             if value in _TOKENS:
                 return _TOKENS[value]
@@ -178,7 +193,7 @@ def _parse_one(item: Any) -> Condition:
         if key == "idle_ms" and isinstance(value, int) and not isinstance(value, bool) and 0 < value <= 3_600_000:
             return Idle(value)
         if key == "screen" and isinstance(value, str) and 0 < len(value) <= MAX_PATTERN:
-            return Screen(value)
+            return Screen(value, ignore_case)
         if key == "changed" and isinstance(value, str) and value.strip("-") and _HASH.fullmatch(value):
             return Changed(value)
         if key not in _KEYS:
@@ -192,3 +207,15 @@ def _meant(word: str, known: Iterable[str]) -> str:
 
     near = get_close_matches(word, known, 1)
     return f"did you mean {near[0]}?" if near else f"one of {', '.join(known)}"
+
+
+def _text(text: str, ignore_case: bool = False) -> Text:
+    if not text or len(text) > MAX_TEXT:
+        raise BadCondition(
+            f"the text to wait for must have 1 to {MAX_TEXT} characters", hint='for a prompt use {"token": "PROMPT"}'
+        )
+    try:
+        text.encode("utf-8", "surrogateescape")
+    except UnicodeEncodeError:
+        raise BadCondition("the text to wait for holds half a character (a surrogate)") from None
+    return Text(text, ignore_case)

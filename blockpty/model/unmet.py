@@ -66,7 +66,7 @@ class PasswordPrompt(NotMatched):
 
 
 class InputPrompt(NotMatched):
-    """A command that `run` has started asks for input."""
+    """The command waits for input from the terminal; it keeps running."""
 
     code = "input"
 
@@ -105,8 +105,8 @@ UNMET: Final[dict[str, tuple[type[NotMatched], str, str]]] = {
     "timeout": (Timeout, "did not come in time", "the program keeps running"),
     "eof": (EndOfFile, "did not come before the shell ended", ""),
     "prompt": (EndOfFile, "did not come before the program ended", ""),
-    "password": (PasswordPrompt, "did not come: the program asks for a password", ""),
-    "input": (InputPrompt, "did not come: the program asks for input", ""),
+    "password": (PasswordPrompt, "did not come: the program asks for a password", "send it, it is not recorded"),
+    "input": (InputPrompt, "did not come: the command waits for input", "send it, or run with stop_at_input=False"),
 }
 ENDED: Final = ("prompt", "eof")
 
@@ -119,7 +119,7 @@ def unmet(expected: str, result: WaitResult | RunResult, text: str, screen: str 
 
 
 def checked(result: RunResult) -> RunResult:
-    """Return the result of a command that ended with 0; raises CommandFailed, or what kept it from ending."""
+    """Return the result of a command that ended with 0; raises CommandFailed, or what `unmet` gives."""
     if result.ok:
         return result
     command = shortened(result.block.cmd)

@@ -11,9 +11,9 @@ from functools import cached_property
 from importlib import import_module
 from typing import TYPE_CHECKING
 
+from blockpty.api import limits
 from blockpty.errors import Busy, NotFound
 from blockpty.model.results import Activity, ArchiveResult, FoundBlock, OverviewResult, SearchResult
-from blockpty.runtime import limits
 from blockpty.runtime.engine import ConversationEngine
 from blockpty.runtime.worker_threads import aside
 

@@ -20,12 +20,12 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, ClassVar, Final, Self, cast
 from urllib.parse import quote, urlencode
 
+from blockpty.api.conversation_context import ConversationContext, output_path
 from blockpty.errors import BadRequest, BlockptyError, InternalError, NotFound, error_from_code
 from blockpty.model.block import Block
 from blockpty.model.events import Event
 from blockpty.model.results import OpenResult, Result
 from blockpty.ops.manifest import Effect, ManifestEntry, manifest_entry, offered
-from blockpty.runtime.conversation_context import ConversationContext, output_path
 from blockpty.spool.layout import check_conversation_id, conversations_directory, default_home
 from blockpty.surfaces import launching
 from blockpty.surfaces.access import AGENT_HEADER, AGENT_LENGTH

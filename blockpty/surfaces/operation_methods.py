@@ -10,12 +10,12 @@ from __future__ import annotations
 
 from inspect import Parameter, Signature
 
+from blockpty.api.conversation_context import raising
+from blockpty.api.limits import milliseconds
+from blockpty.api.opening import opening
 from blockpty.model.conditions import match_to_wire
 from blockpty.model.unmet import checked
 from blockpty.ops.manifest import ManifestEntry, Shape, manifest
-from blockpty.runtime.conversation_context import raising
-from blockpty.runtime.limits import milliseconds
-from blockpty.runtime.opening import opening
 
 # Engine has these three for a conversation that cannot be opened, Conversation for itself.
 _OF_BOTH = ("verify", "repair", "seal")

@@ -1,8 +1,9 @@
 # Written by tools/gen_reference from the methods of Engine and Conversation. Do not edit.
 
 import os
-from collections.abc import AsyncIterator, Iterator, Mapping
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 
+from blockpty.api.opening import OpenCall
 from blockpty.model.conditions import Match
 from blockpty.model.events import Event
 from blockpty.model.results import (
@@ -41,7 +42,6 @@ from blockpty.model.results import (
     VerifyResult,
     WaitResult,
 )
-from blockpty.runtime.opening import OpenCall
 from blockpty.surfaces.client import RemoteConversation
 from blockpty.sync import SyncConversation
 
@@ -146,6 +146,7 @@ class ConversationOperations:
         cwd: str | None = None,
         timeout_ms: int = 30000,
         max_bytes: int = 65536,
+        view: str = "text",
         stop_at_input: bool = True,
         timeout: float | None = None,
         check: bool = False,
@@ -159,12 +160,60 @@ class ConversationOperations:
         author: str | None = None,
         secret: bool = False,
         secret_name: str | None = None,
+        match: Match | None = None,
+        stop: Match | None = None,
+        timeout_ms: int = 30000,
+        view: str = "text",
+        max_bytes: int | None = None,
     ) -> SendResult: ...
-    async def send_keys(self, keys: str, *, session_id: str | None = None, secret: bool = False) -> SendResult: ...
-    async def paste(self, text: str, *, session_id: str | None = None, secret: bool = False) -> SendResult: ...
+    async def send_line(
+        self,
+        text: str = "",
+        *,
+        session_id: str | None = None,
+        secret: bool = False,
+        match: Match | None = None,
+        stop: Match | None = None,
+        timeout_ms: int = 30000,
+        view: str = "text",
+        max_bytes: int | None = None,
+    ) -> SendResult: ...
+    async def send_keys(
+        self,
+        keys: str | Sequence[str],
+        *,
+        session_id: str | None = None,
+        secret: bool = False,
+        match: Match | None = None,
+        stop: Match | None = None,
+        timeout_ms: int = 30000,
+        view: str = "text",
+        max_bytes: int | None = None,
+    ) -> SendResult: ...
+    async def paste(
+        self,
+        text: str,
+        *,
+        session_id: str | None = None,
+        secret: bool = False,
+        match: Match | None = None,
+        stop: Match | None = None,
+        timeout_ms: int = 30000,
+        view: str = "text",
+        max_bytes: int | None = None,
+    ) -> SendResult: ...
     async def ctrl_c(self, *, session_id: str | None = None) -> SendResult: ...
     async def ctrl_d(self, *, session_id: str | None = None) -> SendResult: ...
-    async def enter(self, *, session_id: str | None = None) -> SendResult: ...
+    async def enter(
+        self,
+        *,
+        session_id: str | None = None,
+        match: Match | None = None,
+        stop: Match | None = None,
+        timeout_ms: int = 30000,
+        view: str = "text",
+        max_bytes: int | None = None,
+    ) -> SendResult: ...
     async def wait_for(
         self,
         match: Match,
@@ -177,6 +226,7 @@ class ConversationOperations:
         view: str = "text",
         echo: bool = False,
         timeout: float | None = None,
+        context: int = 0,
     ) -> WaitResult: ...
     async def expect(
         self,
@@ -190,6 +240,7 @@ class ConversationOperations:
         view: str = "text",
         echo: bool = False,
         timeout: float | None = None,
+        context: int = 0,
     ) -> WaitResult: ...
     async def read(
         self,
@@ -398,6 +449,7 @@ class SyncConversationOperations:
         cwd: str | None = None,
         timeout_ms: int = 30000,
         max_bytes: int = 65536,
+        view: str = "text",
         stop_at_input: bool = True,
         timeout: float | None = None,
         check: bool = False,
@@ -411,12 +463,60 @@ class SyncConversationOperations:
         author: str | None = None,
         secret: bool = False,
         secret_name: str | None = None,
+        match: Match | None = None,
+        stop: Match | None = None,
+        timeout_ms: int = 30000,
+        view: str = "text",
+        max_bytes: int | None = None,
     ) -> SendResult: ...
-    def send_keys(self, keys: str, *, session_id: str | None = None, secret: bool = False) -> SendResult: ...
-    def paste(self, text: str, *, session_id: str | None = None, secret: bool = False) -> SendResult: ...
+    def send_line(
+        self,
+        text: str = "",
+        *,
+        session_id: str | None = None,
+        secret: bool = False,
+        match: Match | None = None,
+        stop: Match | None = None,
+        timeout_ms: int = 30000,
+        view: str = "text",
+        max_bytes: int | None = None,
+    ) -> SendResult: ...
+    def send_keys(
+        self,
+        keys: str | Sequence[str],
+        *,
+        session_id: str | None = None,
+        secret: bool = False,
+        match: Match | None = None,
+        stop: Match | None = None,
+        timeout_ms: int = 30000,
+        view: str = "text",
+        max_bytes: int | None = None,
+    ) -> SendResult: ...
+    def paste(
+        self,
+        text: str,
+        *,
+        session_id: str | None = None,
+        secret: bool = False,
+        match: Match | None = None,
+        stop: Match | None = None,
+        timeout_ms: int = 30000,
+        view: str = "text",
+        max_bytes: int | None = None,
+    ) -> SendResult: ...
     def ctrl_c(self, *, session_id: str | None = None) -> SendResult: ...
     def ctrl_d(self, *, session_id: str | None = None) -> SendResult: ...
-    def enter(self, *, session_id: str | None = None) -> SendResult: ...
+    def enter(
+        self,
+        *,
+        session_id: str | None = None,
+        match: Match | None = None,
+        stop: Match | None = None,
+        timeout_ms: int = 30000,
+        view: str = "text",
+        max_bytes: int | None = None,
+    ) -> SendResult: ...
     def wait_for(
         self,
         match: Match,
@@ -429,6 +529,7 @@ class SyncConversationOperations:
         view: str = "text",
         echo: bool = False,
         timeout: float | None = None,
+        context: int = 0,
     ) -> WaitResult: ...
     def expect(
         self,
@@ -442,6 +543,7 @@ class SyncConversationOperations:
         view: str = "text",
         echo: bool = False,
         timeout: float | None = None,
+        context: int = 0,
     ) -> WaitResult: ...
     def read(
         self,

@@ -10,10 +10,10 @@ from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final
 
+from blockpty.api.conversation_context import ConversationContext
 from blockpty.errors import BlockptyError
 from blockpty.model.block import Block
 from blockpty.model.results import OpenResult, ReadResult, RunResult, ScreenResult
-from blockpty.runtime.conversation_context import ConversationContext
 from blockpty.surfaces.operation_methods import ConversationOperations
 from blockpty.sync import LoopThread, SyncConversation, SyncEngine
 

@@ -57,7 +57,9 @@ def test_one_that_failed_has_its_output() -> None:
         checked(unknown)
 
 
-@pytest.mark.parametrize(("reason", "kind"), [("timeout", Timeout), ("input", InputPrompt)])
+@pytest.mark.parametrize(
+    ("reason", "kind"), [("timeout", Timeout), ("password", PasswordPrompt), ("input", InputPrompt)]
+)
 def test_one_that_did_not_end_says_why(reason: str, kind: type[NotMatched]) -> None:
     result = RunResult(block(cmd="make", exit_status=None), "so far\n", 7, False, reason == "timeout", reason, 5)
     with pytest.raises(kind, match="the end of 'make' did not come") as raised:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import os
 import sys
 from pathlib import Path
 
@@ -24,11 +26,12 @@ def spawn(home: Path, *arguments: str) -> pexpect.spawn[str]:
 async def test_output_is_shown_as_it_comes_and_once(home: Path) -> None:
     async with blockpty.Client(home) as client:
         conversation = await client.open("c1", shell="bash")
-        shown = spawn(home, "run", "c1", "echo first; read x; echo last $x; exit_with() { return 3; }; exit_with")
+        gate = home / "gate"
+        os.mkfifo(gate)
+        shown = spawn(home, "run", "c1", f"echo first; cat {gate}; exit_with() {{ return 3; }}; exit_with")
         shown.expect("first\r\n")
-        # It runs until it gets its line: what was read so far came while it ran.
-        await conversation.wait_for("first")
-        await conversation.send("line\n")
+        # It runs until something is written there: what was shown so far came while it ran.
+        await asyncio.to_thread(gate.write_text, "last line\n")
         shown.expect(pexpect.EOF)
         shown.close()
         assert shown.exitstatus == 3
@@ -44,7 +47,9 @@ async def test_output_is_shown_as_it_comes_and_once(home: Path) -> None:
 async def test_leaving_says_what_runs_on(home: Path) -> None:
     async with blockpty.Client(home) as client:
         conversation = await client.open("c1", shell="bash")
-        shown = spawn(home, "run", "c1", "echo begun; read x; echo $x")
+        gate = home / "gate"
+        os.mkfifo(gate)
+        shown = spawn(home, "run", "c1", f"echo begun; cat {gate}")
         shown.expect("begun\r\n")
         shown.sendintr()
         shown.expect("the command runs on in c1")
@@ -53,6 +58,6 @@ async def test_leaving_says_what_runs_on(home: Path) -> None:
         shown.close()
         assert shown.exitstatus == 130
         assert (await conversation.status()).mode == "block_running"
-        await conversation.send("done\n")
+        await asyncio.to_thread(gate.write_text, "done\n")
         assert (await conversation.wait_for({"token": "PROMPT"})).matched
         await conversation.close()

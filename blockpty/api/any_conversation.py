@@ -78,6 +78,7 @@ class AnyConversation(Protocol):
         cwd: str | None = None,
         timeout_ms: int = 30000,
         max_bytes: int = 65536,
+        view: str = "text",
         stop_at_input: bool = True,
         timeout: float | None = None,
         check: bool = False,
@@ -93,13 +94,54 @@ class AnyConversation(Protocol):
         author: str | None = None,
         secret: bool = False,
         secret_name: str | None = None,
+        match: Match | None = None,
+        stop: Match | None = None,
+        timeout_ms: int = 30000,
+        view: str = "text",
+        max_bytes: int | None = None,
     ) -> SendResult:
         """Write text or bytes to the terminal, exactly as given; give data or data_b64. No newline is added."""
 
-    async def send_keys(self, keys: str, *, session_id: str | None = None, secret: bool = False) -> SendResult:
+    async def send_line(
+        self,
+        text: str = "",
+        *,
+        session_id: str | None = None,
+        secret: bool = False,
+        match: Match | None = None,
+        stop: Match | None = None,
+        timeout_ms: int = 30000,
+        view: str = "text",
+        max_bytes: int | None = None,
+    ) -> SendResult:
+        """Type a line into the running program: a text, and Enter. Line ends in the text are Enter too."""
+
+    async def send_keys(
+        self,
+        keys: str | Sequence[str],
+        *,
+        session_id: str | None = None,
+        secret: bool = False,
+        match: Match | None = None,
+        stop: Match | None = None,
+        timeout_ms: int = 30000,
+        view: str = "text",
+        max_bytes: int | None = None,
+    ) -> SendResult:
         """Press keys: text with named keys in it."""
 
-    async def paste(self, text: str, *, session_id: str | None = None, secret: bool = False) -> SendResult:
+    async def paste(
+        self,
+        text: str,
+        *,
+        session_id: str | None = None,
+        secret: bool = False,
+        match: Match | None = None,
+        stop: Match | None = None,
+        timeout_ms: int = 30000,
+        view: str = "text",
+        max_bytes: int | None = None,
+    ) -> SendResult:
         """Paste text: in brackets where the program asked for that, otherwise with Enter at the line ends."""
 
     async def ctrl_c(self, *, session_id: str | None = None) -> SendResult:
@@ -108,7 +150,16 @@ class AnyConversation(Protocol):
     async def ctrl_d(self, *, session_id: str | None = None) -> SendResult:
         """Press Ctrl-D."""
 
-    async def enter(self, *, session_id: str | None = None) -> SendResult:
+    async def enter(
+        self,
+        *,
+        session_id: str | None = None,
+        match: Match | None = None,
+        stop: Match | None = None,
+        timeout_ms: int = 30000,
+        view: str = "text",
+        max_bytes: int | None = None,
+    ) -> SendResult:
         """Press Enter."""
 
     async def wait_for(
@@ -123,6 +174,7 @@ class AnyConversation(Protocol):
         view: str = "text",
         echo: bool = False,
         timeout: float | None = None,
+        context: int = 0,
     ) -> WaitResult:
         """Wait until something appears or happens; what is recorded already is searched first."""
 
@@ -138,6 +190,7 @@ class AnyConversation(Protocol):
         view: str = "text",
         echo: bool = False,
         timeout: float | None = None,
+        context: int = 0,
     ) -> WaitResult:
         """Wait as `wait_for` does, with the same parameters, and raise an error when nothing matched."""
 

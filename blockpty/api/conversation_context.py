@@ -22,7 +22,7 @@ from blockpty.model.shown import shortened
 from blockpty.model.unmet import unmet
 
 if TYPE_CHECKING:
-    from blockpty.runtime.any_conversation import AnyConversation
+    from blockpty.api.any_conversation import AnyConversation
 
 # Bytes that are read at a time; a line that is longer than this comes in parts.
 LINE_BYTES: Final = 256 * 1024
@@ -59,7 +59,7 @@ class ConversationContext:
 
     def __dir__(self) -> list[str]:
         """Offer the operations and what belongs to them."""
-        from blockpty.runtime.any_conversation import AnyConversation
+        from blockpty.api.any_conversation import AnyConversation
 
         offered = {*vars(AnyConversation), *self._offered}
         return [name for name in super().__dir__() if name.startswith("__") or name in offered]
