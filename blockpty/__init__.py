@@ -61,7 +61,7 @@ if TYPE_CHECKING:
         UserInControl,
     )
     from blockpty.model.block import Block, ListedBlock
-    from blockpty.model.conditions import EOF, INPUT, PROMPT, Changed, Idle, Match, Regex, Screen
+    from blockpty.model.conditions import EOF, INPUT, PROMPT, Changed, Idle, Match, Regex, Screen, Text
     from blockpty.model.events import Event
     from blockpty.model.results import (
         ApprovalsResult,
@@ -187,6 +187,7 @@ __all__ = [
     "StatusResult",
     "StorageFull",
     "TerminalError",
+    "Text",
     "TimelineResult",
     "Timeout",
     "Unauthorized",
@@ -215,6 +216,7 @@ _ROOMS = {
     "Match": "blockpty.model.conditions",
     "Regex": "blockpty.model.conditions",
     "Screen": "blockpty.model.conditions",
+    "Text": "blockpty.model.conditions",
     "Event": "blockpty.model.events",
     "CommandFailed": "blockpty.model.unmet",
     "EndOfFile": "blockpty.model.unmet",
