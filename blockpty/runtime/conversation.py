@@ -336,6 +336,7 @@ class Conversation(ConversationContext, ConversationChannel):
         timeout_ms: int = 30000,
         view: str = "text",
         max_bytes: int | None = None,
+        timeout: float | None = None,
     ) -> SendResult:
         """Type bytes into the running program, as they are; as `user` also at the prompt.
 
@@ -346,10 +347,10 @@ class Conversation(ConversationContext, ConversationChannel):
         must be asked for with echo off. Raises NoSession when nothing runs
         that could take them, LineTooLong when the terminal would cut a line.
         `accepted_bytes` is less than given when the program did not take them within five seconds.
-        `match`, `stop`, `timeout_ms`, `view`, `max_bytes`: wait as `wait_for` does, from exactly this input on; the
-        result then says how that ended. Cancelling leaves typed what was typed.
+        `match`, `stop`, `timeout_ms` (or `timeout`, in seconds), `view`, `max_bytes`: wait as `wait_for` does, from
+        exactly this input on; the result then says how that ended. Cancelling leaves typed what was typed.
         """
-        wait = self._armed(match, stop, timeout_ms, view, max_bytes)
+        wait = self._armed(match, stop, timeout_ms, view, max_bytes, timeout)
         if [data, data_b64, secret_name].count(None) != 2:
             raise BadRequest("give either data or data_b64, or secret_name")
         if secret_name is not None:
@@ -364,13 +365,15 @@ class Conversation(ConversationContext, ConversationChannel):
         return await self._type(encoded(data) if isinstance(data, str) else data, wait, author, secret=secret)
 
     def _armed(
-        self, match: Match | None, stop: Match | None, timeout_ms: int, view: str, max_bytes: int | None
-    ) -> _Wait | None:
+        self, match: Match | None, stop: Match | None, timeout_ms: int, view: str, max_bytes: int | None,
+        timeout: float | None,
+    ) -> _Wait | None:  # fmt: skip
         """Check what an input is to wait for, before it is typed; None for nothing."""
         if match is None:
             if stop is not None:
                 raise BadRequest("stop ends a wait, and this call does not wait", hint="give match as well")
             return None
+        timeout_ms = limits.milliseconds(timeout, timeout_ms)
         limits.check("timeout_ms", timeout_ms)
         request = self._waiting.request(match, cursor=0, stop=stop, max_bytes=max_bytes, view=view)
         request.waiter(self.live.stream)  # a pattern that does not compile
@@ -407,12 +410,13 @@ class Conversation(ConversationContext, ConversationChannel):
         timeout_ms: int = 30000,
         view: str = "text",
         max_bytes: int | None = None,
+        timeout: float | None = None,
     ) -> SendResult:
         """Type a text and Enter; line ends in the text are Enter too.
 
         `secret`, `match`, `stop`, `timeout_ms`, `view`, `max_bytes`: as for `send`.
         """
-        wait = self._armed(match, stop, timeout_ms, view, max_bytes)
+        wait = self._armed(match, stop, timeout_ms, view, max_bytes, timeout)
         await running_program(self, session_id)
         lines = text.replace("\r\n", "\r").replace("\n", "\r")
         return await self._type(encoded(lines) + b"\r", wait, secret=secret)
@@ -428,13 +432,14 @@ class Conversation(ConversationContext, ConversationChannel):
         timeout_ms: int = 30000,
         view: str = "text",
         max_bytes: int | None = None,
+        timeout: float | None = None,
     ) -> SendResult:
         """Type keys in the notation of the reference (`[UP]`, `^C`, `[M-x]`), or use the mouse (`[CLICK 9,4]`).
 
         A list of them is typed as one. `secret`, `match`, `stop`, `timeout_ms`, `view`, `max_bytes`: as for `send`.
         They are sent as the program has asked the terminal to send them. Raises BadRequest for what it cannot get.
         """
-        wait = self._armed(match, stop, timeout_ms, view, max_bytes)
+        wait = self._armed(match, stop, timeout_ms, view, max_bytes, timeout)
         await running_program(self, session_id)
         modes = await self._modes()
         asked = KeyModes(
@@ -454,12 +459,13 @@ class Conversation(ConversationContext, ConversationChannel):
         timeout_ms: int = 30000,
         view: str = "text",
         max_bytes: int | None = None,
+        timeout: float | None = None,
     ) -> SendResult:
         """Type a text as a paste: bracketed when the program asked for it, never able to end the bracket itself.
 
         `secret`, `match`, `stop`, `timeout_ms`, `view`, `max_bytes`: as for `send`.
         """
-        wait = self._armed(match, stop, timeout_ms, view, max_bytes)
+        wait = self._armed(match, stop, timeout_ms, view, max_bytes, timeout)
         await running_program(self, session_id)
         pasted = bracket(text, bracketed=(await self._modes()).bracketed_paste)
         return await self._type(pasted, wait, secret=secret)
@@ -484,9 +490,10 @@ class Conversation(ConversationContext, ConversationChannel):
         timeout_ms: int = 30000,
         view: str = "text",
         max_bytes: int | None = None,
+        timeout: float | None = None,
     ) -> SendResult:
         """Type Enter (CR). `match`, `stop`, `timeout_ms`, `view`, `max_bytes`: as for `send`."""
-        return await self._control(b"\r", session_id, self._armed(match, stop, timeout_ms, view, max_bytes))
+        return await self._control(b"\r", session_id, self._armed(match, stop, timeout_ms, view, max_bytes, timeout))
 
     async def _modes(self) -> Modes:
         return (await self.look()).frame.modes
@@ -511,8 +518,8 @@ class Conversation(ConversationContext, ConversationChannel):
         stop: Match | None = None,
         view: str = "text",
         echo: bool = False,
-        timeout: float | None = None,
         context: int = 0,
+        timeout: float | None = None,
     ) -> WaitResult:
         """Wait until something appears in the output, or one of several things.
 
