@@ -357,9 +357,9 @@ def run(
     """Run one command in a shell of its own, and return its output and exit status; the shell is closed afterwards.
 
     The result has `output`, `exit_status` and `ok`. `timeout`: seconds, at most an hour; the command is ended then, and
-    the result says `timed_out`. `check`: raise CommandFailed, with the output, for another exit status than 0, and
-    Timeout. Ctrl-C ends the command. The recording stays in the home, as that of any conversation. Raises as
-    `Engine.open` and `Conversation.run` do.
+    the result says `timed_out`. One that asks for input is ended as well, with reason `input`. `check`: raise
+    CommandFailed, with the output, for another exit status than 0, and Timeout. Ctrl-C ends the command. The recording
+    stays in the home, as that of any conversation. Raises as `Engine.open` and `Conversation.run` do.
     """
     where = None if cwd is None else str(cwd)
     with SyncEngine(home) as engine, engine.open(cwd=where, env=env, shell=shell) as conversation:

@@ -414,7 +414,7 @@ class Conversation(ConversationContext, ConversationChannel):
     ) -> SendResult:
         """Type a text and Enter; line ends in the text are Enter too.
 
-        `secret`, `match`, `stop`, `timeout_ms`, `view`, `max_bytes`: as for `send`.
+        `secret`, `match`, `stop`, `timeout_ms`, `view`, `max_bytes`, `timeout`: as for `send`.
         """
         wait = self._armed(match, stop, timeout_ms, view, max_bytes, timeout)
         await running_program(self, session_id)
@@ -436,8 +436,9 @@ class Conversation(ConversationContext, ConversationChannel):
     ) -> SendResult:
         """Type keys in the notation of the reference (`[UP]`, `^C`, `[M-x]`), or use the mouse (`[CLICK 9,4]`).
 
-        A list of them is typed as one. `secret`, `match`, `stop`, `timeout_ms`, `view`, `max_bytes`: as for `send`.
-        They are sent as the program has asked the terminal to send them. Raises BadRequest for what it cannot get.
+        A list of them is typed as one. `secret`, `match`, `stop`, `timeout_ms`, `view`, `max_bytes`, `timeout`: as for
+        `send`. They are sent as the program has asked the terminal to send them. Raises BadRequest for what it cannot
+        get.
         """
         wait = self._armed(match, stop, timeout_ms, view, max_bytes, timeout)
         await running_program(self, session_id)
@@ -463,7 +464,7 @@ class Conversation(ConversationContext, ConversationChannel):
     ) -> SendResult:
         """Type a text as a paste: bracketed when the program asked for it, never able to end the bracket itself.
 
-        `secret`, `match`, `stop`, `timeout_ms`, `view`, `max_bytes`: as for `send`.
+        `secret`, `match`, `stop`, `timeout_ms`, `view`, `max_bytes`, `timeout`: as for `send`.
         """
         wait = self._armed(match, stop, timeout_ms, view, max_bytes, timeout)
         await running_program(self, session_id)
