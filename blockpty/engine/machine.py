@@ -360,6 +360,7 @@ class Machine:
         elif state.region.delta_begin is not None:
             self._blocks.cut(state.classified)
         state.tty = {name: fields.get(name) for name in ("icanon", "echo", "foreground", "replaced", "reads")}
+        state.tty["wants_input"], state.tty["at"] = fields.get("wants_input") is True, entry.offset
         unread = state.unread.is_shown()
         if state.shell is ShellState.IDLE:
             state.unread.forget()
@@ -389,7 +390,10 @@ class Machine:
             # Typed behind another line: that line's program has read it.
             state.submission = None
         password = fields.get("icanon") is True and fields.get("echo") is False
-        at = {"ms": number(fields, "ms", 0), "password": password, "incomplete": state.incomplete}
+        at = {
+            "ms": number(fields, "ms", 0), "ts": state.ts, "password": password, "incomplete": state.incomplete,
+            "input": state.wants_input(),
+        }  # fmt: skip
         self._blocks.signals.append(Signal("silence", entry.offset, at))
         if state.region.kind == "idle" or state.shell is ShellState.EXITED:
             # The prompt is drawn: what comes from here on is background output.

@@ -97,7 +97,7 @@ class MachineState:
         nested: what its output says of another shell in it: "marks" (ours, as such a shell writes them), "hints" (a
         prompt of its own); None when nothing does.
         inputs: typed since the last silence: (offset, bytes, echo, canonical); their echo may still come.
-        tty: the terminal's modes at the last silence.
+        tty: the terminal's modes at the last silence, and where that was (`at`).
         prompt_depth: how deep in its stack the shell waited at its last prompt; None when that is not known.
         control: what the last note of control said, as `control_of` keeps it; None before there was one.
         requests: the digests of approvals that were asked for and not decided, by id; for a person's input "".
@@ -157,6 +157,17 @@ class MachineState:
             if opened == request:
                 return seq, ts
         return None
+
+    def wants_input(self) -> bool:
+        """Whether the program in front waits for input, and has printed nothing since that was seen."""
+        tty = self.tty or {}
+        # A shell that has not shown its first prompt edits its line in raw mode.
+        lines_only = self.shell is not ShellState.RUNNING
+        if (lines_only and self.shell is not ShellState.STARTING) or self.classified > tty.get("at", -1):
+            return False
+        if tty.get("icanon") is True:
+            return tty.get("echo") is False or tty.get("reads") is True or tty.get("wants_input") is True
+        return tty.get("wants_input") is True and not lines_only
 
     def copy(self) -> MachineState:
         """Return a copy that shares nothing mutable."""

@@ -21,7 +21,7 @@ from blockpty.engine.records import input_bytes
 from blockpty.engine.screen_matcher import ScreenMatcher, ScreenSource
 from blockpty.engine.states import ShellState
 from blockpty.engine.views import View, transform
-from blockpty.model.conditions import Condition, Eof, Idle, Pattern, Prompt, Text
+from blockpty.model.conditions import Condition, Eof, Idle, Pattern, Prompt, Text, WantsInput
 from blockpty.model.events import Signal
 
 TEXT_KEPT: Final = 8192
@@ -34,7 +34,8 @@ class Outcome:
 
     Attributes:
         matched: whether one of the conditions held.
-        reason: `matched`, `prompt`, `eof`, `max_bytes`, `stopped`, `password`, `incomplete_input`, `hooks_lost`.
+        reason: `matched`, `prompt`, `eof`, `input`, `max_bytes`, `stopped`, `password`, `incomplete_input`,
+            `hooks_lost`.
         at: stream offset at which it was decided.
         cursor: where to go on.
         index: which condition matched, or which stop condition stopped it.
@@ -171,6 +172,8 @@ class Waiter:
                 return Outcome(False, "prompt", self._over_at, self._over_at)
         if state.hooks_lost and self._only_prompt():
             return Outcome(False, "hooks_lost", at, self.resume_cursor())
+        if state.wants_input() and (asked := self._asked(at)) is not None:
+            return asked
         tty = state.tty or {}
         if state.shell is ShellState.RUNNING and tty.get("icanon") is True and tty.get("echo") is False:
             return Outcome(False, "password", at, self.resume_cursor())
@@ -357,10 +360,20 @@ class Waiter:
         for index, condition in enumerate(self._all):
             if isinstance(condition, Idle) and value["ms"] >= condition.ms:
                 return self._decided(index, at, None)
+        # In existing data it may have been answered since, which `begin` can tell.
+        if self._live and value["input"] and (asked := self._asked(at)) is not None:
+            return asked
         if self._live and value["password"]:
             return Outcome(False, "password", at, self.resume_cursor())
         if self._live and value["incomplete"]:
             return Outcome(False, "incomplete_input", at, self.resume_cursor())
+        return None
+
+    def _asked(self, at: int) -> Outcome | None:
+        """The program in front waits for input."""
+        for index, condition in enumerate(self._all):
+            if isinstance(condition, WantsInput):
+                return self._decided(index, at, None, "input")
         return None
 
     def _look(self, at: int) -> Outcome | None:

@@ -38,6 +38,11 @@ class Eof:
 
 
 @dataclass(frozen=True, slots=True)
+class WantsInput:
+    """The program in front waits for input from the terminal: a line, a key or a password."""
+
+
+@dataclass(frozen=True, slots=True)
 class Idle:
     """Nothing was written and nothing typed for `ms` milliseconds."""
 
@@ -58,12 +63,13 @@ class Changed:
     hash: str
 
 
-Condition = Text | Pattern | Prompt | Eof | Idle | Screen | Changed
+Condition = Text | Pattern | Prompt | Eof | WantsInput | Idle | Screen | Changed
 Match = str | Mapping[str, Any] | Sequence[Any] | Condition
 
+TOKENS: Final[Mapping[str, type[Prompt | Eof | WantsInput]]] = {"PROMPT": Prompt, "EOF": Eof, "INPUT": WantsInput}
 _SHAPES: Final = (
-    'a string, {"regex": "..."}, {"token": "PROMPT"}, {"token": "EOF"}, {"idle_ms": n}, {"screen": "..."}, '
-    '{"changed": "hash"}, or a list of these'
+    'a string, {"regex": "..."}, {"token": "PROMPT"}, {"token": "EOF"}, {"token": "INPUT"}, {"idle_ms": n}, '
+    '{"screen": "..."}, {"changed": "hash"}, or a list of these'
 )
 _HASH: Final = re.compile(r"[0-9a-f]{0,16}(?:-[0-9a-f]{0,16}){0,2}")
 
@@ -89,11 +95,11 @@ def condition_to_wire(condition: Condition) -> Any:
         return {"screen": condition.regex}
     if isinstance(condition, Changed):
         return {"changed": condition.hash}
-    return {"token": "PROMPT" if isinstance(condition, Prompt) else "EOF"}
+    return {"token": next(token for token, kind in TOKENS.items() if isinstance(condition, kind))}
 
 
 def _parse_one(item: Any) -> Condition:
-    if isinstance(item, (Text, Pattern, Prompt, Eof, Idle, Screen, Changed)):
+    if isinstance(item, (Text, Pattern, Prompt, Eof, WantsInput, Idle, Screen, Changed)):
         return item
     if isinstance(item, str):
         if not item or len(item) > MAX_TEXT:
@@ -110,8 +116,8 @@ def _parse_one(item: Any) -> Condition:
         ((key, value),) = item.items()
         if key == "regex" and isinstance(value, str) and 0 < len(value) <= MAX_PATTERN:
             return Pattern(value)
-        if key == "token" and value in ("PROMPT", "EOF"):
-            return Prompt() if value == "PROMPT" else Eof()
+        if key == "token" and isinstance(value, str) and value in TOKENS:
+            return TOKENS[value]()
         if key == "idle_ms" and isinstance(value, int) and not isinstance(value, bool) and 0 < value <= 3_600_000:
             return Idle(value)
         if key == "screen" and isinstance(value, str) and 0 < len(value) <= MAX_PATTERN:

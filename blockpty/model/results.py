@@ -171,13 +171,16 @@ class SessionResult(Result):
 
 @dataclass(frozen=True, slots=True)
 class RunResult(Result):
-    """A command ran, or its time was up and it runs on.
+    """A command ran, or its time was up or it waits for input, and it runs on.
 
     Attributes:
-        block: the block's record; state `running` when timed_out.
+        block: the block's record; state `running` when it has not ended.
         output: text view of its output, at most max_bytes, head and tail kept.
         output_bytes: size of the whole text; truncated: whether some was left out.
+        reason: `prompt` (it has ended), `timeout`, `input`, `password`, `incomplete_input`, `eof` or `hooks_lost`.
         cursor: where to go on reading or waiting.
+        tty, foreground: when it has not ended, as in `status`: what the terminal does, and the program that has it.
+        hint: what to do then.
     """
 
     block: Block
@@ -187,6 +190,9 @@ class RunResult(Result):
     timed_out: bool
     reason: str
     cursor: int
+    tty: str | None = None
+    foreground: str | None = None
+    hint: str | None = None
 
     @property
     def exit_status(self) -> int | None:
@@ -208,13 +214,14 @@ class WaitResult(Result):
 
     Attributes:
         matched: whether a condition held.
-        reason: `matched`, `prompt`, `eof`, `timeout`, `max_bytes`, `stopped`, `password`, `incomplete_input`,
-        `hooks_lost`,
-            `cancelled`.
+        reason: `matched`, `prompt`, `eof`, `input`, `timeout`, `max_bytes`, `stopped`, `password`,
+            `incomplete_input`, `hooks_lost`, `cancelled`.
         index: which of several conditions matched (or which stop condition stopped it).
         match_text, groups, span: what matched and where in the stream.
         cursor: where to go on; for an unsuccessful wait a place from which asking again misses nothing.
         text: the last text seen (at most 8 KiB) up to the end; text_bytes: how much there was.
+        foreground: the program that has the terminal, as in `status`, and hint: what to do about it, when the wait
+            ended without a match while a program runs.
     """
 
     matched: bool
@@ -228,6 +235,8 @@ class WaitResult(Result):
     tty: str | None = None
     text: str = ""
     text_bytes: int = 0
+    foreground: str | None = None
+    hint: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,7 +22,7 @@ _CONDITION: Final[list[dict[str, Any]]] = [
         "type": "object",
         "properties": {
             "regex": {"type": "string", "minLength": 1, "maxLength": 4096},
-            "token": {"enum": ["PROMPT", "EOF"]},
+            "token": {"enum": ["PROMPT", "EOF", "INPUT"]},
             "idle_ms": {"type": "integer", "minimum": 1, "maximum": MAX_TIMEOUT_MS},
             "screen": {"type": "string", "minLength": 1, "maxLength": 4096},
             "changed": {"type": "string", "pattern": "^(?=-{0,2}[0-9a-f])[0-9a-f]{0,16}(-[0-9a-f]{0,16}){0,2}$"},
@@ -177,7 +177,8 @@ class ExecInteractiveRequest(ConversationRequest):
 class RunRequest(ConversationRequest):
     """Run a command as one block, wait for its end and return its output and exit status.
 
-    On a timeout the command keeps running; the result says so and has the cursor to wait from.
+    It returns early, with reason `input`, when the command waits for input from the terminal. Then, and on a timeout,
+    the command keeps running; the result says what to do, and has the cursor to wait from.
     """
 
     command: Command
@@ -186,6 +187,9 @@ class RunRequest(ConversationRequest):
     max_bytes: Annotated[
         int, Field(ge=1, le=MAX_BYTES, description="Bytes of output to return; of more than that, head and tail.")
     ] = 65_536
+    stop_at_input: bool = Field(
+        default=True, description="Return when the command waits for a line, a key or a password; it keeps running."
+    )
 
 
 class SendRequest(ConversationRequest):
@@ -257,7 +261,8 @@ class WaitForRequest(ConversationRequest):
 
     match: Conditions = Field(
         description='A text; {"regex": "..."}; {"token": "PROMPT"} (ready for a command); {"token": "EOF"} (session or '
-        'shell ended); {"idle_ms": n} (silence); or a list of these.'
+        'shell ended); {"token": "INPUT"} (the program waits for a line, a key or a password); {"idle_ms": n} '
+        "(silence); or a list of these."
     )
     session_id: SessionId = None
     from_cursor: Cursor | None = Field(

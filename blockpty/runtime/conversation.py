@@ -10,6 +10,7 @@ from __future__ import annotations
 import base64
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager, nullcontext
+from dataclasses import replace
 from typing import TYPE_CHECKING, Protocol
 
 from blockpty.control.principals import current
@@ -57,6 +58,7 @@ from blockpty.spool.ownership import Ownership
 if TYPE_CHECKING:
     from blockpty.control.policy import Question
     from blockpty.host.client import HostClient
+    from blockpty.runtime.advice import Standing
 
 
 class RecordOperations(Protocol):
@@ -109,7 +111,9 @@ class Conversation(ConversationChannel):
         self._respawn = respawn
         # The engine that it belongs to, where there is one.
         self.records: RecordOperations | None = None
-        self._waiting = WaitFor(self.live, self.note, self._watch_idle, lambda: sample(self), f"w{self.epoch}.")
+        self._waiting = WaitFor(
+            self.live, self.note, self._watch_idle, lambda: sample(self), self._stands, f"w{self.epoch}."
+        )
         self._submission = Submission(self)
         self._cursor = 0
 
@@ -226,33 +230,52 @@ class Conversation(ConversationChannel):
         return SessionResult(f"s{typed.seq}", f"b{typed.seq}", typed.ts, typed.cursor)
 
     async def run(
-        self, command: str, *, cwd: str | None = None, timeout_ms: int = 30000, max_bytes: int = 65536
+        self,
+        command: str,
+        *,
+        cwd: str | None = None,
+        timeout_ms: int = 30000,
+        max_bytes: int = 65536,
+        stop_at_input: bool = True,
     ) -> RunResult:
         """Run a command as one block and wait for its end; when the time is up it runs on.
 
-        `max_bytes` bounds the returned text, head and tail are kept. Raises as `exec_block` does.
+        `max_bytes` bounds the returned text, head and tail are kept. `stop_at_input`: return as well, with reason
+        `input`, when the command waits for input from the terminal; it runs on. Raises as `exec_block` does.
         """
         limits.check("timeout_ms", timeout_ms)
         limits.check("max_bytes", max_bytes)
-        typed = await self._submit("command", "run", command, cwd, awaited=True)
+        typed = await self._submit("command", "run", command, cwd, awaited=True, stop_at_input=stop_at_input)
         assert typed.completion is not None  # it was asked for
         result = await self._until_done(typed.completion, timeout_ms)
         self._cursor = result.cursor
         block = self.live.redactor.block(own_block(self.id, self.live, typed, self._block))
-        return await run_result(self.live, block, result, max_bytes, self._over_bytes)
+        done = await run_result(self.live, block, result, max_bytes, self._over_bytes)
+        if result.matched:
+            return done
+        stands = await self._stands(result.reason)
+        return replace(done, tty=stands.tty, foreground=stands.foreground, hint=stands.hint)
+
+    async def _stands(self, reason: str) -> Standing:
+        # Most programs never need it.
+        from blockpty.runtime.advice import standing
+
+        return await standing(self, reason)
 
     async def _until_done(self, completion: Completion, timeout_ms: int) -> Outcome:
         return await until_done(self.live, completion, timeout_ms)
 
     async def _submit(
-        self, kind: str, operation: str, command: str, cwd: str | None, *, queue: bool = False, awaited: bool = False
-    ) -> Submitted:
+        self, kind: str, operation: str, command: str, cwd: str | None, *, queue: bool = False, awaited: bool = False,
+        stop_at_input: bool = False,
+    ) -> Submitted:  # fmt: skip
         granted: set[Question] = set()
         while True:
             try:
                 typed = await self._submission.submit(
-                    kind, command, cwd, queue=queue, awaited=awaited, operation=operation, granted=granted
-                )
+                    kind, command, cwd, queue=queue, awaited=awaited, stop_at_input=stop_at_input,
+                    operation=operation, granted=granted,
+                )  # fmt: skip
             except ApprovalNeeded as needed:
                 # Outside of the turn: other commands go on meanwhile.
                 assert self.gate is not None

@@ -5,7 +5,8 @@ from __future__ import annotations
 import asyncio
 import itertools
 from collections.abc import Awaitable, Callable, Mapping
-from typing import Any, Final
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, Final
 
 from blockpty.engine.states import ShellState
 from blockpty.engine.waiter import Outcome
@@ -19,23 +20,29 @@ from blockpty.runtime.status import mode_of, private_modes, tty_of
 from blockpty.runtime.wait_registry import answered
 from blockpty.runtime.waits import WaitRequest, outcome_to_note
 
+if TYPE_CHECKING:
+    from blockpty.runtime.advice import Standing
+
 # A wait that takes longer than this is announced while it lasts; a shorter one is recorded with its end.
 ANNOUNCE_SECONDS: Final = 0.05
 
 Note = Callable[[Mapping[str, Any]], None]
 Look = Callable[[], Awaitable[Mapping[str, Any] | None]]
+Stands = Callable[[str], Awaitable["Standing"]]
 
 
 class WaitFor:
     """Answers waits on one live record and has each of them recorded."""
 
     def __init__(
-        self, live: RecordFollower, note: Note, watch_idle: Callable[[int], None], look: Look, prefix: str
-    ) -> None:
+        self, live: RecordFollower, note: Note, watch_idle: Callable[[int], None], look: Look, stands: Stands,
+        prefix: str,
+    ) -> None:  # fmt: skip
         self._live = live
         self._note = note
         self._watch_idle = watch_idle
         self._look = look
+        self._stands = stands
         self._numbers = itertools.count(1)
         self._prefix = prefix
 
@@ -102,7 +109,11 @@ class WaitFor:
         if sample is None and state.shell is ShellState.RUNNING:
             # Since the last input there was no silence with which it would have been recorded.
             sample = await self._look()
-        return self._result(wait, outcome, self._tty(sample))
+        result = self._result(wait, outcome, self._tty(sample))
+        if result.matched or state.shell is not ShellState.RUNNING:
+            return result
+        stands = await self._stands(result.reason)
+        return replace(result, foreground=stands.foreground, hint=stands.hint)
 
     def _announce(self, wait: PendingWait, opening: Mapping[str, Any]) -> Callable[[], None]:
         done = False

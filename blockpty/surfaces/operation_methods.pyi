@@ -129,6 +129,7 @@ class ConversationOperations:
         cwd: str | None = None,
         timeout_ms: int = 30000,
         max_bytes: int = 65536,
+        stop_at_input: bool = True,
     ) -> RunResult: ...
     async def send(
         self,

@@ -75,7 +75,10 @@ PARAMS: Final[dict[str, dict[str, Any]]] = {
     "status": {"conversation_id": "c1"},
     "exec_block": {"conversation_id": "c1", "command": "make", "cwd": "/", "queue": True},
     "exec_interactive": {"conversation_id": "c1", "command": "python3", "cwd": "/"},
-    "run": {"conversation_id": "c1", "command": "make", "cwd": "/", "timeout_ms": 5, "max_bytes": 6},
+    "run": {
+        "conversation_id": "c1", "command": "make", "cwd": "/", "timeout_ms": 5, "max_bytes": 6,
+        "stop_at_input": False,
+    },
     "send": {
         "conversation_id": "c1", "data": "x", "data_b64": "eA==", "session_id": "s7", "author": "user", "secret": True,
         "secret_name": "deploy-key",

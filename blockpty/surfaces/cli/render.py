@@ -70,6 +70,7 @@ _LONG_OPERATIONS: Final = frozenset(
 _OF_EVERY_ENTRY: Final = frozenset({"format", "seq", "ts", "type", "principal", "conversation_id"})
 _WHY: Final[Mapping[str, str]] = {
     "password": "the program waits for a password; answer with `send`",
+    "input": "the program waits for input; answer with `send` or `send-keys`",
     "incomplete_input": "the shell waits for the rest of the command (a quote or bracket is open); `ctrl-c` drops it",
     "hooks_lost": "the shell has lost its hooks; `status` says why, `reset` starts a new one",
     "eof": "the session or the shell has ended",
@@ -218,9 +219,12 @@ class ResultPrinter:
         elif block.exit_status is None:
             why = _WHY.get(result.reason) if block.state == "running" else None
             self.note(f"blockpty: {block.block_id} has no exit status ({why or block.state})", style="33")
+        self._advise(result.hint)
 
     def _wait(self, result: WaitResult, params: Mapping[str, Any]) -> None:
-        facts = {name: value for name, value in result.to_dict().items() if name not in ("ok", "text", "text_bytes")}
+        facts = {
+            name: value for name, value in result.to_dict().items() if name not in ("ok", "text", "text_bytes", "hint")
+        }
         self._fields(facts)
         if result.matched:
             return
@@ -234,6 +238,11 @@ class ResultPrinter:
             self._go_on(name, match if isinstance(match, str) else json.dumps(match), result.cursor)
         else:
             self.note(f"blockpty: no match: {_WHY.get(result.reason, result.reason)}", style="33")
+        self._advise(result.hint)
+
+    def _advise(self, hint: str | None) -> None:
+        if hint is not None:
+            self.note(f"  {hint}")
 
     def _go_on(self, name: str, match: str, cursor: int) -> None:
         self.note(f"  go on: blockpty wait-for {name} {shlex.quote(match)} --from-cursor {cursor}")

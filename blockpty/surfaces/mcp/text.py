@@ -22,6 +22,7 @@ _WHY: Final[Mapping[str, str]] = {
     "password": "the program waits for a password; ask the user to type it, do not guess",
     "incomplete_input": "the shell waits for the rest of the command (a quote or bracket is open); pty_ctrl_c drops it",
     "hooks_lost": "the shell has lost its hooks; pty_status says why, pty_reset starts a new one",
+    "input": "the program waits for input",
     "eof": "the session or the shell has ended",
     "prompt": "the shell is at its prompt; nothing that runs could match any more",
     "stopped": "a stop condition came first",
@@ -85,7 +86,9 @@ def _run(result: Mapping[str, Any], params: Mapping[str, Any]) -> str:
     block, name = result["block"], params.get("conversation_id")
     lines = [_block_line(block)]
     if block["state"] == "running":
-        why = _WHY.get(result["reason"], result["reason"])
+        why = result["hint"] or _WHY.get(result["reason"], result["reason"])
+        if result["reason"] == "timeout":
+            why = f"{_WHY['timeout']}; {result['hint']}" if result["hint"] else _WHY["timeout"]
         wait = {"conversation_id": name, "match": {"token": "PROMPT"}, "from_cursor": result["cursor"]}
         lines.append(f"not ended: {why}; it runs on. To wait for its end: {call_text('pty_wait_for', **wait)}")
     if result["truncated"]:
@@ -118,6 +121,8 @@ def _wait(result: Mapping[str, Any], params: Mapping[str, Any]) -> str:
                 "from_cursor": result["cursor"],
             }
             lines.append(f"to wait on: {call_text('pty_wait_for', **again)}")
+        if result["hint"]:
+            lines.append(f"hint: {one_line(result['hint'])}")
     if not result["text"]:
         return "\n".join(lines)
     shown = len(result["text"].encode("utf-8", "replace"))
