@@ -15,9 +15,10 @@ MAX_TEXT: Final = 64 * 1024
 
 @dataclass(frozen=True, slots=True)
 class Text:
-    """The text appears, byte for byte."""
+    """The text appears, byte for byte; with `ignore_case` in capitals or small letters (of ASCII)."""
 
     text: str
+    ignore_case: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,6 +26,7 @@ class Pattern:
     """The regular expression matches settled text; `^` and `$` are line borders."""
 
     regex: str
+    ignore_case: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +56,7 @@ class Screen:
     """The regular expression matches what the terminal shows; `^` and `$` are borders of its rows."""
 
     regex: str
+    ignore_case: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +72,7 @@ Match = str | Mapping[str, Any] | Sequence[Any] | Condition
 TOKENS: Final[Mapping[str, type[Prompt | Eof | WantsInput]]] = {"PROMPT": Prompt, "EOF": Eof, "INPUT": WantsInput}
 _SHAPES: Final = (
     'a string, {"regex": "..."}, {"token": "PROMPT"}, {"token": "EOF"}, {"token": "INPUT"}, {"idle_ms": n}, '
-    '{"screen": "..."}, {"changed": "hash"}, or a list of these'
+    '{"screen": "..."}, {"changed": "hash"}, {"text": "...", "ignore_case": true}, or a list of these'
 )
 _HASH: Final = re.compile(r"[0-9a-f]{0,16}(?:-[0-9a-f]{0,16}){0,2}")
 
@@ -86,42 +89,57 @@ def parse_conditions(match: Match) -> tuple[Condition, ...]:
 def condition_to_wire(condition: Condition) -> Any:
     """Return the wire form of a condition."""
     if isinstance(condition, Text):
-        return condition.text
+        return {"text": condition.text, "ignore_case": True} if condition.ignore_case else condition.text
     if isinstance(condition, Pattern):
-        return {"regex": condition.regex}
+        return {"regex": condition.regex, **_flags(condition)}
     if isinstance(condition, Idle):
         return {"idle_ms": condition.ms}
     if isinstance(condition, Screen):
-        return {"screen": condition.regex}
+        return {"screen": condition.regex, **_flags(condition)}
     if isinstance(condition, Changed):
         return {"changed": condition.hash}
     return {"token": next(token for token, kind in TOKENS.items() if isinstance(condition, kind))}
+
+
+def _flags(condition: Pattern | Screen) -> dict[str, bool]:
+    return {"ignore_case": True} if condition.ignore_case else {}
 
 
 def _parse_one(item: Any) -> Condition:
     if isinstance(item, (Text, Pattern, Prompt, Eof, WantsInput, Idle, Screen, Changed)):
         return item
     if isinstance(item, str):
-        if not item or len(item) > MAX_TEXT:
-            raise BadCondition(
-                f"the text to wait for must have 1 to {MAX_TEXT} characters",
-                hint='for a prompt use {"token": "PROMPT"}',
-            )
-        try:
-            item.encode("utf-8", "surrogateescape")
-        except UnicodeEncodeError:
-            raise BadCondition("the text to wait for holds half a character (a surrogate)") from None
-        return Text(item)
+        return _text(item)
+    ignore_case = False
+    if isinstance(item, Mapping) and isinstance(item.get("ignore_case"), bool):
+        ignore_case = item["ignore_case"]
+        item = {key: value for key, value in item.items() if key != "ignore_case"}
+        if not item.keys() & {"text", "regex", "screen"}:
+            raise BadCondition("ignore_case is for a text, a regex or a screen", hint=f"give {_SHAPES}")
     if isinstance(item, Mapping) and len(item) == 1:
         ((key, value),) = item.items()
+        if key == "text" and isinstance(value, str):
+            return _text(value, ignore_case)
         if key == "regex" and isinstance(value, str) and 0 < len(value) <= MAX_PATTERN:
-            return Pattern(value)
+            return Pattern(value, ignore_case)
         if key == "token" and isinstance(value, str) and value in TOKENS:
             return TOKENS[value]()
         if key == "idle_ms" and isinstance(value, int) and not isinstance(value, bool) and 0 < value <= 3_600_000:
             return Idle(value)
         if key == "screen" and isinstance(value, str) and 0 < len(value) <= MAX_PATTERN:
-            return Screen(value)
+            return Screen(value, ignore_case)
         if key == "changed" and isinstance(value, str) and value.strip("-") and _HASH.fullmatch(value):
             return Changed(value)
     raise BadCondition(f"not a condition: {str(item)[:100]!r}", hint=f"give {_SHAPES}")
+
+
+def _text(text: str, ignore_case: bool = False) -> Text:
+    if not text or len(text) > MAX_TEXT:
+        raise BadCondition(
+            f"the text to wait for must have 1 to {MAX_TEXT} characters", hint='for a prompt use {"token": "PROMPT"}'
+        )
+    try:
+        text.encode("utf-8", "surrogateescape")
+    except UnicodeEncodeError:
+        raise BadCondition("the text to wait for holds half a character (a surrogate)") from None
+    return Text(text, ignore_case)

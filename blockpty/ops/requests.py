@@ -21,14 +21,17 @@ _CONDITION: Final[list[dict[str, Any]]] = [
     {
         "type": "object",
         "properties": {
+            "text": {"type": "string", "minLength": 1},
             "regex": {"type": "string", "minLength": 1, "maxLength": 4096},
+            "ignore_case": {"type": "boolean"},
             "token": {"enum": ["PROMPT", "EOF", "INPUT"]},
             "idle_ms": {"type": "integer", "minimum": 1, "maximum": MAX_TIMEOUT_MS},
             "screen": {"type": "string", "minLength": 1, "maxLength": 4096},
             "changed": {"type": "string", "pattern": "^(?=-{0,2}[0-9a-f])[0-9a-f]{0,16}(-[0-9a-f]{0,16}){0,2}$"},
         },
         "minProperties": 1,
-        "maxProperties": 1,
+        "maxProperties": 2,
+        "anyOf": [{"maxProperties": 1}, {"required": ["ignore_case"]}],
         "additionalProperties": False,
     },
 ]
@@ -69,11 +72,24 @@ View = Annotated[
     ),
 ]
 WaitView = Annotated[
-    Literal["raw", "ansi", "text"],
-    Field(description="What is searched; the views are those of read, without rendered."),
+    Literal["raw", "ansi", "text", "rendered"],
+    Field(description="What is searched and shown, as in read; rendered searches text and shows what a person sees."),
 ]
 Columns = Annotated[int, Field(ge=1, le=1000, description="Width of the terminal in columns.")]
 Rows = Annotated[int, Field(ge=1, le=1000, description="Height of the terminal in rows.")]
+InputMatch = Annotated[
+    Any,
+    WithJsonSchema({"anyOf": [*_CONDITIONS, {"type": "null"}]}),
+    Field(description="Wait for this, as wait_for does, from exactly this input on; the result says how that ended."),
+]
+InputStop = Annotated[
+    Any,
+    WithJsonSchema({"anyOf": [*_CONDITIONS, {"type": "null"}]}),
+    Field(description="With match: conditions that end the wait without a match."),
+]
+WaitBytes = Annotated[
+    int | None, Field(ge=1, le=MAX_BYTES, description="Give up after so many bytes of the view; by default never.")
+]
 # With or without SIG, in any letter case: JSON Schema has no flag for that.
 _INTERRUPTS: Final = "[Ii][Nn][Tt]|[Qq][Uu][Ii][Tt]|[Tt][Ee][Rr][Mm]|[Kk][Ii][Ll][Ll]"
 _SIGNAL: Final = "^([Ss][Ii][Gg])?({})$"
@@ -187,6 +203,7 @@ class RunRequest(ConversationRequest):
     max_bytes: Annotated[
         int, Field(ge=1, le=MAX_BYTES, description="Bytes of output to return; of more than that, head and tail.")
     ] = 65_536
+    view: View = "text"
     stop_at_input: bool = Field(
         default=True, description="Return when the command waits for a line, a key or a password; it keeps running."
     )
@@ -214,6 +231,24 @@ class SendRequest(ConversationRequest):
         default=None, min_length=1, max_length=128,
         description="Name of a stored secret of policy.toml, to be typed with Enter in place of data.",
     )  # fmt: skip
+    match: InputMatch = None
+    stop: InputStop = None
+    timeout_ms: TimeoutMs = 30_000
+    view: WaitView = "text"
+    max_bytes: WaitBytes = None
+
+
+class SendLineRequest(ConversationRequest):
+    """Type a line into the running program: a text, and Enter. Line ends in the text are Enter too."""
+
+    text: str = Field(default="", max_length=MAX_TEXT, description="The line; empty for Enter alone.")
+    session_id: SessionId = None
+    secret: Secret = False
+    match: InputMatch = None
+    stop: InputStop = None
+    timeout_ms: TimeoutMs = 30_000
+    view: WaitView = "text"
+    max_bytes: WaitBytes = None
 
 
 class SendKeysRequest(ConversationRequest):
@@ -224,9 +259,16 @@ class SendKeysRequest(ConversationRequest):
     A newline is the Enter key. Write [[ and ^^ for a literal [ and ^.
     """
 
-    keys: str = Field(max_length=65_536, description="Text with named keys, such as ':wq[ENTER]' or '^C'.")
+    keys: Annotated[str, Field(max_length=65_536)] | list[Annotated[str, Field(max_length=65_536)]] = Field(
+        description="Text with named keys, such as ':wq[ENTER]' or '^C'; or a list of these, typed as one."
+    )
     session_id: SessionId = None
     secret: Secret = False
+    match: InputMatch = None
+    stop: InputStop = None
+    timeout_ms: TimeoutMs = 30_000
+    view: WaitView = "text"
+    max_bytes: WaitBytes = None
 
 
 class PasteRequest(ConversationRequest):
@@ -238,6 +280,11 @@ class PasteRequest(ConversationRequest):
     text: str = Field(max_length=MAX_TEXT, description="What is pasted.")
     session_id: SessionId = None
     secret: Secret = False
+    match: InputMatch = None
+    stop: InputStop = None
+    timeout_ms: TimeoutMs = 30_000
+    view: WaitView = "text"
+    max_bytes: WaitBytes = None
 
 
 class CtrlCRequest(SessionRequest):
@@ -250,6 +297,12 @@ class CtrlDRequest(SessionRequest):
 
 class EnterRequest(SessionRequest):
     """Press Enter."""
+
+    match: InputMatch = None
+    stop: InputStop = None
+    timeout_ms: TimeoutMs = 30_000
+    view: WaitView = "text"
+    max_bytes: WaitBytes = None
 
 
 class WaitForRequest(ConversationRequest):
@@ -267,7 +320,8 @@ class WaitForRequest(ConversationRequest):
     session_id: SessionId = None
     from_cursor: Cursor | None = Field(
         default=None,
-        description="Where to look from; by default where the last wait ended, else where the block begins.",
+        description="Where to look from; by default where the last wait ended, else where the block begins. Given, "
+        "idle_ms counts silence from before this call too.",
     )
     timeout_ms: TimeoutMs = 30_000
     max_bytes: int | None = Field(
@@ -278,6 +332,7 @@ class WaitForRequest(ConversationRequest):
     )
     view: WaitView = "text"
     echo: bool = Field(default=False, description="Match the echo of what was typed as well.")
+    context: int = Field(default=0, ge=0, le=1000, description="Return so many lines around a match as well.")
 
 
 class ReadRequest(ConversationRequest):

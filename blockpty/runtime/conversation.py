@@ -8,10 +8,10 @@ them the host's.
 from __future__ import annotations
 
 import base64
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager, nullcontext
 from dataclasses import replace
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from blockpty.control.principals import current
 from blockpty.engine.keys import KeyModes, bracket, encode_keys
@@ -44,6 +44,7 @@ from blockpty.runtime.control import CANCELLED, DONE
 from blockpty.runtime.follower import RecordFollower
 from blockpty.runtime.gate import ApprovalNeeded
 from blockpty.runtime.listing import lost_because
+from blockpty.runtime.reading import check_view
 from blockpty.runtime.running import own_block, run_result, until_done
 from blockpty.runtime.sessions import alive, clear_line, known_session, may_type, running_program, sample
 from blockpty.runtime.status import inspect_in_step, is_session, nested_of, private_modes, status_of, tty_of
@@ -51,6 +52,7 @@ from blockpty.runtime.submission import Submission, Submitted, encoded
 from blockpty.runtime.terminal_replies import TerminalReplies
 from blockpty.runtime.truncation import LogTruncation
 from blockpty.runtime.wait_for import WaitFor
+from blockpty.runtime.waits import WaitRequest
 from blockpty.screen.protocol import Modes
 from blockpty.spool.layout import Layout
 from blockpty.spool.ownership import Ownership
@@ -59,6 +61,13 @@ if TYPE_CHECKING:
     from blockpty.control.policy import Question
     from blockpty.host.client import HostClient
     from blockpty.runtime.advice import Standing
+
+
+class _Wait(NamedTuple):
+    """What an input waits for; the place from which is not known before it is typed."""
+
+    request: WaitRequest
+    timeout_ms: int
 
 
 class RecordOperations(Protocol):
@@ -236,21 +245,24 @@ class Conversation(ConversationChannel):
         cwd: str | None = None,
         timeout_ms: int = 30000,
         max_bytes: int = 65536,
+        view: str = "text",
         stop_at_input: bool = True,
     ) -> RunResult:
         """Run a command as one block and wait for its end; when the time is up it runs on.
 
-        `max_bytes` bounds the returned text, head and tail are kept. `stop_at_input`: return as well, with reason
-        `input`, when the command waits for input from the terminal; it runs on. Raises as `exec_block` does.
+        `max_bytes` bounds the returned text, head and tail are kept; `view` as in `read`.
+        `stop_at_input`: return as well, with reason `input`, when the command waits for input from the terminal; it
+        runs on. Raises as `exec_block` does.
         """
         limits.check("timeout_ms", timeout_ms)
         limits.check("max_bytes", max_bytes)
+        check_view(view)
         typed = await self._submit("command", "run", command, cwd, awaited=True, stop_at_input=stop_at_input)
         assert typed.completion is not None  # it was asked for
         result = await self._until_done(typed.completion, timeout_ms)
         self._cursor = result.cursor
         block = self.live.redactor.block(own_block(self.id, self.live, typed, self._block))
-        done = await run_result(self.live, block, result, max_bytes, self._over_bytes)
+        done = await run_result(self.live, block, result, max_bytes, view, self._over_bytes)
         if result.matched:
             return done
         stands = await self._stands(result.reason)
@@ -296,6 +308,11 @@ class Conversation(ConversationChannel):
         author: str | None = None,
         secret: bool = False,
         secret_name: str | None = None,
+        match: Match | None = None,
+        stop: Match | None = None,
+        timeout_ms: int = 30000,
+        view: str = "text",
+        max_bytes: int | None = None,
     ) -> SendResult:
         """Type bytes into the running program, as they are; as `user` also at the prompt.
 
@@ -306,11 +323,14 @@ class Conversation(ConversationChannel):
         must be asked for with echo off. Raises NoSession when nothing runs
         that could take them, LineTooLong when the terminal would cut a line.
         `accepted_bytes` is less than given when the program did not take them within five seconds.
+        `match`, `stop`, `timeout_ms`, `view`, `max_bytes`: wait as `wait_for` does, from exactly this input on; the
+        result then says how that ended. Cancelling leaves typed what was typed.
         """
+        wait = self._armed(match, stop, timeout_ms, view, max_bytes)
         if [data, data_b64, secret_name].count(None) != 2:
             raise BadRequest("give either data or data_b64, or secret_name")
         if secret_name is not None:
-            return await self._send_stored(secret_name, session_id, current().author(author))
+            return await self._send_stored(secret_name, session_id, current().author(author), wait)
         if data is None:
             try:
                 data = base64.b64decode(data_b64 or "", validate=True)
@@ -318,35 +338,108 @@ class Conversation(ConversationChannel):
                 raise BadRequest("data_b64 is no base64") from None
         author = current().author(author)
         await may_type(self, session_id, author)
-        return await self.type(encoded(data) if isinstance(data, str) else data, author, secret)
+        return await self._type(encoded(data) if isinstance(data, str) else data, wait, author, secret=secret)
 
-    async def _send_stored(self, name: str, session_id: str | None, author: str) -> SendResult:
+    def _armed(
+        self, match: Match | None, stop: Match | None, timeout_ms: int, view: str, max_bytes: int | None
+    ) -> _Wait | None:
+        """Check what an input is to wait for, before it is typed; None for nothing."""
+        if match is None:
+            if stop is not None:
+                raise BadRequest("stop ends a wait, and this call does not wait", hint="give match as well")
+            return None
+        limits.check("timeout_ms", timeout_ms)
+        request = self._waiting.request(match, cursor=0, stop=stop, max_bytes=max_bytes, view=view)
+        request.waiter(self.live.stream)  # a pattern that does not compile
+        return _Wait(request, timeout_ms)
+
+    async def _type(
+        self, data: bytes, wait: _Wait | None, author: str | None = None, *, secret: bool = False, stored: bool = False
+    ) -> SendResult:
+        """Type bytes, and wait from there on for what is asked."""
+        sent, place = await self.type_at(data, author, secret, stored=stored)
+        if wait is None:
+            return sent
+        waited = await self._waiting.wait(replace(wait.request, cursor=place.offset), wait.timeout_ms, place)
+        self._cursor = waited.cursor
+        return sent.with_wait(waited)
+
+    async def _send_stored(
+        self, name: str, session_id: str | None, author: str, wait: _Wait | None
+    ) -> SendResult:  # fmt: skip
         await running_program(self, session_id)
         if self.gate is None:
             raise BadRequest("there is no policy here that names secrets")
         value = await self.gate.stored_secret(self, current(), author, name)
-        return await self.type(value + b"\r", author, secret=True, stored=True)
+        return await self._type(value + b"\r", wait, author, secret=True, stored=True)
 
-    async def send_keys(self, keys: str, *, session_id: str | None = None, secret: bool = False) -> SendResult:
+    async def send_line(
+        self,
+        text: str = "",
+        *,
+        session_id: str | None = None,
+        secret: bool = False,
+        match: Match | None = None,
+        stop: Match | None = None,
+        timeout_ms: int = 30000,
+        view: str = "text",
+        max_bytes: int | None = None,
+    ) -> SendResult:
+        """Type a text and Enter; line ends in the text are Enter too.
+
+        `secret`, `match`, `stop`, `timeout_ms`, `view`, `max_bytes`: as for `send`.
+        """
+        wait = self._armed(match, stop, timeout_ms, view, max_bytes)
+        await running_program(self, session_id)
+        lines = text.replace("\r\n", "\r").replace("\n", "\r")
+        return await self._type(encoded(lines) + b"\r", wait, secret=secret)
+
+    async def send_keys(
+        self,
+        keys: str | Sequence[str],
+        *,
+        session_id: str | None = None,
+        secret: bool = False,
+        match: Match | None = None,
+        stop: Match | None = None,
+        timeout_ms: int = 30000,
+        view: str = "text",
+        max_bytes: int | None = None,
+    ) -> SendResult:
         """Type keys in the notation of the reference (`[UP]`, `^C`, `[M-x]`), or use the mouse (`[CLICK 9,4]`).
 
-        `secret`: as for `send`.
+        A list of them is typed as one. `secret`, `match`, `stop`, `timeout_ms`, `view`, `max_bytes`: as for `send`.
         They are sent as the program has asked the terminal to send them. Raises BadRequest for what it cannot get.
         """
+        wait = self._armed(match, stop, timeout_ms, view, max_bytes)
         await running_program(self, session_id)
         modes = await self._modes()
         asked = KeyModes(
             modes.application_cursor, modes.application_keypad, modes.mouse, modes.mouse_encoding, modes.keyboard
         )
-        return await self.type(encode_keys(keys, asked), secret=secret)
+        pressed = keys if isinstance(keys, str) else "".join(keys)
+        return await self._type(encode_keys(pressed, asked), wait, secret=secret)
 
-    async def paste(self, text: str, *, session_id: str | None = None, secret: bool = False) -> SendResult:
+    async def paste(
+        self,
+        text: str,
+        *,
+        session_id: str | None = None,
+        secret: bool = False,
+        match: Match | None = None,
+        stop: Match | None = None,
+        timeout_ms: int = 30000,
+        view: str = "text",
+        max_bytes: int | None = None,
+    ) -> SendResult:
         """Type a text as a paste: bracketed when the program asked for it, never able to end the bracket itself.
 
-        `secret`: as for `send`.
+        `secret`, `match`, `stop`, `timeout_ms`, `view`, `max_bytes`: as for `send`.
         """
+        wait = self._armed(match, stop, timeout_ms, view, max_bytes)
         await running_program(self, session_id)
-        return await self.type(bracket(text, bracketed=(await self._modes()).bracketed_paste), secret=secret)
+        pasted = bracket(text, bracketed=(await self._modes()).bracketed_paste)
+        return await self._type(pasted, wait, secret=secret)
 
     async def ctrl_c(self, *, session_id: str | None = None) -> SendResult:
         """Type Ctrl-C; at a prompt it clears the line, and is typed again if the line editor has missed it."""
@@ -359,19 +452,28 @@ class Conversation(ConversationChannel):
         """Type Ctrl-D; at a prompt it ends the shell."""
         return await self._control(b"\x04", session_id)
 
-    async def enter(self, *, session_id: str | None = None) -> SendResult:
-        """Type Enter (CR)."""
-        return await self._control(b"\r", session_id)
+    async def enter(
+        self,
+        *,
+        session_id: str | None = None,
+        match: Match | None = None,
+        stop: Match | None = None,
+        timeout_ms: int = 30000,
+        view: str = "text",
+        max_bytes: int | None = None,
+    ) -> SendResult:
+        """Type Enter (CR). `match`, `stop`, `timeout_ms`, `view`, `max_bytes`: as for `send`."""
+        return await self._control(b"\r", session_id, self._armed(match, stop, timeout_ms, view, max_bytes))
 
     async def _modes(self) -> Modes:
         return (await self.look()).frame.modes
 
-    async def _control(self, data: bytes, session_id: str | None) -> SendResult:
+    async def _control(self, data: bytes, session_id: str | None, wait: _Wait | None = None) -> SendResult:
         self.live.pump()
         if session_id is not None or self.live.state.shell is ShellState.SUBMITTED:
             await running_program(self, session_id)
         alive(self)
-        return await self.type(data)
+        return await self._type(data, wait)
 
     # Waiting
 
@@ -386,21 +488,25 @@ class Conversation(ConversationChannel):
         stop: Match | None = None,
         view: str = "text",
         echo: bool = False,
+        context: int = 0,
     ) -> WaitResult:
         """Wait until something appears in the output, or one of several things.
 
         The answer is a function of the record, `from_cursor` and `match`; only the deadline is not. Without
         `from_cursor`:
         from where the last wait ended, else from where the running block was submitted. `timeout_ms` 0 looks once. A
-        timeout is a result. Raises BadCondition, BadCursor, NoSession.
+        timeout is a result. Quiet times (`idle_ms`) count from the wait's own beginning, unless `from_cursor` asks
+        about the past. `view` rendered searches the view text, and shows what a person sees. `context`: lines around a
+        match to return. Raises BadCondition, BadCursor, NoSession.
         """
         limits.check("timeout_ms", timeout_ms)
-        if max_bytes is not None:
-            limits.check("max_bytes", max_bytes)
         if session_id is not None:
             known_session(self, session_id)
         cursor = self._cursor if from_cursor is None else from_cursor
-        request = self._waiting.request(match, cursor=cursor, stop=stop, max_bytes=max_bytes, view=view, echo=echo)
+        request = self._waiting.request(
+            match, cursor=cursor, stop=stop, max_bytes=max_bytes, view=view, echo=echo, context=context,
+            past=from_cursor is not None,
+        )  # fmt: skip
         result = await self._waiting.wait(request, timeout_ms)
         self._cursor = result.cursor
         return result

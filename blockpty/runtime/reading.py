@@ -30,6 +30,8 @@ LINES_BYTES: Final = 64 * 1024 * 1024
 DRAWN_BYTES: Final = 4 * LINES_BYTES
 _STEP: Final = 16 * 1024
 _DELTA_BYTES: Final = 64 * 1024
+# Of an output up to this the view rendered is drawn as a whole: a progress bar leaves one line of it.
+_DRAWN_WHOLE: Final = 1024 * 1024
 _PIECE_BYTES: Final = 256 * 1024
 # Another engine writes its lines after we learn that the stream grew. Where the system does not tell of changes of
 # files (a network file system), they are looked for so often.
@@ -239,9 +241,9 @@ def read_result(data: bytes, cursor: int, view: str) -> ReadResult:
 
 def bounded_text(
     stream: StreamReader, redactor: Redactor, span: tuple[int, int], max_bytes: int, out_bytes: int,
-    pace: Callable[[], None] = lambda: None,
+    pace: Callable[[], None] = lambda: None, *, view: str = "text", size: tuple[int, int] = (80, 24),
 ) -> tuple[str, int, bool]:  # fmt: skip
-    """Return the text of a block's span, its whole size in bytes, and whether the middle was left out.
+    """Return a view of a block's span, its whole size in bytes, and whether the middle was left out.
 
     Head and tail are kept; what stands between says how much is missing and at which cursor to read on. The size of a
     long output is that of its `.out` file, where that is known.
@@ -250,16 +252,16 @@ def bounded_text(
     if begin == end:
         return "", 0, False
     begin = min(end, max(begin, stream.begin))
-    if end - begin <= 8 * max_bytes + 65536:
-        data, _ = read_span(stream, redactor, "text", begin, end, end - begin + 1, pace=pace)
+    if end - begin <= 8 * max_bytes + (_DRAWN_WHOLE if view == "rendered" else 65536):
+        data, _ = read_span(stream, redactor, view, begin, end, end - begin + 1, size, pace)
         if len(data) <= max_bytes:
             return data.decode("utf-8", "replace"), len(data), False
         whole, tail = len(data), data[-(max_bytes - max_bytes // 2) :]
     else:
-        tail, _ = read_span(stream, redactor, "text", end - 4 * max_bytes, end, 4 * max_bytes, pace=pace)
+        tail, _ = read_span(stream, redactor, view, end - 4 * max_bytes, end, 4 * max_bytes, size, pace)
         # It may begin inside a line or a control sequence.
         whole, tail = out_bytes or end - begin, tail[-(max_bytes - max_bytes // 2) :].partition(b"\n")[2]
-    head, cursor = read_span(stream, redactor, "text", begin, end, max(1, max_bytes // 2), pace=pace)
+    head, cursor = read_span(stream, redactor, view, begin, end, max(1, max_bytes // 2), size, pace)
     left_out = whole - len(head) - len(tail)
     joint = f"\n[... {left_out} of {whole} bytes left out, read on at cursor {cursor} ...]\n"
     return head.decode("utf-8", "replace") + joint + tail.decode("utf-8", "ignore"), whole, True

@@ -1,7 +1,7 @@
 # Written by tools/gen_reference from the methods of Engine and Conversation. Do not edit.
 
 import os
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Mapping, Sequence
 
 from blockpty.model.conditions import Match
 from blockpty.model.events import Event
@@ -129,6 +129,7 @@ class ConversationOperations:
         cwd: str | None = None,
         timeout_ms: int = 30000,
         max_bytes: int = 65536,
+        view: str = "text",
         stop_at_input: bool = True,
     ) -> RunResult: ...
     async def send(
@@ -140,12 +141,60 @@ class ConversationOperations:
         author: str | None = None,
         secret: bool = False,
         secret_name: str | None = None,
+        match: Match | None = None,
+        stop: Match | None = None,
+        timeout_ms: int = 30000,
+        view: str = "text",
+        max_bytes: int | None = None,
     ) -> SendResult: ...
-    async def send_keys(self, keys: str, *, session_id: str | None = None, secret: bool = False) -> SendResult: ...
-    async def paste(self, text: str, *, session_id: str | None = None, secret: bool = False) -> SendResult: ...
+    async def send_line(
+        self,
+        text: str = "",
+        *,
+        session_id: str | None = None,
+        secret: bool = False,
+        match: Match | None = None,
+        stop: Match | None = None,
+        timeout_ms: int = 30000,
+        view: str = "text",
+        max_bytes: int | None = None,
+    ) -> SendResult: ...
+    async def send_keys(
+        self,
+        keys: str | Sequence[str],
+        *,
+        session_id: str | None = None,
+        secret: bool = False,
+        match: Match | None = None,
+        stop: Match | None = None,
+        timeout_ms: int = 30000,
+        view: str = "text",
+        max_bytes: int | None = None,
+    ) -> SendResult: ...
+    async def paste(
+        self,
+        text: str,
+        *,
+        session_id: str | None = None,
+        secret: bool = False,
+        match: Match | None = None,
+        stop: Match | None = None,
+        timeout_ms: int = 30000,
+        view: str = "text",
+        max_bytes: int | None = None,
+    ) -> SendResult: ...
     async def ctrl_c(self, *, session_id: str | None = None) -> SendResult: ...
     async def ctrl_d(self, *, session_id: str | None = None) -> SendResult: ...
-    async def enter(self, *, session_id: str | None = None) -> SendResult: ...
+    async def enter(
+        self,
+        *,
+        session_id: str | None = None,
+        match: Match | None = None,
+        stop: Match | None = None,
+        timeout_ms: int = 30000,
+        view: str = "text",
+        max_bytes: int | None = None,
+    ) -> SendResult: ...
     async def wait_for(
         self,
         match: Match,
@@ -157,6 +206,7 @@ class ConversationOperations:
         stop: Match | None = None,
         view: str = "text",
         echo: bool = False,
+        context: int = 0,
     ) -> WaitResult: ...
     async def read(
         self,

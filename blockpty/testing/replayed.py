@@ -31,6 +31,7 @@ from blockpty.runtime.advice import Standing
 from blockpty.runtime.completion import Completion
 from blockpty.runtime.conversation import Conversation
 from blockpty.runtime.importing import import_recording
+from blockpty.runtime.record_reader import Position
 from blockpty.runtime.status import mode_of, tty_of
 from blockpty.runtime.submission import Submitted
 from blockpty.runtime.wait_for import WaitFor
@@ -351,15 +352,19 @@ class _InstantWaiting(WaitFor):
 
     host: RecordedHost
 
-    async def wait(self, request: WaitRequest, timeout_ms: int) -> WaitResult:
-        result = await super().wait(request, 0)
+    def _now(self) -> int | None:
+        # The times of the recording have passed.
+        return None
+
+    async def wait(self, request: WaitRequest, timeout_ms: int, since: Position | None = None) -> WaitResult:
+        result = await super().wait(request, 0, since)
         if result.reason != "timeout" or timeout_ms == 0:
             return result
         gate = self.host.gate()
         if gate is not None and gate.kind == "exit":
             # Nothing was typed: waiting is all it took.
             self.host.passed()
-            return await super().wait(request, 0)
+            return await super().wait(request, 0, since)
         return result
 
 

@@ -22,8 +22,9 @@ from tests.support.operations import PARAMS
 # Every operation of the contract in its order, with what was added to it (enter_shell, archive, import_recording,
 # seal, timeline); those that come with a later issue, with its topic.
 CONTRACT = (
-    "open", "list", "status", "exec_block", "exec_interactive", "run", "send", "send_keys", "paste", "ctrl_c",
-    "ctrl_d", "enter", "wait_for", "read", "blocks", "block", "diff", "timeline", "events", "screen", "resize",
+    "open", "list", "status", "exec_block", "exec_interactive", "run", "send", "send_line", "send_keys", "paste",
+    "ctrl_c", "ctrl_d", "enter", "wait_for", "read", "blocks", "block", "diff", "timeline", "events", "screen",
+    "resize",
     "set_scrollback", "start_capture", "stop_capture", "end_session", "enter_shell", "interrupt", "reset", "kill",
     "close", "delete", "prune", "archive",
     "halt", "release", "request_user_input", "take_control", "release_control", "approvals", "approve", "deny",

@@ -77,20 +77,34 @@ PARAMS: Final[dict[str, dict[str, Any]]] = {
     "exec_interactive": {"conversation_id": "c1", "command": "python3", "cwd": "/"},
     "run": {
         "conversation_id": "c1", "command": "make", "cwd": "/", "timeout_ms": 5, "max_bytes": 6,
-        "stop_at_input": False,
+        "view": "rendered", "stop_at_input": False,
     },
     "send": {
         "conversation_id": "c1", "data": "x", "data_b64": "eA==", "session_id": "s7", "author": "user", "secret": True,
-        "secret_name": "deploy-key",
+        "secret_name": "deploy-key", "match": ["x", {"token": "PROMPT"}],
+        "stop": "y", "timeout_ms": 5, "view": "ansi", "max_bytes": 6,
     },
-    "send_keys": {"conversation_id": "c1", "keys": "^C", "session_id": "s7", "secret": True},
-    "paste": {"conversation_id": "c1", "text": "x", "session_id": "s7", "secret": True},
+    "send_line": {
+        "conversation_id": "c1", "text": "x", "session_id": "s7", "secret": True, "match": ["x", {"token": "PROMPT"}],
+        "stop": "y", "timeout_ms": 5, "view": "ansi", "max_bytes": 6,
+    },
+    "send_keys": {
+        "conversation_id": "c1", "keys": "^C", "session_id": "s7", "secret": True, "match": ["x", {"token": "PROMPT"}],
+        "stop": "y", "timeout_ms": 5, "view": "ansi", "max_bytes": 6,
+    },
+    "paste": {
+        "conversation_id": "c1", "text": "x", "session_id": "s7", "secret": True, "match": ["x", {"token": "PROMPT"}],
+        "stop": "y", "timeout_ms": 5, "view": "ansi", "max_bytes": 6,
+    },
     "ctrl_c": {"conversation_id": "c1", "session_id": "s7"},
     "ctrl_d": {"conversation_id": "c1", "session_id": "s7"},
-    "enter": {"conversation_id": "c1", "session_id": "s7"},
+    "enter": {
+        "conversation_id": "c1", "session_id": "s7", "match": ["x", {"token": "PROMPT"}],
+        "stop": "y", "timeout_ms": 5, "view": "ansi", "max_bytes": 6,
+    },
     "wait_for": {
         "conversation_id": "c1", "match": [{"regex": "x"}, "y"], "session_id": "s7", "from_cursor": 3, "timeout_ms": 5,
-        "max_bytes": 6, "stop": {"token": "EOF"}, "view": "ansi", "echo": True,
+        "max_bytes": 6, "stop": {"token": "EOF"}, "view": "ansi", "echo": True, "context": 1,
     },
     "read": {
         "conversation_id": "c1", "from_cursor": 3, "to_cursor": 9, "block_id": "b7", "max_bytes": 6, "view": "rendered",
@@ -175,7 +189,7 @@ RESULTS: Final[dict[str, Result]] = {
     "exec_block": ExecResult("b7", 7, 1_700_000_000_000, 9),
     "exec_interactive": SessionResult("s7", "b7", 1_700_000_000_000, 9),
     "run": RunResult(BLOCK, "ok\n", 3, False, False, "prompt", 20),
-    **dict.fromkeys(("send", "send_keys", "paste", "ctrl_c", "ctrl_d", "enter"), SendResult(9, 1)),
+    **dict.fromkeys(("send", "send_line", "send_keys", "paste", "ctrl_c", "ctrl_d", "enter"), SendResult(9, 1)),
     "wait_for": WaitResult(True, "matched", 20, 0, "port 1", {"1": "1"}, (14, 20), "block_running", "running"),
     "read": ReadResult("data", 14, False),
     "blocks": BlocksResult([BLOCK], 1, 20),
