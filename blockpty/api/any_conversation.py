@@ -5,7 +5,7 @@ Written by tools/gen_reference from the methods of Conversation. Do not edit.
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from types import TracebackType
 from typing import Protocol, Self
 
@@ -99,6 +99,7 @@ class AnyConversation(Protocol):
         timeout_ms: int = 30000,
         view: str = "text",
         max_bytes: int | None = None,
+        timeout: float | None = None,
     ) -> SendResult:
         """Write text or bytes to the terminal, exactly as given; give data or data_b64. No newline is added."""
 
@@ -113,6 +114,7 @@ class AnyConversation(Protocol):
         timeout_ms: int = 30000,
         view: str = "text",
         max_bytes: int | None = None,
+        timeout: float | None = None,
     ) -> SendResult:
         """Type a line into the running program: a text, and Enter. Line ends in the text are Enter too."""
 
@@ -127,6 +129,7 @@ class AnyConversation(Protocol):
         timeout_ms: int = 30000,
         view: str = "text",
         max_bytes: int | None = None,
+        timeout: float | None = None,
     ) -> SendResult:
         """Press keys: text with named keys in it."""
 
@@ -141,6 +144,7 @@ class AnyConversation(Protocol):
         timeout_ms: int = 30000,
         view: str = "text",
         max_bytes: int | None = None,
+        timeout: float | None = None,
     ) -> SendResult:
         """Paste text: in brackets where the program asked for that, otherwise with Enter at the line ends."""
 
@@ -159,6 +163,7 @@ class AnyConversation(Protocol):
         timeout_ms: int = 30000,
         view: str = "text",
         max_bytes: int | None = None,
+        timeout: float | None = None,
     ) -> SendResult:
         """Press Enter."""
 
@@ -173,8 +178,8 @@ class AnyConversation(Protocol):
         stop: Match | None = None,
         view: str = "text",
         echo: bool = False,
-        timeout: float | None = None,
         context: int = 0,
+        timeout: float | None = None,
     ) -> WaitResult:
         """Wait until something appears or happens; what is recorded already is searched first."""
 
@@ -189,8 +194,8 @@ class AnyConversation(Protocol):
         stop: Match | None = None,
         view: str = "text",
         echo: bool = False,
-        timeout: float | None = None,
         context: int = 0,
+        timeout: float | None = None,
     ) -> WaitResult:
         """Wait as `wait_for` does, with the same parameters, and raise an error when nothing matched."""
 

@@ -165,6 +165,7 @@ class ConversationOperations:
         timeout_ms: int = 30000,
         view: str = "text",
         max_bytes: int | None = None,
+        timeout: float | None = None,
     ) -> SendResult: ...
     async def send_line(
         self,
@@ -177,6 +178,7 @@ class ConversationOperations:
         timeout_ms: int = 30000,
         view: str = "text",
         max_bytes: int | None = None,
+        timeout: float | None = None,
     ) -> SendResult: ...
     async def send_keys(
         self,
@@ -189,6 +191,7 @@ class ConversationOperations:
         timeout_ms: int = 30000,
         view: str = "text",
         max_bytes: int | None = None,
+        timeout: float | None = None,
     ) -> SendResult: ...
     async def paste(
         self,
@@ -201,6 +204,7 @@ class ConversationOperations:
         timeout_ms: int = 30000,
         view: str = "text",
         max_bytes: int | None = None,
+        timeout: float | None = None,
     ) -> SendResult: ...
     async def ctrl_c(self, *, session_id: str | None = None) -> SendResult: ...
     async def ctrl_d(self, *, session_id: str | None = None) -> SendResult: ...
@@ -213,6 +217,7 @@ class ConversationOperations:
         timeout_ms: int = 30000,
         view: str = "text",
         max_bytes: int | None = None,
+        timeout: float | None = None,
     ) -> SendResult: ...
     async def wait_for(
         self,
@@ -225,8 +230,8 @@ class ConversationOperations:
         stop: Match | None = None,
         view: str = "text",
         echo: bool = False,
-        timeout: float | None = None,
         context: int = 0,
+        timeout: float | None = None,
     ) -> WaitResult: ...
     async def expect(
         self,
@@ -239,8 +244,8 @@ class ConversationOperations:
         stop: Match | None = None,
         view: str = "text",
         echo: bool = False,
-        timeout: float | None = None,
         context: int = 0,
+        timeout: float | None = None,
     ) -> WaitResult: ...
     async def read(
         self,
@@ -468,6 +473,7 @@ class SyncConversationOperations:
         timeout_ms: int = 30000,
         view: str = "text",
         max_bytes: int | None = None,
+        timeout: float | None = None,
     ) -> SendResult: ...
     def send_line(
         self,
@@ -480,6 +486,7 @@ class SyncConversationOperations:
         timeout_ms: int = 30000,
         view: str = "text",
         max_bytes: int | None = None,
+        timeout: float | None = None,
     ) -> SendResult: ...
     def send_keys(
         self,
@@ -492,6 +499,7 @@ class SyncConversationOperations:
         timeout_ms: int = 30000,
         view: str = "text",
         max_bytes: int | None = None,
+        timeout: float | None = None,
     ) -> SendResult: ...
     def paste(
         self,
@@ -504,6 +512,7 @@ class SyncConversationOperations:
         timeout_ms: int = 30000,
         view: str = "text",
         max_bytes: int | None = None,
+        timeout: float | None = None,
     ) -> SendResult: ...
     def ctrl_c(self, *, session_id: str | None = None) -> SendResult: ...
     def ctrl_d(self, *, session_id: str | None = None) -> SendResult: ...
@@ -516,6 +525,7 @@ class SyncConversationOperations:
         timeout_ms: int = 30000,
         view: str = "text",
         max_bytes: int | None = None,
+        timeout: float | None = None,
     ) -> SendResult: ...
     def wait_for(
         self,
@@ -528,8 +538,8 @@ class SyncConversationOperations:
         stop: Match | None = None,
         view: str = "text",
         echo: bool = False,
-        timeout: float | None = None,
         context: int = 0,
+        timeout: float | None = None,
     ) -> WaitResult: ...
     def expect(
         self,
@@ -542,8 +552,8 @@ class SyncConversationOperations:
         stop: Match | None = None,
         view: str = "text",
         echo: bool = False,
-        timeout: float | None = None,
         context: int = 0,
+        timeout: float | None = None,
     ) -> WaitResult: ...
     def read(
         self,
