@@ -1,11 +1,15 @@
-"""Conditions of a wait, as data, and their wire form."""
+"""Conditions of a wait, as data, and their wire form.
+
+A program writes `PROMPT`, `EOF`, `INPUT`, `Regex(...)`, `Idle(...)`, `Screen(...)` or `Changed(...)`, or the wire form
+of one; type checkers know both.
+"""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, Literal, NotRequired, TypedDict
 
 from blockpty.errors import BadCondition
 
@@ -13,8 +17,14 @@ MAX_PATTERN: Final = 4096
 MAX_TEXT: Final = 64 * 1024
 
 
+class WaitCondition:
+    """Base of the conditions: what a list of several kinds holds."""
+
+    __slots__ = ()
+
+
 @dataclass(frozen=True, slots=True)
-class Text:
+class Text(WaitCondition):
     """The text appears, byte for byte; with `ignore_case` in capitals or small letters (of ASCII)."""
 
     text: str
@@ -22,7 +32,7 @@ class Text:
 
 
 @dataclass(frozen=True, slots=True)
-class Pattern:
+class Regex(WaitCondition):
     """The regular expression matches settled text; `^` and `$` are line borders."""
 
     regex: str
@@ -30,29 +40,29 @@ class Pattern:
 
 
 @dataclass(frozen=True, slots=True)
-class Prompt:
+class Prompt(WaitCondition):
     """The shell is ready for the next command."""
 
 
 @dataclass(frozen=True, slots=True)
-class Eof:
+class Eof(WaitCondition):
     """The interactive session is over, or the shell has ended."""
 
 
 @dataclass(frozen=True, slots=True)
-class WantsInput:
+class WantsInput(WaitCondition):
     """The program in front waits for input from the terminal: a line, a key or a password."""
 
 
 @dataclass(frozen=True, slots=True)
-class Idle:
+class Idle(WaitCondition):
     """Nothing was written and nothing typed for `ms` milliseconds."""
 
     ms: int
 
 
 @dataclass(frozen=True, slots=True)
-class Screen:
+class Screen(WaitCondition):
     """The regular expression matches what the terminal shows; `^` and `$` are borders of its rows."""
 
     regex: str
@@ -60,20 +70,67 @@ class Screen:
 
 
 @dataclass(frozen=True, slots=True)
-class Changed:
+class Changed(WaitCondition):
     """The terminal shows something else than what a result of `screen` called by this hash."""
 
     hash: str
 
 
-Condition = Text | Pattern | Prompt | Eof | WantsInput | Idle | Screen | Changed
-Match = str | Mapping[str, Any] | Sequence[Any] | Condition
+class TextDict(TypedDict):
+    """The wire form of `Text` with a flag; a plain string is one without."""
 
-TOKENS: Final[Mapping[str, type[Prompt | Eof | WantsInput]]] = {"PROMPT": Prompt, "EOF": Eof, "INPUT": WantsInput}
+    text: str
+    ignore_case: NotRequired[bool]
+
+
+class RegexDict(TypedDict):
+    """The wire form of `Regex`."""
+
+    regex: str
+    ignore_case: NotRequired[bool]
+
+
+class TokenDict(TypedDict):
+    """The wire form of `PROMPT`, `EOF` and `INPUT`."""
+
+    token: Literal["PROMPT", "EOF", "INPUT"]
+
+
+class IdleDict(TypedDict):
+    """The wire form of `Idle`."""
+
+    idle_ms: int
+
+
+class ScreenDict(TypedDict):
+    """The wire form of `Screen`."""
+
+    screen: str
+    ignore_case: NotRequired[bool]
+
+
+class ChangedDict(TypedDict):
+    """The wire form of `Changed`."""
+
+    changed: str
+
+
+# What the engine calls it, beside `re.Pattern`.
+Pattern = Regex
+Condition = Text | Regex | Prompt | Eof | WantsInput | Idle | Screen | Changed
+OneMatch = str | WaitCondition | TextDict | RegexDict | TokenDict | IdleDict | ScreenDict | ChangedDict
+Match = OneMatch | Sequence[OneMatch]
+
+PROMPT: Final = Prompt()
+EOF: Final = Eof()
+INPUT: Final = WantsInput()
+
 _SHAPES: Final = (
     'a string, {"regex": "..."}, {"token": "PROMPT"}, {"token": "EOF"}, {"token": "INPUT"}, {"idle_ms": n}, '
     '{"screen": "..."}, {"changed": "hash"}, {"text": "...", "ignore_case": true}, or a list of these'
 )
+_KEYS: Final = ("regex", "token", "idle_ms", "screen", "changed", "text")
+TOKENS: Final[Mapping[Any, Condition]] = {"PROMPT": PROMPT, "EOF": EOF, "INPUT": INPUT}
 _HASH: Final = re.compile(r"[0-9a-f]{0,16}(?:-[0-9a-f]{0,16}){0,2}")
 
 
@@ -90,7 +147,7 @@ def condition_to_wire(condition: Condition) -> Any:
     """Return the wire form of a condition."""
     if isinstance(condition, Text):
         return {"text": condition.text, "ignore_case": True} if condition.ignore_case else condition.text
-    if isinstance(condition, Pattern):
+    if isinstance(condition, Regex):
         return {"regex": condition.regex, **_flags(condition)}
     if isinstance(condition, Idle):
         return {"idle_ms": condition.ms}
@@ -98,7 +155,14 @@ def condition_to_wire(condition: Condition) -> Any:
         return {"screen": condition.regex, **_flags(condition)}
     if isinstance(condition, Changed):
         return {"changed": condition.hash}
-    return {"token": next(token for token, kind in TOKENS.items() if isinstance(condition, kind))}
+    return {"token": next(token for token, known in TOKENS.items() if condition == known)}
+
+
+def match_to_wire(match: Any) -> Any:
+    """Return the wire form of what a wait was given; what is none already stays, to be refused where it is judged."""
+    if isinstance(match, (list, tuple)):
+        return [match_to_wire(item) for item in match]
+    return condition_to_wire(match) if isinstance(match, Condition) else match
 
 
 def _flags(condition: Pattern | Screen) -> dict[str, bool]:
@@ -106,7 +170,7 @@ def _flags(condition: Pattern | Screen) -> dict[str, bool]:
 
 
 def _parse_one(item: Any) -> Condition:
-    if isinstance(item, (Text, Pattern, Prompt, Eof, WantsInput, Idle, Screen, Changed)):
+    if isinstance(item, (Text, Regex, Prompt, Eof, WantsInput, Idle, Screen, Changed)):
         return item
     if isinstance(item, str):
         return _text(item)
@@ -121,16 +185,28 @@ def _parse_one(item: Any) -> Condition:
         if key == "text" and isinstance(value, str):
             return _text(value, ignore_case)
         if key == "regex" and isinstance(value, str) and 0 < len(value) <= MAX_PATTERN:
-            return Pattern(value, ignore_case)
-        if key == "token" and isinstance(value, str) and value in TOKENS:
-            return TOKENS[value]()
+            return Regex(value, ignore_case)
+        if key == "token" and isinstance(value, str):
+            if value in TOKENS:
+                return TOKENS[value]
+            raise BadCondition(f"no token is called {value[:40]!r}", hint=_meant(value.upper(), TOKENS))
         if key == "idle_ms" and isinstance(value, int) and not isinstance(value, bool) and 0 < value <= 3_600_000:
             return Idle(value)
         if key == "screen" and isinstance(value, str) and 0 < len(value) <= MAX_PATTERN:
             return Screen(value, ignore_case)
         if key == "changed" and isinstance(value, str) and value.strip("-") and _HASH.fullmatch(value):
             return Changed(value)
+        if key not in _KEYS:
+            raise BadCondition(f"no condition is called {str(key)[:40]!r}", hint=_meant(str(key), _KEYS))
     raise BadCondition(f"not a condition: {str(item)[:100]!r}", hint=f"give {_SHAPES}")
+
+
+def _meant(word: str, known: Iterable[str]) -> str:
+    """Return a hint that names the known words, and the one that is near to a misspelt one."""
+    from difflib import get_close_matches
+
+    near = get_close_matches(word, known, 1)
+    return f"did you mean {near[0]}?" if near else f"one of {', '.join(known)}"
 
 
 def _text(text: str, ignore_case: bool = False) -> Text:

@@ -13,6 +13,7 @@ from blockpty.model.search_results import FoundBlock as FoundBlock
 from blockpty.model.search_results import OverviewResult as OverviewResult
 from blockpty.model.search_results import SearchHit as SearchHit
 from blockpty.model.search_results import SearchResult as SearchResult
+from blockpty.model.shown import framed, preformatted, shortened
 from blockpty.model.timeline_results import ControlChange as ControlChange
 from blockpty.model.timeline_results import Silence as Silence
 from blockpty.model.timeline_results import TimelineBlock as TimelineBlock
@@ -64,7 +65,7 @@ class ConversationInfo(Result):
         needs: what waits for a person: `approval`, `user_input`, `password` (a program asks for one), `line` (a program
             reads a line), `storage` (the disk is full).
         tty: as in `status`, as far as the record says; `status` asks the terminal.
-        cols, rows, control, control_by, halted, integrity: as in `status`.
+        cols, rows, control, control_by, halted, integrity, source: as in `status`.
     """
 
     conversation_id: str
@@ -88,6 +89,7 @@ class ConversationInfo(Result):
     control_by: str | None = None
     halted: str | None = None
     integrity: str = "ok"
+    source: str = "shell"
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,9 +107,10 @@ class StatusResult(Result):
         mode: `starting`, `idle`, `block_running`, `interactive` or `exited`.
         tty: `at_prompt`, `running`, `reads_line`, `password`, `raw`, `alt_screen`, `incomplete_input`, or None when
             there is no terminal any more.
-        integrity: `ok` or `degraded`; integrity_reason says why.
+        integrity: `ok` when blocks and exit statuses are exact, else `degraded`; integrity_reason says why.
         transport: how the host moves bytes: `splice` (a killed recorder loses nothing) or `read`.
-        exit: {"status", "signal"} of the ended shell, else None.
+        exit: {"status", "signal"} of the ended shell, else None; with "reason" `connection_lost` when the way to a far
+            shell broke, and what ran there may run on.
         lost: why it is not known how the shell ended: `host_gone` (every process that held its terminal was killed) or
             `machine_restarted`; None when it is known, or it runs.
         nested: {"program", "evidence"} while another shell, a remote or an interpreter has the terminal inside the
@@ -119,6 +122,7 @@ class StatusResult(Result):
         halted: who halted agents, here or in all conversations; None when they may type.
         sandbox: what holds around the shell: {"profile", "method", "network", "writable", "hidden", "not_held"}; None
             without a sandbox.
+        source: `shell`, or what `open` was given: `exec:...`, `ssh:...`, `tmux:...`, `container:...`.
     """
 
     conversation_id: str
@@ -147,6 +151,7 @@ class StatusResult(Result):
     control_since: int | None = None
     halted: str | None = None
     sandbox: dict[str, Any] | None = None
+    source: str = "shell"
 
 
 @dataclass(frozen=True, slots=True)
@@ -198,6 +203,19 @@ class RunResult(Result):
     def exit_status(self) -> int | None:
         """The command's exit status; None when unknown or still running."""
         return self.block.exit_status
+
+    @property
+    def ok(self) -> bool:
+        """Whether the command has ended with exit status 0."""
+        return self.block.exit_status == 0
+
+    def __repr__(self) -> str:
+        how = "timed out" if self.timed_out else f"exit_status={self.exit_status}"
+        return f"<RunResult {shortened(self.block.cmd)} {how} output={shortened(self.output, 400)}>"
+
+    def _repr_html_(self) -> str:
+        """Show it in a notebook."""
+        return preformatted(f"$ {self.block.cmd}\n{self.output}", summary=self.block.summary)
 
 
 @dataclass(frozen=True, slots=True)
@@ -352,6 +370,15 @@ class ScreenResult(Result):
     seqno: int
     hash: str
     changed: list[int]
+
+    def __repr__(self) -> str:
+        rows = "\n".join(line.rstrip() for line in self.content.rstrip().split("\n"))
+        return f"<ScreenResult {self.cols}x{self.rows} {self.format}>\n{rows}"
+
+    def _repr_html_(self) -> str:
+        """Show it in a notebook; with the format html in colours."""
+        title = f"{self.cols}x{self.rows}{' ' + self.title if self.title else ''}"
+        return framed(self.content, self.rows) if self.format == "html" else preformatted(self.content, summary=title)
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,6 +11,7 @@ from functools import cached_property
 from importlib import import_module
 from typing import TYPE_CHECKING
 
+from blockpty.api import limits
 from blockpty.errors import Busy, NotFound
 from blockpty.model.results import Activity, ArchiveResult, FoundBlock, OverviewResult, SearchResult
 from blockpty.runtime.engine import ConversationEngine
@@ -31,6 +32,12 @@ class Engine(ConversationEngine):
         from blockpty.search.service import SearchService
 
         return SearchService(self.home, lambda: tuple(self._conversations), redact=self._redaction[0])
+
+    def __dir__(self) -> list[str]:
+        """Offer the operations and what belongs to them."""
+        from blockpty.ops.manifest import offered
+
+        return offered(super().__dir__())
 
     async def close(self) -> None:
         """Close what was opened without `persist`, and let go of the rest."""
@@ -76,13 +83,16 @@ class Engine(ConversationEngine):
         page: str | None = None,
         page_size: int = 100,
         timeout_ms: int = 2000,
+        timeout: float | None = None,
     ) -> SearchResult:
         """Search the output and commands of all conversations of this home, newest first; every match is verified.
 
         `mode`: words, phrase, substring or regex; `ignore_case` is by default set for the first two. `since`, `until`:
-        ms since 1970. `page`: `next` of an earlier result. `page_size`: 1 to 1000. `timeout_ms`, 1 to 60,000: what was
-        found by then is returned, flagged as `partial`. Cancelling returns at once. Raises BadRequest.
+        ms since 1970. `page`: `next` of an earlier result. `page_size`: 1 to 1000. `timeout_ms`, 1 to 60,000, or in its
+        place `timeout` in seconds: what was found by then is returned, flagged as `partial`. Cancelling returns at
+        once. Raises BadRequest.
         """
+        timeout_ms = limits.milliseconds(timeout, timeout_ms)
         await _import_search()
         from blockpty.search.query import Filters, MatchKey, Query
 
@@ -93,7 +103,9 @@ class Engine(ConversationEngine):
         asked = Query(query, mode, ignore_case, filters, page_size, before, per_block, timeout_ms)
         return await self.home_search.find(asked)
 
-    async def archive(self, conversation_id: str | None = None, *, keep_days: int = 0) -> ArchiveResult:
+    async def archive(
+        self, conversation_id: str | None = None, *, keep_days: int = 0, dry_run: bool = False
+    ) -> ArchiveResult:
         """Ship the stream of a conversation, or of all that have ended, to the object store, and remove it here.
 
         Where that is says BLOCKPTY_ARCHIVE_URL. What is read later comes back by itself. `keep_days`: of all, those
@@ -103,7 +115,7 @@ class Engine(ConversationEngine):
         from blockpty.runtime import archiving
 
         with self.gate.allowed("archive", conversation_id):
-            return await archiving.archive(self, conversation_id, keep_days)
+            return await archiving.archive(self, conversation_id, keep_days, dry_run=dry_run)
 
     async def overview(
         self,

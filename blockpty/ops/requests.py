@@ -99,6 +99,7 @@ Author = Literal["agent", "user", "engine"] | None
 Kind = Literal["command", "session", "user", "background"] | None
 Seq = Annotated[int | None, Field(ge=0, le=2**53)]
 Time = Annotated[int | None, Field(ge=0, le=2**53)]
+DryRun = Annotated[bool, Field(description="Change nothing, and say what would be done.")]
 
 
 class Request(BaseModel):
@@ -158,6 +159,12 @@ class OpenRequest(Request):
         default=None,
         pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$",
         description="Name of a sandbox profile, such as default: the shell runs behind that boundary, or not at all.",
+    )
+    source: str | None = Field(
+        default=None,
+        min_length=1,
+        description="What the terminal shows in place of a shell on this machine: exec:program argument ... (one "
+        "program without a shell; or a JSON list), ssh:[user@]host[:port], container:docker/name (or podman, kubectl).",
     )
 
 
@@ -521,6 +528,8 @@ class CloseRequest(ConversationRequest):
 class DeleteRequest(ConversationRequest):
     """Delete an ended conversation with its transcript. This cannot be undone."""
 
+    dry_run: DryRun = False
+
 
 class PruneRequest(Request):
     """Delete conversations that were not used for a number of days, then the oldest above a total size.
@@ -530,6 +539,7 @@ class PruneRequest(Request):
 
     keep_days: int | None = Field(default=None, ge=0, le=36_500, description="Keep what was used in so many days.")
     keep_total_mb: int | None = Field(default=None, ge=0, le=10**9, description="Keep at most so many MiB in all.")
+    dry_run: DryRun = False
 
 
 class ExportRequest(ConversationRequest):
@@ -778,6 +788,7 @@ class ArchiveRequest(Request):
         description="Only this one; by default all that have ended.",
     )
     keep_days: int = Field(default=0, ge=0, le=36_500, description="Of all, keep here what was used in so many days.")
+    dry_run: DryRun = False
 
 
 class ImportRecordingRequest(Request):

@@ -11,13 +11,17 @@ import base64
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager, nullcontext
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeVar
 
+from blockpty.api import limits
+from blockpty.api.conversation_context import ConversationContext, output_path, raising
 from blockpty.control.principals import current
 from blockpty.engine.keys import KeyModes, bracket, encode_keys
 from blockpty.engine.states import ShellState
 from blockpty.engine.waiter import Outcome
 from blockpty.errors import BadRequest, InternalError, NoSession
+from blockpty.model.block import Block
 from blockpty.model.conditions import Match
 from blockpty.model.results import (
     CloseResult,
@@ -37,7 +41,8 @@ from blockpty.model.results import (
     VerifyResult,
     WaitResult,
 )
-from blockpty.runtime import interruption, limits
+from blockpty.model.unmet import checked
+from blockpty.runtime import interruption
 from blockpty.runtime.channel import ConversationChannel
 from blockpty.runtime.completion import Completion
 from blockpty.runtime.control import CANCELLED, DONE
@@ -87,12 +92,12 @@ class RecordOperations(Protocol):
     async def seal(self, conversation_id: str, key: str) -> SealResult:
         """Seal it."""
 
-    async def erase(self, conversation_id: str) -> DeleteResult:
+    async def erase(self, conversation_id: str, *, dry_run: bool = False) -> DeleteResult:
         """Delete it."""
 
 
-class Conversation(ConversationChannel):
-    """One conversation; get it from `Engine.open` or `Engine.conversation`.
+class Conversation(ConversationContext, ConversationChannel):
+    """One conversation; get it from `Engine.open` or `Engine.conversation`. A context manager that closes it.
 
     All methods may be cancelled: what was asked of the terminal may then have happened or not, nothing recorded is
     lost.
@@ -102,6 +107,8 @@ class Conversation(ConversationChannel):
         directory: where its files are.
         opened: the result of `open`, None for one that existed.
     """
+
+    _offered = (*ConversationContext._offered, "cursor", "directory", "mode", "pid", "shell_id")
 
     def __init__(
         self,
@@ -125,8 +132,8 @@ class Conversation(ConversationChannel):
         self._respawn = respawn
         # The engine that it belongs to, where there is one.
         self.records: RecordOperations | None = None
-        # What callers were told about words that they gave as text; once is enough.
-        self._told: set[str] = set()
+        # What callers were given as a hint on words that they gave as text; once is enough.
+        self._hints_given: set[str] = set()
         self._waiting = WaitFor(
             self.live, self.note, self._watch_idle, lambda: sample(self), self._stands, f"w{self.epoch}."
         )
@@ -167,6 +174,18 @@ class Conversation(ConversationChannel):
             self.live.close()
             if self._ownership is not None:
                 self._ownership.release()
+
+    def __repr__(self) -> str:
+        cwd = self.live.state.current.cwd
+        where = f" {cwd}" if cwd is not None else ""
+        return f"<Conversation {self.id} {self.mode}{where}>"
+
+    def output_path(self, block: Block) -> Path:
+        """Return the file with the output of a block that has ended: its text, with secrets as they were printed.
+
+        Raises NotFound for a block that runs or printed nothing.
+        """
+        return output_path(self.directory, block)
 
     @property
     def over(self) -> bool:
@@ -254,13 +273,17 @@ class Conversation(ConversationChannel):
         max_bytes: int = 65536,
         view: str = "text",
         stop_at_input: bool = True,
+        timeout: float | None = None,
+        check: bool = False,
     ) -> RunResult:
         """Run a command as one block and wait for its end; when the time is up it runs on.
 
-        `max_bytes` bounds the returned text, head and tail are kept; `view` as in `read`.
-        `stop_at_input`: return as well, with reason `input`, when the command waits for input from the terminal; it
-        runs on. Raises as `exec_block` does.
+        `max_bytes` bounds the returned text, head and tail are kept; `view` as in `read`. `stop_at_input`: return as
+        well, with reason `input`, when the command waits for input from the terminal; it runs on. `timeout`: seconds,
+        in place of `timeout_ms`. `check`: raise CommandFailed, with the output, for another exit status than 0, and
+        Timeout when the time is up. Raises as `exec_block` does.
         """
+        timeout_ms = limits.milliseconds(timeout, timeout_ms)
         limits.check("timeout_ms", timeout_ms)
         limits.check("max_bytes", max_bytes)
         check_view(view)
@@ -270,10 +293,10 @@ class Conversation(ConversationChannel):
         self._cursor = result.cursor
         block = self.live.redactor.block(own_block(self.id, self.live, typed, self._block))
         done = await run_result(self.live, block, result, max_bytes, view, self._over_bytes)
-        if result.matched:
-            return done
-        stands = await self._stands(result.reason)
-        return replace(done, tty=stands.tty, foreground=stands.foreground, hint=stands.hint)
+        if not result.matched:
+            stands = await self._stands(result.reason)
+            done = replace(done, tty=stands.tty, foreground=stands.foreground, hint=stands.hint)
+        return checked(done) if check else done
 
     async def _stands(self, reason: str) -> Standing:
         # Most programs never need it.
@@ -320,6 +343,7 @@ class Conversation(ConversationChannel):
         timeout_ms: int = 30000,
         view: str = "text",
         max_bytes: int | None = None,
+        timeout: float | None = None,
     ) -> SendResult:
         """Type bytes into the running program, as they are; as `user` also at the prompt.
 
@@ -330,10 +354,10 @@ class Conversation(ConversationChannel):
         must be asked for with echo off. Raises NoSession when nothing runs
         that could take them, LineTooLong when the terminal would cut a line.
         `accepted_bytes` is less than given when the program did not take them within five seconds.
-        `match`, `stop`, `timeout_ms`, `view`, `max_bytes`: wait as `wait_for` does, from exactly this input on; the
-        result then says how that ended. Cancelling leaves typed what was typed.
+        `match`, `stop`, `timeout_ms` or `timeout`, `view`, `max_bytes`: wait as `wait_for` does, from exactly this
+        input on; the result then says how that ended. Cancelling leaves typed what was typed.
         """
-        wait = self._armed(match, stop, timeout_ms, view, max_bytes)
+        wait = self._armed(match, stop, timeout, timeout_ms, view, max_bytes)
         if [data, data_b64, secret_name].count(None) != 2:
             raise BadRequest("give either data or data_b64, or secret_name")
         if secret_name is not None:
@@ -349,13 +373,15 @@ class Conversation(ConversationChannel):
         return self._hinted(typed, in_typed(data) if isinstance(data, str) and not secret else None)
 
     def _armed(
-        self, match: Match | None, stop: Match | None, timeout_ms: int, view: str, max_bytes: int | None
-    ) -> _Wait | None:
+        self, match: Match | None, stop: Match | None, timeout: float | None, timeout_ms: int, view: str,
+        max_bytes: int | None,
+    ) -> _Wait | None:  # fmt: skip
         """Check what an input is to wait for, before it is typed; None for nothing."""
         if match is None:
             if stop is not None:
                 raise BadRequest("stop ends a wait, and this call does not wait", hint="give match as well")
             return None
+        timeout_ms = limits.milliseconds(timeout, timeout_ms)
         limits.check("timeout_ms", timeout_ms)
         request = self._waiting.request(match, cursor=0, stop=stop, max_bytes=max_bytes, view=view)
         request.waiter(self.live.stream)  # a pattern that does not compile
@@ -392,12 +418,13 @@ class Conversation(ConversationChannel):
         timeout_ms: int = 30000,
         view: str = "text",
         max_bytes: int | None = None,
+        timeout: float | None = None,
     ) -> SendResult:
         """Type a text and Enter; line ends in the text are Enter too.
 
         `secret`, `match`, `stop`, `timeout_ms`, `view`, `max_bytes`: as for `send`.
         """
-        wait = self._armed(match, stop, timeout_ms, view, max_bytes)
+        wait = self._armed(match, stop, timeout, timeout_ms, view, max_bytes)
         await running_program(self, session_id)
         lines = text.replace("\r\n", "\r").replace("\n", "\r")
         typed = await self._type(encoded(lines) + b"\r", wait, secret=secret)
@@ -414,13 +441,14 @@ class Conversation(ConversationChannel):
         timeout_ms: int = 30000,
         view: str = "text",
         max_bytes: int | None = None,
+        timeout: float | None = None,
     ) -> SendResult:
         """Type keys in the notation of the reference (`[UP]`, `^C`, `[M-x]`), or use the mouse (`[CLICK 9,4]`).
 
         A list of them is typed as one. `secret`, `match`, `stop`, `timeout_ms`, `view`, `max_bytes`: as for `send`.
         They are sent as the program has asked the terminal to send them. Raises BadRequest for what it cannot get.
         """
-        wait = self._armed(match, stop, timeout_ms, view, max_bytes)
+        wait = self._armed(match, stop, timeout, timeout_ms, view, max_bytes)
         await running_program(self, session_id)
         modes = await self._modes()
         asked = KeyModes(
@@ -441,12 +469,13 @@ class Conversation(ConversationChannel):
         timeout_ms: int = 30000,
         view: str = "text",
         max_bytes: int | None = None,
+        timeout: float | None = None,
     ) -> SendResult:
         """Type a text as a paste: bracketed when the program asked for it, never able to end the bracket itself.
 
         `secret`, `match`, `stop`, `timeout_ms`, `view`, `max_bytes`: as for `send`.
         """
-        wait = self._armed(match, stop, timeout_ms, view, max_bytes)
+        wait = self._armed(match, stop, timeout, timeout_ms, view, max_bytes)
         await running_program(self, session_id)
         pasted = bracket(text, bracketed=(await self._modes()).bracketed_paste)
         return await self._type(pasted, wait, secret=secret)
@@ -471,9 +500,10 @@ class Conversation(ConversationChannel):
         timeout_ms: int = 30000,
         view: str = "text",
         max_bytes: int | None = None,
+        timeout: float | None = None,
     ) -> SendResult:
         """Type Enter (CR). `match`, `stop`, `timeout_ms`, `view`, `max_bytes`: as for `send`."""
-        return await self._control(b"\r", session_id, self._armed(match, stop, timeout_ms, view, max_bytes))
+        return await self._control(b"\r", session_id, self._armed(match, stop, timeout, timeout_ms, view, max_bytes))
 
     async def _modes(self) -> Modes:
         return (await self.look()).frame.modes
@@ -499,16 +529,18 @@ class Conversation(ConversationChannel):
         view: str = "text",
         echo: bool = False,
         context: int = 0,
+        timeout: float | None = None,
     ) -> WaitResult:
         """Wait until something appears in the output, or one of several things.
 
         The answer is a function of the record, `from_cursor` and `match`; only the deadline is not. Without
         `from_cursor`:
-        from where the last wait ended, else from where the running block was submitted. `timeout_ms` 0 looks once. A
-        timeout is a result. Quiet times (`idle_ms`) count from the wait's own beginning, unless `from_cursor` asks
-        about the past. `view` rendered searches the view text, and shows what a person sees. `context`: lines around a
-        match to return. Raises BadCondition, BadCursor, NoSession.
+        from where the last wait ended, else from where the running block was submitted. `timeout_ms` 0 looks once;
+        `timeout`: seconds, in its place. A timeout is a result. Quiet times (`idle_ms`) count from the wait's own
+        beginning, unless `from_cursor` asks about the past. `view` rendered searches the view text, and shows what a
+        person sees. `context`: lines around a match to return. Raises BadCondition, BadCursor, NoSession.
         """
+        timeout_ms = limits.milliseconds(timeout, timeout_ms)
         limits.check("timeout_ms", timeout_ms)
         if session_id is not None:
             known_session(self, session_id)
@@ -521,11 +553,13 @@ class Conversation(ConversationChannel):
         self._cursor = result.cursor
         return result
 
+    expect = raising(wait_for)
+
     def _hinted(self, result: H, hint: str | None) -> H:
         """Return a result that says once how what was taken for text is written; not when it was found."""
-        if hint is None or hint in self._told or result.matched:
+        if hint is None or hint in self._hints_given or result.matched:
             return result
-        self._told.add(hint)
+        self._hints_given.add(hint)
         return replace(result, hint=hint if result.hint is None else f"{hint}; {result.hint}")
 
     # Control
@@ -620,13 +654,17 @@ class Conversation(ConversationChannel):
             await self.own(stopping=True)
             return await interruption.end_session(self, self.reset)
 
-    async def enter_shell(self, shell: str | None = None, *, timeout_ms: int = 10000) -> DoneResult:
+    async def enter_shell(
+        self, shell: str | None = None, *, timeout_ms: int = 10000, timeout: float | None = None
+    ) -> DoneResult:
         """Give our hooks to the shell that is at a prompt now inside a running command (ssh, su, a container, bash).
 
         Its commands are blocks from then on, until it ends; the block that started it is closed here. `shell` (bash,
         zsh or fish) must be named where it runs behind another program. A shell that replaced ours (`exec bash`) gets
-        its hooks by itself at the next command. Raises BadRequest, NoPrompt.
+        its hooks by itself at the next command. `timeout`: seconds, in place of `timeout_ms`. Raises BadRequest,
+        NoPrompt.
         """
+        timeout_ms = limits.milliseconds(timeout, timeout_ms)
         limits.check("timeout_ms", timeout_ms)
         alive(self)
         self.check_control(current(), current().author())
@@ -695,13 +733,14 @@ class Conversation(ConversationChannel):
         if self.live.state.shell is not ShellState.EXITED:
             self.note({"type": "lifecycle", "operation": operation, "principal": current().name})
 
-    async def delete(self) -> DeleteResult:
+    async def delete(self, *, dry_run: bool = False) -> DeleteResult:
         """Delete the conversation, whose shell has ended, with its transcript; there is no way back.
 
+        With `dry_run` the result says what would be freed, and nothing is deleted.
         Raises Busy while the shell runs, or when another engine owns it. Nothing can be asked of it afterwards.
         """
         assert self.records is not None
-        return await self.records.erase(self.id)
+        return await self.records.erase(self.id, dry_run=dry_run)
 
     async def verify(self, *, key: str | None = None) -> VerifyResult:
         """Compare all files with what follows from stream and timeline, every recorded wait included.

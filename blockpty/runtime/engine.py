@@ -18,6 +18,8 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Final, Self, TypeVar
 from weakref import WeakValueDictionary
 
+from blockpty.api import limits
+from blockpty.api.opening import opening
 from blockpty.control.principals import ENGINE, acting
 from blockpty.engine.states import ShellState
 from blockpty.errors import (
@@ -34,6 +36,7 @@ from blockpty.files.opening import UnsafeFile
 from blockpty.host import descriptors
 from blockpty.host.client import HostClient
 from blockpty.host.protocol import DURABILITIES, NICEST, PROCESS_LIMIT, SHELL_NICE
+from blockpty.host.sources import TerminalSource, parse_source
 from blockpty.model.results import (
     ApprovalsResult,
     AuditResult,
@@ -47,7 +50,7 @@ from blockpty.model.results import (
     SealResult,
     VerifyResult,
 )
-from blockpty.runtime import limits, listing, retention, truncation
+from blockpty.runtime import listing, retention, truncation
 from blockpty.runtime.background_tasks import BackgroundTasks
 from blockpty.runtime.conversation import Conversation
 from blockpty.runtime.gate import Gate
@@ -55,12 +58,12 @@ from blockpty.runtime.idle import close_idle
 from blockpty.runtime.importing import import_recording, refuse_imported
 from blockpty.runtime.interruption import end_shell
 from blockpty.runtime.redactor import Redactor
-from blockpty.runtime.shell_start import first_prompt, no_descriptors, raise_descriptor_limit, start_shell
+from blockpty.runtime.shell_start import first_prompt, go_on, no_descriptors, raise_descriptor_limit, start_shell
 from blockpty.runtime.worker_threads import Pace, aside
 from blockpty.screen.widths import VERSION as WIDTHS
 from blockpty.spool import archived, checkpoint
 from blockpty.spool.audit_log import AuditCheck, AuditFilter, AuditLog
-from blockpty.spool.checkpoint import FORMAT_VERSION
+from blockpty.spool.checkpoint import FORMAT_VERSION, OPEN_FORMAT, SOURCE_VERSION
 from blockpty.spool.layout import Layout, check_conversation_id, conversations_directory, default_home, make_private
 from blockpty.spool.masking import Mask
 from blockpty.spool.ownership import Ownership
@@ -221,6 +224,7 @@ class ConversationEngine:
         if "audit_log" in vars(self):
             self.audit_log.close()
 
+    @opening
     async def open(
         self,
         conversation_id: str | None = None,
@@ -235,24 +239,33 @@ class ConversationEngine:
         answers: bool = True,
         timeout_ms: int = 30000,
         sandbox: str | None = None,
+        source: str | None = None,
+        timeout: float | None = None,
     ) -> Conversation:
         """Start a shell in a new conversation, or a new shell in one whose shell has ended, and wait for its prompt.
 
+        Await it, or enter it with `async with`, which closes the conversation at the end.
+
         Args:
             conversation_id: its name; one is made up when it is None.
-            shell: name or path; default `$SHELL` when it is bash or zsh, else bash.
+            shell: name or path; default `$SHELL` when it is bash, zsh or fish, else bash.
             cwd: working directory; default the caller's.
             env: added to the clean environment of the shell.
             cols, rows: size of the terminal, 1 to 1000.
             login: read the login files instead of the interactive ones.
             persist: keep the shell when this engine goes; default as this engine was made.
             answers: answer programs that ask their terminal what it is, where the cursor stands, and the like.
-            timeout_ms: how long the first prompt may take.
+            timeout_ms: how long the first prompt may take; timeout: the same in seconds, in its place.
             sandbox: name of a profile: the shell runs behind that boundary, or does not start.
+            source: what the terminal shows in place of a shell of this machine: `exec:program argument ...` (a program
+                without a shell: one session block from its start to its end), `ssh:[user@]host[:port]` or
+                `container:runtime/name` (the shell there, with hooks). A password or a host key is asked for with
+                NoPrompt; a person answers, and the hooks go in afterwards.
 
         Raises BadRequest, Busy (it is open already), SessionLimit, SpawnFailed, PtyLimit, NoPrompt.
         """
         name = check_conversation_id(conversation_id) if conversation_id is not None else f"c-{secrets.token_hex(4)}"
+        timeout_ms = limits.milliseconds(timeout, timeout_ms)
         for label, value in (("cols", cols), ("rows", rows), ("timeout_ms", timeout_ms)):
             limits.check(label, value)
         persist = self._persist if persist is None else persist
@@ -262,8 +275,11 @@ class ConversationEngine:
         }  # fmt: skip
         if sandbox is not None:
             settings["sandbox"] = sandbox
+        origin = _checked_source(source, shell, login, cwd)
+        if origin is not None:
+            settings["source"] = origin.text
         more = {} if sandbox is None else {"sandbox": sandbox}
-        text = _asked_to_open(shell, settings["env"])
+        text = _asked_to_open(origin.command if origin is not None else shell and shlex.quote(shell), settings["env"])
         with self.gate.allowed("open", name, right="open", text=text, cwd=settings["cwd"], **more):
             if conversation_id is not None:
                 await self._admit(name)
@@ -289,7 +305,10 @@ class ConversationEngine:
                 raise no_descriptors()
             if count >= self._session_limit:
                 raise SessionLimit(
-                    f"{count} conversations are open in {self.home}", hint="close one, or raise the limit"
+                    f"{count} conversations are open in {self.home}, which is the limit",
+                    hint="list names them and close ends one; the limit is --session-limit of serve, "
+                    "BLOCKPTY_SESSION_LIMIT, or session_limit of an engine",
+                    details={"session_limit": self._session_limit},
                 )
             # What lies there, damaged or not, is not this call's to remove.
             fresh = not os.path.lexists(conversations_directory(self.home) / name)
@@ -364,7 +383,7 @@ class ConversationEngine:
             await self._sought_elsewhere(name)
             raise NotFound(f"no conversation is called {name}", hint="list names those that exist") from None
         await self.connected()
-        self._settings.setdefault(name, meta.get("open", {}))
+        self._settings.setdefault(name, checkpoint.open_settings(name, meta))
         conversation = await self._attach(name, layout)
         await self._suspend_ended()
         return conversation
@@ -408,18 +427,21 @@ class ConversationEngine:
                     found.append(info)
         return ListResult(sorted(found, key=lambda info: info.created_ts, reverse=True))
 
-    async def prune(self, *, keep_days: int | None = None, keep_total_mb: int | None = None) -> PruneResult:
+    async def prune(
+        self, *, keep_days: int | None = None, keep_total_mb: int | None = None, dry_run: bool = False
+    ) -> PruneResult:
         """Delete conversations that were not used for `keep_days`, then the oldest until all take `keep_total_mb`.
 
+        With `dry_run` the result says which would be deleted, and none is.
         Those whose shell runs, and those that another engine has taken up, stay. Raises BadRequest.
         """
         with self.gate.allowed("prune"):
-            return await retention.prune(self, keep_days, keep_total_mb)
+            return await retention.prune(self, keep_days, keep_total_mb, dry_run=dry_run)
 
-    async def erase(self, conversation_id: str) -> DeleteResult:
+    async def erase(self, conversation_id: str, *, dry_run: bool = False) -> DeleteResult:
         """Delete a conversation whose shell has ended; see `Conversation.delete`."""
         with self.gate.allowed("delete", conversation_id):
-            return await retention.delete(self, conversation_id)
+            return await retention.delete(self, conversation_id, dry_run=dry_run)
 
     async def let_go(self, conversation_id: str) -> int:
         """Detach from a conversation if this engine has taken it up; return where its stream ends, 0 if it has not."""
@@ -630,22 +652,27 @@ class ConversationEngine:
             make_private(layout.directory)
             for directory in (layout.stream, layout.outputs, layout.commands):
                 make_private(directory)
+            asked = {key: value for key, value in settings.items() if key != "env"}
+            if "source" in asked:
+                asked["format"] = OPEN_FORMAT
             if not os.path.lexists(layout.meta):
-                checkpoint.replace(
-                    layout.meta,
-                    {
-                        # A host that was started by an older version, and runs on, seals no lines.
-                        "format": 1 if self._host is not None and self._host.version == "1" else FORMAT_VERSION,
-                        "conversation_id": name,
-                        "created_ts": time.time_ns() // 1_000_000,
-                        "shell": settings["shell"] or "",
-                        "widths": WIDTHS,
-                        "open": {key: value for key, value in settings.items() if key != "env"},
-                    },
-                    force=self._durability != "process",
-                )
+                # A host that was started by an older version, and runs on, seals no lines.
+                sealed = 1 if self._host is not None and self._host.version == "1" else FORMAT_VERSION
+                meta: dict[str, Any] = {
+                    "format": SOURCE_VERSION if "source" in asked else sealed,
+                    "conversation_id": name,
+                    "created_ts": time.time_ns() // 1_000_000,
+                    "shell": settings["shell"] or "",
+                    "widths": WIDTHS,
+                    "open": asked,
+                }
             else:
-                refuse_imported(name, checkpoint.load_meta(layout.meta))
+                known = checkpoint.load_meta(layout.meta)
+                refuse_imported(name, known)
+                if known.get("open", {}).get("source") == asked.get("source"):
+                    return layout
+                meta = {**known, "format": SOURCE_VERSION, "open": asked}
+            checkpoint.replace(layout.meta, meta, force=self._durability != "process")
         return layout
 
     async def _attach(self, name: str, layout: Layout) -> Conversation:
@@ -673,6 +700,7 @@ class ConversationEngine:
                 raise
             self._conversations[name] = conversation
             self._touched(name)
+            go_on(conversation)
             return conversation
 
     async def _suspend_ended(self, kept: int | None = None, *, unused_since: float | None = None) -> None:
@@ -755,15 +783,31 @@ class ConversationEngine:
         return await start_shell(conversation, settings, self._durability, *self._bounds, self._keep_bytes)
 
 
-def _asked_to_open(shell: str | None, env: Mapping[str, str]) -> str:
-    """Return the command that stands for a shell with these variables, some of which have it run others."""
+def _checked_source(
+    text: str | None, shell: str | None, login: bool, cwd: str | os.PathLike[str] | None
+) -> TerminalSource | None:
+    """Return the source that is asked for, None for a shell of this machine; raises BadRequest."""
+    source = parse_source(text) if text is not None else None
+    if source is not None and (shell is not None or login):
+        raise BadRequest(
+            f"shell and login are for a shell of this machine, not for {source.kind}", hint="leave them out"
+        )
+    if source is not None and cwd is not None and source.kind != "exec":
+        raise BadRequest(
+            f"cwd is a directory of this machine, and {source.kind} leads elsewhere", hint="use cwd of run there"
+        )
+    return source
+
+
+def _asked_to_open(command: str | None, env: Mapping[str, str]) -> str:
+    """Return the command that stands for one with these variables, some of which have a shell run others."""
     functions = [
         f"{name.removeprefix('BASH_FUNC_').rstrip('%()')} {value}\n"
         for name, value in env.items()
         if name.startswith("BASH_FUNC_")
     ]
     variables = [f"{name}={shlex.quote(value)}" for name, value in env.items() if name.isidentifier()]
-    return "".join(functions) + " ".join([*variables, *([shlex.quote(shell)] if shell else [])])
+    return "".join(functions) + " ".join([*variables, *([command] if command else [])])
 
 
 async def to_the_end(work: Coroutine[Any, Any, _T]) -> _T:

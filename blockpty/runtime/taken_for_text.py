@@ -1,6 +1,6 @@
 """Words that were taken for text and were meant otherwise: tokens, conditions and keys.
 
-Rules of this file: nothing is taken in another way than it was given. A caller only gets told how it is written.
+Rules of this file: nothing is taken in another way than it was given. The caller gets a hint on how it is written.
 """
 
 from __future__ import annotations

@@ -9,12 +9,12 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
+from blockpty.api import limits
 from blockpty.engine.states import ShellState
 from blockpty.engine.waiter import Outcome
 from blockpty.errors import BadCursor, BadRequest
 from blockpty.model.conditions import Idle, Match, Screen, parse_conditions
 from blockpty.model.results import WaitResult
-from blockpty.runtime import limits
 from blockpty.runtime.follower import RecordFollower
 from blockpty.runtime.pending import PendingWait, begin_wait
 from blockpty.runtime.record_reader import Position

@@ -20,11 +20,13 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, ClassVar, Final, Self, cast
 from urllib.parse import quote, urlencode
 
+from blockpty.api.conversation_context import ConversationContext, output_path
 from blockpty.errors import BadRequest, BlockptyError, InternalError, NotFound, error_from_code
+from blockpty.model.block import Block
 from blockpty.model.events import Event
 from blockpty.model.results import OpenResult, Result
-from blockpty.ops.manifest import Effect, ManifestEntry, manifest_entry
-from blockpty.spool.layout import check_conversation_id, default_home
+from blockpty.ops.manifest import Effect, ManifestEntry, manifest_entry, offered
+from blockpty.spool.layout import check_conversation_id, conversations_directory, default_home
 from blockpty.surfaces import launching
 from blockpty.surfaces.access import AGENT_HEADER, AGENT_LENGTH
 from blockpty.surfaces.extras import require
@@ -88,6 +90,10 @@ class Client(EngineOperations):
     ) -> None:
         await self.close()
 
+    def __dir__(self) -> list[str]:
+        """Offer the operations and what belongs to them."""
+        return offered(super().__dir__())
+
     async def close(self) -> None:
         """Close the connections; conversations go on in the server."""
         http, self._http = self._http, None
@@ -98,6 +104,12 @@ class Client(EngineOperations):
     async def conversation(self, conversation_id: str) -> RemoteConversation:
         """Return a conversation by its name; whether there is one, the first call to it tells (NotFound)."""
         return RemoteConversation(self, check_conversation_id(conversation_id))
+
+    def directory_of(self, conversation_id: str) -> Path:
+        """Return where the files of a conversation are; raises BadRequest when they are elsewhere."""
+        if self._url is not None:
+            raise BadRequest("the files are on the machine of the server", hint="read(block_id=...) gives an output")
+        return conversations_directory(self.home) / conversation_id
 
     # The one way to the server
 
@@ -267,8 +279,8 @@ class Client(EngineOperations):
         )
 
 
-class RemoteConversation(ConversationOperations):
-    """A conversation of a server, with the methods of Conversation.
+class RemoteConversation(ConversationContext, ConversationOperations):
+    """A conversation of a server, with the methods of Conversation. A context manager that closes it.
 
     Attributes:
         id, conversation_id: its name.
@@ -279,6 +291,16 @@ class RemoteConversation(ConversationOperations):
         self.id = self.conversation_id = conversation_id
         self.opened = opened
         self._client = client
+
+    def __repr__(self) -> str:
+        return f"<RemoteConversation {self.id}>"
+
+    def output_path(self, block: Block) -> Path:
+        """Return the file with the output of a block that has ended; as `Conversation.output_path`.
+
+        Raises BadRequest when the server is elsewhere, NotFound.
+        """
+        return output_path(self._client.directory_of(self.id), block)
 
     async def _call(self, name: str, params: Mapping[str, Any]) -> Result:
         return await self._client.call(name, {"conversation_id": self.id, **params})

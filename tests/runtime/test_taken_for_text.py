@@ -49,8 +49,11 @@ def test_an_escape_that_was_typed() -> None:
 
 @pytest.mark.parametrize(
     "text",
-    ["yes\r", "x^2", "a [b] c", "echo C-c", "arr[0]", "<html>", "", "s-expression", "\x03", "^", "C-", "print('\\n')", "C\\\\n"]
-)
+    [
+        "yes\r", "x^2", "a [b] c", "echo C-c", "arr[0]", "<html>", "", "s-expression", "\x03", "^", "C-",
+        "print('\\n')", "C\\\\n",
+    ],
+)  # fmt: skip
 def test_text_that_was_typed(text: str) -> None:
     assert in_typed(text) is None
 

@@ -69,7 +69,7 @@ BLOCK: Final = Block(
 PARAMS: Final[dict[str, dict[str, Any]]] = {
     "open": {
         "conversation_id": "c1", "shell": "zsh", "cwd": "/", "env": {"A": "1"}, "cols": 100, "rows": 30, "login": True,
-        "persist": True, "answers": False, "timeout_ms": 5, "sandbox": "default",
+        "persist": True, "answers": False, "timeout_ms": 5, "sandbox": "default", "source": "exec:true",
     },
     "list": {"filter": "c"},
     "status": {"conversation_id": "c1"},
@@ -130,9 +130,9 @@ PARAMS: Final[dict[str, dict[str, Any]]] = {
     "reset": {"conversation_id": "c1"},
     "kill": {"conversation_id": "c1", "signal": "HUP"},
     "close": {"conversation_id": "c1", "leave": True},
-    "delete": {"conversation_id": "c1"},
-    "archive": {"conversation_id": "c1", "keep_days": 30},
-    "prune": {"keep_days": 30, "keep_total_mb": 100},
+    "delete": {"conversation_id": "c1", "dry_run": True},
+    "archive": {"conversation_id": "c1", "keep_days": 30, "dry_run": True},
+    "prune": {"keep_days": 30, "keep_total_mb": 100, "dry_run": True},
     "search": {
         "query": "x", "mode": "words", "ignore_case": True, "conversation_id": "c1", "cwd": "/", "exit_status": 1,
         "failed": True, "since": 3, "until": 4, "min_duration_ms": 5, "author": "user", "kind": "session",

@@ -21,7 +21,11 @@ NOTE: Final = "mcp_note"
 
 
 def input_schema(
-    request: type[Request], *, limits: Mapping[str, int] | None = None, without: Iterable[str] = ()
+    request: type[Request],
+    *,
+    limits: Mapping[str, int] | None = None,
+    without: Iterable[str] = (),
+    optional: Mapping[str, str] | None = None,
 ) -> dict[str, Any]:
     """Return the schema of a tool's arguments.
 
@@ -29,6 +33,7 @@ def input_schema(
         request: the model of the parameters.
         limits: largest values of this surface, by parameter; also the default where that is larger or missing.
         without: parameters that mean nothing here.
+        optional: required parameters that may be left out here, with what is taken then.
     """
     schema = request.model_json_schema()
     definitions = schema.get("$defs", {})
@@ -42,7 +47,9 @@ def input_schema(
         field["maximum"] = limit
         field["default"] = min(limit, field.get("default", limit))
     plain: dict[str, Any] = {"type": "object", "properties": properties, "additionalProperties": False}
-    required = [name for name in schema.get("required", ()) if name in properties]
+    for name, default in (optional or {}).items():
+        properties[name]["description"] = f"{properties[name]['description']} {default}"
+    required = [name for name in schema.get("required", ()) if name in properties and name not in (optional or {})]
     if required:
         plain["required"] = required
     return plain

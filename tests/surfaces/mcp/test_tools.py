@@ -26,7 +26,7 @@ from blockpty.surfaces.mcp.bounds import MAX_EVENTS, MAX_JSON_BYTES, MAX_OUTPUT_
 from blockpty.surfaces.mcp.schemas import NOTE
 from blockpty.surfaces.mcp.server import build_server
 from blockpty.surfaces.mcp.text import describe
-from blockpty.surfaces.mcp.tools import TOOLS
+from blockpty.surfaces.mcp.tools import TOOLS, takes_own
 from tests.support.async_tests import async_test
 from tests.support.mcp_clients import ok, text_of
 
@@ -65,7 +65,7 @@ def test_there_is_a_tool_for_every_operation_of_an_agent_and_no_stub() -> None:
 def test_hints_follow_from_the_effect(name: str) -> None:
     hints = TOOLS[name].listed.annotations
     assert hints is not None
-    others = {"pty_get_cursor": "status", "pty_get_screen": "screen", "pty_launch": "run"}
+    others = {"pty_get_cursor": "screen", "pty_get_screen": "screen", "pty_launch": "run"}
     operation = others.get(name, name.removeprefix("pty_"))
     reads = operation in READING
     assert (hints.read_only_hint, hints.destructive_hint) == (reads, not reads and operation not in ("open", "resize"))
@@ -91,6 +91,8 @@ def test_schemas_are_plain_and_described(name: str) -> None:
     operation = OPERATIONS.get(name.removeprefix("pty_"))
     if operation is not None:
         required = [key for key, field in operation.request.model_fields.items() if field.is_required()]
+        if "conversation_id" in required and takes_own(operation):
+            required.remove("conversation_id")
         assert tool.input_schema.get("required", []) == required
         missing = set(operation.request.model_fields) - set(tool.input_schema["properties"])
         assert missing == ({"follow"} if name == "pty_events" else set())
@@ -166,7 +168,8 @@ async def test_structured_content_is_the_result(home: Path) -> None:
             assert NOTE not in result.structured_content
         verified = await ok(client, "pty_verify", **one)
         assert verified["clean"] is True
-        assert await ok(client, "pty_get_cursor", **one) == await ok(client, "pty_status", **one)
+        place, screen = await ok(client, "pty_get_cursor", **one), await ok(client, "pty_screen", **one)
+        assert [place["column"], place["row"]] == screen["cursor_position"] and place["cols"] == 80
 
 
 @pytest.mark.needs("bash")
@@ -174,11 +177,11 @@ async def test_structured_content_is_the_result(home: Path) -> None:
 async def test_errors_are_results_in_the_one_shape(home: Path) -> None:
     async with blockpty.Engine(home) as engine, client_of(engine) as client:
         caller = Caller(engine)
+        assert (await client.call_tool("pty_status", {})).structured_content["error"]["code"] == "bad_request"
         await ok(client, "pty_open", conversation_id="c1", shell="bash")
         wrong: list[tuple[str, dict[str, Any], str]] = [
             ("status", {"conversation_id": "nope"}, "not_found"),
             ("status", {"conversation_id": "../c1"}, "bad_request"),
-            ("status", {}, "bad_request"),
             ("run", {"conversation_id": "c1"}, "bad_request"),
             ("run", {"conversation_id": "c1", "command": "true", "timeout": 5}, "bad_request"),
             ("run", {"conversation_id": "c1", "command": "true", "timeout_ms": "5"}, "bad_request"),
