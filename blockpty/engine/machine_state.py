@@ -60,11 +60,13 @@ class OutputRegion:
     Attributes:
         kind: "output" of a block, "idle" (background output at a prompt) or None (prompt, echo).
         delta_begin, delta_ts: what of the output has no delta yet, and when the last one was cut.
+        tail: the last bytes that came, since the last input.
     """
 
     kind: str | None = None
     delta_begin: int | None = None
     delta_ts: int = 0
+    tail: bytes = b""
 
 
 @dataclass(slots=True)
@@ -171,7 +173,12 @@ class MachineState:
             return False
         if tty.get("icanon") is True:
             return tty.get("echo") is False or tty.get("reads") is True or tty.get("wants_input") is True
-        return tty.get("wants_input") is True and not lines_only
+        if tty.get("wants_input") is not True or lines_only:
+            return False
+        from blockpty.screen.queries import ends_with_question
+
+        # What it waits for is the terminal's own answer.
+        return not ends_with_question(self.region.tail)
 
     def copy(self) -> MachineState:
         """Return a copy that shares nothing mutable."""
@@ -258,11 +265,11 @@ _PARTS: Final[dict[str, dict[str, str]]] = {
     part: {name: _STORED_AS.get(part, {}).get(name, name) for name in of.__dataclass_fields__}
     for part, of in _CLASSES.items()
 }
-_BYTES: Final = frozenset({"echoed", "prologue", "drawn", "fed", "shown", "unasked", "rising", "switching"})
+_BYTES: Final = frozenset({"echoed", "prologue", "drawn", "fed", "shown", "unasked", "rising", "switching", "tail"})
 # What the beginning of a record that was cut by an older version does not have.
 _LATER: Final = frozenset({
     "pictures", "alternate", "switching", "system", "line_end", "opening", "prologue", "raised", "rising",
-    "prompt_depth", "awaited_over", "control", "requests", "source", "ending",
+    "prompt_depth", "awaited_over", "control", "requests", "source", "ending", "tail",
 })  # fmt: skip
 
 _NAMES: Final = tuple(MachineState.__dataclass_fields__)
