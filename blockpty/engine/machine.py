@@ -30,7 +30,7 @@ from blockpty.engine.loading import (
 )
 from blockpty.engine.machine_state import MachineState
 from blockpty.engine.marks import Mark, joined
-from blockpty.engine.outcome import lacks_hooks, outcome_of, source_of
+from blockpty.engine.outcome import REDRAWN, lacks_hooks, outcome_of, seam_of, source_of
 from blockpty.engine.records import (
     control_of,
     exit_number,
@@ -52,6 +52,8 @@ DELTA_BYTES: Final = 64 * 1024
 DELTA_MS: Final = 100
 # A path of 4,096 bytes, all of them escaped, in pieces of 300.
 MAX_CWD_PIECES: Final = 42
+# So much of what came last tells whether it was a question to the terminal.
+TAIL_BYTES: Final = 48
 
 # How much of the beginning of a loaded line must be seen for its line end to be known; no tab, no wrapping in it.
 SHOWN_HEAD: Final = 3
@@ -71,6 +73,8 @@ class Machine:
     def __init__(self, state: MachineState | None = None) -> None:
         self.state = state.copy() if state is not None else MachineState()
         self._scanner = Scanner(self.state.classified)
+        # What came behind what is classified.
+        self._held = b""
         self._blocks = BlockBuilder(self.state)
         self._emit = self._blocks.emit
 
@@ -86,6 +90,7 @@ class Machine:
     def feed(self, data: bytes) -> tuple[list[Event], list[Signal]]:
         """Take the next bytes of the stream."""
         self._scanner.hints = self.state.hints <= MAX_HINTS
+        before = self.state.classified
         text = self._output if self._scanner.holds or self.state.screen.may_switch(data) else self._text
         for token in self._scanner.feed(data):
             if token.mark is None:
@@ -94,7 +99,15 @@ class Machine:
                 self.state.screen.partial = b""
                 self._mark(token, token.mark)
             self.state.classified = token.end
+        self._held += data
+        self._keep_tail(self.state.classified - before)
         return self._blocks.taken()
+
+    def _keep_tail(self, count: int) -> None:
+        """Note what of the bytes that came is known by now not to be a mark that goes on."""
+        region = self.state.region
+        region.tail = (region.tail + self._held[max(0, count - TAIL_BYTES) : count])[-TAIL_BYTES:]
+        self._held = self._held[count:]
 
     def apply(self, entry: Entry) -> tuple[list[Event], list[Signal]]:
         """Take the next timeline entry; the bytes before its offset must have been fed."""
@@ -178,6 +191,9 @@ class Machine:
             self._blocks.open_background(begin, state.classified)
 
     def _mark(self, token: StreamToken, mark: Mark) -> None:
+        if mark.kind == "__SEAM__":
+            self._seam(token, mark)
+            return
         if self.state.outer and mark.nonce != self.state.current.nonce:
             level = level_of(self.state.outer, mark, self.state.owed)
             if level is not None:
@@ -200,6 +216,23 @@ class Machine:
             self._take(token, mark)
         else:
             self._move(token, mark, verdict)
+
+    def _seam(self, token: StreamToken, mark: Mark) -> None:
+        """The picture of a tmux pane is drawn anew from here on; the first time, all that it shows becomes a block."""
+        state = self.state
+        seam = seam_of(state.source, state.seam, mark)
+        if isinstance(seam, str):
+            self._emit("spoofed_mark", token.begin, kind=mark.kind, reason=seam, span=[token.begin, token.end])
+            self._text(token)
+            return
+        state.seam = seam
+        if seam["drawn"]:
+            return
+        self._emit("seam", token.end, reason=seam["reason"], cols=seam["cols"], rows=seam["rows"])
+        if state.shell is ShellState.STARTING and state.source is not None and state.current.nonce == mark.nonce:
+            self._step(Stimulus.PROGRAM, token.end, token.end, None)
+        elif state.block is not None and state.block.degraded is None:
+            state.block.degraded = REDRAWN
 
     def _take(self, token: StreamToken, mark: Mark) -> None:
         """Take what an accepted mark says that moves nothing."""
@@ -333,6 +366,7 @@ class Machine:
         state.instance = number(fields, "instance", state.instance + 1)
         state.pid, state.outer, name = str(fields.get("pid", "")), [], str(fields.get("shell", ""))
         state.hooked, state.source, state.ending = bool(fields.get("hooks", True)), source_of(fields), False
+        state.seam = None
         doubt = None if state.hooked else f"no hooks for {name}"
         state.current = Shell(
             nonce_of(fields), state.pid, name=name, cwd=state.current.cwd, cwd_b64=state.current.cwd_b64,
@@ -413,6 +447,7 @@ class Machine:
 
     def _input(self, entry: Entry, fields: Mapping[str, Any]) -> None:
         self._blocks.close_background()
+        self.state.region.tail = b""
         shown: dict[str, Any] = {"author": fields.get("author", "agent")}
         if (principal := word(fields, "principal")) is not None:
             shown["principal"] = principal
@@ -578,9 +613,11 @@ class Machine:
 
     def _flush(self) -> None:
         """Take held bytes as text: nothing of this shell can follow them."""
+        before = self.state.classified
         for token in self._scanner.flush():
             self._output(token)
             self.state.classified = token.end
+        self._keep_tail(self.state.classified - before)
 
     # Actions
 

@@ -60,11 +60,13 @@ class OutputRegion:
     Attributes:
         kind: "output" of a block, "idle" (background output at a prompt) or None (prompt, echo).
         delta_begin, delta_ts: what of the output has no delta yet, and when the last one was cut.
+        tail: the last bytes that came, since the last input.
     """
 
     kind: str | None = None
     delta_begin: int | None = None
     delta_ts: int = 0
+    tail: bytes = b""
 
 
 @dataclass(slots=True)
@@ -106,6 +108,7 @@ class MachineState:
         owed: how many prompts were taken for granted and may still be drawn.
         source: what the terminal shows that is no shell of this machine, as the spawn entry says it; None for a shell.
         ending: whether a request has ended that source, so that its end is no accident.
+        seam: where the picture of a tmux pane was drawn anew last; None before that.
         boot, system: which start of the machine the shell was started in, and the machine's `sys.platform`.
     """
 
@@ -149,6 +152,7 @@ class MachineState:
     eof: bool = False
     source: dict[str, Any] | None = None
     ending: bool = False
+    seam: dict[str, Any] | None = None
     boot: str = ""
     system: str = "linux"
     control: dict[str, Any] | None = None
@@ -171,7 +175,12 @@ class MachineState:
             return False
         if tty.get("icanon") is True:
             return tty.get("echo") is False or tty.get("reads") is True or tty.get("wants_input") is True
-        return tty.get("wants_input") is True and not lines_only
+        if tty.get("wants_input") is not True or lines_only:
+            return False
+        from blockpty.screen.queries import ends_with_question
+
+        # What it waits for is the terminal's own answer.
+        return not ends_with_question(self.region.tail)
 
     def copy(self) -> MachineState:
         """Return a copy that shares nothing mutable."""
@@ -258,11 +267,11 @@ _PARTS: Final[dict[str, dict[str, str]]] = {
     part: {name: _STORED_AS.get(part, {}).get(name, name) for name in of.__dataclass_fields__}
     for part, of in _CLASSES.items()
 }
-_BYTES: Final = frozenset({"echoed", "prologue", "drawn", "fed", "shown", "unasked", "rising", "switching"})
+_BYTES: Final = frozenset({"echoed", "prologue", "drawn", "fed", "shown", "unasked", "rising", "switching", "tail"})
 # What the beginning of a record that was cut by an older version does not have.
 _LATER: Final = frozenset({
     "pictures", "alternate", "switching", "system", "line_end", "opening", "prologue", "raised", "rising",
-    "prompt_depth", "awaited_over", "control", "requests", "source", "ending",
+    "prompt_depth", "awaited_over", "control", "requests", "source", "ending", "tail", "seam",
 })  # fmt: skip
 
 _NAMES: Final = tuple(MachineState.__dataclass_fields__)

@@ -130,7 +130,7 @@ _SHAPES: Final = (
     '{"screen": "..."}, {"changed": "hash"}, {"text": "...", "ignore_case": true}, or a list of these'
 )
 _KEYS: Final = ("regex", "token", "idle_ms", "screen", "changed", "text")
-_TOKENS: Final[Mapping[Any, Condition]] = {"PROMPT": PROMPT, "EOF": EOF, "INPUT": INPUT}
+TOKENS: Final[Mapping[Any, Condition]] = {"PROMPT": PROMPT, "EOF": EOF, "INPUT": INPUT}
 _HASH: Final = re.compile(r"[0-9a-f]{0,16}(?:-[0-9a-f]{0,16}){0,2}")
 
 
@@ -155,7 +155,7 @@ def condition_to_wire(condition: Condition) -> Any:
         return {"screen": condition.regex, **_flags(condition)}
     if isinstance(condition, Changed):
         return {"changed": condition.hash}
-    return {"token": next(token for token, known in _TOKENS.items() if condition == known)}
+    return {"token": next(token for token, known in TOKENS.items() if condition == known)}
 
 
 def match_to_wire(match: Any) -> Any:
@@ -187,9 +187,9 @@ def _parse_one(item: Any) -> Condition:
         if key == "regex" and isinstance(value, str) and 0 < len(value) <= MAX_PATTERN:
             return Regex(value, ignore_case)
         if key == "token" and isinstance(value, str):
-            if value in _TOKENS:
-                return _TOKENS[value]
-            raise BadCondition(f"no token is called {value[:40]!r}", hint=_meant(value.upper(), _TOKENS))
+            if value in TOKENS:
+                return TOKENS[value]
+            raise BadCondition(f"no token is called {value[:40]!r}", hint=_meant(value.upper(), TOKENS))
         if key == "idle_ms" and isinstance(value, int) and not isinstance(value, bool) and 0 < value <= 3_600_000:
             return Idle(value)
         if key == "screen" and isinstance(value, str) and 0 < len(value) <= MAX_PATTERN:

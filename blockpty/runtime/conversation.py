@@ -12,7 +12,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager, nullcontext
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeVar
 
 from blockpty.api import limits
 from blockpty.api.conversation_context import ConversationContext, output_path, raising
@@ -54,6 +54,7 @@ from blockpty.runtime.running import own_block, run_result, until_done
 from blockpty.runtime.sessions import alive, clear_line, known_session, may_type, running_program, sample
 from blockpty.runtime.status import inspect_in_step, is_session, nested_of, private_modes, status_of, tty_of
 from blockpty.runtime.submission import Submission, Submitted, encoded
+from blockpty.runtime.taken_for_text import in_keys, in_match, in_typed
 from blockpty.runtime.terminal_replies import TerminalReplies
 from blockpty.runtime.truncation import LogTruncation
 from blockpty.runtime.wait_for import WaitFor
@@ -68,11 +69,15 @@ if TYPE_CHECKING:
     from blockpty.runtime.advice import Standing
 
 
+H = TypeVar("H", WaitResult, SendResult)
+
+
 class _Wait(NamedTuple):
     """What an input waits for; the place from which is not known before it is typed."""
 
     request: WaitRequest
     timeout_ms: int
+    hint: str | None
 
 
 class RecordOperations(Protocol):
@@ -127,6 +132,8 @@ class Conversation(ConversationContext, ConversationChannel):
         self._respawn = respawn
         # The engine that it belongs to, where there is one.
         self.records: RecordOperations | None = None
+        # What callers were given as a hint on words that they gave as text; once is enough.
+        self._hints_given: set[str] = set()
         self._waiting = WaitFor(
             self.live, self.note, self._watch_idle, lambda: sample(self), self._stands, f"w{self.epoch}."
         )
@@ -348,10 +355,10 @@ class Conversation(ConversationContext, ConversationChannel):
         must be asked for with echo off. Raises NoSession when nothing runs
         that could take them, LineTooLong when the terminal would cut a line.
         `accepted_bytes` is less than given when the program did not take them within five seconds.
-        `match`, `stop`, `timeout_ms`, `view`, `max_bytes`, `timeout`: wait as `wait_for` does, from exactly this input
-        on; the result then says how that ended. Cancelling leaves typed what was typed.
+        `match`, `stop`, `timeout_ms` (or `timeout`, in seconds), `view`, `max_bytes`: wait as `wait_for` does, from
+        exactly this input on; the result then says how that ended. Cancelling leaves typed what was typed.
         """
-        wait = self._armed(match, stop, limits.milliseconds(timeout, timeout_ms), view, max_bytes)
+        wait = self._armed(match, stop, timeout_ms, view, max_bytes, timeout)
         if [data, data_b64, secret_name].count(None) != 2:
             raise BadRequest("give either data or data_b64, or secret_name")
         if secret_name is not None:
@@ -363,20 +370,23 @@ class Conversation(ConversationContext, ConversationChannel):
                 raise BadRequest("data_b64 is no base64") from None
         author = current().author(author)
         await may_type(self, session_id, author)
-        return await self._type(encoded(data) if isinstance(data, str) else data, wait, author, secret=secret)
+        typed = await self._type(encoded(data) if isinstance(data, str) else data, wait, author, secret=secret)
+        return self._hinted(typed, in_typed(data) if isinstance(data, str) and not secret else None)
 
     def _armed(
-        self, match: Match | None, stop: Match | None, timeout_ms: int, view: str, max_bytes: int | None
-    ) -> _Wait | None:
+        self, match: Match | None, stop: Match | None, timeout_ms: int, view: str, max_bytes: int | None,
+        timeout: float | None,
+    ) -> _Wait | None:  # fmt: skip
         """Check what an input is to wait for, before it is typed; None for nothing."""
         if match is None:
             if stop is not None:
                 raise BadRequest("stop ends a wait, and this call does not wait", hint="give match as well")
             return None
+        timeout_ms = limits.milliseconds(timeout, timeout_ms)
         limits.check("timeout_ms", timeout_ms)
         request = self._waiting.request(match, cursor=0, stop=stop, max_bytes=max_bytes, view=view)
         request.waiter(self.live.stream)  # a pattern that does not compile
-        return _Wait(request, timeout_ms)
+        return _Wait(request, timeout_ms, in_match(match, stop))
 
     async def _type(
         self, data: bytes, wait: _Wait | None, author: str | None = None, *, secret: bool = False, stored: bool = False
@@ -387,7 +397,7 @@ class Conversation(ConversationContext, ConversationChannel):
             return sent
         waited = await self._waiting.wait(replace(wait.request, cursor=place.offset), wait.timeout_ms, place)
         self._cursor = waited.cursor
-        return sent.with_wait(waited)
+        return self._hinted(sent.with_wait(waited), wait.hint)
 
     async def _send_stored(
         self, name: str, session_id: str | None, author: str, wait: _Wait | None
@@ -415,10 +425,11 @@ class Conversation(ConversationContext, ConversationChannel):
 
         `secret`, `match`, `stop`, `timeout_ms`, `view`, `max_bytes`, `timeout`: as for `send`.
         """
-        wait = self._armed(match, stop, limits.milliseconds(timeout, timeout_ms), view, max_bytes)
+        wait = self._armed(match, stop, timeout_ms, view, max_bytes, timeout)
         await running_program(self, session_id)
         lines = text.replace("\r\n", "\r").replace("\n", "\r")
-        return await self._type(encoded(lines) + b"\r", wait, secret=secret)
+        typed = await self._type(encoded(lines) + b"\r", wait, secret=secret)
+        return self._hinted(typed, None if secret else in_typed(text))
 
     async def send_keys(
         self,
@@ -439,14 +450,15 @@ class Conversation(ConversationContext, ConversationChannel):
         `send`. They are sent as the program has asked the terminal to send them. Raises BadRequest for what it cannot
         get.
         """
-        wait = self._armed(match, stop, limits.milliseconds(timeout, timeout_ms), view, max_bytes)
+        wait = self._armed(match, stop, timeout_ms, view, max_bytes, timeout)
         await running_program(self, session_id)
         modes = await self._modes()
         asked = KeyModes(
             modes.application_cursor, modes.application_keypad, modes.mouse, modes.mouse_encoding, modes.keyboard
         )
         pressed = keys if isinstance(keys, str) else "".join(keys)
-        return await self._type(encode_keys(pressed, asked), wait, secret=secret)
+        typed = await self._type(encode_keys(pressed, asked), wait, secret=secret)
+        return self._hinted(typed, None if secret else in_keys(pressed))
 
     async def paste(
         self,
@@ -465,7 +477,7 @@ class Conversation(ConversationContext, ConversationChannel):
 
         `secret`, `match`, `stop`, `timeout_ms`, `view`, `max_bytes`, `timeout`: as for `send`.
         """
-        wait = self._armed(match, stop, limits.milliseconds(timeout, timeout_ms), view, max_bytes)
+        wait = self._armed(match, stop, timeout_ms, view, max_bytes, timeout)
         await running_program(self, session_id)
         pasted = bracket(text, bracketed=(await self._modes()).bracketed_paste)
         return await self._type(pasted, wait, secret=secret)
@@ -492,9 +504,8 @@ class Conversation(ConversationContext, ConversationChannel):
         max_bytes: int | None = None,
         timeout: float | None = None,
     ) -> SendResult:
-        """Type Enter (CR). `match`, `stop`, `timeout_ms`, `view`, `max_bytes`, `timeout`: as for `send`."""
-        timeout_ms = limits.milliseconds(timeout, timeout_ms)
-        return await self._control(b"\r", session_id, self._armed(match, stop, timeout_ms, view, max_bytes))
+        """Type Enter (CR). `match`, `stop`, `timeout_ms`, `view`, `max_bytes`: as for `send`."""
+        return await self._control(b"\r", session_id, self._armed(match, stop, timeout_ms, view, max_bytes, timeout))
 
     async def _modes(self) -> Modes:
         return (await self.look()).frame.modes
@@ -540,11 +551,18 @@ class Conversation(ConversationContext, ConversationChannel):
             match, cursor=cursor, stop=stop, max_bytes=max_bytes, view=view, echo=echo, context=context,
             past=from_cursor is not None,
         )  # fmt: skip
-        result = await self._waiting.wait(request, timeout_ms)
+        result = self._hinted(await self._waiting.wait(request, timeout_ms), in_match(match, stop))
         self._cursor = result.cursor
         return result
 
     expect = raising(wait_for)
+
+    def _hinted(self, result: H, hint: str | None) -> H:
+        """Return a result that says once how what was taken for text is written; not when it was found."""
+        if hint is None or hint in self._hints_given or result.matched:
+            return result
+        self._hints_given.add(hint)
+        return replace(result, hint=hint if result.hint is None else f"{hint}; {result.hint}")
 
     # Control
 

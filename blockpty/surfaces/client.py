@@ -40,6 +40,8 @@ if TYPE_CHECKING:
     from websockets.asyncio.client import ClientConnection
 
 CONNECT_SECONDS: Final = 10.0
+# Of an input that waits; without `match` the others mean nothing.
+_OF_A_WAIT: Final = ("match", "stop", "timeout_ms", "view", "max_bytes")
 
 
 class Client(EngineOperations):
@@ -338,9 +340,11 @@ def _wire_params(params: Mapping[str, Any]) -> dict[str, Any]:
         found |= {"data": None, "data_b64": base64.b64encode(found["data"]).decode("ascii")}
     if isinstance(found.get("env"), Mapping):
         found["env"] = dict(found["env"])
+    # A server of an older version refuses what it does not know.
     if found.get("secret") is False:
-        # A server of an older version refuses what it does not know.
         del found["secret"]
+    if found.get("match", "") is None:
+        found = {name: value for name, value in found.items() if name not in _OF_A_WAIT}
     return found
 
 

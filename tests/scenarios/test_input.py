@@ -237,3 +237,20 @@ async def test_where_nothing_runs_nothing_waits_for_input(home: Path) -> None:
         conversation = await engine.open(shell="bash")
         waited = await conversation.wait_for([INPUT, PROMPT])
         assert (waited.index, waited.reason) == (1, "prompt")
+
+
+@pytest.mark.linux
+@async_test(timeout_seconds=60)
+async def test_a_program_that_waits_for_its_terminal_to_answer(home: Path) -> None:
+    """It is the terminal that is asked; the engine answers, however late on a busy machine."""
+    code = (
+        "import os, tty, sys; tty.setraw(0); os.write(1, b\"\\033[6n\"); "
+        "got = os.read(0, 20); os.system(\"stty sane\"); print(len(got) > 4)"
+    )
+    async with open_stage(home, "bash") as stage:
+        stage.conversation.answering = False
+        begun = await stage.conversation.exec_block(python(code))
+        waited = await stage.conversation.wait_for(INPUT, from_cursor=begun.cursor, timeout_ms=1000)
+        assert (waited.matched, waited.reason) == (False, "timeout")
+        sent = await stage.conversation.send("\x1b[1;1R", match=PROMPT)
+        assert sent.text == "True\n"

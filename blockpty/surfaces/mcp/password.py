@@ -112,6 +112,7 @@ async def _wait_on(
     return replace(
         result, block=Block.from_dict(block), output=output, output_bytes=whole, truncated=truncated,
         timed_out=ended["reason"] == "timeout", reason=ended["reason"], cursor=ended["cursor"],
+        tty=None if ended["matched"] else ended["tty"], foreground=ended["foreground"], hint=ended["hint"],
     ), left_ms  # fmt: skip
 
 

@@ -86,9 +86,7 @@ def _run(result: Mapping[str, Any], params: Mapping[str, Any]) -> str:
     block, name = result["block"], params.get("conversation_id")
     lines = [_block_line(block)]
     if block["state"] == "running":
-        why = result["hint"] or _WHY.get(result["reason"], result["reason"])
-        if result["reason"] == "timeout":
-            why = f"{_WHY['timeout']}; {result['hint']}" if result["hint"] else _WHY["timeout"]
+        why = _WHY.get(result["reason"], result["reason"])
         wait = {"conversation_id": name, "match": {"token": "PROMPT"}, "from_cursor": result["cursor"]}
         lines.append(f"not ended: {why}; it runs on. To wait for its end: {call_text('pty_wait_for', **wait)}")
     if result["truncated"]:
