@@ -31,11 +31,14 @@ _CORE: Final[Mapping[str, tuple[str, Sequence[str]]]] = {
         "and variables are kept between calls. It runs on after timeout_ms.",
         ("command", "cwd", "timeout_ms", "max_bytes"),
     ),
-    "pty_send": ('Type data as it is into the running program; "\\r" is Enter.', ("data",)),
+    "pty_send": (
+        'Type data as it is into the running program; "\\r" is Enter. With match, wait for the answer as well.',
+        ("data", "match", "timeout_ms"),
+    ),
     "pty_send_keys": (
         "Press keys: text, ^C, [ENTER] [ESC] [TAB] [BS] [UP] [DOWN] [LEFT] [RIGHT] [HOME] [END] [PGUP] [PGDN] [DEL] "
         "[F1]..[F12] [C-UP] [M-x] [S-TAB].",
-        ("keys",),
+        ("keys", "match", "timeout_ms"),
     ),
     "pty_wait_for": (
         "Wait until a condition is met by what the program prints; without from_cursor, on from the last wait.",
@@ -71,6 +74,10 @@ class ToolSet:
     def find(self, name: str) -> PtyTool | None:
         """Return a tool that can be called."""
         return TOOLS[name] if name in self.callable else None
+
+    def promises(self, name: str) -> bool:
+        """Whether a tool is listed with a schema of its results, which they have to have as structured content then."""
+        return any(tool.name == name and tool.output_schema is not None for tool in self.listed)
 
 
 def tool_set(choice: str) -> ToolSet:
