@@ -34,11 +34,11 @@ looks at what is there from a cursor on, so nothing that was printed in the mean
 2. A command that ends by itself: pty_run. Read its exit status, not the last line. Give timeout_ms for long ones. When
    the time is up the command runs on: do not start it again, pty_wait_for {"token": "PROMPT"} from the cursor given.
 3. A program that talks (REPL, installer, debugger, ssh):
-   a. pty_exec_interactive starts it and gives a session_id and a cursor.
-   b. pty_wait_for what it prints when it is ready, such as ">>> ", or {"regex": "\\\\(y/n\\\\)"}; several as a list,
-      with {"token": "EOF"} among them in case it ends.
-   c. pty_send the answer with "\\r" for Enter, or pty_send_keys for keys such as "[UP]" or "^C"; then b again, without
-      from_cursor, which goes on where the last wait ended.
+   a. pty_run it: it returns with reason "input" as soon as the program waits for a line or a key.
+   b. pty_send the answer with "\\r" for Enter, or pty_send_keys for keys such as "[UP]" or "^C", with
+      match [{"token": "INPUT"}, {"token": "PROMPT"}]: the same call returns when the program waits again, or has ended.
+   c. Behind ssh or in a container it is not seen what waits: match what is printed instead, such as ">>> " or
+      {"regex": "\\\\(y/n\\\\)"}. pty_wait_for waits without typing.
    d. To end it: its own quit command, pty_ctrl_d, or pty_end_session.
    e. A program that draws (vim, less, a menu): pty_get_screen shows what is seen now; pty_wait_for {"screen": "regex"}
       or {"changed": hash} waits for it.

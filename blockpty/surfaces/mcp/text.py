@@ -225,6 +225,8 @@ def _search(result: Mapping[str, Any], params: Mapping[str, Any]) -> str:
     for hit in result["hits"]:
         place = f"{hit['conversation_id']} {hit['block_id']} @{hit['cursor']}{_of_host(hit)}"
         lines.append(f"{place} {hit['part']}: {one_line(hit['snippet'])}")
+        if hit["context"] is not None:
+            lines += [f"  {one_line(line)}" for line in hit["context"].split("\n")]
     return "\n".join(lines)
 
 
