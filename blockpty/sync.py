@@ -55,6 +55,7 @@ class LoopThread:
 
     def call(self, coroutine: Coroutine[Any, Any, T]) -> T:
         """Run a coroutine and return its result; what is raised in the calling thread meanwhile cancels it."""
+        __tracebackhide__ = True  # as all frames between a test and what failed in it
         result: futures.Future[T] = futures.Future()
         tasks: list[asyncio.Task[T]] = []
         context = contextvars.copy_context()
@@ -71,16 +72,24 @@ class LoopThread:
             coroutine.close()
             raise
         try:
-            return result.result()
+            problem = result.exception()
         except BaseException:
             if not result.done():
                 loop.call_soon_threadsafe(lambda: tasks[0].cancel())
                 # Cancelled is what has cleaned up behind itself.
                 futures.wait([result])
             raise
+        if problem is None:
+            return result.result()
+        try:
+            raise problem
+        finally:
+            # Its traceback has this frame, and would keep it.
+            del problem
 
     async def bridged(self, coroutine: Coroutine[Any, Any, T]) -> T:
         """Run a coroutine for one that runs on another loop; cancelling this cancels it."""
+        __tracebackhide__ = True
         try:
             loop = self._running()
         except BaseException:
@@ -220,7 +229,10 @@ class _Owner:
         return SyncConversation(self._thread.call(self._held.conversation(conversation_id)), self, self._thread)
 
     def _call(self, name: str, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
+        __tracebackhide__ = True
+
         async def call() -> Any:
+            __tracebackhide__ = True
             return await getattr(self._held, name)(*args, **kwargs)
 
         result = self._thread.call(call())
@@ -329,7 +341,10 @@ class SyncConversation(SyncConversationOperations):
         return path
 
     def _call(self, name: str, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
+        __tracebackhide__ = True
+
         async def call() -> Any:
+            __tracebackhide__ = True
             return await getattr(self._held, name)(*args, **kwargs)
 
         return self._thread.call(call())

@@ -120,6 +120,7 @@ def unmet(expected: str, result: WaitResult | RunResult, text: str, screen: str 
 
 def checked(result: RunResult) -> RunResult:
     """Return the result of a command that ended with 0; raises CommandFailed, or what `unmet` gives."""
+    __tracebackhide__ = True  # in a report of pytest, the test's own line is what failed
     if result.ok:
         return result
     command = shortened(result.block.cmd)

@@ -283,6 +283,7 @@ class Conversation(ConversationContext, ConversationChannel):
         in place of `timeout_ms`. `check`: raise CommandFailed, with the output, for another exit status than 0, and
         Timeout when the time is up. Raises as `exec_block` does.
         """
+        __tracebackhide__ = True  # as in `checked`
         timeout_ms = limits.milliseconds(timeout, timeout_ms)
         limits.check("timeout_ms", timeout_ms)
         limits.check("max_bytes", max_bytes)
