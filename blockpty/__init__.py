@@ -6,8 +6,7 @@ A first session:
     import blockpty
 
     async def main() -> None:
-        async with blockpty.Engine() as engine:
-            conversation = await engine.open()
+        async with blockpty.Engine() as engine, engine.open() as conversation:
             result = await conversation.run("make test", timeout=60)
             print(result.exit_status, result.output)
 
@@ -62,7 +61,7 @@ if TYPE_CHECKING:
         UserInControl,
     )
     from blockpty.model.block import Block, ListedBlock
-    from blockpty.model.conditions import EOF, INPUT, PROMPT, Changed, Idle, Match, Regex, Screen
+    from blockpty.model.conditions import EOF, INPUT, PROMPT, Changed, Idle, Match, Regex, Screen, Text
     from blockpty.model.events import Event
     from blockpty.model.results import (
         ApprovalsResult,
@@ -188,6 +187,7 @@ __all__ = [
     "StatusResult",
     "StorageFull",
     "TerminalError",
+    "Text",
     "TimelineResult",
     "Timeout",
     "Unauthorized",
@@ -216,11 +216,12 @@ _ROOMS = {
     "Match": "blockpty.model.conditions",
     "Regex": "blockpty.model.conditions",
     "Screen": "blockpty.model.conditions",
+    "Text": "blockpty.model.conditions",
     "Event": "blockpty.model.events",
     "CommandFailed": "blockpty.model.unmet",
     "EndOfFile": "blockpty.model.unmet",
-    "NotMatched": "blockpty.model.unmet",
     "InputPrompt": "blockpty.model.unmet",
+    "NotMatched": "blockpty.model.unmet",
     "PasswordPrompt": "blockpty.model.unmet",
     "Timeout": "blockpty.model.unmet",
     "Engine": "blockpty.ops.engine",

@@ -55,6 +55,7 @@ class LoopThread:
 
     def call(self, coroutine: Coroutine[Any, Any, T]) -> T:
         """Run a coroutine and return its result; what is raised in the calling thread meanwhile cancels it."""
+        __tracebackhide__ = True  # as all frames between a test and what failed in it
         result: futures.Future[T] = futures.Future()
         tasks: list[asyncio.Task[T]] = []
         context = contextvars.copy_context()
@@ -71,16 +72,24 @@ class LoopThread:
             coroutine.close()
             raise
         try:
-            return result.result()
+            problem = result.exception()
         except BaseException:
             if not result.done():
                 loop.call_soon_threadsafe(lambda: tasks[0].cancel())
                 # Cancelled is what has cleaned up behind itself.
                 futures.wait([result])
             raise
+        if problem is None:
+            return result.result()
+        try:
+            raise problem
+        finally:
+            # Its traceback has this frame, and would keep it.
+            del problem
 
     async def bridged(self, coroutine: Coroutine[Any, Any, T]) -> T:
         """Run a coroutine for one that runs on another loop; cancelling this cancels it."""
+        __tracebackhide__ = True
         try:
             loop = self._running()
         except BaseException:
@@ -220,7 +229,10 @@ class _Owner:
         return SyncConversation(self._thread.call(self._held.conversation(conversation_id)), self, self._thread)
 
     def _call(self, name: str, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
+        __tracebackhide__ = True
+
         async def call() -> Any:
+            __tracebackhide__ = True
             return await getattr(self._held, name)(*args, **kwargs)
 
         result = self._thread.call(call())
@@ -329,7 +341,10 @@ class SyncConversation(SyncConversationOperations):
         return path
 
     def _call(self, name: str, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
+        __tracebackhide__ = True
+
         async def call() -> Any:
+            __tracebackhide__ = True
             return await getattr(self._held, name)(*args, **kwargs)
 
         return self._thread.call(call())
@@ -357,9 +372,9 @@ def run(
     """Run one command in a shell of its own, and return its output and exit status; the shell is closed afterwards.
 
     The result has `output`, `exit_status` and `ok`. `timeout`: seconds, at most an hour; the command is ended then, and
-    the result says `timed_out`. `check`: raise CommandFailed, with the output, for another exit status than 0, and
-    Timeout. Ctrl-C ends the command. The recording stays in the home, as that of any conversation. Raises as
-    `Engine.open` and `Conversation.run` do.
+    the result says `timed_out`. One that asks for input is ended as well, with reason `input`. `check`: raise
+    CommandFailed, with the output, for another exit status than 0, and Timeout. Ctrl-C ends the command. The recording
+    stays in the home, as that of any conversation. Raises as `Engine.open` and `Conversation.run` do.
     """
     where = None if cwd is None else str(cwd)
     with SyncEngine(home) as engine, engine.open(cwd=where, env=env, shell=shell) as conversation:

@@ -174,8 +174,9 @@ def test_one_command(home: Path) -> None:
         blockpty.run("false", check=True)
     ended = blockpty.run("echo begun; sleep 1000", timeout=0.3)
     assert ended.timed_out and ended.output == "begun\n" and not ended.ok
+    assert blockpty.run("read -r x").reason == "input"
     with sync.Engine(home) as engine:
-        assert [one.live for one in engine.list().conversations] == [False] * 3
+        assert [one.live for one in engine.list().conversations] == [False] * 4
 
 
 def test_ctrl_c_ends_one_command(home: Path) -> None:

@@ -142,6 +142,7 @@ def raising(wait_for: Waiting[S, P]) -> Waiting[S, P]:
 
     @functools.wraps(wait_for)
     async def expect(self: S, /, *args: P.args, **kwargs: P.kwargs) -> WaitResult:
+        __tracebackhide__ = True  # in a report of pytest, the test's own line is what failed
         result: WaitResult = await cast("Any", self).wait_for(*args, **kwargs)
         if result.matched:
             return result

@@ -108,20 +108,23 @@ UNMET: Final[dict[str, tuple[type[NotMatched], str, str]]] = {
     "password": (PasswordPrompt, "did not come: the program asks for a password", "send it, it is not recorded"),
     "input": (InputPrompt, "did not come: the command waits for input", "send it, or run with stop_at_input=False"),
 }
+ENDED: Final = ("prompt", "eof")
 
 
 def unmet(expected: str, result: WaitResult | RunResult, text: str, screen: str = "") -> NotMatched:
     """Return the error for a wait that ended without a match."""
-    kind, how, hint = UNMET.get(result.reason, (NotMatched, f"did not come: {result.reason}", ""))
-    return kind(f"{expected} {how}", result, text, screen, hint)
+    reason = "password" if result.reason == "input" and result.tty == "password" else result.reason
+    kind, how, hint = UNMET.get(reason, (NotMatched, f"did not come: {reason}", ""))
+    return kind(f"{expected} {how}", result, text, screen, result.hint or hint)
 
 
 def checked(result: RunResult) -> RunResult:
     """Return the result of a command that ended with 0; raises CommandFailed, or what `unmet` gives."""
+    __tracebackhide__ = True  # in a report of pytest, the test's own line is what failed
     if result.ok:
         return result
     command = shortened(result.block.cmd)
-    if result.exit_status is None and result.reason in UNMET and result.reason not in ("prompt", "eof"):
+    if result.exit_status is None and result.reason in UNMET and result.reason not in ENDED:
         raise unmet(f"the end of {command}", result, result.output)
     status = "an exit status that is not known" if result.exit_status is None else f"exit status {result.exit_status}"
     raise CommandFailed(f"{command} ended with {status}", result)

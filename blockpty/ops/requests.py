@@ -140,6 +140,16 @@ class OpenRequest(Request):
         default=None, min_length=1, description="Directory in which the shell starts; by default the current one."
     )
     env: dict[str, str] | None = Field(default=None, description="Variables added to the environment of the shell.")
+    env_from: dict[str, str] | Literal["server"] | None = Field(
+        default=None,
+        description="The environment from which PATH, LANG, LC_*, XDG_*, VIRTUAL_ENV, SSH_AUTH_SOCK and the like are "
+        "taken: by default the caller's on this machine, over HTTP the server's. `server`: the server's; or variables.",
+    )
+    pagers: bool | None = Field(
+        default=None,
+        description="Let programs page their output; without, PAGER, GIT_PAGER and the like are cat, so that nothing "
+        "waits for a key. By default for a person, and not for an agent.",
+    )
     cols: Columns = 80
     rows: Rows = 24
     login: bool = Field(default=False, description="Start a login shell.")
@@ -164,7 +174,8 @@ class OpenRequest(Request):
         default=None,
         min_length=1,
         description="What the terminal shows in place of a shell on this machine: exec:program argument ... (one "
-        "program without a shell; or a JSON list), ssh:[user@]host[:port], container:docker/name (or podman, kubectl).",
+        "program without a shell; or a JSON list), ssh:[user@]host[:port], tmux:target (a pane), or "
+        "container:docker/name (podman, kubectl).",
     )
 
 

@@ -283,6 +283,7 @@ class Conversation(ConversationContext, ConversationChannel):
         in place of `timeout_ms`. `check`: raise CommandFailed, with the output, for another exit status than 0, and
         Timeout when the time is up. Raises as `exec_block` does.
         """
+        __tracebackhide__ = True  # as in `checked`
         timeout_ms = limits.milliseconds(timeout, timeout_ms)
         limits.check("timeout_ms", timeout_ms)
         limits.check("max_bytes", max_bytes)
@@ -354,10 +355,10 @@ class Conversation(ConversationContext, ConversationChannel):
         must be asked for with echo off. Raises NoSession when nothing runs
         that could take them, LineTooLong when the terminal would cut a line.
         `accepted_bytes` is less than given when the program did not take them within five seconds.
-        `match`, `stop`, `timeout_ms` or `timeout`, `view`, `max_bytes`: wait as `wait_for` does, from exactly this
-        input on; the result then says how that ended. Cancelling leaves typed what was typed.
+        `match`, `stop`, `timeout_ms` (or `timeout`, in seconds), `view`, `max_bytes`: wait as `wait_for` does, from
+        exactly this input on; the result then says how that ended. Cancelling leaves typed what was typed.
         """
-        wait = self._armed(match, stop, timeout, timeout_ms, view, max_bytes)
+        wait = self._armed(match, stop, timeout_ms, view, max_bytes, timeout)
         if [data, data_b64, secret_name].count(None) != 2:
             raise BadRequest("give either data or data_b64, or secret_name")
         if secret_name is not None:
@@ -373,8 +374,8 @@ class Conversation(ConversationContext, ConversationChannel):
         return self._hinted(typed, in_typed(data) if isinstance(data, str) and not secret else None)
 
     def _armed(
-        self, match: Match | None, stop: Match | None, timeout: float | None, timeout_ms: int, view: str,
-        max_bytes: int | None,
+        self, match: Match | None, stop: Match | None, timeout_ms: int, view: str, max_bytes: int | None,
+        timeout: float | None,
     ) -> _Wait | None:  # fmt: skip
         """Check what an input is to wait for, before it is typed; None for nothing."""
         if match is None:
@@ -422,9 +423,9 @@ class Conversation(ConversationContext, ConversationChannel):
     ) -> SendResult:
         """Type a text and Enter; line ends in the text are Enter too.
 
-        `secret`, `match`, `stop`, `timeout_ms`, `view`, `max_bytes`: as for `send`.
+        `secret`, `match`, `stop`, `timeout_ms`, `view`, `max_bytes`, `timeout`: as for `send`.
         """
-        wait = self._armed(match, stop, timeout, timeout_ms, view, max_bytes)
+        wait = self._armed(match, stop, timeout_ms, view, max_bytes, timeout)
         await running_program(self, session_id)
         lines = text.replace("\r\n", "\r").replace("\n", "\r")
         typed = await self._type(encoded(lines) + b"\r", wait, secret=secret)
@@ -445,10 +446,11 @@ class Conversation(ConversationContext, ConversationChannel):
     ) -> SendResult:
         """Type keys in the notation of the reference (`[UP]`, `^C`, `[M-x]`), or use the mouse (`[CLICK 9,4]`).
 
-        A list of them is typed as one. `secret`, `match`, `stop`, `timeout_ms`, `view`, `max_bytes`: as for `send`.
-        They are sent as the program has asked the terminal to send them. Raises BadRequest for what it cannot get.
+        A list of them is typed as one. `secret`, `match`, `stop`, `timeout_ms`, `view`, `max_bytes`, `timeout`: as for
+        `send`. They are sent as the program has asked the terminal to send them. Raises BadRequest for what it cannot
+        get.
         """
-        wait = self._armed(match, stop, timeout, timeout_ms, view, max_bytes)
+        wait = self._armed(match, stop, timeout_ms, view, max_bytes, timeout)
         await running_program(self, session_id)
         modes = await self._modes()
         asked = KeyModes(
@@ -473,9 +475,9 @@ class Conversation(ConversationContext, ConversationChannel):
     ) -> SendResult:
         """Type a text as a paste: bracketed when the program asked for it, never able to end the bracket itself.
 
-        `secret`, `match`, `stop`, `timeout_ms`, `view`, `max_bytes`: as for `send`.
+        `secret`, `match`, `stop`, `timeout_ms`, `view`, `max_bytes`, `timeout`: as for `send`.
         """
-        wait = self._armed(match, stop, timeout, timeout_ms, view, max_bytes)
+        wait = self._armed(match, stop, timeout_ms, view, max_bytes, timeout)
         await running_program(self, session_id)
         pasted = bracket(text, bracketed=(await self._modes()).bracketed_paste)
         return await self._type(pasted, wait, secret=secret)
@@ -503,7 +505,7 @@ class Conversation(ConversationContext, ConversationChannel):
         timeout: float | None = None,
     ) -> SendResult:
         """Type Enter (CR). `match`, `stop`, `timeout_ms`, `view`, `max_bytes`: as for `send`."""
-        return await self._control(b"\r", session_id, self._armed(match, stop, timeout, timeout_ms, view, max_bytes))
+        return await self._control(b"\r", session_id, self._armed(match, stop, timeout_ms, view, max_bytes, timeout))
 
     async def _modes(self) -> Modes:
         return (await self.look()).frame.modes

@@ -20,7 +20,7 @@ from weakref import WeakValueDictionary
 
 from blockpty.api import limits
 from blockpty.api.opening import opening
-from blockpty.control.principals import ENGINE, acting
+from blockpty.control.principals import ENGINE, acting, current
 from blockpty.engine.states import ShellState
 from blockpty.errors import (
     BadRequest,
@@ -36,6 +36,7 @@ from blockpty.files.opening import UnsafeFile
 from blockpty.host import descriptors
 from blockpty.host.client import HostClient
 from blockpty.host.protocol import DURABILITIES, NICEST, PROCESS_LIMIT, SHELL_NICE
+from blockpty.host.shells import kept_of
 from blockpty.host.sources import TerminalSource, parse_source
 from blockpty.model.results import (
     ApprovalsResult,
@@ -232,6 +233,8 @@ class ConversationEngine:
         shell: str | None = None,
         cwd: str | None = None,
         env: Mapping[str, str] | None = None,
+        env_from: Mapping[str, str] | str | None = None,
+        pagers: bool | None = None,
         cols: int = 80,
         rows: int = 24,
         login: bool = False,
@@ -251,6 +254,8 @@ class ConversationEngine:
             shell: name or path; default `$SHELL` when it is bash, zsh or fish, else bash.
             cwd: working directory; default the caller's.
             env: added to the clean environment of the shell.
+            env_from: the environment of which PATH, LANG and the like are kept; default, and `server`, this process's.
+            pagers: let programs page their output; default for a person only. Without, PAGER and the like are cat.
             cols, rows: size of the terminal, 1 to 1000.
             login: read the login files instead of the interactive ones.
             persist: keep the shell when this engine goes; default as this engine was made.
@@ -259,8 +264,8 @@ class ConversationEngine:
             sandbox: name of a profile: the shell runs behind that boundary, or does not start.
             source: what the terminal shows in place of a shell of this machine: `exec:program argument ...` (a program
                 without a shell: one session block from its start to its end), `ssh:[user@]host[:port]` or
-                `container:runtime/name` (the shell there, with hooks). A password or a host key is asked for with
-                NoPrompt; a person answers, and the hooks go in afterwards.
+                `container:runtime/name` (the shell there, with hooks), `tmux:target` (a pane as it is, with its size).
+                A password or a host key is asked for with NoPrompt; a person answers, and the hooks go in afterwards.
 
         Raises BadRequest, Busy (it is open already), SessionLimit, SpawnFailed, PtyLimit, NoPrompt.
         """
@@ -275,11 +280,16 @@ class ConversationEngine:
         }  # fmt: skip
         if sandbox is not None:
             settings["sandbox"] = sandbox
+        if not (current().author() == "user" if pagers is None else pagers):
+            settings["pagers"] = False
+        inherited = _checked_environment(env_from)
+        settings["env_from"] = inherited
         origin = _checked_source(source, shell, login, cwd)
         if origin is not None:
             settings["source"] = origin.text
         more = {} if sandbox is None else {"sandbox": sandbox}
-        text = _asked_to_open(origin.command if origin is not None else shell and shlex.quote(shell), settings["env"])
+        changed = {**_changed_variables(inherited), **settings["env"]}
+        text = _asked_to_open(origin.command if origin is not None else shell and shlex.quote(shell), changed)
         with self.gate.allowed("open", name, right="open", text=text, cwd=settings["cwd"], **more):
             if conversation_id is not None:
                 await self._admit(name)
@@ -652,7 +662,7 @@ class ConversationEngine:
             make_private(layout.directory)
             for directory in (layout.stream, layout.outputs, layout.commands):
                 make_private(directory)
-            asked = {key: value for key, value in settings.items() if key != "env"}
+            asked = {key: value for key, value in settings.items() if key not in ("env", "env_from")}
             if "source" in asked:
                 asked["format"] = OPEN_FORMAT
             if not os.path.lexists(layout.meta):
@@ -797,6 +807,20 @@ def _checked_source(
             f"cwd is a directory of this machine, and {source.kind} leads elsewhere", hint="use cwd of run there"
         )
     return source
+
+
+def _checked_environment(env_from: Mapping[str, str] | str | None) -> dict[str, str] | None:
+    """Return the environment that a shell inherits, None for this process's; raises BadRequest."""
+    if env_from is None or env_from == "server":
+        return None
+    if isinstance(env_from, str):
+        raise BadRequest(f"env_from cannot be {env_from[:40]!r}", hint="server, or an object of variables")
+    return kept_of(env_from)
+
+
+def _changed_variables(inherited: Mapping[str, str] | None) -> dict[str, str]:
+    """Return what a shell would find otherwise than with the environment of this process."""
+    return {name: value for name, value in (inherited or {}).items() if os.environ.get(name) != value}
 
 
 def _asked_to_open(command: str | None, env: Mapping[str, str]) -> str:

@@ -40,6 +40,8 @@ if TYPE_CHECKING:
     from websockets.asyncio.client import ClientConnection
 
 CONNECT_SECONDS: Final = 10.0
+# Of an input that waits; without `match` the others mean nothing.
+_OF_A_WAIT: Final = ("match", "stop", "timeout_ms", "view", "max_bytes")
 
 
 class Client(EngineOperations):
@@ -121,7 +123,8 @@ class Client(EngineOperations):
     async def call(self, name: str, params: Mapping[str, Any]) -> Result:
         """Run an operation of shape CALL; raises BlockptyError.
 
-        Through a home's socket paths are those of the caller: `cwd` of open is by default its own directory.
+        Through a home's socket paths are those of the caller: `cwd` of open is by default its own directory, and
+        `env_from` its own environment.
         """
         operation = manifest_entry(name)
         if operation.result is None:
@@ -129,6 +132,11 @@ class Client(EngineOperations):
         params = _wire_params(params)
         if self._url is None and name == "open" and params.get("cwd") is None:
             params["cwd"] = os.getcwd()
+        if self._url is None and name == "open" and params.get("env_from") is None:
+            # Not the server's, which may be of hours ago and of another terminal.
+            from blockpty.host.shells import kept_of
+
+            params["env_from"] = kept_of(os.environ)
         if self._url is None and name == "import_recording":
             paths = {key: params.get(key) for key in ("path", "timing")}
             params |= {key: os.path.abspath(path) for key, path in paths.items() if isinstance(path, str)}
@@ -336,11 +344,14 @@ def _wire_params(params: Mapping[str, Any]) -> dict[str, Any]:
     found = {name: os.fspath(value) if isinstance(value, os.PathLike) else value for name, value in params.items()}
     if isinstance(found.get("data"), bytes) and found.get("data_b64") is None:
         found |= {"data": None, "data_b64": base64.b64encode(found["data"]).decode("ascii")}
-    if isinstance(found.get("env"), Mapping):
-        found["env"] = dict(found["env"])
+    for name in ("env", "env_from"):
+        if isinstance(found.get(name), Mapping):
+            found[name] = dict(found[name])
+    # A server of an older version refuses what it does not know.
     if found.get("secret") is False:
-        # A server of an older version refuses what it does not know.
         del found["secret"]
+    if found.get("match", "") is None:
+        found = {name: value for name, value in found.items() if name not in _OF_A_WAIT}
     return found
 
 

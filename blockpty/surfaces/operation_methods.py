@@ -62,6 +62,7 @@ def _method(entry: ManifestEntry, signature: Signature):
     else:
 
         async def method(self, *args, **kwargs):
+            __tracebackhide__ = True
             result = await self._call(entry.name, params(self, args, kwargs))
             return checked(result) if kwargs.get("check") else result
 
@@ -76,6 +77,7 @@ def _blocking_method(entry: ManifestEntry):
     else:
 
         def method(self, *args, **kwargs):
+            __tracebackhide__ = True
             return self._call(entry.name, args, kwargs)
 
     return method
@@ -114,6 +116,7 @@ def _derive() -> None:
     expect = ConversationOperations.expect = raising(ConversationOperations.wait_for)
 
     def blocking_expect(self, *args, **kwargs):
+        __tracebackhide__ = True
         return self._call("expect", args, kwargs)
 
     blocking_expect.__doc__, blocking_expect.__signature__ = expect.__doc__, Signature.from_callable(expect)

@@ -54,6 +54,7 @@ class BridgedConversation(ConversationContext, ConversationOperations):
         return path
 
     async def _call(self, name: str, params: Mapping[str, Any]) -> Any:
+        __tracebackhide__ = True
         return await self._thread.bridged(getattr(self._held, name)(**params))
 
     async def _stream(self, name: str, params: Mapping[str, Any]) -> AsyncIterator[Any]:

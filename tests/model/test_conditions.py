@@ -72,7 +72,7 @@ def test_what_is_none_is_refused(wrong: Any) -> None:
         ({"token": "xyz"}, "no token is called 'xyz' (one of PROMPT, EOF, INPUT)"),
         ({"regx": "a"}, "no condition is called 'regx' (did you mean regex?)"),
         ({"idle": 5}, "no condition is called 'idle' (did you mean idle_ms?)"),
-        ({5: 5}, "no condition is called '5' (one of regex, token, idle_ms, screen, changed)"),
+        ({5: 5}, "no condition is called '5' (one of regex, token, idle_ms, screen, changed, text)"),
     ],
 )
 def test_a_misspelt_condition_is_named_with_what_was_meant(wrong: Any, message: str) -> None:

@@ -65,3 +65,12 @@ def test_one_that_did_not_end_says_why(reason: str, kind: type[NotMatched]) -> N
     with pytest.raises(kind, match="the end of 'make' did not come") as raised:
         checked(result)
     assert "so far" in str(raised.value)
+
+
+def test_one_that_asks_for_a_password_says_so_and_what_to_do() -> None:
+    result = RunResult(
+        block(exit_status=None), "", 0, False, False, "input", 5, tty="password", foreground="sudo", hint="ask a person"
+    )
+    with pytest.raises(PasswordPrompt) as raised:
+        checked(result)
+    assert raised.value.hint == "ask a person"

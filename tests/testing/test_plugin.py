@@ -122,6 +122,27 @@ def test_a_failure_shows_screen_blocks_and_a_recording(tmp_path: Path) -> None:
     assert json.loads(head)["version"] == 2 and any("asking" in line for line in lines)
 
 
+@pytest.mark.parametrize("call", ["expect('never', timeout=0.1)", "run('false', check=True)"])
+def test_a_failure_is_shown_at_the_line_of_the_test(call: str, tmp_path: Path) -> None:
+    found = run_tests(
+        tmp_path,
+        f"""
+        import asyncio
+
+        def test_blocking(terminal_sync):
+            terminal_sync.{call}
+
+        def test_async(terminal):
+            async def main():
+                await terminal.{call}
+            asyncio.run(main())
+        """,
+    )
+    assert found.returncode == 1 and "2 failed" in found.stdout
+    assert f">       terminal_sync.{call}\n" in found.stdout and f"await terminal.{call}\n" in found.stdout
+    assert "blockpty/" not in found.stdout, found.stdout
+
+
 def test_a_report_of_a_shell_that_is_gone_says_so_and_no_more(tmp_path: Path) -> None:
     found = run_tests(
         tmp_path,

@@ -25,24 +25,27 @@ _ONLY_IN_ALL: Final = frozenset(
 _ONE: Final = [{"type": "string"}, {"type": "object"}]
 _CONDITION: Final = {"anyOf": [*_ONE, {"type": "array", "items": {"anyOf": _ONE}}]}
 
+_WAITS: Final = ("match", "timeout_ms")
 _CORE: Final[Mapping[str, tuple[str, Sequence[str]]]] = {
     "pty_run": (
         "Run a shell command and wait for its end; gives exit status and output (head and tail when long). Directory "
-        "and variables are kept between calls. It runs on after timeout_ms.",
+        "and variables are kept between calls. It runs on after timeout_ms, and when it asks for input: then answer "
+        "with pty_send_line or pty_send_keys.",
         ("command", "cwd", "timeout_ms", "max_bytes"),
     ),
-    "pty_send": (
-        'Type data as it is into the running program; "\\r" is Enter. With match, wait for the answer as well.',
-        ("data", "match", "timeout_ms"),
+    "pty_send_line": (
+        "Type a text and Enter into the running program; with match, wait for what it answers in the same call.",
+        ("text", *_WAITS),
     ),
     "pty_send_keys": (
         "Press keys: text, ^C, [ENTER] [ESC] [TAB] [BS] [UP] [DOWN] [LEFT] [RIGHT] [HOME] [END] [PGUP] [PGDN] [DEL] "
-        "[F1]..[F12] [C-UP] [M-x] [S-TAB].",
-        ("keys", "match", "timeout_ms"),
+        "[F1]..[F12] [C-UP] [M-x] [S-TAB]; with match, wait as well.",
+        ("keys", *_WAITS),
     ),
+    "pty_send": ("Type data exactly as it is, without Enter; with match, wait as well.", ("data", *_WAITS)),
     "pty_wait_for": (
-        "Wait until a condition is met by what the program prints; without from_cursor, on from the last wait.",
-        ("match", "from_cursor", "timeout_ms"),
+        "Wait for what the running program prints or does; without from_cursor, on from the last wait.",
+        (*_WAITS, "stop", "from_cursor"),
     ),
     "pty_read": (
         "Read recorded output: of a block, or from a cursor on.",
@@ -53,7 +56,7 @@ _CORE: Final[Mapping[str, tuple[str, Sequence[str]]]] = {
     "pty_status": ("Say what the shell and the program in front are doing.", ()),
     "pty_open": (
         "Open another terminal, which is the default from then on. None is needed for the first command.",
-        ("conversation_id", "shell", "cwd", "cols", "rows"),
+        ("conversation_id", "shell", "source", "cwd", "cols", "rows"),
     ),
 }
 """Of each tool of the core its description, and the parameters that it is shown with."""

@@ -111,7 +111,7 @@ async def test_nobody_types_the_password(home: Path, connection: str, action: st
         result = await client.call_tool("pty_run", {"conversation_id": "c1", "command": ASKS})
         found = result.structured_content
         assert (found["reason"], found["timed_out"], found["block"]["state"]) == ("password", False, "running")
-        assert "asks for a password" in text_of(result)
+        assert "waits for a password" in text_of(result)
         waited = await ok(client, "pty_wait_for", conversation_id="c1", match="never")
         assert (waited["matched"], waited["reason"], waited["tty"]) == (False, "password", "password")
         assert len(person.asked) == 2

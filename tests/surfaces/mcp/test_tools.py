@@ -131,7 +131,7 @@ async def test_the_prompt_and_the_instructions(home: Path) -> None:
         found = await client.get_prompt(prompt.name, {"task": "mend the build", "conversation_id": "c1"})
         text = found.messages[0].content.text  # type: ignore[union-attr]
         named = {word.strip("().,;:") for word in text.split() if word.startswith("pty_")} - {"pty_"}
-        assert named <= set(TOOLS) and {"pty_run", "pty_wait_for", "pty_send"} <= named
+        assert named <= set(TOOLS) and {"pty_run", "pty_wait_for", "pty_send_line"} <= named
         assert "mend the build" in text and "c1" in text
         for name, arguments in (("other", {}), ("terminal", {"other": "x"})):
             with pytest.raises(MCPError, match="Unknown"):
