@@ -544,6 +544,8 @@ def found_lines(result: SearchResult, *, terminal: bool, colours: bool) -> Itera
             block = (hit.conversation_id, hit.block_id)
             yield _head(hit, colours) + "\n"
         yield f"  {hit.cursor:>10}  {_marked(hit, colours)}\n"
+        if hit.context is not None:
+            yield from (f"{'':>14}{one_line(line)}\n" for line in hit.context.split("\n"))
 
 
 def _head(hit: SearchHit, colours: bool) -> str:

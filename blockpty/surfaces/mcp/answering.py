@@ -56,6 +56,7 @@ class ToolCalls:
                 hint=f"one of {', '.join(sorted(tools.callable))}; the server's --tools says which are offered",
             )
             raise MCPError(code=INVALID_PARAMS, message=f"Unknown tool: {name}", data=error.to_dict())
+        structured = tools.promises(params.name)
         try:
             answers, state = params.input_responses, params.request_state
             resumed = self._questions.resumed(state, answers)
@@ -63,17 +64,19 @@ class ToolCalls:
             arguments = params.arguments or {}
             caller = self._caller_of(context)
             call = Call(context, caller, arguments, answers, state, self._questions, resumed)
-            return await self._answer(tool, call)
+            return await self._answer(tool, call, structured=structured)
         except InputNeeded as needed:
             return needed.result
         except BlockptyError as error:
-            return _failure(error)
+            return _failure(error, structured=structured)
         except Exception as error:
             logger.exception("%s failed", params.name)
             hint = "please report this defect of blockpty"
-            return _failure(InternalError(f"{type(error).__name__}: {error}", hint=hint))
+            return _failure(InternalError(f"{type(error).__name__}: {error}", hint=hint), structured=structured)
 
-    async def _answer(self, tool: PtyTool, call: Call) -> CallToolResult | InputRequiredResult:
+    async def _answer(
+        self, tool: PtyTool, call: Call, *, structured: bool
+    ) -> CallToolResult | InputRequiredResult:  # fmt: skip
         opened = None
         if tool.own and "conversation_id" not in call.params:
             name, is_new = await self._own.given(call, opens=tool.opens)
@@ -88,13 +91,15 @@ class ToolCalls:
         if opened is not None:
             note = f"the terminal {opened} was opened for this session, and is meant where no other is named"
             payload = {**payload, NOTE: "; ".join(filter(None, (note, payload.get(NOTE))))}
-        return _result(payload, describe(tool.described_as, payload, asked))
+        return _result(payload, describe(tool.described_as, payload, asked), structured=structured)
 
 
-def _result(payload: dict[str, Any], text: str, *, is_error: bool = False) -> CallToolResult:
-    return CallToolResult(content=[TextContent(text=text)], structured_content=payload, is_error=is_error)
+def _result(payload: dict[str, Any], text: str, *, structured: bool, is_error: bool = False) -> CallToolResult:
+    # A client may hand its model both, or the structured content alone: who was promised none gets the text, once.
+    found = payload if structured else None
+    return CallToolResult(content=[TextContent(text=text)], structured_content=found, is_error=is_error)
 
 
-def _failure(error: BlockptyError) -> CallToolResult:
+def _failure(error: BlockptyError, *, structured: bool) -> CallToolResult:
     payload = fit(error.to_dict())
-    return _result(payload, describe_error(payload["error"]), is_error=True)
+    return _result(payload, describe_error(payload["error"]), structured=structured, is_error=True)

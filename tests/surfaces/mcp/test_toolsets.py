@@ -77,9 +77,23 @@ async def test_a_url_chooses_over_http(home: Path) -> None:
     async with blockpty.Engine(home) as engine, serving(engine) as url:
         for version in ("2025", "2026"):
             for asked, count in (("", 10), ("?tools=all", len(TOOLS)), ("?tools=read", 1)):
-                async with http_client(url + asked, version) as client:
+                async with http_client(url + asked, version, tools=None) as client:
                     assert len((await client.list_tools()).tools) <= count
                     assert len((await client.list_tools()).tools) == len(tool_set(asked[7:] or "core").listed)
-            async with http_client(f"{url}?tools=nothing", version) as client:
+            async with http_client(url, version, tools="nothing") as client:
                 with pytest.raises(MCPError, match="there is no tool"):
                     await client.list_tools()
+
+
+@async_test
+async def test_results_come_once(home: Path) -> None:
+    """A client that was given no schema of results hands its model the text, or what is structured, or both."""
+    async with blockpty.Engine(home) as engine, serving(engine) as url:
+        for tools, structured in (("core", False), ("all", True), ("run,read", True)):
+            async with http_client(url, tools=tools) as client:
+                await engine.open(tools[:3], shell="bash")
+                for command in ("echo one", 1):
+                    result = await client.call_tool("pty_run", {"conversation_id": tools[:3], "command": command})
+                    assert result.is_error is (command == 1)
+                    assert (result.structured_content is not None) is structured
+                    assert result.content[0].text  # type: ignore[union-attr]
