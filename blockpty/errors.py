@@ -23,6 +23,7 @@ ended shell that a caller asked about are results, not errors; they never come f
     |   +-- Halted                   halted
     +-- TerminalError                the shell or the terminal did not do its part
     |   +-- Exited                   exited
+    |   |   +-- ConnectionLost       connection_lost
     |   +-- SpawnFailed              spawn_failed
     |   +-- NoPrompt                 no_prompt
     |   +-- PtyLimit                 pty_limit
@@ -181,6 +182,12 @@ class Exited(TerminalError):
     code = "exited"
 
 
+class ConnectionLost(Exited):
+    """The way to the far side of this conversation is gone (ssh, tmux, a container); what ran there may run on."""
+
+    code = "connection_lost"
+
+
 class SpawnFailed(TerminalError):
     """The shell could not be started."""
 
@@ -246,7 +253,7 @@ _BY_CODE: dict[str, type[BlockptyError]] = {
         BadRequest, BadCondition, BadCursor, NotFound, Busy, InteractiveSessionActive, NoSession, LineTooLong,
         SessionLimit, Unauthorized, Forbidden,
         ApprovalRequired, ApprovalDenied, Stale, UserInControl, Halted,
-        Exited, SpawnFailed, NoPrompt, PtyLimit,
+        Exited, ConnectionLost, SpawnFailed, NoPrompt, PtyLimit,
         StorageFull, ArchiveUnreachable, SpoolCorrupt, SpoolVersion, InternalError,
     )
 }  # fmt: skip

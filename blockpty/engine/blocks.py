@@ -12,6 +12,7 @@ from typing import Any
 from blockpty.engine.hints import MAX_HINTS, PROMPT_BEGINS, Hint
 from blockpty.engine.loading import is_keyed
 from blockpty.engine.machine_state import OPENED, MachineState, OpenBlock
+from blockpty.engine.outcome import NO_HOOKS, is_whole, lacks_hooks
 from blockpty.engine.records import exit_number, finished, number, word
 from blockpty.engine.states import ShellState
 from blockpty.model.entries import Entry
@@ -111,6 +112,12 @@ class BlockBuilder:
         assert self.state.block is not None  # open has just made it
         self.state.block.degraded = "prompt_only" if self.state.current.prompt_only else reason
 
+    def open_program(self, offset: int) -> None:
+        """Open the block of what has the terminal, which the spawn entry has named."""
+        source = self.state.source or {"kind": "shell", "command": "", "author": "engine"}
+        self.state.submission = {"kind": "session", "cmd": source["command"], "author": source["author"]}
+        self.open(offset, degraded=NO_HOOKS if lacks_hooks(source) else None)
+
     def open_rejected(self, end: int) -> None:
         """Open the block of a line that the shell did not run; what it printed about it is the output."""
         state = self.state
@@ -151,7 +158,10 @@ class BlockBuilder:
         if state.block is not None and state.block.ended_at is None:
             state.block.exit_status = (state.exit or {}).get("status")
             state.block.signal = (state.exit or {}).get("signal")
-            state.block.state = "lost" if (state.exit or {}).get("lost") else "shell_exited"
+            whole = "ended" if is_whole(state.source, state.block) else "shell_exited"
+            state.block.state = (state.exit or {}).get("reason") or whole
+            if (state.exit or {}).get("lost"):
+                state.block.state = "lost"
         self.close(offset)
         self.region(None, offset)
 

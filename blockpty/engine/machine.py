@@ -30,6 +30,7 @@ from blockpty.engine.loading import (
 )
 from blockpty.engine.machine_state import MachineState
 from blockpty.engine.marks import Mark, joined
+from blockpty.engine.outcome import lacks_hooks, outcome_of, source_of
 from blockpty.engine.records import (
     control_of,
     exit_number,
@@ -331,11 +332,18 @@ class Machine:
         state = self.state
         state.instance = number(fields, "instance", state.instance + 1)
         state.pid, state.outer, name = str(fields.get("pid", "")), [], str(fields.get("shell", ""))
-        state.hooked = bool(fields.get("hooks", True))
+        state.hooked, state.source, state.ending = bool(fields.get("hooks", True)), source_of(fields), False
+        doubt = None if state.hooked else f"no hooks for {name}"
         state.current = Shell(
             nonce_of(fields), state.pid, name=name, cwd=state.current.cwd, cwd_b64=state.current.cwd_b64,
-            integrity_reason=None if state.hooked else f"no hooks for {name}",
+            integrity_reason=doubt if state.source is None else lacks_hooks(state.source),
         )  # fmt: skip
+        if state.source is not None:
+            # Of a program the directory that it was started in is known, of a shell elsewhere none.
+            here = word(fields, "cwd") if state.source["kind"] == "exec" else None
+            path = here.encode("utf-8", "replace") if here is not None else b""
+            state.current.cwd = here
+            state.current.cwd_b64 = binascii.b2a_base64(path, newline=False).decode("ascii") if path else None
         state.boot, state.system = word(fields, "boot") or "", word(fields, "system") or "linux"
         if state.screen.to_main() and state.pictures:
             self._emit("alt_screen", entry.offset, on=False)
@@ -346,6 +354,8 @@ class Machine:
         if again:
             self._emit("reset", entry.offset, instance=state.instance, pid=fields.get("pid"))
         self._blocks.signals.append(Signal("spawn", entry.offset))
+        if state.source is not None and state.source["kind"] == "exec":
+            self._step(Stimulus.PROGRAM, entry.offset, entry.offset, None)
 
     def _tick(self, entry: Entry, fields: Mapping[str, Any]) -> None:
         if self.state.region.delta_begin is not None and self.state.ts - self.state.region.delta_ts >= DELTA_MS:
@@ -371,6 +381,8 @@ class Machine:
         at_editor = not draws_late and fields.get("icanon") is False and fields.get("foreground") == here
         # zsh is in raw mode while it computes its prompt, which may run programs.
         at_editor = at_editor and fields.get("busy") is not True
+        # The modes of our terminal are those of the way to a shell that is elsewhere: they do not say where that is.
+        at_editor = at_editor and (state.source is None or state.shell is ShellState.EDITING)
         lost = _lost_hooks(state, fields)
         if lost is not None:
             state.hooks_lost, state.current.integrity_reason = True, f"hooks_lost: {lost}"
@@ -467,6 +479,8 @@ class Machine:
         elif kind == "no_prompt":
             if self.state.shell is ShellState.STARTING and self.state.current.integrity_reason is None:
                 self.state.current.integrity_reason = "no_prompt: the shell has not shown its first prompt"
+        elif kind in ("no_hooks", "lifecycle"):
+            self._note_of_source(entry.offset, kind)
         elif kind == "imported":
             self._flush()
             self._blocks.take_imported(entry, note)
@@ -479,6 +493,13 @@ class Machine:
                 self.state.wait_cursor = number(note, "to_cursor", self.state.wait_cursor)
             shown = {key: value for key, value in note.items() if key not in ENVELOPE}
             self._emit(kind, entry.offset, **shown)
+
+    def _note_of_source(self, offset: int, kind: str) -> None:
+        """Take a note that means something only where the terminal shows no shell of this machine."""
+        if kind == "no_hooks":
+            self._step(Stimulus.PROGRAM, offset, offset, None)
+        else:
+            self.state.ending = self.state.source is not None
 
     def _enter(self, entry: Entry, note: Mapping[str, Any]) -> None:
         """Expect our hooks in another shell: what replaced the one that had them, or what runs inside of it."""
@@ -519,7 +540,9 @@ class Machine:
         self._emit("shell_left", offset, shell=state.current.name, level=level)
 
     def _exit(self, entry: Entry, fields: Mapping[str, Any]) -> None:
-        self._ended(entry, {"status": exit_number(fields), "signal": word(fields, "signal")})
+        how = {"status": exit_number(fields), "signal": word(fields, "signal")}
+        source = self.state.source
+        self._ended(entry, how if source is None else outcome_of(source, how, ending=self.state.ending))
 
     def _ended(self, entry: Entry, how: dict[str, Any]) -> None:
         self._flush()
@@ -527,6 +550,7 @@ class Machine:
         self.state.exit = how
         self._step(Stimulus.EXIT, entry.offset, entry.offset, None)
         lost = {"lost": True, "reason": how["lost"]} if how.get("lost") else {}
+        lost |= {"reason": how["reason"]} if how.get("reason") else {}
         self._emit("shell_exit", entry.offset, exit_status=how["status"], signal=how["signal"], **lost)
         self._blocks.signals.append(Signal("exit", entry.offset))
         self.state.unattributed.settled = self.state.classified
@@ -621,6 +645,9 @@ class Machine:
             self._blocks.leave_block(begin)
         elif action is Action.LEFT:
             self._blocks.end_block(begin, status)
+        elif action is Action.OPEN_PROGRAM:
+            self._blocks.open_program(begin)
+            self.state.wait_cursor = begin
         self.state.shell = after
         if stimulus in _DRAWING:
             self.state.line.note_prompt(stimulus, self.state.size[0])

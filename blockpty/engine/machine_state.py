@@ -104,6 +104,8 @@ class MachineState:
         pictures: whether the record has events that speak of the screen, since an owner said so.
         dirty: whether something is typed at this prompt that may still stand on its line.
         owed: how many prompts were taken for granted and may still be drawn.
+        source: what the terminal shows that is no shell of this machine, as the spawn entry says it; None for a shell.
+        ending: whether a request has ended that source, so that its end is no accident.
         boot, system: which start of the machine the shell was started in, and the machine's `sys.platform`.
     """
 
@@ -145,6 +147,8 @@ class MachineState:
     size: tuple[int, int] = (80, 24)
     exit: dict[str, Any] | None = None
     eof: bool = False
+    source: dict[str, Any] | None = None
+    ending: bool = False
     boot: str = ""
     system: str = "linux"
     control: dict[str, Any] | None = None
@@ -247,7 +251,7 @@ _BYTES: Final = frozenset({"echoed", "prologue", "drawn", "fed", "shown", "unask
 # What the beginning of a record that was cut by an older version does not have.
 _LATER: Final = frozenset({
     "pictures", "alternate", "switching", "system", "line_end", "opening", "prologue", "raised", "rising",
-    "prompt_depth", "awaited_over", "control", "requests",
+    "prompt_depth", "awaited_over", "control", "requests", "source", "ending",
 })  # fmt: skip
 
 _NAMES: Final = tuple(MachineState.__dataclass_fields__)

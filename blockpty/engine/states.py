@@ -10,6 +10,8 @@ PROMPT: the terminal is still cooked there and a command line would be cut at 4,
 
 `OTHER_END` ends a line that never ran and is not the submitted one.
 
+`PROGRAM` says that what was started is no shell with hooks: all that it prints is one block.
+
 A shell with nothing but a marked prompt never says BEGIN: there the end of the echoed line is `ECHOED`.
 """
 
@@ -51,6 +53,7 @@ class Stimulus(Enum):
     EXIT = "exit"
     ENTER = "enter"
     LEFT = "left"
+    PROGRAM = "program"
 
     __hash__ = object.__hash__
 
@@ -76,6 +79,7 @@ class Action(Enum):
     EXIT = "the shell ended, with whatever was open"
     ENTER = "our hooks go into another shell, whatever was open is left to it"
     LEFT = "that shell ended, with whatever was open in it"
+    OPEN_PROGRAM = "open the block of what has the terminal from here to its end"
 
 
 _S, _I, _A = ShellState, Stimulus, Action
@@ -92,6 +96,7 @@ TRANSITIONS: Final[dict[tuple[ShellState, Stimulus], tuple[ShellState, Action]]]
     (_S.STARTING, _I.END): (_S.RETURNING, _A.NOTHING),
     (_S.STARTING, _I.PROMPT): (_S.IDLE, _A.READY),
     (_S.STARTING, _I.SETTLED): (_S.STARTING, _A.NOTHING),
+    (_S.STARTING, _I.PROGRAM): (_S.RUNNING, _A.OPEN_PROGRAM),
     (_S.IDLE, _I.SUBMIT): (_S.SUBMITTED, _A.PEND),
     (_S.IDLE, _I.TYPED): (_S.EDITING, _A.NOTHING),
     (_S.IDLE, _I.BEGIN): (_S.RUNNING, _A.OPEN_FOREIGN),

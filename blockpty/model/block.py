@@ -7,7 +7,9 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 BLOCK_KINDS: Final = ("command", "session", "user", "background")
-BLOCK_STATES: Final = ("running", "ended", "stopped", "rejected", "cancelled", "interrupted", "shell_exited", "lost")
+BLOCK_STATES: Final = (
+    "running", "ended", "stopped", "rejected", "cancelled", "interrupted", "shell_exited", "lost", "connection_lost",
+)  # fmt: skip
 
 # The signals that have one number on Linux and macOS.
 _SHARED: Final = {

@@ -64,7 +64,7 @@ class ConversationInfo(Result):
         needs: what waits for a person: `approval`, `user_input`, `password` (a program asks for one), `line` (a program
             reads a line), `storage` (the disk is full).
         tty: as in `status`, as far as the record says; `status` asks the terminal.
-        cols, rows, control, control_by, halted, integrity: as in `status`.
+        cols, rows, control, control_by, halted, integrity, source: as in `status`.
     """
 
     conversation_id: str
@@ -88,6 +88,7 @@ class ConversationInfo(Result):
     control_by: str | None = None
     halted: str | None = None
     integrity: str = "ok"
+    source: str = "shell"
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,9 +106,10 @@ class StatusResult(Result):
         mode: `starting`, `idle`, `block_running`, `interactive` or `exited`.
         tty: `at_prompt`, `running`, `reads_line`, `password`, `raw`, `alt_screen`, `incomplete_input`, or None when
             there is no terminal any more.
-        integrity: `ok` or `degraded`; integrity_reason says why.
+        integrity: `ok` when blocks and exit statuses are exact, else `degraded`; integrity_reason says why.
         transport: how the host moves bytes: `splice` (a killed recorder loses nothing) or `read`.
-        exit: {"status", "signal"} of the ended shell, else None.
+        exit: {"status", "signal"} of the ended shell, else None; with "reason" `connection_lost` when the way to a far
+            shell broke, and what ran there may run on.
         lost: why it is not known how the shell ended: `host_gone` (every process that held its terminal was killed) or
             `machine_restarted`; None when it is known, or it runs.
         nested: {"program", "evidence"} while another shell, a remote or an interpreter has the terminal inside the
@@ -119,6 +121,7 @@ class StatusResult(Result):
         halted: who halted agents, here or in all conversations; None when they may type.
         sandbox: what holds around the shell: {"profile", "method", "network", "writable", "hidden", "not_held"}; None
             without a sandbox.
+        source: `shell`, or what `open` was given: `exec:...`, `ssh:...`, `tmux:...`, `container:...`.
     """
 
     conversation_id: str
@@ -147,6 +150,7 @@ class StatusResult(Result):
     control_since: int | None = None
     halted: str | None = None
     sandbox: dict[str, Any] | None = None
+    source: str = "shell"
 
 
 @dataclass(frozen=True, slots=True)

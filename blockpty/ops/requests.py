@@ -143,6 +143,12 @@ class OpenRequest(Request):
         pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$",
         description="Name of a sandbox profile, such as default: the shell runs behind that boundary, or not at all.",
     )
+    source: str | None = Field(
+        default=None,
+        min_length=1,
+        description="What the terminal shows in place of a shell on this machine: exec:program argument ... (one "
+        "program without a shell; or a JSON list).",
+    )
 
 
 class ListRequest(Request):

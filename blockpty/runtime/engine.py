@@ -34,6 +34,7 @@ from blockpty.files.opening import UnsafeFile
 from blockpty.host import descriptors
 from blockpty.host.client import HostClient
 from blockpty.host.protocol import DURABILITIES, NICEST, PROCESS_LIMIT, SHELL_NICE
+from blockpty.host.sources import TerminalSource, parse_source
 from blockpty.model.results import (
     ApprovalsResult,
     AuditResult,
@@ -60,7 +61,7 @@ from blockpty.runtime.worker_threads import Pace, aside
 from blockpty.screen.widths import VERSION as WIDTHS
 from blockpty.spool import archived, checkpoint
 from blockpty.spool.audit_log import AuditCheck, AuditFilter, AuditLog
-from blockpty.spool.checkpoint import FORMAT_VERSION
+from blockpty.spool.checkpoint import FORMAT_VERSION, OPEN_FORMAT, SOURCE_VERSION
 from blockpty.spool.layout import Layout, check_conversation_id, conversations_directory, default_home, make_private
 from blockpty.spool.masking import Mask
 from blockpty.spool.ownership import Ownership
@@ -235,6 +236,7 @@ class ConversationEngine:
         answers: bool = True,
         timeout_ms: int = 30000,
         sandbox: str | None = None,
+        source: str | None = None,
     ) -> Conversation:
         """Start a shell in a new conversation, or a new shell in one whose shell has ended, and wait for its prompt.
 
@@ -249,6 +251,8 @@ class ConversationEngine:
             answers: answer programs that ask their terminal what it is, where the cursor stands, and the like.
             timeout_ms: how long the first prompt may take.
             sandbox: name of a profile: the shell runs behind that boundary, or does not start.
+            source: what the terminal shows in place of a shell of this machine: `exec:program argument ...` (a program
+                without a shell: one session block from its start to its end).
 
         Raises BadRequest, Busy (it is open already), SessionLimit, SpawnFailed, PtyLimit, NoPrompt.
         """
@@ -262,8 +266,11 @@ class ConversationEngine:
         }  # fmt: skip
         if sandbox is not None:
             settings["sandbox"] = sandbox
+        origin = _checked_source(source, shell, login)
+        if origin is not None:
+            settings["source"] = origin.text
         more = {} if sandbox is None else {"sandbox": sandbox}
-        text = _asked_to_open(shell, settings["env"])
+        text = _asked_to_open(origin.command if origin is not None else shell and shlex.quote(shell), settings["env"])
         with self.gate.allowed("open", name, right="open", text=text, cwd=settings["cwd"], **more):
             if conversation_id is not None:
                 await self._admit(name)
@@ -364,7 +371,7 @@ class ConversationEngine:
             await self._sought_elsewhere(name)
             raise NotFound(f"no conversation is called {name}", hint="list names those that exist") from None
         await self.connected()
-        self._settings.setdefault(name, meta.get("open", {}))
+        self._settings.setdefault(name, checkpoint.open_settings(name, meta))
         conversation = await self._attach(name, layout)
         await self._suspend_ended()
         return conversation
@@ -630,22 +637,27 @@ class ConversationEngine:
             make_private(layout.directory)
             for directory in (layout.stream, layout.outputs, layout.commands):
                 make_private(directory)
+            asked = {key: value for key, value in settings.items() if key != "env"}
+            if "source" in asked:
+                asked["format"] = OPEN_FORMAT
             if not os.path.lexists(layout.meta):
-                checkpoint.replace(
-                    layout.meta,
-                    {
-                        # A host that was started by an older version, and runs on, seals no lines.
-                        "format": 1 if self._host is not None and self._host.version == "1" else FORMAT_VERSION,
-                        "conversation_id": name,
-                        "created_ts": time.time_ns() // 1_000_000,
-                        "shell": settings["shell"] or "",
-                        "widths": WIDTHS,
-                        "open": {key: value for key, value in settings.items() if key != "env"},
-                    },
-                    force=self._durability != "process",
-                )
+                # A host that was started by an older version, and runs on, seals no lines.
+                sealed = 1 if self._host is not None and self._host.version == "1" else FORMAT_VERSION
+                meta: dict[str, Any] = {
+                    "format": SOURCE_VERSION if "source" in asked else sealed,
+                    "conversation_id": name,
+                    "created_ts": time.time_ns() // 1_000_000,
+                    "shell": settings["shell"] or "",
+                    "widths": WIDTHS,
+                    "open": asked,
+                }
             else:
-                refuse_imported(name, checkpoint.load_meta(layout.meta))
+                known = checkpoint.load_meta(layout.meta)
+                refuse_imported(name, known)
+                if known.get("open", {}).get("source") == asked.get("source"):
+                    return layout
+                meta = {**known, "format": SOURCE_VERSION, "open": asked}
+            checkpoint.replace(layout.meta, meta, force=self._durability != "process")
         return layout
 
     async def _attach(self, name: str, layout: Layout) -> Conversation:
@@ -755,15 +767,25 @@ class ConversationEngine:
         return await start_shell(conversation, settings, self._durability, *self._bounds, self._keep_bytes)
 
 
-def _asked_to_open(shell: str | None, env: Mapping[str, str]) -> str:
-    """Return the command that stands for a shell with these variables, some of which have it run others."""
+def _checked_source(text: str | None, shell: str | None, login: bool) -> TerminalSource | None:
+    """Return the source that is asked for, None for a shell of this machine; raises BadRequest."""
+    source = parse_source(text) if text is not None else None
+    if source is not None and (shell is not None or login):
+        raise BadRequest(
+            f"shell and login are for a shell of this machine, not for {source.kind}", hint="leave them out"
+        )
+    return source
+
+
+def _asked_to_open(command: str | None, env: Mapping[str, str]) -> str:
+    """Return the command that stands for one with these variables, some of which have a shell run others."""
     functions = [
         f"{name.removeprefix('BASH_FUNC_').rstrip('%()')} {value}\n"
         for name, value in env.items()
         if name.startswith("BASH_FUNC_")
     ]
     variables = [f"{name}={shlex.quote(value)}" for name, value in env.items() if name.isidentifier()]
-    return "".join(functions) + " ".join([*variables, *([shlex.quote(shell)] if shell else [])])
+    return "".join(functions) + " ".join([*variables, *([command] if command else [])])
 
 
 async def to_the_end(work: Coroutine[Any, Any, _T]) -> _T:

@@ -6,6 +6,8 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Any, Final
 
+from blockpty.engine.machine_state import MachineState
+from blockpty.engine.outcome import is_whole
 from blockpty.engine.states import ShellState
 from blockpty.errors import BadRequest, Exited, NotFound, StorageFull
 from blockpty.model.results import DoneResult
@@ -94,19 +96,26 @@ async def hang_up(channel: ConversationChannel) -> None:
 
 
 async def end_session(channel: ConversationChannel, reset: Callable[[], Awaitable[object]]) -> DoneResult:
-    """End the active session the gentlest way that works; only `reset`, the last of them, loses the variables."""
-    how = await _leave(channel)
+    """End the active session the gentlest way that works; only `reset`, the last of them, loses the variables.
+
+    Where the session is all that there is (a program without a shell, a pane), nothing is started in its place.
+    """
+    source, block = channel.live.state.source, channel.live.state.block
+    whole = block is not None and is_whole(source, block)
+    how = await _leave(channel, whole=whole)
     if how is None and channel.live.state.shell is ShellState.RUNNING:
         await channel.type(b"\x03", "engine")
         how = "ctrl_c" if await ended_within(channel, GRACE_SECONDS / 2, program=True) else None
-    how = how or await _signals(channel, "KILL", GRACE_SECONDS / 2, spare_shell=True)
+    how = how or await _signals(channel, "KILL", GRACE_SECONDS / 2, spare_shell=not whole)
+    if how is None and whole:
+        how = "running"
     if how is None:
         await reset()
         how = "reset"
     return DoneResult(channel.cursor, how=how)
 
 
-async def _leave(channel: ConversationChannel) -> str | None:
+async def _leave(channel: ConversationChannel, *, whole: bool) -> str | None:
     """Type what ends the program that reads the terminal, then the one that had started it, and so on.
 
     Returns `exit` or `quit` when that ended the session, by what ended the last of them. Into a program that does not
@@ -115,7 +124,7 @@ async def _leave(channel: ConversationChannel) -> str | None:
     typed: dict[str, int] = {}
     while True:
         sample = await channel.host.inspect(channel.id, programs=True)
-        if not sample.live or sample.foreground != "child":
+        if not sample.live or (sample.foreground != "child" and not whole):
             return None
         name, steps = _farewell(sample)
         step = typed.get(name, 0)
@@ -172,7 +181,7 @@ async def _signals(
 
     With `spare_shell` the shell itself gets SIGINT only: of SIGKILL it would die.
     """
-    far = channel.live.state.current.offers("nofs")
+    far = _is_far(channel.live.state)
     for name in SIGNALS[: SIGNALS.index(up_to) + 1]:
         if far and name not in SIGNAL_KEYS:
             # What has the terminal here is the way to the program, and would be all that such a signal ends.
@@ -185,6 +194,11 @@ async def _signals(
         if await _signalled(channel, name, grace):
             return f"SIG{name}"
     return None
+
+
+def _is_far(state: MachineState) -> bool:
+    """Whether the program is elsewhere, so that what has our terminal is only the way to it."""
+    return state.current.offers("nofs") or (state.source is not None and state.source["kind"] != "exec")
 
 
 def signal_name(name: str, known: tuple[str, ...]) -> str:
@@ -225,7 +239,7 @@ async def _signalled(channel: ConversationChannel, name: str, grace: float) -> b
     A shell that is about to start a program takes the signal for itself and may drop it (measured in bash 5.2 and
     zsh 5.9). So as long as it went to the shell it is sent again; a program gets it once, it may count.
     """
-    if channel.live.state.current.offers("nofs"):
+    if _is_far(channel.live.state):
         # ssh passes a key on to the program; a signal would end ssh.
         await channel.type(SIGNAL_KEYS[name], "engine")
         return await ended_within(channel, grace)

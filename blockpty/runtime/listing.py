@@ -22,7 +22,7 @@ from blockpty.model.block import Block
 from blockpty.model.results import BlockSummary, ConversationInfo
 from blockpty.runtime.record_reader import RecordReader, resume_points
 from blockpty.runtime.redactor import Redactor
-from blockpty.runtime.status import ALTERNATE_SCREENS, integrity_of, mode_of, tty_of
+from blockpty.runtime.status import ALTERNATE_SCREENS, integrity_of, mode_of, source_text, tty_of
 from blockpty.spool import checkpoint
 from blockpty.spool.layout import Layout, conversations_directory
 from blockpty.spool.line_reader import last_line
@@ -131,6 +131,7 @@ def information(
         control_by=control.who,
         halted=control.halted or (known.gate.halted if known is not None and known.gate is not None else None),
         integrity=integrity_of(state),
+        source=source_text(state),
     )
 
 

@@ -7,8 +7,9 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Final
 
 from blockpty.engine.machine_state import MachineState
+from blockpty.engine.outcome import CONNECTION_LOST
 from blockpty.engine.states import ShellState
-from blockpty.errors import BlockptyError, Exited, NoSession
+from blockpty.errors import BlockptyError, ConnectionLost, Exited, NoSession
 from blockpty.model.results import SendResult
 from blockpty.runtime.follower import BEGIN_SECONDS
 from blockpty.runtime.status import is_session
@@ -22,6 +23,12 @@ if TYPE_CHECKING:
 
 def ended(conversation_id: str, state: MachineState) -> Exited:
     """Return the error for something that needs a shell which is gone."""
+    if state.source is not None and (state.exit or {}).get("reason") == CONNECTION_LOST:
+        return ConnectionLost(
+            f"the connection of {conversation_id} to {state.source['kind']}:{state.source['target']} was lost",
+            hint="reset connects again; what was recorded stays",
+            details={"exit": state.exit},
+        )
     # No shell is the first process of a machine; an import says so, having had none.
     was_imported = state.pid == "1" and not state.hooked
     hint = "it was imported and can only be read; open another conversation"

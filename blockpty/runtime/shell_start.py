@@ -14,12 +14,14 @@ import sys
 from collections.abc import Mapping
 from typing import Any, Final
 
+from blockpty.control.principals import current
 from blockpty.engine.states import ShellState
 from blockpty.errors import NoPrompt, PtyLimit, SpawnFailed
 from blockpty.host import descriptors
 from blockpty.host.client import Inspected
 from blockpty.host.injection import HANDED_OVER
 from blockpty.host.shells import family_of, plan
+from blockpty.host.sources import SHELL, parse_source, plan_source
 from blockpty.model.results import OpenResult
 from blockpty.runtime import truncation
 from blockpty.runtime.conversation import Conversation
@@ -60,20 +62,29 @@ async def start_shell(
     conversation.is_sandboxed = guard is not None
     instance = conversation.live.state.instance + 1
     nonce = secrets.token_urlsafe(16)
-    made = plan(
-        settings.get("shell"), directory=str(conversation.directory), instance=instance, nonce=nonce,
-        login=bool(settings.get("login")), inherited=os.environ, additions=additions or None,
-    )  # fmt: skip
-    if family_of(made.argv[0]) is None:
-        raise SpawnFailed(
-            f"{made.argv[0]} is not a shell this version knows",
-            hint="use bash, zsh or fish; of dash, ash, ksh93 and mksh the prompt is marked",
-        )
+    source = parse_source(settings.get("source") or SHELL)
+    if source is None:
+        made = plan(
+            settings.get("shell"), directory=str(conversation.directory), instance=instance, nonce=nonce,
+            login=bool(settings.get("login")), inherited=os.environ, additions=additions or None,
+        )  # fmt: skip
+        if family_of(made.argv[0]) is None:
+            raise SpawnFailed(
+                f"{made.argv[0]} is not a shell this version knows",
+                hint="use bash, zsh or fish; of dash, ash, ksh93 and mksh the prompt is marked",
+            )
+    else:
+        made = plan_source(source, os.environ, additions or None)
     write_private(conversation.directory, made)
     entry = {
         "instance": instance, "nonce": nonce, "shell": made.name, "argv": list(made.argv), "cwd": cwd,
         "cols": settings["cols"], "rows": settings["rows"],
     }  # fmt: skip
+    if source is not None:
+        entry["hooks"] = False
+        entry["source"] = {
+            "kind": source.kind, "target": source.target, "command": source.command, "author": current().author(),
+        }  # fmt: skip
     if sys.platform != "linux":
         entry["system"] = sys.platform  # other numbers of signals
     env = made.env
@@ -94,6 +105,9 @@ async def first_prompt(conversation: Conversation, begin: int, timeout_ms: int) 
 
     Raises SpawnFailed when it ended before that, and NoPrompt: then it runs on.
     """
+    source = conversation.live.state.source
+    if source is not None and source["kind"] == "exec":
+        return _opened(conversation, conversation.cursor, int(conversation.live.state.pid))
     deadline = asyncio.get_running_loop().time() + timeout_ms / 1000
     result = await conversation.wait_for({"token": "PROMPT"}, from_cursor=begin, timeout_ms=timeout_ms)
     cursor = result.cursor if result.matched else await _adopted(conversation, deadline)
@@ -110,10 +124,15 @@ async def first_prompt(conversation: Conversation, begin: int, timeout_ms: int) 
     if conversation.is_sandboxed:
         # In its marks it says what it is inside.
         pid = (await conversation.host.inspect(conversation.id)).pid or pid
+    return _opened(conversation, cursor, pid or 0)
+
+
+def _opened(conversation: Conversation, cursor: int, pid: int) -> OpenResult:
+    state = conversation.live.state
     conversation.opened = OpenResult(
         conversation_id=conversation.id,
         shell_id=f"{conversation.id}.{state.instance}",
-        pid=pid or 0,
+        pid=pid,
         cursor=cursor,
         mode=mode_of(state),
     )

@@ -121,6 +121,11 @@ def integrity_of(state: MachineState) -> str:
     return "degraded" if state.current.integrity_reason else "ok"
 
 
+def source_text(state: MachineState) -> str:
+    """Return where the bytes come from: `shell`, or what `open` was given as source."""
+    return "shell" if state.source is None else f"{state.source['kind']}:{state.source['target']}"
+
+
 def status_of(
     conversation_id: str,
     state: MachineState,
@@ -168,4 +173,5 @@ def status_of(
         control_since=control.since,
         halted=control.halted or halted,
         sandbox=sandbox,
+        source=source_text(state),
     )

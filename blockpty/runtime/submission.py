@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from blockpty.control.principals import current
 from blockpty.engine.loading import KEYS
 from blockpty.engine.machine_state import MachineState
+from blockpty.engine.outcome import is_whole
 from blockpty.engine.states import ShellState
 from blockpty.errors import BadRequest, Busy, InteractiveSessionActive, NoPrompt
 from blockpty.host.injection import typed_command
@@ -396,6 +397,13 @@ def _lost_its_prompt(state: MachineState) -> bool:
 
 
 def _refuse_busy(conversation_id: str, state: MachineState, queue: bool, redactor: Redactor) -> None:
+    if state.source is not None and state.block is not None and is_whole(state.source, state.block):
+        raise InteractiveSessionActive(
+            f"{conversation_id} is {state.source['kind']}:{redactor.text(state.source['target'])[:40]}, "
+            "and no shell that takes commands",
+            hint="use send and wait_for"
+            + ("" if state.source["kind"] == "exec" else "; enter_shell gives hooks to a shell at its prompt there"),
+        )
     if is_session(state):
         raise InteractiveSessionActive(
             f"an interactive session has the terminal of {conversation_id}",

@@ -17,7 +17,12 @@ from blockpty.spool.storage import open_file, read_file
 # 2: every line of the timeline has a seal.
 FORMAT_VERSION: Final = 2
 # 3: as 2, and the record begins where `begin.json` says; only such conversations have it.
-NEWEST_VERSION: Final = 3
+CUT_VERSION: Final = 3
+# 4: as 2 or 3, and the terminal showed something else than a shell of this machine; only such conversations have it.
+SOURCE_VERSION: Final = 4
+NEWEST_VERSION: Final = SOURCE_VERSION
+# What `open` of meta.json holds; 1, which is not written, knows no source.
+OPEN_FORMAT: Final = 2
 
 
 def replace(path: Path, record: Mapping[str, Any], *, force: bool = False) -> None:
@@ -79,3 +84,16 @@ def load_meta(path: Path) -> dict[str, Any]:
         )
     record.pop("crc", None)
     return record
+
+
+def open_settings(conversation_id: str, meta: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what was asked for at the last open, without its own format; raises SpoolVersion for a newer one."""
+    settings = dict(meta.get("open", {}))
+    version = settings.pop("format", 1)
+    if version not in (1, OPEN_FORMAT):
+        raise SpoolVersion(
+            f"what {conversation_id} was opened with is written in format {version}, this version knows up to "
+            f"{OPEN_FORMAT}",
+            hint="use a newer blockpty",
+        )
+    return settings

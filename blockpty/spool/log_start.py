@@ -28,7 +28,7 @@ from blockpty.spool.layout import Layout
 from blockpty.spool.storage import open_file, read_file
 
 # A program that knows nothing of beginnings would take the holes for damage: it refuses this format.
-CUT_VERSION: Final = 3
+CUT_VERSION: Final = checkpoint.CUT_VERSION
 BEGINNING: Final = "begin.json"
 
 

@@ -21,6 +21,7 @@ STATUS: Final[Mapping[str, int]] = {
     "interactive_session_active": 409,
     "no_session": 409,
     "exited": 410,
+    "connection_lost": 410,
     "approval_denied": 403,
     "approval_required": 428,
     "stale": 409,

@@ -81,6 +81,8 @@ def stimulate(pty: FakePty, stimulus: Stimulus) -> None:
     elif stimulus is Stimulus.LEFT:
         pty.leave()
         pty.end(3)
+    elif stimulus is Stimulus.PROGRAM:
+        pty.entry("note", note={"type": "no_hooks"})
     else:
         pty.entry("exit", status=0, signal=None)
 

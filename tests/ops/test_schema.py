@@ -24,7 +24,8 @@ SCHEMA = TOP / "spool_schema" / "operations-v1.json"
 CONTRACT_CODES = (
     "bad_request", "bad_condition", "bad_cursor", "not_found", "busy", "interactive_session_active",
     "no_session", "exited", "spawn_failed", "no_prompt", "pty_limit", "session_limit", "approval_required",
-    "approval_denied", "stale", "user_in_control", "halted", "line_too_long", "storage_full", "spool_corrupt",
+    "approval_denied", "stale", "user_in_control", "halted", "connection_lost", "line_too_long", "storage_full",
+    "spool_corrupt",
     "spool_version", "unauthorized", "internal",
 )  # fmt: skip
 NOT_YET: dict[str, str] = {}

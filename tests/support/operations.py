@@ -69,7 +69,7 @@ BLOCK: Final = Block(
 PARAMS: Final[dict[str, dict[str, Any]]] = {
     "open": {
         "conversation_id": "c1", "shell": "zsh", "cwd": "/", "env": {"A": "1"}, "cols": 100, "rows": 30, "login": True,
-        "persist": True, "answers": False, "timeout_ms": 5, "sandbox": "default",
+        "persist": True, "answers": False, "timeout_ms": 5, "sandbox": "default", "source": "exec:true",
     },
     "list": {"filter": "c"},
     "status": {"conversation_id": "c1"},

@@ -68,6 +68,13 @@ def find_shell(shell: str | None, env: Mapping[str, str]) -> str:
     return found
 
 
+def find_program(name: str, path: str) -> str | None:
+    """Return the absolute path of a program given by name or by absolute path, None where there is none."""
+    if os.path.isabs(name):
+        return name if _is_program(name) else None
+    return None if "/" in name or not name else _on_path(name, path)
+
+
 def _on_path(name: str, path: str) -> str | None:
     for folder in path.split(os.pathsep):
         candidate = os.path.join(folder, name)

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from blockpty.surfaces.cli.invocation import OpenEngine
 
 EXIT_ERROR, EXIT_USAGE, EXIT_EXITED, EXIT_INTERRUPTED = 1, 2, 4, 130
-EXIT_OF_CODE: Final = {"bad_request": EXIT_USAGE, "exited": EXIT_EXITED}
+EXIT_OF_CODE: Final = {"bad_request": EXIT_USAGE, "exited": EXIT_EXITED, "connection_lost": EXIT_EXITED}
 
 
 def main(argv: Sequence[str] | None = None, *, open_engine: OpenEngine | None = None) -> int:

@@ -1,0 +1,114 @@
+"""Sources of terminals that are not a shell of ours: a program, another host, a tmux pane, a container.
+
+Lives here: what each kind is called, how its text is read, which command the recorder starts for it, and how hooks get
+in. Does not know: terminals, processes, what the marks mean, or how the far shell is found out.
+
+A source is one table line: the arguments of the program on our terminal, the way of its hooks, and what its end means
+(`blockpty/engine/outcome.py`).
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shlex
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from blockpty.errors import BadRequest, SpawnFailed
+from blockpty.host.shells import ShellPlan, clean_environment
+from blockpty.host.shells.families import find_program
+
+SHELL: Final = "shell"
+"""The source of a conversation that has none of these: a shell on this machine."""
+
+NEVER: Final = "never"
+"""A program without a shell: there is nothing to hook."""
+TYPED: Final = "typed"
+"""A shell somewhere else: the hooks are typed at its first prompt."""
+
+_LONGEST: Final = 16 * 1024
+
+
+@dataclass(frozen=True)
+class TerminalSource:
+    """Where the bytes of a conversation come from.
+
+    Attributes:
+        kind: the word in front of the colon.
+        target: the text behind it.
+        argv: what is started on the terminal.
+        hooks: `never` or `typed`.
+    """
+
+    kind: str
+    target: str
+    argv: tuple[str, ...]
+    hooks: str
+
+    @property
+    def text(self) -> str:
+        """The source as it was asked for."""
+        return f"{self.kind}:{self.target}"
+
+    @property
+    def command(self) -> str:
+        """What is started, as one line of a shell."""
+        return shlex.join(self.argv)
+
+
+def parse_source(text: str) -> TerminalSource | None:
+    """Return the source that a text names, None for `shell`; raises BadRequest."""
+    kind, colon, target = text.partition(":")
+    if text == SHELL:
+        return None
+    if kind not in KINDS or not colon:
+        raise BadRequest(
+            f"{text[:40]!r} is no source",
+            hint=f"shell, or one of {', '.join(f'{name}:{form}' for name, (form, _, _) in KINDS.items())}",
+        )
+    form, read, hooks = KINDS[kind]
+    if "\0" in target or len(target) > _LONGEST or not target.strip():
+        raise BadRequest(f"the source {text[:40]!r} names nothing that can be started", hint=f"{kind}:{form}")
+    return TerminalSource(kind, target, read(target), hooks)
+
+
+def plan_source(
+    source: TerminalSource, inherited: Mapping[str, str], additions: Mapping[str, str] | None = None
+) -> ShellPlan:
+    """Say how a source is started; raises SpawnFailed where its program is not there, BadRequest for an addition."""
+    env = clean_environment(inherited, additions)
+    program = find_program(source.argv[0], env["PATH"])
+    if program is None:
+        raise SpawnFailed(
+            f"no program {source.argv[0]!r} was found for the source {source.kind}",
+            hint="install it, or give an absolute path",
+            details={"program": source.argv[0], "path": env["PATH"]},
+        )
+    return ShellPlan(os.path.basename(program), (program, *source.argv[1:]), env, (), ())
+
+
+def _program(target: str) -> tuple[str, ...]:
+    """Return the arguments of `exec:`: a JSON list of strings, or a line that is split as a shell splits it."""
+    if target.lstrip().startswith('["'):
+        try:
+            argv = json.loads(target)
+        except ValueError:
+            raise BadRequest("the JSON list of exec: cannot be read", hint='exec:["program", "argument"]') from None
+        if not isinstance(argv, list) or not all(isinstance(one, str) for one in argv):
+            raise BadRequest("exec: takes a list of strings", hint='exec:["program", "argument"]')
+    else:
+        try:
+            argv = shlex.split(target)
+        except ValueError as problem:
+            raise BadRequest(f"the arguments of exec: cannot be split: {problem}", hint="quote them") from None
+    if not argv or not argv[0] or "\0" in "".join(argv):
+        raise BadRequest("exec: names no program", hint="exec:program argument ...")
+    return tuple(argv)
+
+
+KINDS: Final[dict[str, tuple[str, Callable[[str], tuple[str, ...]], str]]] = {
+    "exec": ("program argument ...", _program, NEVER),
+}
+"""Every kind: the form of its target, what reads it, and the way of its hooks."""
