@@ -524,6 +524,9 @@ class Machine:
             return
         if state.outer:
             self._return_to(entry.offset, None, len(state.outer) - 1)
+        elif state.source is not None:
+            state.current = Shell(name=state.current.name, integrity_reason=lacks_hooks(state.source))
+            self._step(Stimulus.PROGRAM, entry.offset, entry.offset, None)
         else:
             state.shell, state.hooks_lost = ShellState.RUNNING, True
             state.current.integrity_reason = "hooks_lost: the shell was replaced, and did not take our hooks"

@@ -63,6 +63,43 @@ def typed_line(shell: str, text: bytes) -> bytes:
     return _pasted(shell, b" eval " + escaped(text))
 
 
+NOWHERE: Final = "/dev/null/blockpty"
+"""A path that is on no machine, in place of our directory: a shell elsewhere may find another one there."""
+
+_FED_LINE: Final = 3900
+_SAYS: Final = (
+    b" stty -echo 2>/dev/null; printf '\\033]7716;%s;%%s\\007' "
+    b'"${BASH_VERSION:+bash}${ZSH_VERSION:+zsh}"; __bpty_v=; '
+    b'while IFS= read -r __bpty_l && [ "$__bpty_l" ]; do __bpty_v=$__bpty_v$__bpty_l; done; '
+    b'stty echo 2>/dev/null; eval "$__bpty_v"'
+)
+
+
+def asking_line(token: str, *, pasted: bool) -> bytes:
+    """Return the line that has an unknown shell say which it is, then read lines with echo off and evaluate them.
+
+    `pasted`: its line editor has said that it takes pastes in brackets. `answer_in` finds what it says.
+    """
+    line = _SAYS % token.encode()
+    return (b"\x1b[200~" + line + b"\x1b[201~" if pasted else line) + b"\r"
+
+
+def answer_in(data: bytes, token: str) -> str | None:
+    """Return which shell has answered the line with this token: "bash", "zsh" or "" for another; None before that."""
+    introducer = f"\x1b]7716;{token};".encode()
+    name, bell, _ = data.partition(introducer)[2].partition(b"\x07")
+    return name.decode("ascii", "replace") if bell else None
+
+
+def fed_lines(text: bytes) -> bytes:
+    """Return what a shell reads that was sent `asking_line`, to run a text; nothing is run where that is empty.
+
+    No line is longer than a terminal takes.
+    """
+    line = b"eval " + escaped(text) if text else b""
+    return b"".join(line[at : at + _FED_LINE] + b"\n" for at in range(0, len(line), _FED_LINE)) + b"\n"
+
+
 def typed_command(shell: str, command: str, cwd: str | None = None) -> bytes:
     """Return the line that runs a command, in directory `cwd` if one is given, in a shell that reads no file of ours.
 

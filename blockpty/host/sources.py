@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shlex
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -29,6 +30,16 @@ TYPED: Final = "typed"
 """A shell somewhere else: the hooks are typed at its first prompt."""
 
 _LONGEST: Final = 16 * 1024
+# No name begins with a dash, so none is an option.
+_USER: Final = r"(?:(?P<user>[\w.+][\w.+-]*)@)?"
+_SSH: Final = re.compile(
+    _USER + r"(?:\[(?P<six>[0-9A-Fa-f:.]+(?:%\w+)?)\]|(?P<host>\w[\w.-]*))(?::(?P<port>\d{1,5}))?", re.ASCII
+)
+_CONTAINER: Final = re.compile(
+    r"(?P<runtime>docker|podman|kubectl)/(?:(?P<space>\w[\w.-]*)/)?(?P<name>\w[\w.-]*)", re.ASCII
+)
+# The best shell that is there, in a container that may have only one.
+_BEST_SHELL: Final = "for s in bash zsh; do command -v $s >/dev/null && exec $s -i; done; exec sh -i"
 
 
 @dataclass(frozen=True)
@@ -108,7 +119,36 @@ def _program(target: str) -> tuple[str, ...]:
     return tuple(argv)
 
 
+def _host(target: str) -> tuple[str, ...]:
+    """Return the arguments of `ssh:[user@]host[:port]`, for the system's own client, which reads its own files.
+
+    `-e none`: no key of ours is one of its own commands.
+    """
+    found = _SSH.fullmatch(target)
+    if found is None or not 0 < int(found["port"] or 22) < 65536:
+        raise BadRequest(f"{target[:60]!r} is no name of a host", hint="ssh:[user@]host[:port]; an IPv6 address in []")
+    user = ("-l", found["user"]) if found["user"] else ()
+    port = ("-p", found["port"]) if found["port"] else ()
+    return ("ssh", "-tt", "-e", "none", "-o", "SendEnv=LANG LC_*", *port, *user, "--", found["host"] or found["six"])
+
+
+def _container(target: str) -> tuple[str, ...]:
+    """Return the arguments of `container:runtime/name`; of kubectl a namespace may stand in front of the pod."""
+    found = _CONTAINER.fullmatch(target)
+    if found is None or (found["space"] and found["runtime"] != "kubectl"):
+        raise BadRequest(
+            f"{target[:60]!r} names no container", hint="docker/name, podman/name, kubectl/pod or kubectl/namespace/pod"
+        )
+    if found["runtime"] == "kubectl":
+        space = ("-n", found["space"]) if found["space"] else ()
+        term = ("env", "TERM=xterm-256color")
+        return ("kubectl", "exec", "-it", *space, found["name"], "--", *term, "sh", "-c", _BEST_SHELL)
+    return (found["runtime"], "exec", "-it", "-e", "TERM=xterm-256color", found["name"], "sh", "-c", _BEST_SHELL)
+
+
 KINDS: Final[dict[str, tuple[str, Callable[[str], tuple[str, ...]], str]]] = {
     "exec": ("program argument ...", _program, NEVER),
+    "ssh": ("[user@]host[:port]", _host, TYPED),
+    "container": ("runtime/name", _container, TYPED),
 }
 """Every kind: the form of its target, what reads it, and the way of its hooks."""

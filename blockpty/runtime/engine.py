@@ -56,7 +56,7 @@ from blockpty.runtime.idle import close_idle
 from blockpty.runtime.importing import import_recording, refuse_imported
 from blockpty.runtime.interruption import end_shell
 from blockpty.runtime.redactor import Redactor
-from blockpty.runtime.shell_start import first_prompt, no_descriptors, raise_descriptor_limit, start_shell
+from blockpty.runtime.shell_start import first_prompt, go_on, no_descriptors, raise_descriptor_limit, start_shell
 from blockpty.runtime.worker_threads import Pace, aside
 from blockpty.screen.widths import VERSION as WIDTHS
 from blockpty.spool import archived, checkpoint
@@ -252,7 +252,9 @@ class ConversationEngine:
             timeout_ms: how long the first prompt may take.
             sandbox: name of a profile: the shell runs behind that boundary, or does not start.
             source: what the terminal shows in place of a shell of this machine: `exec:program argument ...` (a program
-                without a shell: one session block from its start to its end).
+                without a shell: one session block from its start to its end), `ssh:[user@]host[:port]` or
+                `container:runtime/name` (the shell there, with hooks). A password or a host key is asked for with
+                NoPrompt; a person answers, and the hooks go in afterwards.
 
         Raises BadRequest, Busy (it is open already), SessionLimit, SpawnFailed, PtyLimit, NoPrompt.
         """
@@ -266,7 +268,7 @@ class ConversationEngine:
         }  # fmt: skip
         if sandbox is not None:
             settings["sandbox"] = sandbox
-        origin = _checked_source(source, shell, login)
+        origin = _checked_source(source, shell, login, cwd)
         if origin is not None:
             settings["source"] = origin.text
         more = {} if sandbox is None else {"sandbox": sandbox}
@@ -685,6 +687,7 @@ class ConversationEngine:
                 raise
             self._conversations[name] = conversation
             self._touched(name)
+            go_on(conversation)
             return conversation
 
     async def _suspend_ended(self, kept: int | None = None, *, unused_since: float | None = None) -> None:
@@ -767,12 +770,18 @@ class ConversationEngine:
         return await start_shell(conversation, settings, self._durability, *self._bounds, self._keep_bytes)
 
 
-def _checked_source(text: str | None, shell: str | None, login: bool) -> TerminalSource | None:
+def _checked_source(
+    text: str | None, shell: str | None, login: bool, cwd: str | os.PathLike[str] | None
+) -> TerminalSource | None:
     """Return the source that is asked for, None for a shell of this machine; raises BadRequest."""
     source = parse_source(text) if text is not None else None
     if source is not None and (shell is not None or login):
         raise BadRequest(
             f"shell and login are for a shell of this machine, not for {source.kind}", hint="leave them out"
+        )
+    if source is not None and cwd is not None and source.kind != "exec":
+        raise BadRequest(
+            f"cwd is a directory of this machine, and {source.kind} leads elsewhere", hint="use cwd of run there"
         )
     return source
 

@@ -93,7 +93,7 @@ async def enter_shell(channel: ConversationChannel, shell: str | None, seconds: 
                 channel.id, line + b"\r", author="engine", req=channel.next_request(),
                 deadline_ms=TYPE_DEADLINE_MS, epoch=channel.epoch,
             )  # fmt: skip
-            shown = await _shows_a_prompt(channel, seconds)
+            shown = await shows_a_prompt(channel, seconds)
         finally:
             if not shown:
                 # Also when the caller has gone: the marks of the shell before must be believed again.
@@ -108,7 +108,8 @@ async def enter_shell(channel: ConversationChannel, shell: str | None, seconds: 
     return DoneResult(channel.cursor, how=how)
 
 
-async def _shows_a_prompt(channel: ConversationChannel, seconds: float) -> bool:
+async def shows_a_prompt(channel: ConversationChannel, seconds: float) -> bool:
+    """Return whether a shell that was given hooks shows a prompt with them in time."""
     loop = asyncio.get_running_loop()
     deadline = loop.time() + seconds
     while True:

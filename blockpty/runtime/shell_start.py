@@ -21,13 +21,15 @@ from blockpty.host import descriptors
 from blockpty.host.client import Inspected
 from blockpty.host.injection import HANDED_OVER
 from blockpty.host.shells import family_of, plan
-from blockpty.host.sources import SHELL, parse_source, plan_source
+from blockpty.host.sources import SHELL, TYPED, parse_source, plan_source
 from blockpty.model.results import OpenResult
 from blockpty.runtime import truncation
+from blockpty.runtime.arrival import arrive, asks
 from blockpty.runtime.conversation import Conversation
 from blockpty.runtime.rcfiles import write_private
 from blockpty.runtime.shell_entry import REPAIR_SECONDS, can_repair
-from blockpty.runtime.status import mode_of
+from blockpty.runtime.ssh_options import kept_alive
+from blockpty.runtime.status import mode_of, source_text
 
 # Files, doorbell and lock of one conversation in the engine, and what the rest of the program may need.
 DESCRIPTORS_ELSE: Final = 200
@@ -75,6 +77,8 @@ async def start_shell(
             )
     else:
         made = plan_source(source, os.environ, additions or None)
+        if source.kind == "ssh":
+            made = await kept_alive(made)
     write_private(conversation.directory, made)
     entry = {
         "instance": instance, "nonce": nonce, "shell": made.name, "argv": list(made.argv), "cwd": cwd,
@@ -97,7 +101,20 @@ async def start_shell(
         segment_bytes=truncation.segment_bytes(keep_bytes), sandbox=guard.boundary if guard is not None else None,
     )  # fmt: skip
     conversation.live.pump()
+    go_on(conversation, reply.offset)
     return reply.offset
+
+
+def go_on(conversation: Conversation, begin: int = 0) -> None:
+    """Have a shell that is elsewhere, and has not shown a prompt yet, get its hooks when it does.
+
+    `begin`: where its output begins, as far as that is known.
+    """
+    state = conversation.live.state
+    source = parse_source(source_text(state))
+    waits = state.shell is ShellState.STARTING and state.current.integrity_reason is not None
+    if source is not None and source.hooks == TYPED and waits:
+        conversation.live.tasks.start(arrive(conversation, begin))
 
 
 async def first_prompt(conversation: Conversation, begin: int, timeout_ms: int) -> OpenResult:
@@ -105,9 +122,8 @@ async def first_prompt(conversation: Conversation, begin: int, timeout_ms: int) 
 
     Raises SpawnFailed when it ended before that, and NoPrompt: then it runs on.
     """
-    source = conversation.live.state.source
-    if source is not None and source["kind"] == "exec":
-        return _opened(conversation, conversation.cursor, int(conversation.live.state.pid))
+    if conversation.live.state.source is not None:
+        return await _source_ready(conversation, begin, timeout_ms)
     deadline = asyncio.get_running_loop().time() + timeout_ms / 1000
     result = await conversation.wait_for({"token": "PROMPT"}, from_cursor=begin, timeout_ms=timeout_ms)
     cursor = result.cursor if result.matched else await _adopted(conversation, deadline)
@@ -125,6 +141,50 @@ async def first_prompt(conversation: Conversation, begin: int, timeout_ms: int) 
         # In its marks it says what it is inside.
         pid = (await conversation.host.inspect(conversation.id)).pid or pid
     return _opened(conversation, cursor, pid or 0)
+
+
+async def _source_ready(conversation: Conversation, begin: int, timeout_ms: int) -> OpenResult:
+    """Wait until what is no shell of this machine can be used; raises as `first_prompt` does.
+
+    A program can at once. NoPrompt says what a person has to answer on the way there; the way goes on after it.
+    """
+    loop = asyncio.get_running_loop()
+    deadline = loop.time() + timeout_ms / 1000
+    while True:
+        conversation.live.pump()
+        state = conversation.live.state
+        assert state.source is not None  # the caller has asked
+        if state.shell in (ShellState.IDLE, ShellState.RUNNING) or state.source["kind"] == "exec":
+            return _opened(conversation, conversation.cursor, int(state.pid))
+        if state.shell is ShellState.EXITED:
+            raise SpawnFailed(
+                f"{state.source['kind']} ended before {source_text(state)} could be used",
+                hint="details.printed is what it said",
+                details={"exit": state.exit, "printed": await _printed(conversation, begin)},
+            )
+        left, waits = deadline - loop.time(), asks(state)
+        if waits or left <= 0:
+            raise await _not_ready(conversation, begin, timeout_ms, waits)
+        await conversation.live.subscribers.changed(min(left, CHECK_SECONDS))
+
+
+async def _not_ready(conversation: Conversation, begin: int, timeout_ms: int, waits: str | None) -> NoPrompt:
+    """Return the error for a source that is not ready: what it asks, or that the time is up."""
+    text, printed = source_text(conversation.live.state), await _printed(conversation, begin)
+    details = {"conversation_id": conversation.id, "printed": printed, "waits_for_answer": waits is not None}
+    if waits is None:
+        return NoPrompt(
+            f"{text} showed no prompt within {timeout_ms} ms",
+            hint="the conversation stays: screen shows what is there, wait_for PROMPT goes on waiting, reset starts "
+            "again",
+            details=details,
+        )
+    question = printed.strip().rpartition("\n")[2][-QUESTION_CHARACTERS:]
+    return NoPrompt(
+        f"{text} waits for an answer to {question!r}",
+        hint="the conversation stays: have a person answer (attach, or send as user), then wait_for PROMPT",
+        details={**details, "tty": "password" if waits == "password" else "reads_line"},
+    )
 
 
 def _opened(conversation: Conversation, cursor: int, pid: int) -> OpenResult:
