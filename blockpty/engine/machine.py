@@ -30,7 +30,7 @@ from blockpty.engine.loading import (
 )
 from blockpty.engine.machine_state import MachineState
 from blockpty.engine.marks import Mark, joined
-from blockpty.engine.outcome import lacks_hooks, outcome_of, source_of
+from blockpty.engine.outcome import REDRAWN, lacks_hooks, outcome_of, seam_of, source_of
 from blockpty.engine.records import (
     control_of,
     exit_number,
@@ -178,6 +178,9 @@ class Machine:
             self._blocks.open_background(begin, state.classified)
 
     def _mark(self, token: StreamToken, mark: Mark) -> None:
+        if mark.kind == "__SEAM__":
+            self._seam(token, mark)
+            return
         if self.state.outer and mark.nonce != self.state.current.nonce:
             level = level_of(self.state.outer, mark, self.state.owed)
             if level is not None:
@@ -200,6 +203,23 @@ class Machine:
             self._take(token, mark)
         else:
             self._move(token, mark, verdict)
+
+    def _seam(self, token: StreamToken, mark: Mark) -> None:
+        """The picture of a tmux pane is drawn anew from here on; the first time, all that it shows becomes a block."""
+        state = self.state
+        seam = seam_of(state.source, state.seam, mark)
+        if isinstance(seam, str):
+            self._emit("spoofed_mark", token.begin, kind=mark.kind, reason=seam, span=[token.begin, token.end])
+            self._text(token)
+            return
+        state.seam = seam
+        if seam["drawn"]:
+            return
+        self._emit("seam", token.end, reason=seam["reason"], cols=seam["cols"], rows=seam["rows"])
+        if state.shell is ShellState.STARTING and state.source is not None and state.current.nonce == mark.nonce:
+            self._step(Stimulus.PROGRAM, token.end, token.end, None)
+        elif state.block is not None and state.block.degraded is None:
+            state.block.degraded = REDRAWN
 
     def _take(self, token: StreamToken, mark: Mark) -> None:
         """Take what an accepted mark says that moves nothing."""
@@ -333,6 +353,7 @@ class Machine:
         state.instance = number(fields, "instance", state.instance + 1)
         state.pid, state.outer, name = str(fields.get("pid", "")), [], str(fields.get("shell", ""))
         state.hooked, state.source, state.ending = bool(fields.get("hooks", True)), source_of(fields), False
+        state.seam = None
         doubt = None if state.hooked else f"no hooks for {name}"
         state.current = Shell(
             nonce_of(fields), state.pid, name=name, cwd=state.current.cwd, cwd_b64=state.current.cwd_b64,

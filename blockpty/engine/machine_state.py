@@ -106,6 +106,7 @@ class MachineState:
         owed: how many prompts were taken for granted and may still be drawn.
         source: what the terminal shows that is no shell of this machine, as the spawn entry says it; None for a shell.
         ending: whether a request has ended that source, so that its end is no accident.
+        seam: where the picture of a tmux pane was drawn anew last; None before that.
         boot, system: which start of the machine the shell was started in, and the machine's `sys.platform`.
     """
 
@@ -149,6 +150,7 @@ class MachineState:
     eof: bool = False
     source: dict[str, Any] | None = None
     ending: bool = False
+    seam: dict[str, Any] | None = None
     boot: str = ""
     system: str = "linux"
     control: dict[str, Any] | None = None
@@ -252,6 +254,7 @@ _BYTES: Final = frozenset({"echoed", "prologue", "drawn", "fed", "shown", "unask
 _LATER: Final = frozenset({
     "pictures", "alternate", "switching", "system", "line_end", "opening", "prologue", "raised", "rising",
     "prompt_depth", "awaited_over", "control", "requests", "source", "ending",
+    "seam",
 })  # fmt: skip
 
 _NAMES: Final = tuple(MachineState.__dataclass_fields__)

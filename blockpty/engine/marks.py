@@ -19,8 +19,11 @@ MAX_MARK: Final = 512
 NONCE_LENGTH: Final = 22
 
 KINDS: Final = frozenset(
-    {"__HELLO__", "__BEGIN__", "__OUT_END__", "__END__", "__PROMPT__", "__PS2__", "__CWD__", "__CMD__", "__LINE__"}
-)
+    {
+        "__HELLO__", "__BEGIN__", "__OUT_END__", "__END__", "__PROMPT__", "__PS2__", "__CWD__", "__CMD__", "__LINE__",
+        "__SEAM__",
+    }
+)  # fmt: skip
 
 BODY: Final = re.compile(rb"\x1b\]7717;([0-9A-Za-z+/=%._:,;\-]*)")
 _UNESCAPE: Final = re.compile(rb"%([0-9A-Fa-f]{2})")

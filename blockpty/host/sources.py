@@ -28,6 +28,8 @@ NEVER: Final = "never"
 """A program without a shell: there is nothing to hook."""
 TYPED: Final = "typed"
 """A shell somewhere else: the hooks are typed at its first prompt."""
+ASKED: Final = "asked"
+"""What runs already: hooks go in where a caller asks for it."""
 
 _LONGEST: Final = 16 * 1024
 # No name begins with a dash, so none is an option.
@@ -50,7 +52,7 @@ class TerminalSource:
         kind: the word in front of the colon.
         target: the text behind it.
         argv: what is started on the terminal.
-        hooks: `never` or `typed`.
+        hooks: `never`, `typed` or `asked`.
     """
 
     kind: str
@@ -146,9 +148,19 @@ def _container(target: str) -> tuple[str, ...]:
     return (found["runtime"], "exec", "-it", "-e", "TERM=xterm-256color", found["name"], "sh", "-c", _BEST_SHELL)
 
 
+def _pane(target: str) -> tuple[str, ...]:
+    """Return the arguments that stand for `tmux:target`; what is started is the bridge (`tmux_bridge.py`)."""
+    if target.startswith("-") or not target.isprintable():
+        raise BadRequest(
+            f"{target[:60]!r} is no target of tmux", hint="session, session:window, session:window.pane or %pane"
+        )
+    return ("tmux", "-C", "attach-session", "-t", target)
+
+
 KINDS: Final[dict[str, tuple[str, Callable[[str], tuple[str, ...]], str]]] = {
     "exec": ("program argument ...", _program, NEVER),
     "ssh": ("[user@]host[:port]", _host, TYPED),
+    "tmux": ("target", _pane, ASKED),
     "container": ("runtime/name", _container, TYPED),
 }
 """Every kind: the form of its target, what reads it, and the way of its hooks."""

@@ -147,7 +147,8 @@ class OpenRequest(Request):
         default=None,
         min_length=1,
         description="What the terminal shows in place of a shell on this machine: exec:program argument ... (one "
-        "program without a shell; or a JSON list), ssh:[user@]host[:port], container:docker/name (or podman, kubectl).",
+        "program without a shell; or a JSON list), ssh:[user@]host[:port], tmux:target (a pane), or "
+        "container:docker/name (podman, kubectl).",
     )
 
 

@@ -253,8 +253,8 @@ class ConversationEngine:
             sandbox: name of a profile: the shell runs behind that boundary, or does not start.
             source: what the terminal shows in place of a shell of this machine: `exec:program argument ...` (a program
                 without a shell: one session block from its start to its end), `ssh:[user@]host[:port]` or
-                `container:runtime/name` (the shell there, with hooks). A password or a host key is asked for with
-                NoPrompt; a person answers, and the hooks go in afterwards.
+                `container:runtime/name` (the shell there, with hooks), `tmux:target` (a pane as it is, with its size).
+                A password or a host key is asked for with NoPrompt; a person answers, and the hooks go in afterwards.
 
         Raises BadRequest, Busy (it is open already), SessionLimit, SpawnFailed, PtyLimit, NoPrompt.
         """

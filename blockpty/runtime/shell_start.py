@@ -30,6 +30,7 @@ from blockpty.runtime.rcfiles import write_private
 from blockpty.runtime.shell_entry import REPAIR_SECONDS, can_repair
 from blockpty.runtime.ssh_options import kept_alive
 from blockpty.runtime.status import mode_of, source_text
+from blockpty.runtime.tmux_panes import bridged, find_pane, follow_size
 
 # Files, doorbell and lock of one conversation in the engine, and what the rest of the program may need.
 DESCRIPTORS_ELSE: Final = 200
@@ -64,7 +65,7 @@ async def start_shell(
     conversation.is_sandboxed = guard is not None
     instance = conversation.live.state.instance + 1
     nonce = secrets.token_urlsafe(16)
-    source = parse_source(settings.get("source") or SHELL)
+    source, size = parse_source(settings.get("source") or SHELL), (settings["cols"], settings["rows"])
     if source is None:
         made = plan(
             settings.get("shell"), directory=str(conversation.directory), instance=instance, nonce=nonce,
@@ -79,10 +80,14 @@ async def start_shell(
         made = plan_source(source, os.environ, additions or None)
         if source.kind == "ssh":
             made = await kept_alive(made)
+        elif source.kind == "tmux":
+            pane = await find_pane(made, source.target)
+            size = pane.cols, pane.rows
+            made = bridged(made, pane, directory=str(conversation.directory), instance=instance, nonce=nonce)
     write_private(conversation.directory, made)
     entry = {
         "instance": instance, "nonce": nonce, "shell": made.name, "argv": list(made.argv), "cwd": cwd,
-        "cols": settings["cols"], "rows": settings["rows"],
+        "cols": size[0], "rows": size[1],
     }  # fmt: skip
     if source is not None:
         entry["hooks"] = False
@@ -96,7 +101,7 @@ async def start_shell(
         env, entry["sandbox"] = guard.environment(env), guard.facts
     reply = await conversation.host.open(
         conversation.id, directory=str(conversation.directory), argv=made.argv, env=env, cwd=cwd,
-        cols=settings["cols"], rows=settings["rows"], persist=bool(settings.get("persist")), entry=entry,
+        cols=size[0], rows=size[1], persist=bool(settings.get("persist")), entry=entry,
         durability=durability, process_limit=process_limit, shell_nice=shell_nice,
         segment_bytes=truncation.segment_bytes(keep_bytes), sandbox=guard.boundary if guard is not None else None,
     )  # fmt: skip
@@ -106,7 +111,7 @@ async def start_shell(
 
 
 def go_on(conversation: Conversation, begin: int = 0) -> None:
-    """Have a shell that is elsewhere, and has not shown a prompt yet, get its hooks when it does.
+    """Have a shell that is elsewhere, and has not shown a prompt yet, get its hooks when it does; follow a pane's size.
 
     `begin`: where its output begins, as far as that is known.
     """
@@ -115,6 +120,8 @@ def go_on(conversation: Conversation, begin: int = 0) -> None:
     waits = state.shell is ShellState.STARTING and state.current.integrity_reason is not None
     if source is not None and source.hooks == TYPED and waits:
         conversation.live.tasks.start(arrive(conversation, begin))
+    elif source is not None and source.kind == "tmux" and state.shell is not ShellState.EXITED:
+        conversation.live.tasks.start(follow_size(conversation))
 
 
 async def first_prompt(conversation: Conversation, begin: int, timeout_ms: int) -> OpenResult:
@@ -154,7 +161,9 @@ async def _source_ready(conversation: Conversation, begin: int, timeout_ms: int)
         conversation.live.pump()
         state = conversation.live.state
         assert state.source is not None  # the caller has asked
-        if state.shell in (ShellState.IDLE, ShellState.RUNNING) or state.source["kind"] == "exec":
+        drawn = state.source["kind"] != "tmux" or (state.seam is not None and state.seam["drawn"])
+        usable = state.shell in (ShellState.IDLE, ShellState.RUNNING) and drawn
+        if usable or state.source["kind"] == "exec":
             return _opened(conversation, conversation.cursor, int(state.pid))
         if state.shell is ShellState.EXITED:
             raise SpawnFailed(

@@ -154,7 +154,7 @@ def test_the_fixtures_leave_nothing_out() -> None:
     assert {block["state"] for block in every("block")} == set(BLOCK_STATES) - {"running"}
     assert {block["kind"] for block in every("block")} == set(BLOCK_KINDS)
     assert {block["degraded"] for block in every("block")} == {
-        None, "begin_lost", "end_lost", "hooks_lost", "shell_entered", "no_hooks",
+        None, "begin_lost", "end_lost", "hooks_lost", "shell_entered", "no_hooks", "redrawn",
     }  # fmt: skip
     assert {event["reason"] for event in every("event") if event["type"] == "spoofed_mark"} == {
         "nonce", "instance", "sequence",

@@ -1,0 +1,92 @@
+"""What the bridge to a tmux pane makes of tmux's replies: bytes, cut characters, and the picture at a seam."""
+
+from __future__ import annotations
+
+import pytest
+
+from blockpty.host.tmux_bridge import FIELDS, RESET, PanePicture, cut_character, seam_commands, unescaped
+
+STATE = {
+    "pane_width": 10, "pane_height": 4, "cursor_x": 0, "cursor_y": 0, "history_size": 0, "alternate_on": 0,
+    "cursor_flag": 1, "wrap_flag": 1, "scroll_region_upper": 0, "scroll_region_lower": 3, "window_width": 10,
+    "window_height": 4,
+}  # fmt: skip
+
+
+def shown(lines: list[bytes], rows: list[bytes], pending: bytes = b"", **state: int) -> PanePicture:
+    values = ",".join(str({**STATE, **state}.get(name, 0)) for name in FIELDS)
+    return PanePicture([[values.encode()], lines, rows + [b""] * (4 - len(rows)), [pending]])
+
+
+@pytest.mark.parametrize(
+    ("value", "data"),
+    [
+        (b"plain", b"plain"),
+        (b"a\\015\\012b\\015\\012", b"a\r\nb\r\n"),
+        (b"\\033[1m\\134x\\000\\177", b"\x1b[1m\\x\0\x7f"),
+        ("ä€".encode(), "ä€".encode()),
+    ],
+)
+def test_bytes_of_a_pane(value: bytes, data: bytes) -> None:
+    assert unescaped(value) == data
+
+
+def test_every_byte_comes_back() -> None:
+    every = bytes(range(256))
+    written = b"".join(b"\\%03o" % byte if byte < 32 or byte in (92, 127) else bytes([byte]) for byte in every)
+    assert unescaped(written) == every
+
+
+@pytest.mark.parametrize("text", ["a", "ä", "€", "\U0001f600"])
+def test_a_character_that_is_cut(text: str) -> None:
+    data = b"x" + text.encode()
+    for end in range(1, len(data) + 1):
+        whole = end in (1, len(data))
+        assert cut_character(data[:end]) == (b"" if whole else data[1:end])
+
+
+def test_the_picture_of_a_new_shell_has_no_blank_lines() -> None:
+    picture = shown([b"one", b"$ ", b"", b""], [b"one", b"$ "], cursor_x=2, cursor_y=1)
+    data = picture.drawn(history=True, fresh=True)
+    assert data.startswith(b"one\r\n$ \x1b[0m") and data.count(b"\n") == 1
+
+
+def test_a_seam_that_is_redone_begins_with_a_reset() -> None:
+    picture = shown([b"a", b"b", b"c", b"d", b"e"], [b"b", b"c", b"d", b"e"], history_size=1, cursor_y=3, cursor_x=1)
+    assert picture.drawn(history=True, fresh=False).startswith(RESET + b"a\r\nb")
+    # A new size leaves what has scrolled off.
+    resized = picture.drawn(history=False, fresh=False)
+    assert RESET not in resized and b"a" not in resized.replace(b"\x1b[", b"")
+
+
+def test_the_alternate_screen_comes_without_history() -> None:
+    picture = shown([b"old", b"x", b"", b""], [b"x"], alternate_on=1, history_size=9)
+    data = picture.drawn(history=True, fresh=True)
+    assert data.startswith(b"\x1b[?1049h\x1b[1;1Hx") and b"old" not in data
+
+
+def test_modes_and_the_region() -> None:
+    modes = {"keypad_cursor_flag": 1, "mouse_sgr_flag": 1, "cursor_flag": 0, "scroll_region_upper": 1}
+    picture = shown([b""], [b""], cursor_y=2, **modes)
+    data = picture.drawn(history=True, fresh=True)
+    for part in (b"\x1b[?1h", b"\x1b[?1006h", b"\x1b[?25l", b"\x1b[2;4r"):
+        assert part in data
+    # A region moves the cursor home, so its place comes last.
+    assert data.endswith(b"\x1b[3;1H") and b"\x1b[?7l" not in data
+
+
+def test_a_cursor_behind_the_last_column_wraps() -> None:
+    picture = shown([b"0123456789", b"", b"", b""], [b"0123456789"], cursor_x=10)
+    assert picture.drawn(history=True, fresh=True).endswith(b"\x1b[1;10H9")
+    wide = shown(["01234567中".encode()], ["01234567中".encode()], cursor_x=10)
+    assert wide.drawn(history=True, fresh=True).endswith("\x1b[1;9H中".encode())
+
+
+def test_pending_bytes_are_kept_apart() -> None:
+    assert shown([b""], [b""], pending=b"\\033[3").pending == b"\x1b[3"
+
+
+def test_the_commands_of_a_seam_are_one_line() -> None:
+    line = seam_commands("%3", 7, paused=True)
+    assert "\n" not in line and line.startswith("refresh-client -A '%3:continue' ; display-message -p 'seam 7'")
+    assert line.count(" ; ") == 5 and "continue" not in seam_commands("%3", 7, paused=False)
