@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 # Each is a module of this package with a function `command`; what it needs to run, it imports when it runs.
 HAND_WRITTEN: Final = (
     "attach", "serve", "mcp", "token", "policy", "answer", "peers", "tail", "log", "doctor", "completion",
-    "import", "view", "watch",
+    "import", "view", "watch", "record",
 )  # fmt: skip
 
 # The one difference to the table: the engine of a command lives only as long as the command.
