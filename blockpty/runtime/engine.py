@@ -34,7 +34,7 @@ from blockpty.files.opening import UnsafeFile
 from blockpty.host import descriptors
 from blockpty.host.client import HostClient
 from blockpty.host.protocol import DURABILITIES, NICEST, PROCESS_LIMIT, SHELL_NICE
-from blockpty.host.sources import TerminalSource, parse_source
+from blockpty.host.sources import SHELL, TerminalSource, parse_source
 from blockpty.model.results import (
     ApprovalsResult,
     AuditResult,
@@ -268,7 +268,7 @@ class ConversationEngine:
         }  # fmt: skip
         if sandbox is not None:
             settings["sandbox"] = sandbox
-        origin = _checked_source(source, shell, login, cwd)
+        origin = _checked_source(source, shell, login, cwd, sandbox)
         if origin is not None:
             settings["source"] = origin.text
         more = {} if sandbox is None else {"sandbox": sandbox}
@@ -309,7 +309,7 @@ class ConversationEngine:
                 self._settings[name] = settings
                 suspended = self._suspended.get(name)
                 conversation = await (self._resume(suspended) if suspended is not None else self._attach(name, layout))
-                conversation.answering = settings["answers"]
+                conversation.answering = _answers(settings)
                 (self._transient.discard if persist else self._transient.add)(name)
                 # The host starts the shell even when the caller has been cancelled; it is ended then.
                 begin = await to_the_end(self._start(conversation, settings))
@@ -677,7 +677,7 @@ class ConversationEngine:
             except StorageFull:
                 # It can be read all the same, and owned later.
                 conversation = self._made(name, layout, host, None)
-            conversation.answering = bool(self._settings[name].get("answers", True))
+            conversation.answering = _answers(self._settings[name])
             conversation.records = self
             conversation.control.gate = self.gate
             try:
@@ -771,7 +771,7 @@ class ConversationEngine:
 
 
 def _checked_source(
-    text: str | None, shell: str | None, login: bool, cwd: str | os.PathLike[str] | None
+    text: str | None, shell: str | None, login: bool, cwd: str | os.PathLike[str] | None, sandbox: str | None
 ) -> TerminalSource | None:
     """Return the source that is asked for, None for a shell of this machine; raises BadRequest."""
     source = parse_source(text) if text is not None else None
@@ -783,7 +783,18 @@ def _checked_source(
         raise BadRequest(
             f"cwd is a directory of this machine, and {source.kind} leads elsewhere", hint="use cwd of run there"
         )
+    if source is not None and sandbox is not None and source.kind != "exec":
+        raise BadRequest(
+            f"a sandbox is around a program of this machine, and {source.kind} leads elsewhere",
+            hint="leave sandbox out, or use exec:",
+        )
     return source
+
+
+def _answers(settings: Mapping[str, Any]) -> bool:
+    """Return whether programs that ask their terminal something get a reply from us; in tmux, tmux replies."""
+    source = parse_source(settings.get("source") or SHELL)
+    return bool(settings.get("answers", True)) and (source is None or source.replies)
 
 
 def _asked_to_open(command: str | None, env: Mapping[str, str]) -> str:

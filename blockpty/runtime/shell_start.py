@@ -164,7 +164,10 @@ async def _source_ready(conversation: Conversation, begin: int, timeout_ms: int)
         drawn = state.source["kind"] != "tmux" or (state.seam is not None and state.seam["drawn"])
         usable = state.shell in (ShellState.IDLE, ShellState.RUNNING) and drawn
         if usable or state.source["kind"] == "exec":
-            return _opened(conversation, conversation.cursor, int(state.pid))
+            pid: int | None = int(state.pid)
+            if conversation.is_sandboxed:
+                pid = (await conversation.host.inspect(conversation.id)).pid
+            return _opened(conversation, conversation.cursor, pid or int(state.pid))
         if state.shell is ShellState.EXITED:
             raise SpawnFailed(
                 f"{state.source['kind']} ended before {source_text(state)} could be used",
