@@ -22,8 +22,8 @@ from tests.support.layout_script import layout
 
 TOP = Path(__file__).resolve().parents[1]
 ROOMS = (
-    "surfaces", "ops", "runtime", "search", "engine", "spool", "host", "screen", "control", "redact", "model", "files",
-    "errors",
+    "surfaces", "ops", "runtime", "api", "search", "engine", "spool", "host", "screen", "control", "redact", "model",
+    "files", "errors",
 )  # fmt: skip
 
 

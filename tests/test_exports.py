@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import importlib.util
+import inspect
 import json
 import subprocess
 import sys
@@ -14,7 +15,11 @@ import pytest
 
 import blockpty
 from blockpty import errors
+from blockpty.model import conditions, results, unmet
+from blockpty.ops.table import OPERATIONS
 
+# Conditions, and the type of what a wait takes.
+CONSTANTS = {"EOF", "INPUT", "PROMPT", "Match"}
 INIT = Path(blockpty.__file__)
 
 
@@ -27,7 +32,12 @@ def subclasses(cls: type[errors.BlockptyError]) -> Iterator[type[errors.Blockpty
 @pytest.mark.parametrize("name", blockpty.__all__)
 def test_every_public_name_resolves_to_an_object_of_that_name(name: str) -> None:
     value = getattr(blockpty, name)
-    assert name == "__version__" or value.__name__ == name
+    if isinstance(value, type) or inspect.isfunction(value):
+        assert value.__name__ == name
+    elif name in CONSTANTS:
+        assert value is getattr(conditions, name)
+    else:
+        assert name == "__version__" or value is sys.modules[f"blockpty.{name}"]
 
 
 def test_the_list_is_sorted_and_holds_each_name_once() -> None:
@@ -47,6 +57,18 @@ def test_every_error_class_is_exported() -> None:
     ours = {cls.__name__: cls for cls in subclasses(errors.BlockptyError) if cls.__module__ == errors.__name__}
     assert ours.keys() <= set(blockpty.__all__)
     assert all(getattr(blockpty, name) is cls for name, cls in ours.items())
+
+
+def test_every_result_is_exported() -> None:
+    assert {operation.result.__name__ for operation in OPERATIONS.values()} <= set(blockpty.__all__)
+    assert blockpty.RunResult is results.RunResult
+
+
+def test_what_expect_raises_is_exported() -> None:
+    classes = {name: value for name, value in vars(unmet).items() if isinstance(value, type)}
+    raised = {name for name, value in classes.items() if value.__module__ == unmet.__name__}
+    assert raised <= set(blockpty.__all__) and len(raised) == 6
+    assert not raised & {cls.__name__ for cls in errors._BY_CODE.values()}
 
 
 def test_type_checkers_see_exactly_the_public_names() -> None:
@@ -71,6 +93,13 @@ def modules_loaded_by(statement: str) -> set[str]:
     program = f"import json, sys; old = set(sys.modules); {statement}; print(json.dumps(list(set(sys.modules) - old)))"
     found = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True, timeout=60)
     return set(json.loads(found.stdout))
+
+
+def test_the_blocking_api_is_an_attribute_of_the_package() -> None:
+    loaded = modules_loaded_by("import blockpty; blockpty.sync.Engine, blockpty.sync.Client")
+    assert "blockpty.sync" in loaded
+    # Which of the two is used is known when one is made.
+    assert not {"blockpty.ops.engine", "blockpty.surfaces.client"} & loaded
 
 
 @pytest.mark.parametrize("statement", ["import blockpty", "import blockpty.errors"])

@@ -5,7 +5,7 @@ Rules of this file: text in, bytes out; it does not know what runs in the termin
     text          itself, in UTF-8; a newline is the Enter key
     ^C            a control character: ^@, ^A to ^Z, ^[, ^\\, ^], ^_, ^?
     [UP]          a named key: UP DOWN LEFT RIGHT HOME END PGUP PGDN INS DEL ESC TAB ENTER BS SPACE F1 to F12
-    [C-S-LEFT]    the same with modifiers: C- or CTRL-, M- or ALT- or META-, S- or SHIFT-, in any order
+    [C-S-LEFT]    the same with modifiers: C- or CTRL-, M- or ALT- or META-, S- or SHIFT-, in any order; also [CTRL+C]
     [M-x] [C-/]   a character with modifiers
     [KP5] [KP+]   a key of the keypad: KP0 to KP9, KP+ KP- KP* KP/ KP. KPENTER
     [CLICK 9,4]   the mouse at a column and row, from 0: CLICK MCLICK RCLICK SCROLLUP SCROLLDOWN, also with modifiers
@@ -66,7 +66,7 @@ KEY_NAMES: Final = (*_CURSOR_KEYS, *_TILDE_KEYS, *_PF_KEYS, *_PLAIN_KEYS, *_KEYP
 _KITTY_CODES: Final = {"ESC": 27, "TAB": 9, "ENTER": 13, "BS": 127, "SPACE": 32}
 _DISAMBIGUATE, _ALL_KEYS = 1, 8
 
-_NAMED: Final = re.compile(r"\[((?:(?:C|M|S|CTRL|ALT|META|SHIFT)-)*)([^\[\]\s]+|[\[\]])\]", re.IGNORECASE)
+_NAMED: Final = re.compile(r"\[((?:(?:C|M|S|CTRL|ALT|META|SHIFT)[-+])*)([^\[\]\s]+|[\[\]])\]", re.IGNORECASE)
 _TOKEN: Final = re.compile(r"\^\^|\[\[|\^|\[|\r\n|\n|[^\^\[\r\n]+|\r")
 
 # The mouse, in the encodings of xterm (ctlseqs, "Mouse Tracking"): the numbers of its buttons. Those of the wheel are
@@ -190,7 +190,7 @@ def _control(character: str) -> bytes | None:
 
 def _named(named: re.Match[str], modes: KeyModes) -> bytes:
     modifiers, name = 0, named[2]
-    for modifier in named[1].upper().split("-")[:-1]:
+    for modifier in named[1].upper().replace("+", "-").split("-")[:-1]:
         modifiers |= _MODIFIERS[modifier]
     if len(name) > 1:
         name = _OTHER_NAMES.get(name.upper(), name.upper())

@@ -52,6 +52,8 @@ DELTA_BYTES: Final = 64 * 1024
 DELTA_MS: Final = 100
 # A path of 4,096 bytes, all of them escaped, in pieces of 300.
 MAX_CWD_PIECES: Final = 42
+# So much of what came last tells whether it was a question to the terminal.
+TAIL_BYTES: Final = 48
 
 # How much of the beginning of a loaded line must be seen for its line end to be known; no tab, no wrapping in it.
 SHOWN_HEAD: Final = 3
@@ -71,6 +73,8 @@ class Machine:
     def __init__(self, state: MachineState | None = None) -> None:
         self.state = state.copy() if state is not None else MachineState()
         self._scanner = Scanner(self.state.classified)
+        # What came behind what is classified.
+        self._held = b""
         self._blocks = BlockBuilder(self.state)
         self._emit = self._blocks.emit
 
@@ -86,6 +90,7 @@ class Machine:
     def feed(self, data: bytes) -> tuple[list[Event], list[Signal]]:
         """Take the next bytes of the stream."""
         self._scanner.hints = self.state.hints <= MAX_HINTS
+        before = self.state.classified
         text = self._output if self._scanner.holds or self.state.screen.may_switch(data) else self._text
         for token in self._scanner.feed(data):
             if token.mark is None:
@@ -94,7 +99,15 @@ class Machine:
                 self.state.screen.partial = b""
                 self._mark(token, token.mark)
             self.state.classified = token.end
+        self._held += data
+        self._keep_tail(self.state.classified - before)
         return self._blocks.taken()
+
+    def _keep_tail(self, count: int) -> None:
+        """Note what of the bytes that came is known by now not to be a mark that goes on."""
+        region = self.state.region
+        region.tail = (region.tail + self._held[max(0, count - TAIL_BYTES) : count])[-TAIL_BYTES:]
+        self._held = self._held[count:]
 
     def apply(self, entry: Entry) -> tuple[list[Event], list[Signal]]:
         """Take the next timeline entry; the bytes before its offset must have been fed."""
@@ -393,6 +406,7 @@ class Machine:
         elif state.region.delta_begin is not None:
             self._blocks.cut(state.classified)
         state.tty = {name: fields.get(name) for name in ("icanon", "echo", "foreground", "replaced", "reads")}
+        state.tty["wants_input"], state.tty["at"] = fields.get("wants_input") is True, entry.offset
         unread = state.unread.is_shown()
         if state.shell is ShellState.IDLE:
             state.unread.forget()
@@ -424,7 +438,10 @@ class Machine:
             # Typed behind another line: that line's program has read it.
             state.submission = None
         password = fields.get("icanon") is True and fields.get("echo") is False
-        at = {"ms": number(fields, "ms", 0), "password": password, "incomplete": state.incomplete}
+        at = {
+            "ms": number(fields, "ms", 0), "ts": state.ts, "password": password, "incomplete": state.incomplete,
+            "input": state.wants_input(),
+        }  # fmt: skip
         self._blocks.signals.append(Signal("silence", entry.offset, at))
         if state.region.kind == "idle" or state.shell is ShellState.EXITED:
             # The prompt is drawn: what comes from here on is background output.
@@ -432,6 +449,7 @@ class Machine:
 
     def _input(self, entry: Entry, fields: Mapping[str, Any]) -> None:
         self._blocks.close_background()
+        self.state.region.tail = b""
         shown: dict[str, Any] = {"author": fields.get("author", "agent")}
         if (principal := word(fields, "principal")) is not None:
             shown["principal"] = principal
@@ -597,9 +615,11 @@ class Machine:
 
     def _flush(self) -> None:
         """Take held bytes as text: nothing of this shell can follow them."""
+        before = self.state.classified
         for token in self._scanner.flush():
             self._output(token)
             self.state.classified = token.end
+        self._keep_tail(self.state.classified - before)
 
     # Actions
 

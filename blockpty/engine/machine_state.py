@@ -60,11 +60,13 @@ class OutputRegion:
     Attributes:
         kind: "output" of a block, "idle" (background output at a prompt) or None (prompt, echo).
         delta_begin, delta_ts: what of the output has no delta yet, and when the last one was cut.
+        tail: the last bytes that came, since the last input.
     """
 
     kind: str | None = None
     delta_begin: int | None = None
     delta_ts: int = 0
+    tail: bytes = b""
 
 
 @dataclass(slots=True)
@@ -97,7 +99,7 @@ class MachineState:
         nested: what its output says of another shell in it: "marks" (ours, as such a shell writes them), "hints" (a
         prompt of its own); None when nothing does.
         inputs: typed since the last silence: (offset, bytes, echo, canonical); their echo may still come.
-        tty: the terminal's modes at the last silence.
+        tty: the terminal's modes at the last silence, and where that was (`at`).
         prompt_depth: how deep in its stack the shell waited at its last prompt; None when that is not known.
         control: what the last note of control said, as `control_of` keeps it; None before there was one.
         requests: the digests of approvals that were asked for and not decided, by id; for a person's input "".
@@ -163,6 +165,22 @@ class MachineState:
             if opened == request:
                 return seq, ts
         return None
+
+    def wants_input(self) -> bool:
+        """Whether the program in front waits for input, and has printed nothing since that was seen."""
+        tty = self.tty or {}
+        # A shell that has not shown its first prompt edits its line in raw mode.
+        lines_only = self.shell is not ShellState.RUNNING
+        if (lines_only and self.shell is not ShellState.STARTING) or self.classified > tty.get("at", -1):
+            return False
+        if tty.get("icanon") is True:
+            return tty.get("echo") is False or tty.get("reads") is True or tty.get("wants_input") is True
+        if tty.get("wants_input") is not True or lines_only:
+            return False
+        from blockpty.screen.queries import ends_with_question
+
+        # What it waits for is the terminal's own answer.
+        return not ends_with_question(self.region.tail)
 
     def copy(self) -> MachineState:
         """Return a copy that shares nothing mutable."""
@@ -249,12 +267,11 @@ _PARTS: Final[dict[str, dict[str, str]]] = {
     part: {name: _STORED_AS.get(part, {}).get(name, name) for name in of.__dataclass_fields__}
     for part, of in _CLASSES.items()
 }
-_BYTES: Final = frozenset({"echoed", "prologue", "drawn", "fed", "shown", "unasked", "rising", "switching"})
+_BYTES: Final = frozenset({"echoed", "prologue", "drawn", "fed", "shown", "unasked", "rising", "switching", "tail"})
 # What the beginning of a record that was cut by an older version does not have.
 _LATER: Final = frozenset({
     "pictures", "alternate", "switching", "system", "line_end", "opening", "prologue", "raised", "rising",
-    "prompt_depth", "awaited_over", "control", "requests", "source", "ending",
-    "seam", "gap",
+    "prompt_depth", "awaited_over", "control", "requests", "source", "ending", "tail", "seam", "gap",
 })  # fmt: skip
 
 _NAMES: Final = tuple(MachineState.__dataclass_fields__)

@@ -93,10 +93,12 @@ class TextWindow:
 
 
 class TextMatcher:
-    """Finds the first occurrence of a text."""
+    """Finds the first occurrence of a text; with `ignore_case`, capitals and small letters of ASCII are the same."""
 
-    def __init__(self, text: str) -> None:
-        self._needle = text.encode("utf-8", "surrogateescape")
+    def __init__(self, text: str, *, ignore_case: bool = False) -> None:
+        needle = text.encode("utf-8", "surrogateescape")
+        self._needle = needle.lower() if ignore_case else needle
+        self._ignore_case = ignore_case
         self._searched = 0
 
     @property
@@ -110,13 +112,19 @@ class TextMatcher:
 
     def grow(self, window: TextWindow, budget: float) -> TextMatch | None:
         """Look at what was appended."""
-        at = window.text.find(self._needle, max(0, self.needs - window.base))
+        start = max(0, self.needs - window.base)
+        if self._ignore_case:
+            at = window.text[start:].lower().find(self._needle)
+            at += start if at >= 0 else 0
+        else:
+            at = window.text.find(self._needle, start)
         if at < 0:
             self._searched = window.end
             return None
         begin = window.base + at
         end = window.raw(begin + len(self._needle) - 1, after=True)
-        return TextMatch(end, (window.raw(begin), end), self._needle.decode("utf-8", "replace"))
+        found = window.cut(begin, begin + len(self._needle)) if self._ignore_case else self._needle
+        return TextMatch(end, (window.raw(begin), end), found.decode("utf-8", "replace"))
 
     def settle(self, window: TextWindow, at: int, budget: float) -> TextMatch | None:
         """An unterminated line means nothing to a text."""
@@ -124,16 +132,19 @@ class TextMatcher:
 
     def resume(self, window: TextWindow) -> int | None:
         """Return from which position a later search must start to miss nothing; None: from the end."""
-        for length in range(min(len(self._needle) - 1, len(window.text)), 0, -1):
-            if window.text.endswith(self._needle[:length]):
+        text = window.text[-len(self._needle) :]
+        if self._ignore_case:
+            text = text.lower()
+        for length in range(min(len(self._needle) - 1, len(text)), 0, -1):
+            if text.endswith(self._needle[:length]):
                 return window.end - length
         return None
 
 
-def compile_pattern(pattern: str) -> regex.Pattern[str]:
+def compile_pattern(pattern: str, *, ignore_case: bool = False) -> regex.Pattern[str]:
     """Compile what a caller wrote; raises BadCondition."""
     try:
-        return regex.compile(pattern, regex.MULTILINE | regex.VERSION0)
+        return regex.compile(pattern, regex.MULTILINE | regex.VERSION0 | (regex.IGNORECASE if ignore_case else 0))
     except (regex.error, ValueError) as problem:
         raise BadCondition(
             f"the regular expression does not compile: {problem}", hint="see the syntax of the Python module regex"
@@ -145,8 +156,8 @@ def compile_pattern(pattern: str) -> regex.Pattern[str]:
 class PatternMatcher:
     """Finds the first line end at which a regular expression matches."""
 
-    def __init__(self, pattern: str) -> None:
-        self._regex = compile_pattern(pattern)
+    def __init__(self, pattern: str, *, ignore_case: bool = False) -> None:
+        self._regex = compile_pattern(pattern, ignore_case=ignore_case)
         self._spans_lines = bool(_SPANS_LINES.search(pattern))
         revocable = _REVOCABLE.search(pattern) or (self._spans_lines and _AT_THE_END.search(pattern))
         self._may_skip = not revocable

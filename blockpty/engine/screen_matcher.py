@@ -35,13 +35,18 @@ class ScreenMatch(NamedTuple):
 
 
 class ScreenMatcher:
-    """The conditions of one wait that are about the screen."""
+    """The conditions of one wait that are about the screen.
 
-    def __init__(self, conditions: Sequence[Condition]) -> None:
+    A screen does not show whether a row ends with a blank that was printed. With `blanks` a pattern may ask for one
+    (`[$#] $`): it is tried on the rows as they are, and then with a blank behind each.
+    """
+
+    def __init__(self, conditions: Sequence[Condition], *, blanks: bool = False) -> None:
+        self._blanks = blanks
         self._wanted: list[tuple[int, regex.Pattern[str] | str]] = []
         for index, condition in enumerate(conditions):
             if isinstance(condition, Screen):
-                self._wanted.append((index, compile_pattern(condition.regex)))
+                self._wanted.append((index, compile_pattern(condition.regex, ignore_case=condition.ignore_case)))
             elif isinstance(condition, Changed):
                 self._wanted.append((index, condition.hash))
         self._ticked = 0
@@ -66,6 +71,8 @@ class ScreenMatcher:
                 continue
             try:
                 found = wanted.search(text, timeout=budget)
+                if found is None and self._blanks:
+                    found = wanted.search(text.replace("\n", " \n") + " ", timeout=budget)
             except TimeoutError:
                 raise PatternTimeout from None
             if found is not None:

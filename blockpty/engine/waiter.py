@@ -19,12 +19,12 @@ from blockpty.engine.machine_state import MachineState
 from blockpty.engine.matchers import PatternMatcher, TextMatch, TextMatcher, TextWindow
 from blockpty.engine.records import input_bytes
 from blockpty.engine.screen_matcher import ScreenMatcher, ScreenSource
+from blockpty.engine.shown import ShownOutput
 from blockpty.engine.states import ShellState
-from blockpty.engine.views import View, transform
-from blockpty.model.conditions import Condition, Eof, Idle, Pattern, Prompt, Text
+from blockpty.engine.views import View
+from blockpty.model.conditions import Condition, Eof, Idle, Pattern, Prompt, Text, WantsInput
 from blockpty.model.events import Signal
 
-TEXT_KEPT: Final = 8192
 _MATCHED_AT: Final = frozenset({"silence", "prompt", "exit", "eof"})
 
 
@@ -34,7 +34,8 @@ class Outcome:
 
     Attributes:
         matched: whether one of the conditions held.
-        reason: `matched`, `prompt`, `eof`, `max_bytes`, `stopped`, `password`, `incomplete_input`, `hooks_lost`.
+        reason: `matched`, `prompt`, `eof`, `input`, `max_bytes`, `stopped`, `password`, `incomplete_input`,
+            `hooks_lost`.
         at: stream offset at which it was decided.
         cursor: where to go on.
         index: which condition matched, or which stop condition stopped it.
@@ -80,6 +81,8 @@ class Waiter:
         max_bytes: give up after this many bytes of the view.
         echo: match the echo of what was typed as well.
         eye: draws the terminal, for conditions on the screen.
+        idle_from: time (ms) from which a quiet time counts at the earliest.
+        blanks: a condition on the screen may ask for a blank at the end of a row.
         redactor: redacts what is not to be matched; what may become a secret is matched when that is known, at the
             next silence, or when the region ends.
     """
@@ -95,15 +98,18 @@ class Waiter:
         echo: bool = False,
         eye: ScreenSource | None = None,
         redactor: WaitRedactor | None = None,
+        idle_from: int | None = None,
+        blanks: bool = False,
     ) -> None:
         self._conditions = tuple(conditions)
         self._all = [*self._conditions, *stops]
-        self._screen_matcher = ScreenMatcher(self._all)
+        self._screen_matcher = ScreenMatcher(self._all, blanks=blanks)
         self.eye = eye
         self._matchers = [(index, matcher) for index, item in enumerate(self._all) if (matcher := _matcher(item))]
         self._cursor = cursor
         self._view_name = view
         self._left = max_bytes
+        self._idle_from = idle_from
         self._echo = echo
         self._live = False
         self._region: str | None = None
@@ -116,9 +122,8 @@ class Waiter:
         self._over_at: int | None = None
         self._restart(cursor)
         self.budget = 0.01
-        self._kept = b""
-        self._tail = b""
-        self.seen_bytes = 0
+        self.shown = ShownOutput()
+        self.seen_bytes = self._known_bytes = 0
 
     def attach(self, state: MachineState) -> None:
         """Take over where the machine is; must be at or before the cursor, before the first `advance`."""
@@ -156,7 +161,7 @@ class Waiter:
 
         Raises PatternTimeout as `advance` does; then call it again, with a larger budget and the same state.
         """
-        self._live = True
+        self._live, self._known_bytes = True, self.seen_bytes
         at = state.classified
         shown = self._look(at)
         if shown is not None:
@@ -171,6 +176,8 @@ class Waiter:
                 return Outcome(False, "prompt", self._over_at, self._over_at)
         if state.hooks_lost and self._only_prompt():
             return Outcome(False, "hooks_lost", at, self.resume_cursor())
+        if state.wants_input() and (asked := self._asked(at)) is not None:
+            return asked
         tty = state.tty or {}
         if state.shell is ShellState.RUNNING and tty.get("icanon") is True and tty.get("echo") is False:
             return Outcome(False, "password", at, self.resume_cursor())
@@ -185,9 +192,9 @@ class Waiter:
         return bool(self._matchers) or self._left is not None
 
     @property
-    def kept(self) -> bytes:
-        """The last text that was looked at, at most `TEXT_KEPT` bytes of the view."""
-        return transform(self._view_name, self._tail)[-TEXT_KEPT:] if self._tail else self._kept
+    def new_bytes(self) -> int:
+        """How many bytes of the view have come since the wait went live; all are known before it is live."""
+        return self.seen_bytes - self._known_bytes if self._live else 0
 
     def resume_cursor(self) -> int:
         """Return a cursor from which the same wait, asked again, misses nothing."""
@@ -224,10 +231,10 @@ class Waiter:
         if self._region is None or not self.reads:
             if self._region is not None:
                 # Nothing looks at the text; only its end may be shown.
-                passed = min(count, max(0, self._cursor - begin))
-                self.seen_bytes += count - passed
-                fresh = bytes(self._raw[max(passed, count - 2 * TEXT_KEPT) : count])
-                self._tail = (self._tail + fresh)[-2 * TEXT_KEPT :]
+                for offset, data in self._filter.feed(bytes(self._raw[:count]), begin):
+                    passed = max(0, self._cursor - offset)
+                    self.seen_bytes += max(0, len(data) - passed)
+                    self.shown.add(offset + passed, data[passed:])
             del self._raw[:count]
             return None
         data = bytes(self._raw[:count])
@@ -238,7 +245,12 @@ class Waiter:
 
     def _flush(self) -> Outcome | None:
         """Look at what was held back: nothing more is waited for."""
-        if self._redactor is not None and self.reads:
+        if not self.reads:
+            for offset, data in self._filter.flush():
+                self.seen_bytes += len(data)
+                self.shown.add(offset, data)
+            return None
+        if self._redactor is not None:
             self._redactor.flush()
         return self._take(self._filter.flush())
 
@@ -263,13 +275,13 @@ class Waiter:
                 self._add(self._view.finish())
                 self._view = View(self._view_name, offset)
             self._expected_raw = offset + len(data)
+            self.shown.add(offset, data)
             self._add(self._view.feed(data))
         return self._search()
 
     def _add(self, piece: Any) -> None:
         self._window.append(piece)
         self.seen_bytes += len(piece.text)
-        self._kept = (self._kept + piece.text)[-TEXT_KEPT:] if len(piece.text) < TEXT_KEPT else piece.text[-TEXT_KEPT:]
 
     def _search(self, settled_at: int | None = None) -> Outcome | None:
         best: tuple[int, int] | None = None
@@ -355,12 +367,27 @@ class Waiter:
             if outcome is not None:
                 return outcome
         for index, condition in enumerate(self._all):
-            if isinstance(condition, Idle) and value["ms"] >= condition.ms:
+            if isinstance(condition, Idle) and self._quiet(value) >= condition.ms:
                 return self._decided(index, at, None)
+        # In existing data it may have been answered since, which `begin` can tell.
+        if self._live and value["input"] and (asked := self._asked(at)) is not None:
+            return asked
         if self._live and value["password"]:
             return Outcome(False, "password", at, self.resume_cursor())
         if self._live and value["incomplete"]:
             return Outcome(False, "incomplete_input", at, self.resume_cursor())
+        return None
+
+    def _quiet(self, silence: dict[str, int]) -> int:
+        """Return for how long it has been quiet, as this wait counts it."""
+        ms = silence["ms"]
+        return ms if self._idle_from is None else min(ms, silence["ts"] - self._idle_from)
+
+    def _asked(self, at: int) -> Outcome | None:
+        """The program in front waits for input."""
+        for index, condition in enumerate(self._all):
+            if isinstance(condition, WantsInput):
+                return self._decided(index, at, None, "input")
         return None
 
     def _look(self, at: int) -> Outcome | None:
@@ -408,7 +435,7 @@ class Waiter:
 
 def _matcher(condition: Condition) -> TextMatcher | PatternMatcher | None:
     if isinstance(condition, Text):
-        return TextMatcher(condition.text)
+        return TextMatcher(condition.text, ignore_case=condition.ignore_case)
     if isinstance(condition, Pattern):
-        return PatternMatcher(condition.regex)
+        return PatternMatcher(condition.regex, ignore_case=condition.ignore_case)
     return None

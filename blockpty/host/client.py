@@ -78,8 +78,9 @@ class Inspected(Sizes):
 
     `unread`: bytes that were typed and not read, None where unknown (not Linux). `program`: name of what the shell's
     own process runs now. `programs`: those of the processes of the foreground, the leader first and parents before
-    children; only when asked. `stopped`: the shell or the foreground program is stopped. `storage`: why nothing can be
-    recorded now, or None.
+    children; only when asked, as `reader` (name of the one that waits for input from the terminal, if one does) and
+    `quiet_ms` (for how long nothing has come or gone in). `stopped`: the shell or the foreground program is stopped.
+    `storage`: why nothing can be recorded now, or None.
     """
 
     live: bool
@@ -100,6 +101,8 @@ class Inspected(Sizes):
     persist: bool | None = None
     program: str | None = None
     programs: list[str] | None = None
+    reader: str | None = None
+    quiet_ms: int | None = None
     sandbox: dict[str, Any] | None = None
 
 

@@ -80,6 +80,9 @@ class TerminalContext(Protocol):
     def depth(self, state: Mapping[str, Any]) -> int | None:
         """How deep in its stack the shell waits for a key."""
 
+    def reader(self, *, patient: bool) -> int | None:
+        """A process of the foreground that waits for input from this terminal, or None."""
+
     def shell_works(self) -> bool:
         """Whether the shell computes or waits for a child of its own process group; False where that is unknown."""
 

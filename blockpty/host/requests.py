@@ -369,7 +369,10 @@ def inspect(recorder: Recorder, client: ConnectedClient, request: dict[str, Any]
         cols, rows = spawn.get_size(terminal.shell.master)
     except OSError:
         cols = rows = 0
-    programs = spawn.group_names(group, terminal.shell_pid) if group and request.get("programs") else None
+    programs = reader = quiet_ms = None
+    if group and request.get("programs"):
+        programs, quiet_ms = spawn.group_names(group, terminal.shell_pid), terminal.silence.quiet_ms()
+        reader = terminal.reader(patient=True)
     return {
         "live": True, "pid": terminal.shell_pid, **terminal.state(),
         "unread": spawn.unread_bytes(terminal.shell.master),
@@ -378,6 +381,7 @@ def inspect(recorder: Recorder, client: ConnectedClient, request: dict[str, Any]
         "cols": cols, "rows": rows, "stopped": any(fact is not None and fact[0] in "Tt" for fact in facts),
         "storage": _why(terminal.failed),
         "persist": terminal.shell.persist, "program": spawn.process_name(terminal.shell_pid), "programs": programs,
+        "reader": spawn.process_name(reader) if reader is not None else None, "quiet_ms": quiet_ms,
         "sandbox": terminal.shell.entry.get("sandbox"),
         **terminal.sizes(),
     }  # fmt: skip

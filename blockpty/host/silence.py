@@ -5,7 +5,7 @@ This is the one place where the passing of time becomes a fact in the record. It
 
 No system reports that a program has turned echo off without printing anything, as `read -s` does. So the modes are
 checked again, each time after half as long as it has been quiet: a change is seen before twice the time has gone by,
-and a terminal where nothing happens is hardly ever checked.
+and a terminal where nothing happens is hardly ever checked. The same holds for whether a program waits for input.
 """
 
 from __future__ import annotations
@@ -20,6 +20,8 @@ from blockpty.host.record import StorageFailed
 
 BURST_SECONDS = SILENCE_MS / 1000
 RETRY_SECONDS = 0.25
+# After so long without output or input, a program that also waits for other things than a key is taken to want one.
+PATIENT_SECONDS = 0.25
 # Of the time that it has been quiet, until the terminal's modes are checked again.
 RECHECK_FACTOR = 0.5
 # A shell that is still at work after so much silence is taken for one that waits: a child may stay for good.
@@ -40,6 +42,8 @@ class SilenceDetector:
         self._modes: tuple[bool, bool] | None = None
         # Whether the shell was in raw mode then, and did not wait yet.
         self._unsettled = False
+        # Whether a program waited for input then, and whether the shell had its own editor on.
+        self._wants_input = self._at_editor = False
         # Whether the shell itself was at work then, as it is just before an `exec`: neither changes a mode.
         self._working = False
         # Whether the shell was computing its prompt then: in raw mode already, and not reading yet.
@@ -61,6 +65,8 @@ class SilenceDetector:
         """Input went in."""
         self._last_input = self._clock()
         if self._modes is not None:
+            # A program that waits again, and has printed nothing, is news.
+            self._wants_input &= self._at_editor
             self._recheck()
 
     def arm(self, seconds: float = BURST_SECONDS) -> None:
@@ -87,6 +93,7 @@ class SilenceDetector:
     def resume(self, silence: dict[str, Any]) -> None:
         """Go on after the entry with which a predecessor's record ends."""
         self._modes = (bool(silence.get("icanon")), bool(silence.get("echo")))
+        self._wants_input = silence.get("wants_input") is True
         self._recheck()
 
     def watch(self, ms: int) -> None:
@@ -111,6 +118,10 @@ class SilenceDetector:
             left = self._left()
             self._watch = terminal.recorder.loop.after(left if left > 0 else RETRY_SECONDS, self.check)
 
+    def quiet_ms(self) -> int:
+        """For how long nothing has come or gone in."""
+        return int((self._clock() - max(self._last_output, self._last_input)) * 1000)
+
     def _left(self) -> float:
         """Seconds until the nearest watched time is reached, if nothing comes or goes in."""
         since = max(self._last_output, self._last_input)
@@ -125,17 +136,24 @@ class SilenceDetector:
         at_editor = state["foreground"] == "shell" and not state["icanon"]
         quiet = self._clock() - max(self._last_output, self._last_input)
         busy = at_editor and quiet < LONGEST_WORK_SECONDS and terminal.shell_works()
+        wants_input = terminal.reader(patient=quiet >= PATIENT_SECONDS) is not None
         # What was sampled speaks of the stream's end only if nothing has come meanwhile.
         before = terminal.stream.offset
         terminal.move(whole=True)
         if terminal.stream.offset != before or terminal.ended or terminal.hung:
             return False
+        fields = {"ms": ms, **state, "depth": depth}
+        if busy:
+            fields["busy"] = True
+        if wants_input:
+            fields["wants_input"] = True
         try:
-            terminal.write("silence", {"ms": ms, **state, "depth": depth, **({"busy": True} if busy else {})})
+            terminal.write("silence", fields)
         except StorageFailed:
             return False
         self._modes = (state["icanon"], state["echo"])
         self._unsettled, self._busy = depth is None and at_editor, busy
+        self._wants_input, self._at_editor = wants_input, at_editor
         self._working = state["foreground"] == "shell" and state["icanon"] and not state["replaced"]
         self._recheck()
         return True
@@ -161,6 +179,10 @@ class SilenceDetector:
         changed = changed or (self._unsettled and terminal.depth(terminal.state()) is not None)
         changed = changed or (self._busy and (quiet >= LONGEST_WORK_SECONDS or not terminal.shell_works()))
         changed = changed or (self._working and bool(terminal.replaced()))
+        changed = changed or (
+            quiet >= BURST_SECONDS
+            and (terminal.reader(patient=quiet >= PATIENT_SECONDS) is not None) is not self._wants_input
+        )
         if quiet < BURST_SECONDS or not changed or not self._write(int(quiet * 1000)):
             self._recheck()
 

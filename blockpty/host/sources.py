@@ -66,11 +66,6 @@ class TerminalSource:
         return f"{self.kind}:{self.target}"
 
     @property
-    def replies(self) -> bool:
-        """Whether our terminal is what replies to the programs behind it; tmux does so itself."""
-        return self.kind != "tmux"
-
-    @property
     def command(self) -> str:
         """What is started, as one line of a shell."""
         return shlex.join(self.argv)

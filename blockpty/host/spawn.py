@@ -302,7 +302,7 @@ def reads_terminal(group: int, terminal: str, shell: int = 0) -> bool | None:
     what is left then, the name of the place in the kernel, is the same for terminals and sockets).
     """
     unsure = False
-    for pid in _group_members(group, shell):
+    for pid in group_members(group, shell):
         found = _blocked_reading(pid, terminal)
         if found:
             return True
@@ -312,10 +312,10 @@ def reads_terminal(group: int, terminal: str, shell: int = 0) -> bool | None:
 
 def group_names(group: int, shell: int) -> list[str]:
     """Names of the processes of a group, as for `reads_terminal`: the leader first, parents before their children."""
-    return [name for pid in _group_members(group, shell) if (name := process_name(pid)) is not None]
+    return [name for pid in group_members(group, shell) if (name := process_name(pid)) is not None]
 
 
-def _group_members(group: int, shell: int) -> Iterator[int]:
+def group_members(group: int, shell: int) -> Iterator[int]:
     """The leader of a group, children of the shell and descendants of both in it; no more than `_READERS`."""
     # The leader of a pipeline may have ended before the others.
     waiting = [group, *_children(shell, group)]

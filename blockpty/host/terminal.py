@@ -22,7 +22,7 @@ import termios
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from blockpty.host import spawn
+from blockpty.host import readers, spawn
 from blockpty.host.context import RecorderContext
 from blockpty.host.disk_full import DiskFull
 from blockpty.host.input_drain import InputDrain
@@ -344,6 +344,13 @@ class Terminal:
         """Whether a process of the foreground is blocked reading this terminal; None where unknown."""
         name = spawn.terminal_name(self.shell.master)
         return spawn.reads_terminal(group, name, self.shell_pid) if group is not None and name is not None else None
+
+    def reader(self, *, patient: bool) -> int | None:
+        """A process of the foreground that waits for input from this terminal; see `readers.find_reader`."""
+        group, name = self.foreground(), spawn.terminal_name(self.shell.master)
+        if group is None or name is None:
+            return None
+        return readers.find_reader(group, name, self.shell_pid, canonical=self.modes()[0], patient=patient)
 
     def modes(self) -> tuple[bool, bool]:
         """(canonical, echo); read from the master, which shares the shell's terminal modes."""

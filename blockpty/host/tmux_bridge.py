@@ -413,9 +413,6 @@ def main(path: str) -> int:
     with open(path, "rb") as file:
         settings = json.load(file)
     os.unlink(path)
-    # Who asks what has the terminal means tmux, as with a client of its own: so does a policy.
-    with contextlib.suppress(OSError), open("/proc/self/comm", "w") as name:
-        name.write("tmux")
     tty.setraw(0)
     reader, writer = os.pipe()
     for end in (reader, writer):

@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
+from blockpty.model.shown import preformatted, shortened
+
 BLOCK_KINDS: Final = ("command", "session", "user", "background")
 BLOCK_STATES: Final = (
     "running", "ended", "stopped", "rejected", "cancelled", "interrupted", "shell_exited", "lost", "connection_lost",
@@ -97,6 +99,21 @@ class Block:
     session_id: str | None = None
     degraded: str | None = None
 
+    def __repr__(self) -> str:
+        ended = "" if self.exit_status is None else f" {self.exit_status}"
+        return f"<{type(self).__name__} {self.block_id} {shortened(self.cmd)} {self.state}{ended}>"
+
+    def _repr_html_(self) -> str:
+        """Show it in a notebook."""
+        return preformatted(f"$ {self.cmd}", summary=self.summary)
+
+    @property
+    def summary(self) -> str:
+        """How it ended, in a few words."""
+        status = "" if self.exit_status is None else f", exit status {self.exit_status}"
+        took = "" if self.duration_ms is None else f", {self.duration_ms / 1000:.1f} s"
+        return f"{self.block_id} {self.state}{status}{took}"
+
     def to_dict(self) -> dict[str, Any]:
         """Return the JSON form."""
         record = {name: getattr(self, name) for name in self.__dataclass_fields__}
@@ -111,7 +128,7 @@ class Block:
         return cls(**known)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class ListedBlock(Block):
     """A block as `blocks` lists it; these two only with `measure`, and where they are known.
 

@@ -1,11 +1,15 @@
-"""Conditions of a wait, as data, and their wire form."""
+"""Conditions of a wait, as data, and their wire form.
+
+A program writes `PROMPT`, `EOF`, `INPUT`, `Regex(...)`, `Idle(...)`, `Screen(...)` or `Changed(...)`, or the wire form
+of one; type checkers know both.
+"""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, Literal, NotRequired, TypedDict
 
 from blockpty.errors import BadCondition
 
@@ -13,58 +17,120 @@ MAX_PATTERN: Final = 4096
 MAX_TEXT: Final = 64 * 1024
 
 
+class WaitCondition:
+    """Base of the conditions: what a list of several kinds holds."""
+
+    __slots__ = ()
+
+
 @dataclass(frozen=True, slots=True)
-class Text:
-    """The text appears, byte for byte."""
+class Text(WaitCondition):
+    """The text appears, byte for byte; with `ignore_case` in capitals or small letters (of ASCII)."""
 
     text: str
+    ignore_case: bool = False
 
 
 @dataclass(frozen=True, slots=True)
-class Pattern:
+class Regex(WaitCondition):
     """The regular expression matches settled text; `^` and `$` are line borders."""
 
     regex: str
+    ignore_case: bool = False
 
 
 @dataclass(frozen=True, slots=True)
-class Prompt:
+class Prompt(WaitCondition):
     """The shell is ready for the next command."""
 
 
 @dataclass(frozen=True, slots=True)
-class Eof:
+class Eof(WaitCondition):
     """The interactive session is over, or the shell has ended."""
 
 
 @dataclass(frozen=True, slots=True)
-class Idle:
+class WantsInput(WaitCondition):
+    """The program in front waits for input from the terminal: a line, a key or a password."""
+
+
+@dataclass(frozen=True, slots=True)
+class Idle(WaitCondition):
     """Nothing was written and nothing typed for `ms` milliseconds."""
 
     ms: int
 
 
 @dataclass(frozen=True, slots=True)
-class Screen:
+class Screen(WaitCondition):
     """The regular expression matches what the terminal shows; `^` and `$` are borders of its rows."""
 
     regex: str
+    ignore_case: bool = False
 
 
 @dataclass(frozen=True, slots=True)
-class Changed:
+class Changed(WaitCondition):
     """The terminal shows something else than what a result of `screen` called by this hash."""
 
     hash: str
 
 
-Condition = Text | Pattern | Prompt | Eof | Idle | Screen | Changed
-Match = str | Mapping[str, Any] | Sequence[Any] | Condition
+class TextDict(TypedDict):
+    """The wire form of `Text` with a flag; a plain string is one without."""
+
+    text: str
+    ignore_case: NotRequired[bool]
+
+
+class RegexDict(TypedDict):
+    """The wire form of `Regex`."""
+
+    regex: str
+    ignore_case: NotRequired[bool]
+
+
+class TokenDict(TypedDict):
+    """The wire form of `PROMPT`, `EOF` and `INPUT`."""
+
+    token: Literal["PROMPT", "EOF", "INPUT"]
+
+
+class IdleDict(TypedDict):
+    """The wire form of `Idle`."""
+
+    idle_ms: int
+
+
+class ScreenDict(TypedDict):
+    """The wire form of `Screen`."""
+
+    screen: str
+    ignore_case: NotRequired[bool]
+
+
+class ChangedDict(TypedDict):
+    """The wire form of `Changed`."""
+
+    changed: str
+
+
+# What the engine calls it, beside `re.Pattern`.
+Pattern = Regex
+Condition = Text | Regex | Prompt | Eof | WantsInput | Idle | Screen | Changed
+OneMatch = str | WaitCondition | TextDict | RegexDict | TokenDict | IdleDict | ScreenDict | ChangedDict
+Match = OneMatch | Sequence[OneMatch]
+
+PROMPT: Final = Prompt()
+EOF: Final = Eof()
+INPUT: Final = WantsInput()
 
 _SHAPES: Final = (
-    'a string, {"regex": "..."}, {"token": "PROMPT"}, {"token": "EOF"}, {"idle_ms": n}, {"screen": "..."}, '
-    '{"changed": "hash"}, or a list of these'
+    'a string, {"regex": "..."}, {"token": "PROMPT"}, {"token": "EOF"}, {"token": "INPUT"}, {"idle_ms": n}, '
+    '{"screen": "..."}, {"changed": "hash"}, {"text": "...", "ignore_case": true}, or a list of these'
 )
+_KEYS: Final = ("regex", "token", "idle_ms", "screen", "changed", "text")
+TOKENS: Final[Mapping[Any, Condition]] = {"PROMPT": PROMPT, "EOF": EOF, "INPUT": INPUT}
 _HASH: Final = re.compile(r"[0-9a-f]{0,16}(?:-[0-9a-f]{0,16}){0,2}")
 
 
@@ -80,42 +146,76 @@ def parse_conditions(match: Match) -> tuple[Condition, ...]:
 def condition_to_wire(condition: Condition) -> Any:
     """Return the wire form of a condition."""
     if isinstance(condition, Text):
-        return condition.text
-    if isinstance(condition, Pattern):
-        return {"regex": condition.regex}
+        return {"text": condition.text, "ignore_case": True} if condition.ignore_case else condition.text
+    if isinstance(condition, Regex):
+        return {"regex": condition.regex, **_flags(condition)}
     if isinstance(condition, Idle):
         return {"idle_ms": condition.ms}
     if isinstance(condition, Screen):
-        return {"screen": condition.regex}
+        return {"screen": condition.regex, **_flags(condition)}
     if isinstance(condition, Changed):
         return {"changed": condition.hash}
-    return {"token": "PROMPT" if isinstance(condition, Prompt) else "EOF"}
+    return {"token": next(token for token, known in TOKENS.items() if condition == known)}
+
+
+def match_to_wire(match: Any) -> Any:
+    """Return the wire form of what a wait was given; what is none already stays, to be refused where it is judged."""
+    if isinstance(match, (list, tuple)):
+        return [match_to_wire(item) for item in match]
+    return condition_to_wire(match) if isinstance(match, Condition) else match
+
+
+def _flags(condition: Pattern | Screen) -> dict[str, bool]:
+    return {"ignore_case": True} if condition.ignore_case else {}
 
 
 def _parse_one(item: Any) -> Condition:
-    if isinstance(item, (Text, Pattern, Prompt, Eof, Idle, Screen, Changed)):
+    if isinstance(item, (Text, Regex, Prompt, Eof, WantsInput, Idle, Screen, Changed)):
         return item
     if isinstance(item, str):
-        if not item or len(item) > MAX_TEXT:
-            raise BadCondition(
-                f"the text to wait for must have 1 to {MAX_TEXT} characters",
-                hint='for a prompt use {"token": "PROMPT"}',
-            )
-        try:
-            item.encode("utf-8", "surrogateescape")
-        except UnicodeEncodeError:
-            raise BadCondition("the text to wait for holds half a character (a surrogate)") from None
-        return Text(item)
+        return _text(item)
+    ignore_case = False
+    if isinstance(item, Mapping) and isinstance(item.get("ignore_case"), bool):
+        ignore_case = item["ignore_case"]
+        item = {key: value for key, value in item.items() if key != "ignore_case"}
+        if not item.keys() & {"text", "regex", "screen"}:
+            raise BadCondition("ignore_case is for a text, a regex or a screen", hint=f"give {_SHAPES}")
     if isinstance(item, Mapping) and len(item) == 1:
         ((key, value),) = item.items()
+        if key == "text" and isinstance(value, str):
+            return _text(value, ignore_case)
         if key == "regex" and isinstance(value, str) and 0 < len(value) <= MAX_PATTERN:
-            return Pattern(value)
-        if key == "token" and value in ("PROMPT", "EOF"):
-            return Prompt() if value == "PROMPT" else Eof()
+            return Regex(value, ignore_case)
+        if key == "token" and isinstance(value, str):
+            if value in TOKENS:
+                return TOKENS[value]
+            raise BadCondition(f"no token is called {value[:40]!r}", hint=_meant(value.upper(), TOKENS))
         if key == "idle_ms" and isinstance(value, int) and not isinstance(value, bool) and 0 < value <= 3_600_000:
             return Idle(value)
         if key == "screen" and isinstance(value, str) and 0 < len(value) <= MAX_PATTERN:
-            return Screen(value)
+            return Screen(value, ignore_case)
         if key == "changed" and isinstance(value, str) and value.strip("-") and _HASH.fullmatch(value):
             return Changed(value)
+        if key not in _KEYS:
+            raise BadCondition(f"no condition is called {str(key)[:40]!r}", hint=_meant(str(key), _KEYS))
     raise BadCondition(f"not a condition: {str(item)[:100]!r}", hint=f"give {_SHAPES}")
+
+
+def _meant(word: str, known: Iterable[str]) -> str:
+    """Return a hint that names the known words, and the one that is near to a misspelt one."""
+    from difflib import get_close_matches
+
+    near = get_close_matches(word, known, 1)
+    return f"did you mean {near[0]}?" if near else f"one of {', '.join(known)}"
+
+
+def _text(text: str, ignore_case: bool = False) -> Text:
+    if not text or len(text) > MAX_TEXT:
+        raise BadCondition(
+            f"the text to wait for must have 1 to {MAX_TEXT} characters", hint='for a prompt use {"token": "PROMPT"}'
+        )
+    try:
+        text.encode("utf-8", "surrogateescape")
+    except UnicodeEncodeError:
+        raise BadCondition("the text to wait for holds half a character (a surrogate)") from None
+    return Text(text, ignore_case)

@@ -65,9 +65,8 @@ class Signal:
     """A fact for waits only, with the place where it became true; it is never written to disk.
 
     Kinds and values: `region` ("output", "idle" or None: what the bytes are from here on), `prompt` (whether an
-    interactive session ended with it), `silence` ({"ms", "password", "incomplete"}), `input` (the timeline entry),
-    `exit`,
-    `eof`, `spawn`, `hooks_lost`.
+    interactive session ended with it), `silence` ({"ms", "ts", "password", "incomplete", "input"}), `input` (the
+    timeline entry), `exit`, `eof`, `spawn`, `hooks_lost`.
     """
 
     kind: str

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import fields, is_dataclass
-from typing import Any, Final, Self
+from typing import Any, ClassVar, Final, Self
 
 from blockpty.model.block import Block
 
@@ -19,9 +19,16 @@ REVIVED: Final[dict[str, Callable[[Any], Any]]] = {
 class Result:
     """Base of all results: `to_dict` gives the JSON form with `ok: true`."""
 
+    # Fields that the JSON form has only where they are not None.
+    LEFT_OUT: ClassVar[frozenset[str]] = frozenset()
+
     def to_dict(self) -> dict[str, Any]:
         """Return the JSON form."""
-        return {"ok": True, **_plain(self)}
+        content = {"ok": True, **_plain(self)}
+        for name in self.LEFT_OUT:
+            if content[name] is None:
+                del content[name]
+        return content
 
     @classmethod
     def from_dict(cls, content: Mapping[str, Any]) -> Self:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, fields
-from typing import Any
+from dataclasses import dataclass, field, fields, replace
+from typing import Any, ClassVar
 
 from blockpty.model.block import Block, ListedBlock
 from blockpty.model.result import REVIVED
@@ -13,6 +13,7 @@ from blockpty.model.search_results import FoundBlock as FoundBlock
 from blockpty.model.search_results import OverviewResult as OverviewResult
 from blockpty.model.search_results import SearchHit as SearchHit
 from blockpty.model.search_results import SearchResult as SearchResult
+from blockpty.model.shown import framed, preformatted, shortened
 from blockpty.model.timeline_results import ControlChange as ControlChange
 from blockpty.model.timeline_results import Silence as Silence
 from blockpty.model.timeline_results import TimelineBlock as TimelineBlock
@@ -175,13 +176,16 @@ class SessionResult(Result):
 
 @dataclass(frozen=True, slots=True)
 class RunResult(Result):
-    """A command ran, or its time was up and it runs on.
+    """A command ran, or its time was up or it waits for input, and it runs on.
 
     Attributes:
-        block: the block's record; state `running` when timed_out.
+        block: the block's record; state `running` when it has not ended.
         output: text view of its output, at most max_bytes, head and tail kept.
         output_bytes: size of the whole text; truncated: whether some was left out.
+        reason: `prompt` (it has ended), `timeout`, `input`, `password`, `incomplete_input`, `eof` or `hooks_lost`.
         cursor: where to go on reading or waiting.
+        tty, foreground: when it has not ended, as in `status`: what the terminal does, and the program that has it.
+        hint: what to do then.
     """
 
     block: Block
@@ -191,19 +195,27 @@ class RunResult(Result):
     timed_out: bool
     reason: str
     cursor: int
+    tty: str | None = None
+    foreground: str | None = None
+    hint: str | None = None
 
     @property
     def exit_status(self) -> int | None:
         """The command's exit status; None when unknown or still running."""
         return self.block.exit_status
 
+    @property
+    def ok(self) -> bool:
+        """Whether the command has ended with exit status 0."""
+        return self.block.exit_status == 0
 
-@dataclass(frozen=True, slots=True)
-class SendResult(Result):
-    """Input went to the terminal."""
+    def __repr__(self) -> str:
+        how = "timed out" if self.timed_out else f"exit_status={self.exit_status}"
+        return f"<RunResult {shortened(self.block.cmd)} {how} output={shortened(self.output, 400)}>"
 
-    cursor: int
-    accepted_bytes: int
+    def _repr_html_(self) -> str:
+        """Show it in a notebook."""
+        return preformatted(f"$ {self.block.cmd}\n{self.output}", summary=self.block.summary)
 
 
 @dataclass(frozen=True, slots=True)
@@ -212,13 +224,19 @@ class WaitResult(Result):
 
     Attributes:
         matched: whether a condition held.
-        reason: `matched`, `prompt`, `eof`, `timeout`, `max_bytes`, `stopped`, `password`, `incomplete_input`,
-        `hooks_lost`,
-            `cancelled`.
+        reason: `matched`, `prompt`, `eof`, `input`, `timeout`, `max_bytes`, `stopped`, `password`,
+            `incomplete_input`, `hooks_lost`, `cancelled`.
         index: which of several conditions matched (or which stop condition stopped it).
         match_text, groups, span: what matched and where in the stream.
         cursor: where to go on; for an unsuccessful wait a place from which asking again misses nothing.
         text: the last text seen (at most 8 KiB) up to the end; text_bytes: how much there was.
+        before: of a match, the text from where the wait looked (at most 8 KiB, the end of it) up to the match.
+        already_there: what matched was there, or the shell or program ready, before the wait began.
+        new_output: how many bytes of the text have come since the wait began.
+        from_cursor: where it looked from; `read` from there returns all of the text.
+        context: the lines that the match stands on, and those around them, if `context` lines were asked for.
+        foreground: the program that has the terminal, as in `status`, and hint: what to do about it, when the wait
+            ended without a match while a program runs.
     """
 
     matched: bool
@@ -232,6 +250,57 @@ class WaitResult(Result):
     tty: str | None = None
     text: str = ""
     text_bytes: int = 0
+    before: str = ""
+    already_there: bool = False
+    new_output: int = 0
+    from_cursor: int = 0
+    context: str | None = None
+    foreground: str | None = None
+    hint: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class SendResult(Result):
+    """Input went to the terminal; with `match`, how the wait ended that began right behind it.
+
+    Attributes:
+        cursor: where the input was typed; with `match` where to go on.
+        accepted_bytes: how many bytes the terminal took.
+        matched, reason, index, match_text, groups, span, mode, tty, text, text_bytes, before, already_there,
+            new_output, from_cursor, foreground: as in the result of `wait_for`; None, and left out of the JSON form,
+            without `match`.
+        hint: what to do about the program, or how a key or token is written that was taken for text.
+    """
+
+    LEFT_OUT: ClassVar[frozenset[str]] = frozenset({
+        "matched", "reason", "index", "match_text", "groups", "span", "mode", "tty", "text", "text_bytes", "before",
+        "already_there", "new_output", "from_cursor", "foreground", "hint",
+    })  # fmt: skip
+
+    cursor: int
+    accepted_bytes: int
+    matched: bool | None = None
+    reason: str | None = None
+    index: int | None = None
+    match_text: str | None = None
+    groups: dict[str, Any] | None = None
+    span: tuple[int, int] | None = None
+    mode: str | None = None
+    tty: str | None = None
+    text: str | None = None
+    text_bytes: int | None = None
+    before: str | None = None
+    already_there: bool | None = None
+    new_output: int | None = None
+    from_cursor: int | None = None
+    foreground: str | None = None
+    hint: str | None = None
+
+    def with_wait(self, waited: WaitResult) -> SendResult:
+        """Return this result with how a wait ended."""
+        found = {item.name: getattr(waited, item.name) for item in fields(waited) if item.name in self.LEFT_OUT}
+        hints = [hint for hint in (self.hint, waited.hint) if hint is not None]
+        return replace(self, cursor=waited.cursor, **{**found, "hint": "; ".join(hints) or None})
 
 
 @dataclass(frozen=True, slots=True)
@@ -301,6 +370,15 @@ class ScreenResult(Result):
     seqno: int
     hash: str
     changed: list[int]
+
+    def __repr__(self) -> str:
+        rows = "\n".join(line.rstrip() for line in self.content.rstrip().split("\n"))
+        return f"<ScreenResult {self.cols}x{self.rows} {self.format}>\n{rows}"
+
+    def _repr_html_(self) -> str:
+        """Show it in a notebook; with the format html in colours."""
+        title = f"{self.cols}x{self.rows}{' ' + self.title if self.title else ''}"
+        return framed(self.content, self.rows) if self.format == "html" else preformatted(self.content, summary=title)
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import functools
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
@@ -75,6 +75,12 @@ def manifest_entry(name: str) -> ManifestEntry:
         return manifest()[name]
     except KeyError:
         raise BadRequest(f"no operation is called {name[:40]!r}", hint=f"one of {', '.join(manifest())}") from None
+
+
+def offered(names: Iterable[str]) -> list[str]:
+    """Return those names of an engine or a client that its users call; all others are for the surfaces."""
+    known = {*manifest(), "conversation", "home"}
+    return [name for name in names if name.startswith("__") or name in known]
 
 
 def _entry(name: str, line: Mapping[str, Any], definitions: Mapping[str, Any]) -> ManifestEntry:

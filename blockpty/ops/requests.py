@@ -21,14 +21,17 @@ _CONDITION: Final[list[dict[str, Any]]] = [
     {
         "type": "object",
         "properties": {
+            "text": {"type": "string", "minLength": 1},
             "regex": {"type": "string", "minLength": 1, "maxLength": 4096},
-            "token": {"enum": ["PROMPT", "EOF"]},
+            "ignore_case": {"type": "boolean"},
+            "token": {"enum": ["PROMPT", "EOF", "INPUT"]},
             "idle_ms": {"type": "integer", "minimum": 1, "maximum": MAX_TIMEOUT_MS},
             "screen": {"type": "string", "minLength": 1, "maxLength": 4096},
             "changed": {"type": "string", "pattern": "^(?=-{0,2}[0-9a-f])[0-9a-f]{0,16}(-[0-9a-f]{0,16}){0,2}$"},
         },
         "minProperties": 1,
-        "maxProperties": 1,
+        "maxProperties": 2,
+        "anyOf": [{"maxProperties": 1}, {"required": ["ignore_case"]}],
         "additionalProperties": False,
     },
 ]
@@ -69,11 +72,24 @@ View = Annotated[
     ),
 ]
 WaitView = Annotated[
-    Literal["raw", "ansi", "text"],
-    Field(description="What is searched; the views are those of read, without rendered."),
+    Literal["raw", "ansi", "text", "rendered"],
+    Field(description="What is searched and shown, as in read; rendered searches text and shows what a person sees."),
 ]
 Columns = Annotated[int, Field(ge=1, le=1000, description="Width of the terminal in columns.")]
 Rows = Annotated[int, Field(ge=1, le=1000, description="Height of the terminal in rows.")]
+InputMatch = Annotated[
+    Any,
+    WithJsonSchema({"anyOf": [*_CONDITIONS, {"type": "null"}]}),
+    Field(description="Wait for this, as wait_for does, from exactly this input on; the result says how that ended."),
+]
+InputStop = Annotated[
+    Any,
+    WithJsonSchema({"anyOf": [*_CONDITIONS, {"type": "null"}]}),
+    Field(description="With match: conditions that end the wait without a match."),
+]
+WaitBytes = Annotated[
+    int | None, Field(ge=1, le=MAX_BYTES, description="Give up after so many bytes of the view; by default never.")
+]
 # With or without SIG, in any letter case: JSON Schema has no flag for that.
 _INTERRUPTS: Final = "[Ii][Nn][Tt]|[Qq][Uu][Ii][Tt]|[Tt][Ee][Rr][Mm]|[Kk][Ii][Ll][Ll]"
 _SIGNAL: Final = "^([Ss][Ii][Gg])?({})$"
@@ -83,6 +99,7 @@ Author = Literal["agent", "user", "engine"] | None
 Kind = Literal["command", "session", "user", "background"] | None
 Seq = Annotated[int | None, Field(ge=0, le=2**53)]
 Time = Annotated[int | None, Field(ge=0, le=2**53)]
+DryRun = Annotated[bool, Field(description="Change nothing, and say what would be done.")]
 
 
 class Request(BaseModel):
@@ -123,6 +140,16 @@ class OpenRequest(Request):
         default=None, min_length=1, description="Directory in which the shell starts; by default the current one."
     )
     env: dict[str, str] | None = Field(default=None, description="Variables added to the environment of the shell.")
+    env_from: dict[str, str] | Literal["server"] | None = Field(
+        default=None,
+        description="The environment from which PATH, LANG, LC_*, XDG_*, VIRTUAL_ENV, SSH_AUTH_SOCK and the like are "
+        "taken: by default the caller's on this machine, over HTTP the server's. `server`: the server's; or variables.",
+    )
+    pagers: bool | None = Field(
+        default=None,
+        description="Let programs page their output; without, PAGER, GIT_PAGER and the like are cat, so that nothing "
+        "waits for a key. By default for a person, and not for an agent.",
+    )
     cols: Columns = 80
     rows: Rows = 24
     login: bool = Field(default=False, description="Start a login shell.")
@@ -184,7 +211,8 @@ class ExecInteractiveRequest(ConversationRequest):
 class RunRequest(ConversationRequest):
     """Run a command as one block, wait for its end and return its output and exit status.
 
-    On a timeout the command keeps running; the result says so and has the cursor to wait from.
+    It returns early, with reason `input`, when the command waits for input from the terminal. Then, and on a timeout,
+    the command keeps running; the result says what to do, and has the cursor to wait from.
     """
 
     command: Command
@@ -193,6 +221,10 @@ class RunRequest(ConversationRequest):
     max_bytes: Annotated[
         int, Field(ge=1, le=MAX_BYTES, description="Bytes of output to return; of more than that, head and tail.")
     ] = 65_536
+    view: View = "text"
+    stop_at_input: bool = Field(
+        default=True, description="Return when the command waits for a line, a key or a password; it keeps running."
+    )
 
 
 class SendRequest(ConversationRequest):
@@ -217,6 +249,24 @@ class SendRequest(ConversationRequest):
         default=None, min_length=1, max_length=128,
         description="Name of a stored secret of policy.toml, to be typed with Enter in place of data.",
     )  # fmt: skip
+    match: InputMatch = None
+    stop: InputStop = None
+    timeout_ms: TimeoutMs = 30_000
+    view: WaitView = "text"
+    max_bytes: WaitBytes = None
+
+
+class SendLineRequest(ConversationRequest):
+    """Type a line into the running program: a text, and Enter. Line ends in the text are Enter too."""
+
+    text: str = Field(default="", max_length=MAX_TEXT, description="The line; empty for Enter alone.")
+    session_id: SessionId = None
+    secret: Secret = False
+    match: InputMatch = None
+    stop: InputStop = None
+    timeout_ms: TimeoutMs = 30_000
+    view: WaitView = "text"
+    max_bytes: WaitBytes = None
 
 
 class SendKeysRequest(ConversationRequest):
@@ -227,9 +277,16 @@ class SendKeysRequest(ConversationRequest):
     A newline is the Enter key. Write [[ and ^^ for a literal [ and ^.
     """
 
-    keys: str = Field(max_length=65_536, description="Text with named keys, such as ':wq[ENTER]' or '^C'.")
+    keys: Annotated[str, Field(max_length=65_536)] | list[Annotated[str, Field(max_length=65_536)]] = Field(
+        description="Text with named keys, such as ':wq[ENTER]' or '^C'; or a list of these, typed as one."
+    )
     session_id: SessionId = None
     secret: Secret = False
+    match: InputMatch = None
+    stop: InputStop = None
+    timeout_ms: TimeoutMs = 30_000
+    view: WaitView = "text"
+    max_bytes: WaitBytes = None
 
 
 class PasteRequest(ConversationRequest):
@@ -241,6 +298,11 @@ class PasteRequest(ConversationRequest):
     text: str = Field(max_length=MAX_TEXT, description="What is pasted.")
     session_id: SessionId = None
     secret: Secret = False
+    match: InputMatch = None
+    stop: InputStop = None
+    timeout_ms: TimeoutMs = 30_000
+    view: WaitView = "text"
+    max_bytes: WaitBytes = None
 
 
 class CtrlCRequest(SessionRequest):
@@ -254,6 +316,12 @@ class CtrlDRequest(SessionRequest):
 class EnterRequest(SessionRequest):
     """Press Enter."""
 
+    match: InputMatch = None
+    stop: InputStop = None
+    timeout_ms: TimeoutMs = 30_000
+    view: WaitView = "text"
+    max_bytes: WaitBytes = None
+
 
 class WaitForRequest(ConversationRequest):
     """Wait until something appears or happens; what is recorded already is searched first.
@@ -264,12 +332,14 @@ class WaitForRequest(ConversationRequest):
 
     match: Conditions = Field(
         description='A text; {"regex": "..."}; {"token": "PROMPT"} (ready for a command); {"token": "EOF"} (session or '
-        'shell ended); {"idle_ms": n} (silence); or a list of these.'
+        'shell ended); {"token": "INPUT"} (the program waits for a line, a key or a password); {"idle_ms": n} '
+        "(silence); or a list of these."
     )
     session_id: SessionId = None
     from_cursor: Cursor | None = Field(
         default=None,
-        description="Where to look from; by default where the last wait ended, else where the block begins.",
+        description="Where to look from; by default where the last wait ended, else where the block begins. Given, "
+        "idle_ms counts silence from before this call too.",
     )
     timeout_ms: TimeoutMs = 30_000
     max_bytes: int | None = Field(
@@ -280,6 +350,7 @@ class WaitForRequest(ConversationRequest):
     )
     view: WaitView = "text"
     echo: bool = Field(default=False, description="Match the echo of what was typed as well.")
+    context: int = Field(default=0, ge=0, le=1000, description="Return so many lines around a match as well.")
 
 
 class ReadRequest(ConversationRequest):
@@ -468,6 +539,8 @@ class CloseRequest(ConversationRequest):
 class DeleteRequest(ConversationRequest):
     """Delete an ended conversation with its transcript. This cannot be undone."""
 
+    dry_run: DryRun = False
+
 
 class PruneRequest(Request):
     """Delete conversations that were not used for a number of days, then the oldest above a total size.
@@ -477,6 +550,7 @@ class PruneRequest(Request):
 
     keep_days: int | None = Field(default=None, ge=0, le=36_500, description="Keep what was used in so many days.")
     keep_total_mb: int | None = Field(default=None, ge=0, le=10**9, description="Keep at most so many MiB in all.")
+    dry_run: DryRun = False
 
 
 class ExportRequest(ConversationRequest):
@@ -547,8 +621,12 @@ class SearchRequest(Request):
         description="words: lines that hold all the words; phrase: the words one after another; substring: the text as "
         "it is; regex: a regular expression, as in Python.",
     )
+    regex: bool = Field(default=False, description="The query is a regular expression: short for mode regex.")
     ignore_case: bool | None = Field(
         default=None, description="Upper and lower case are the same; by default for words and phrases only."
+    )
+    context: int = Field(
+        default=0, ge=0, le=1000, description="Return so many lines above and below each match in an output as well."
     )
     conversation_id: ConversationId | None = Field(default=None, description="Only this conversation.")
     cwd: str | None = Field(default=None, min_length=1, description="Only blocks that began there or below it.")
@@ -725,6 +803,7 @@ class ArchiveRequest(Request):
         description="Only this one; by default all that have ended.",
     )
     keep_days: int = Field(default=0, ge=0, le=36_500, description="Of all, keep here what was used in so many days.")
+    dry_run: DryRun = False
 
 
 class ImportRecordingRequest(Request):

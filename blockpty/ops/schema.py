@@ -51,8 +51,8 @@ def document() -> dict[str, Any]:
         ref_template="#/$defs/{model}",
     )
     definitions = _plain(schemas["$defs"])
-    for name in {operation.result.__name__ for operation in called}:
-        _complete_result(definitions[name])
+    for result in {operation.result for operation in called}:
+        _complete_result(definitions[result.__name__], getattr(result, "LEFT_OUT", frozenset()))
     for kind in (*vars(results).values(), Block):
         if isinstance(kind, type) and kind.__name__ in definitions:
             # Not every version of pydantic takes over the docstring of a dataclass.
@@ -102,13 +102,13 @@ def _operation(operation: Operation) -> dict[str, Any]:
     }
 
 
-def _complete_result(schema: dict[str, Any]) -> None:
-    """Say what `Result.to_dict` does: `ok` is added, and every field is always there."""
+def _complete_result(schema: dict[str, Any], left_out: frozenset[str]) -> None:
+    """Say what `Result.to_dict` does: `ok` is added, and every field is always there but those it may leave out."""
     if "ok" not in schema["properties"]:
         schema["properties"] = {"ok": {"const": True}, **schema["properties"]}
     for field in schema["properties"].values():
         field.pop("default", None)
-    schema["required"] = list(schema["properties"])
+    schema["required"] = [name for name in schema["properties"] if name not in left_out]
 
 
 def _paragraphs(text: str) -> str:

@@ -57,6 +57,7 @@ OPERATIONS: Final[Mapping[str, Operation]] = {
         _line("exec_interactive", requests.ExecInteractiveRequest, results.SessionResult, _INPUT, "command"),
         _line("run", requests.RunRequest, results.RunResult, _INPUT, "command"),
         _line("send", requests.SendRequest, results.SendResult, _INPUT, "data"),
+        _line("send_line", requests.SendLineRequest, results.SendResult, _INPUT, "text"),
         _line("send_keys", requests.SendKeysRequest, results.SendResult, _INPUT, "keys"),
         _line("paste", requests.PasteRequest, results.SendResult, _INPUT, "text"),
         _line("ctrl_c", requests.CtrlCRequest, results.SendResult, _INPUT),

@@ -25,15 +25,21 @@ if TYPE_CHECKING:
 URL_VARIABLE: Final = "BLOCKPTY_ARCHIVE_URL"
 
 
-async def archive(engine: Home, conversation_id: str | None, keep_days: int) -> ArchiveResult:
-    """Ship one conversation, or all that have ended and were not used for so long; those that cannot go stay."""
+async def archive(
+    engine: Home, conversation_id: str | None, keep_days: int, *, dry_run: bool = False
+) -> ArchiveResult:
+    """Ship one conversation, or all that have ended and were not used for so long; those that cannot go stay.
+
+    With `dry_run` none is shipped, and the result says which would be, and how long their streams are here.
+    """
     if keep_days < 0:
         raise BadRequest(f"keep_days cannot be {keep_days}", hint="0 or more days")
     url = os.environ.get(URL_VARIABLE, "")
     if not url:
         raise ArchiveUnreachable("there is no archive", hint=f"set {URL_VARIABLE}, such as s3://bucket/prefix")
     if conversation_id is not None:
-        return ArchiveResult([conversation_id], await _ship(engine, check_conversation_id(conversation_id), url))
+        name = check_conversation_id(conversation_id)
+        return ArchiveResult([name], await _ship(engine, name, url, dry_run))
     done, freed = [], 0
     async for name in listing.names(engine.home):
         layout = Layout(conversations_directory(engine.home) / name)
@@ -42,14 +48,14 @@ async def archive(engine: Home, conversation_id: str | None, keep_days: int) -> 
         if time.time() - retention.last_used(layout) < keep_days * retention.DAY_SECONDS:
             continue
         with contextlib.suppress(Busy, NotFound, FileNotFoundError):
-            size = await _ship(engine, name, url)
+            size = await _ship(engine, name, url, dry_run)
             if size:
                 done.append(name)
                 freed += size
     return ArchiveResult(done, freed)
 
 
-async def _ship(engine: Home, name: str, url: str) -> int:
+async def _ship(engine: Home, name: str, url: str, dry_run: bool) -> int:
     layout = Layout(conversations_directory(engine.home) / name)
     try:
         checkpoint.load_meta(layout.meta)
@@ -66,6 +72,8 @@ async def _ship(engine: Home, name: str, url: str) -> int:
     try:
         if listing.unfinished(listing.look(layout)[0]):
             raise Busy(f"the record of {name} does not tell of the end of its shell", hint="status enters it")
+        if dry_run:
+            return await asyncio.to_thread(archived.here, layout)
         work = asyncio.ensure_future(asyncio.to_thread(archived.ship, layout, url))
         try:
             return await asyncio.shield(work)

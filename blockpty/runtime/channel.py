@@ -19,6 +19,7 @@ from blockpty.redact.secret_prompts import ASKED_WITHIN, asks_for_secret
 from blockpty.runtime.control import ConversationControl
 from blockpty.runtime.follower import RecordFollower, Replies
 from blockpty.runtime.note_queue import NoteQueue
+from blockpty.runtime.record_reader import Position
 from blockpty.runtime.status import mode_of
 from blockpty.runtime.transcript import Transcript
 from blockpty.spool.layout import Layout
@@ -136,6 +137,12 @@ class ConversationChannel(Transcript):
         `stored`: it is a stored secret, which the gate has allowed, and which is only typed where it does not show.
         `author`: by default that of the call's principal. Raises Halted, UserInControl and ApprovalDenied.
         """
+        return (await self.type_at(data, author, secret, stored=stored))[0]
+
+    async def type_at(
+        self, data: bytes, author: str | None = None, secret: bool = False, *, stored: bool = False
+    ) -> tuple[SendResult, Position]:
+        """Type bytes as `type` does, and return as well where the record goes on behind the input."""
         principal = current()
         if author != "engine":
             author = principal.author(author)
@@ -155,7 +162,7 @@ class ConversationChannel(Transcript):
         self.live.pump()
         if reply.accepted < len(data):
             self._refuse_rest(principal, author, SendResult(reply.offset, reply.accepted))
-        return SendResult(reply.offset, reply.accepted)
+        return SendResult(reply.offset, reply.accepted), Position(reply.offset, reply.timeline)
 
     def check_control(self, principal: Principal, author: str) -> None:
         """Raise Halted or UserInControl unless this principal may type now; nothing may be awaited before it types."""

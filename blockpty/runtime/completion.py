@@ -26,15 +26,17 @@ class Completion:
     Attributes:
         request: the name of the command's input.
         future: done once the command has ended, or cannot be waited for any longer.
+        stop_at_input: whether it is done as well when the command waits for input.
         disturbed: whether something else was typed, or a signal was sent, since the command was.
     """
 
     reads = False
 
-    def __init__(self, live: RecordFollower, request: str) -> None:
+    def __init__(self, live: RecordFollower, request: str, *, stop_at_input: bool = False) -> None:
         self.future: Answer = asyncio.get_running_loop().create_future()
         self._live = live
         self.request = request
+        self.stop_at_input = stop_at_input
         self.disturbed = False
         self._typed = False
         self._taken = False
@@ -59,7 +61,7 @@ class Completion:
                 continue
             elif signal.kind == "hooks_lost":
                 return Outcome(False, "hooks_lost", at, at)
-            elif signal.kind == "silence" and (reason := _stuck(signal.value)):
+            elif signal.kind == "silence" and (reason := _stuck(signal.value, self.stop_at_input)):
                 return Outcome(False, reason, at, at)
         return None
 
@@ -79,6 +81,8 @@ class Completion:
             reason = "password"
         elif state.shell is ShellState.EDITING and state.incomplete and state.tty is not None:
             reason = "incomplete_input"
+        elif self.stop_at_input and state.wants_input():
+            reason = "input"
         elif state.shell is ShellState.IDLE and not is_under_way(state, self.request):
             self.future.set_result(Outcome(True, "prompt", at, at))
         if reason:
@@ -112,8 +116,10 @@ def _is_interrupt(entry: Entry) -> bool:
     return isinstance(note, Mapping) and note.get("type") == "interrupt"
 
 
-def _stuck(silence: dict[str, object]) -> str:
+def _stuck(silence: dict[str, object], stop_at_input: bool) -> str:
     """Return why a silent program will not go on by itself."""
     if silence["password"]:
         return "password"
-    return "incomplete_input" if silence["incomplete"] else ""
+    if silence["incomplete"]:
+        return "incomplete_input"
+    return "input" if stop_at_input and silence["input"] else ""

@@ -8,15 +8,20 @@ them the host's.
 from __future__ import annotations
 
 import base64
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager, nullcontext
-from typing import TYPE_CHECKING, Protocol
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeVar
 
+from blockpty.api import limits
+from blockpty.api.conversation_context import ConversationContext, output_path, raising
 from blockpty.control.principals import current
 from blockpty.engine.keys import KeyModes, bracket, encode_keys
 from blockpty.engine.states import ShellState
 from blockpty.engine.waiter import Outcome
 from blockpty.errors import BadRequest, InternalError, NoSession
+from blockpty.model.block import Block
 from blockpty.model.conditions import Match
 from blockpty.model.results import (
     CloseResult,
@@ -36,20 +41,24 @@ from blockpty.model.results import (
     VerifyResult,
     WaitResult,
 )
-from blockpty.runtime import interruption, limits
+from blockpty.model.unmet import checked
+from blockpty.runtime import interruption
 from blockpty.runtime.channel import ConversationChannel
 from blockpty.runtime.completion import Completion
 from blockpty.runtime.control import CANCELLED, DONE
 from blockpty.runtime.follower import RecordFollower
 from blockpty.runtime.gate import ApprovalNeeded
 from blockpty.runtime.listing import lost_because
+from blockpty.runtime.reading import check_view
 from blockpty.runtime.running import own_block, run_result, until_done
 from blockpty.runtime.sessions import alive, clear_line, known_session, may_type, running_program, sample
 from blockpty.runtime.status import inspect_in_step, is_session, nested_of, private_modes, status_of, tty_of
 from blockpty.runtime.submission import Submission, Submitted, encoded
+from blockpty.runtime.taken_for_text import in_keys, in_match, in_typed
 from blockpty.runtime.terminal_replies import TerminalReplies
 from blockpty.runtime.truncation import LogTruncation
 from blockpty.runtime.wait_for import WaitFor
+from blockpty.runtime.waits import WaitRequest
 from blockpty.screen.protocol import Modes
 from blockpty.spool.layout import Layout
 from blockpty.spool.ownership import Ownership
@@ -57,6 +66,18 @@ from blockpty.spool.ownership import Ownership
 if TYPE_CHECKING:
     from blockpty.control.policy import Question
     from blockpty.host.client import HostClient
+    from blockpty.runtime.advice import Standing
+
+
+H = TypeVar("H", WaitResult, SendResult)
+
+
+class _Wait(NamedTuple):
+    """What an input waits for; the place from which is not known before it is typed."""
+
+    request: WaitRequest
+    timeout_ms: int
+    hint: str | None
 
 
 class RecordOperations(Protocol):
@@ -71,12 +92,12 @@ class RecordOperations(Protocol):
     async def seal(self, conversation_id: str, key: str) -> SealResult:
         """Seal it."""
 
-    async def erase(self, conversation_id: str) -> DeleteResult:
+    async def erase(self, conversation_id: str, *, dry_run: bool = False) -> DeleteResult:
         """Delete it."""
 
 
-class Conversation(ConversationChannel):
-    """One conversation; get it from `Engine.open` or `Engine.conversation`.
+class Conversation(ConversationContext, ConversationChannel):
+    """One conversation; get it from `Engine.open` or `Engine.conversation`. A context manager that closes it.
 
     All methods may be cancelled: what was asked of the terminal may then have happened or not, nothing recorded is
     lost.
@@ -86,6 +107,8 @@ class Conversation(ConversationChannel):
         directory: where its files are.
         opened: the result of `open`, None for one that existed.
     """
+
+    _offered = (*ConversationContext._offered, "cursor", "directory", "mode", "pid", "shell_id")
 
     def __init__(
         self,
@@ -109,7 +132,11 @@ class Conversation(ConversationChannel):
         self._respawn = respawn
         # The engine that it belongs to, where there is one.
         self.records: RecordOperations | None = None
-        self._waiting = WaitFor(self.live, self.note, self._watch_idle, lambda: sample(self), f"w{self.epoch}.")
+        # What callers were given as a hint on words that they gave as text; once is enough.
+        self._hints_given: set[str] = set()
+        self._waiting = WaitFor(
+            self.live, self.note, self._watch_idle, lambda: sample(self), self._stands, f"w{self.epoch}."
+        )
         self._submission = Submission(self)
         self._cursor = 0
 
@@ -147,6 +174,18 @@ class Conversation(ConversationChannel):
             self.live.close()
             if self._ownership is not None:
                 self._ownership.release()
+
+    def __repr__(self) -> str:
+        cwd = self.live.state.current.cwd
+        where = f" {cwd}" if cwd is not None else ""
+        return f"<Conversation {self.id} {self.mode}{where}>"
+
+    def output_path(self, block: Block) -> Path:
+        """Return the file with the output of a block that has ended: its text, with secrets as they were printed.
+
+        Raises NotFound for a block that runs or printed nothing.
+        """
+        return output_path(self.directory, block)
 
     @property
     def over(self) -> bool:
@@ -226,33 +265,60 @@ class Conversation(ConversationChannel):
         return SessionResult(f"s{typed.seq}", f"b{typed.seq}", typed.ts, typed.cursor)
 
     async def run(
-        self, command: str, *, cwd: str | None = None, timeout_ms: int = 30000, max_bytes: int = 65536
+        self,
+        command: str,
+        *,
+        cwd: str | None = None,
+        timeout_ms: int = 30000,
+        max_bytes: int = 65536,
+        view: str = "text",
+        stop_at_input: bool = True,
+        timeout: float | None = None,
+        check: bool = False,
     ) -> RunResult:
         """Run a command as one block and wait for its end; when the time is up it runs on.
 
-        `max_bytes` bounds the returned text, head and tail are kept. Raises as `exec_block` does.
+        `max_bytes` bounds the returned text, head and tail are kept; `view` as in `read`. `stop_at_input`: return as
+        well, with reason `input`, when the command waits for input from the terminal; it runs on. `timeout`: seconds,
+        in place of `timeout_ms`. `check`: raise CommandFailed, with the output, for another exit status than 0, and
+        Timeout when the time is up. Raises as `exec_block` does.
         """
+        __tracebackhide__ = True  # as in `checked`
+        timeout_ms = limits.milliseconds(timeout, timeout_ms)
         limits.check("timeout_ms", timeout_ms)
         limits.check("max_bytes", max_bytes)
-        typed = await self._submit("command", "run", command, cwd, awaited=True)
+        check_view(view)
+        typed = await self._submit("command", "run", command, cwd, awaited=True, stop_at_input=stop_at_input)
         assert typed.completion is not None  # it was asked for
         result = await self._until_done(typed.completion, timeout_ms)
         self._cursor = result.cursor
         block = self.live.redactor.block(own_block(self.id, self.live, typed, self._block))
-        return await run_result(self.live, block, result, max_bytes, self._over_bytes)
+        done = await run_result(self.live, block, result, max_bytes, view, self._over_bytes)
+        if not result.matched:
+            stands = await self._stands(result.reason)
+            done = replace(done, tty=stands.tty, foreground=stands.foreground, hint=stands.hint)
+        return checked(done) if check else done
+
+    async def _stands(self, reason: str) -> Standing:
+        # Most programs never need it.
+        from blockpty.runtime.advice import standing
+
+        return await standing(self, reason)
 
     async def _until_done(self, completion: Completion, timeout_ms: int) -> Outcome:
         return await until_done(self.live, completion, timeout_ms)
 
     async def _submit(
-        self, kind: str, operation: str, command: str, cwd: str | None, *, queue: bool = False, awaited: bool = False
-    ) -> Submitted:
+        self, kind: str, operation: str, command: str, cwd: str | None, *, queue: bool = False, awaited: bool = False,
+        stop_at_input: bool = False,
+    ) -> Submitted:  # fmt: skip
         granted: set[Question] = set()
         while True:
             try:
                 typed = await self._submission.submit(
-                    kind, command, cwd, queue=queue, awaited=awaited, operation=operation, granted=granted
-                )
+                    kind, command, cwd, queue=queue, awaited=awaited, stop_at_input=stop_at_input,
+                    operation=operation, granted=granted,
+                )  # fmt: skip
             except ApprovalNeeded as needed:
                 # Outside of the turn: other commands go on meanwhile.
                 assert self.gate is not None
@@ -273,6 +339,12 @@ class Conversation(ConversationChannel):
         author: str | None = None,
         secret: bool = False,
         secret_name: str | None = None,
+        match: Match | None = None,
+        stop: Match | None = None,
+        timeout_ms: int = 30000,
+        view: str = "text",
+        max_bytes: int | None = None,
+        timeout: float | None = None,
     ) -> SendResult:
         """Type bytes into the running program, as they are; as `user` also at the prompt.
 
@@ -283,11 +355,14 @@ class Conversation(ConversationChannel):
         must be asked for with echo off. Raises NoSession when nothing runs
         that could take them, LineTooLong when the terminal would cut a line.
         `accepted_bytes` is less than given when the program did not take them within five seconds.
+        `match`, `stop`, `timeout_ms` (or `timeout`, in seconds), `view`, `max_bytes`: wait as `wait_for` does, from
+        exactly this input on; the result then says how that ended. Cancelling leaves typed what was typed.
         """
+        wait = self._armed(match, stop, timeout_ms, view, max_bytes, timeout)
         if [data, data_b64, secret_name].count(None) != 2:
             raise BadRequest("give either data or data_b64, or secret_name")
         if secret_name is not None:
-            return await self._send_stored(secret_name, session_id, current().author(author))
+            return await self._send_stored(secret_name, session_id, current().author(author), wait)
         if data is None:
             try:
                 data = base64.b64decode(data_b64 or "", validate=True)
@@ -295,35 +370,117 @@ class Conversation(ConversationChannel):
                 raise BadRequest("data_b64 is no base64") from None
         author = current().author(author)
         await may_type(self, session_id, author)
-        return await self.type(encoded(data) if isinstance(data, str) else data, author, secret)
+        typed = await self._type(encoded(data) if isinstance(data, str) else data, wait, author, secret=secret)
+        return self._hinted(typed, in_typed(data) if isinstance(data, str) and not secret else None)
 
-    async def _send_stored(self, name: str, session_id: str | None, author: str) -> SendResult:
+    def _armed(
+        self, match: Match | None, stop: Match | None, timeout_ms: int, view: str, max_bytes: int | None,
+        timeout: float | None,
+    ) -> _Wait | None:  # fmt: skip
+        """Check what an input is to wait for, before it is typed; None for nothing."""
+        if match is None:
+            if stop is not None:
+                raise BadRequest("stop ends a wait, and this call does not wait", hint="give match as well")
+            return None
+        timeout_ms = limits.milliseconds(timeout, timeout_ms)
+        limits.check("timeout_ms", timeout_ms)
+        request = self._waiting.request(match, cursor=0, stop=stop, max_bytes=max_bytes, view=view)
+        request.waiter(self.live.stream)  # a pattern that does not compile
+        return _Wait(request, timeout_ms, in_match(match, stop))
+
+    async def _type(
+        self, data: bytes, wait: _Wait | None, author: str | None = None, *, secret: bool = False, stored: bool = False
+    ) -> SendResult:
+        """Type bytes, and wait from there on for what is asked."""
+        sent, place = await self.type_at(data, author, secret, stored=stored)
+        if wait is None:
+            return sent
+        waited = await self._waiting.wait(replace(wait.request, cursor=place.offset), wait.timeout_ms, place)
+        self._cursor = waited.cursor
+        return self._hinted(sent.with_wait(waited), wait.hint)
+
+    async def _send_stored(
+        self, name: str, session_id: str | None, author: str, wait: _Wait | None
+    ) -> SendResult:  # fmt: skip
         await running_program(self, session_id)
         if self.gate is None:
             raise BadRequest("there is no policy here that names secrets")
         value = await self.gate.stored_secret(self, current(), author, name)
-        return await self.type(value + b"\r", author, secret=True, stored=True)
+        return await self._type(value + b"\r", wait, author, secret=True, stored=True)
 
-    async def send_keys(self, keys: str, *, session_id: str | None = None, secret: bool = False) -> SendResult:
+    async def send_line(
+        self,
+        text: str = "",
+        *,
+        session_id: str | None = None,
+        secret: bool = False,
+        match: Match | None = None,
+        stop: Match | None = None,
+        timeout_ms: int = 30000,
+        view: str = "text",
+        max_bytes: int | None = None,
+        timeout: float | None = None,
+    ) -> SendResult:
+        """Type a text and Enter; line ends in the text are Enter too.
+
+        `secret`, `match`, `stop`, `timeout_ms`, `view`, `max_bytes`, `timeout`: as for `send`.
+        """
+        wait = self._armed(match, stop, timeout_ms, view, max_bytes, timeout)
+        await running_program(self, session_id)
+        lines = text.replace("\r\n", "\r").replace("\n", "\r")
+        typed = await self._type(encoded(lines) + b"\r", wait, secret=secret)
+        return self._hinted(typed, None if secret else in_typed(text))
+
+    async def send_keys(
+        self,
+        keys: str | Sequence[str],
+        *,
+        session_id: str | None = None,
+        secret: bool = False,
+        match: Match | None = None,
+        stop: Match | None = None,
+        timeout_ms: int = 30000,
+        view: str = "text",
+        max_bytes: int | None = None,
+        timeout: float | None = None,
+    ) -> SendResult:
         """Type keys in the notation of the reference (`[UP]`, `^C`, `[M-x]`), or use the mouse (`[CLICK 9,4]`).
 
-        `secret`: as for `send`.
-        They are sent as the program has asked the terminal to send them. Raises BadRequest for what it cannot get.
+        A list of them is typed as one. `secret`, `match`, `stop`, `timeout_ms`, `view`, `max_bytes`, `timeout`: as for
+        `send`. They are sent as the program has asked the terminal to send them. Raises BadRequest for what it cannot
+        get.
         """
+        wait = self._armed(match, stop, timeout_ms, view, max_bytes, timeout)
         await running_program(self, session_id)
         modes = await self._modes()
         asked = KeyModes(
             modes.application_cursor, modes.application_keypad, modes.mouse, modes.mouse_encoding, modes.keyboard
         )
-        return await self.type(encode_keys(keys, asked), secret=secret)
+        pressed = keys if isinstance(keys, str) else "".join(keys)
+        typed = await self._type(encode_keys(pressed, asked), wait, secret=secret)
+        return self._hinted(typed, None if secret else in_keys(pressed))
 
-    async def paste(self, text: str, *, session_id: str | None = None, secret: bool = False) -> SendResult:
+    async def paste(
+        self,
+        text: str,
+        *,
+        session_id: str | None = None,
+        secret: bool = False,
+        match: Match | None = None,
+        stop: Match | None = None,
+        timeout_ms: int = 30000,
+        view: str = "text",
+        max_bytes: int | None = None,
+        timeout: float | None = None,
+    ) -> SendResult:
         """Type a text as a paste: bracketed when the program asked for it, never able to end the bracket itself.
 
-        `secret`: as for `send`.
+        `secret`, `match`, `stop`, `timeout_ms`, `view`, `max_bytes`, `timeout`: as for `send`.
         """
+        wait = self._armed(match, stop, timeout_ms, view, max_bytes, timeout)
         await running_program(self, session_id)
-        return await self.type(bracket(text, bracketed=(await self._modes()).bracketed_paste), secret=secret)
+        pasted = bracket(text, bracketed=(await self._modes()).bracketed_paste)
+        return await self._type(pasted, wait, secret=secret)
 
     async def ctrl_c(self, *, session_id: str | None = None) -> SendResult:
         """Type Ctrl-C; at a prompt it clears the line, and is typed again if the line editor has missed it."""
@@ -336,19 +493,29 @@ class Conversation(ConversationChannel):
         """Type Ctrl-D; at a prompt it ends the shell."""
         return await self._control(b"\x04", session_id)
 
-    async def enter(self, *, session_id: str | None = None) -> SendResult:
-        """Type Enter (CR)."""
-        return await self._control(b"\r", session_id)
+    async def enter(
+        self,
+        *,
+        session_id: str | None = None,
+        match: Match | None = None,
+        stop: Match | None = None,
+        timeout_ms: int = 30000,
+        view: str = "text",
+        max_bytes: int | None = None,
+        timeout: float | None = None,
+    ) -> SendResult:
+        """Type Enter (CR). `match`, `stop`, `timeout_ms`, `view`, `max_bytes`: as for `send`."""
+        return await self._control(b"\r", session_id, self._armed(match, stop, timeout_ms, view, max_bytes, timeout))
 
     async def _modes(self) -> Modes:
         return (await self.look()).frame.modes
 
-    async def _control(self, data: bytes, session_id: str | None) -> SendResult:
+    async def _control(self, data: bytes, session_id: str | None, wait: _Wait | None = None) -> SendResult:
         self.live.pump()
         if session_id is not None or self.live.state.shell is ShellState.SUBMITTED:
             await running_program(self, session_id)
         alive(self)
-        return await self.type(data)
+        return await self._type(data, wait)
 
     # Waiting
 
@@ -363,24 +530,39 @@ class Conversation(ConversationChannel):
         stop: Match | None = None,
         view: str = "text",
         echo: bool = False,
+        context: int = 0,
+        timeout: float | None = None,
     ) -> WaitResult:
         """Wait until something appears in the output, or one of several things.
 
         The answer is a function of the record, `from_cursor` and `match`; only the deadline is not. Without
         `from_cursor`:
-        from where the last wait ended, else from where the running block was submitted. `timeout_ms` 0 looks once. A
-        timeout is a result. Raises BadCondition, BadCursor, NoSession.
+        from where the last wait ended, else from where the running block was submitted. `timeout_ms` 0 looks once;
+        `timeout`: seconds, in its place. A timeout is a result. Quiet times (`idle_ms`) count from the wait's own
+        beginning, unless `from_cursor` asks about the past. `view` rendered searches the view text, and shows what a
+        person sees. `context`: lines around a match to return. Raises BadCondition, BadCursor, NoSession.
         """
+        timeout_ms = limits.milliseconds(timeout, timeout_ms)
         limits.check("timeout_ms", timeout_ms)
-        if max_bytes is not None:
-            limits.check("max_bytes", max_bytes)
         if session_id is not None:
             known_session(self, session_id)
         cursor = self._cursor if from_cursor is None else from_cursor
-        request = self._waiting.request(match, cursor=cursor, stop=stop, max_bytes=max_bytes, view=view, echo=echo)
-        result = await self._waiting.wait(request, timeout_ms)
+        request = self._waiting.request(
+            match, cursor=cursor, stop=stop, max_bytes=max_bytes, view=view, echo=echo, context=context,
+            past=from_cursor is not None,
+        )  # fmt: skip
+        result = self._hinted(await self._waiting.wait(request, timeout_ms), in_match(match, stop))
         self._cursor = result.cursor
         return result
+
+    expect = raising(wait_for)
+
+    def _hinted(self, result: H, hint: str | None) -> H:
+        """Return a result that says once how what was taken for text is written; not when it was found."""
+        if hint is None or hint in self._hints_given or result.matched:
+            return result
+        self._hints_given.add(hint)
+        return replace(result, hint=hint if result.hint is None else f"{hint}; {result.hint}")
 
     # Control
 
@@ -474,13 +656,17 @@ class Conversation(ConversationChannel):
             await self.own(stopping=True)
             return await interruption.end_session(self, self.reset)
 
-    async def enter_shell(self, shell: str | None = None, *, timeout_ms: int = 10000) -> DoneResult:
+    async def enter_shell(
+        self, shell: str | None = None, *, timeout_ms: int = 10000, timeout: float | None = None
+    ) -> DoneResult:
         """Give our hooks to the shell that is at a prompt now inside a running command (ssh, su, a container, bash).
 
         Its commands are blocks from then on, until it ends; the block that started it is closed here. `shell` (bash,
         zsh or fish) must be named where it runs behind another program. A shell that replaced ours (`exec bash`) gets
-        its hooks by itself at the next command. Raises BadRequest, NoPrompt.
+        its hooks by itself at the next command. `timeout`: seconds, in place of `timeout_ms`. Raises BadRequest,
+        NoPrompt.
         """
+        timeout_ms = limits.milliseconds(timeout, timeout_ms)
         limits.check("timeout_ms", timeout_ms)
         alive(self)
         self.check_control(current(), current().author())
@@ -549,13 +735,14 @@ class Conversation(ConversationChannel):
         if self.live.state.shell is not ShellState.EXITED:
             self.note({"type": "lifecycle", "operation": operation, "principal": current().name})
 
-    async def delete(self) -> DeleteResult:
+    async def delete(self, *, dry_run: bool = False) -> DeleteResult:
         """Delete the conversation, whose shell has ended, with its transcript; there is no way back.
 
+        With `dry_run` the result says what would be freed, and nothing is deleted.
         Raises Busy while the shell runs, or when another engine owns it. Nothing can be asked of it afterwards.
         """
         assert self.records is not None
-        return await self.records.erase(self.id)
+        return await self.records.erase(self.id, dry_run=dry_run)
 
     async def verify(self, *, key: str | None = None) -> VerifyResult:
         """Compare all files with what follows from stream and timeline, every recorded wait included.

@@ -18,7 +18,9 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Final, Self, TypeVar
 from weakref import WeakValueDictionary
 
-from blockpty.control.principals import ENGINE, acting
+from blockpty.api import limits
+from blockpty.api.opening import opening
+from blockpty.control.principals import ENGINE, acting, current
 from blockpty.engine.states import ShellState
 from blockpty.errors import (
     BadRequest,
@@ -34,7 +36,8 @@ from blockpty.files.opening import UnsafeFile
 from blockpty.host import descriptors
 from blockpty.host.client import HostClient
 from blockpty.host.protocol import DURABILITIES, NICEST, PROCESS_LIMIT, SHELL_NICE
-from blockpty.host.sources import SHELL, TerminalSource, parse_source
+from blockpty.host.shells import kept_of
+from blockpty.host.sources import TerminalSource, parse_source
 from blockpty.model.results import (
     ApprovalsResult,
     AuditResult,
@@ -48,7 +51,7 @@ from blockpty.model.results import (
     SealResult,
     VerifyResult,
 )
-from blockpty.runtime import limits, listing, retention, truncation
+from blockpty.runtime import listing, retention, truncation
 from blockpty.runtime.background_tasks import BackgroundTasks
 from blockpty.runtime.conversation import Conversation
 from blockpty.runtime.gate import Gate
@@ -222,6 +225,7 @@ class ConversationEngine:
         if "audit_log" in vars(self):
             self.audit_log.close()
 
+    @opening
     async def open(
         self,
         conversation_id: str | None = None,
@@ -229,6 +233,8 @@ class ConversationEngine:
         shell: str | None = None,
         cwd: str | None = None,
         env: Mapping[str, str] | None = None,
+        env_from: Mapping[str, str] | str | None = None,
+        pagers: bool | None = None,
         cols: int = 80,
         rows: int = 24,
         login: bool = False,
@@ -237,19 +243,24 @@ class ConversationEngine:
         timeout_ms: int = 30000,
         sandbox: str | None = None,
         source: str | None = None,
+        timeout: float | None = None,
     ) -> Conversation:
         """Start a shell in a new conversation, or a new shell in one whose shell has ended, and wait for its prompt.
 
+        Await it, or enter it with `async with`, which closes the conversation at the end.
+
         Args:
             conversation_id: its name; one is made up when it is None.
-            shell: name or path; default `$SHELL` when it is bash or zsh, else bash.
+            shell: name or path; default `$SHELL` when it is bash, zsh or fish, else bash.
             cwd: working directory; default the caller's.
             env: added to the clean environment of the shell.
+            env_from: the environment of which PATH, LANG and the like are kept; default, and `server`, this process's.
+            pagers: let programs page their output; default for a person only. Without, PAGER and the like are cat.
             cols, rows: size of the terminal, 1 to 1000.
             login: read the login files instead of the interactive ones.
             persist: keep the shell when this engine goes; default as this engine was made.
             answers: answer programs that ask their terminal what it is, where the cursor stands, and the like.
-            timeout_ms: how long the first prompt may take.
+            timeout_ms: how long the first prompt may take; timeout: the same in seconds, in its place.
             sandbox: name of a profile: the shell runs behind that boundary, or does not start.
             source: what the terminal shows in place of a shell of this machine: `exec:program argument ...` (a program
                 without a shell: one session block from its start to its end), `ssh:[user@]host[:port]` or
@@ -259,6 +270,7 @@ class ConversationEngine:
         Raises BadRequest, Busy (it is open already), SessionLimit, SpawnFailed, PtyLimit, NoPrompt.
         """
         name = check_conversation_id(conversation_id) if conversation_id is not None else f"c-{secrets.token_hex(4)}"
+        timeout_ms = limits.milliseconds(timeout, timeout_ms)
         for label, value in (("cols", cols), ("rows", rows), ("timeout_ms", timeout_ms)):
             limits.check(label, value)
         persist = self._persist if persist is None else persist
@@ -268,11 +280,16 @@ class ConversationEngine:
         }  # fmt: skip
         if sandbox is not None:
             settings["sandbox"] = sandbox
-        origin = _checked_source(source, shell, login, cwd, sandbox)
+        if not (current().author() == "user" if pagers is None else pagers):
+            settings["pagers"] = False
+        inherited = _checked_environment(env_from)
+        settings["env_from"] = inherited
+        origin = _checked_source(source, shell, login, cwd)
         if origin is not None:
             settings["source"] = origin.text
         more = {} if sandbox is None else {"sandbox": sandbox}
-        text = _asked_to_open(origin.command if origin is not None else shell and shlex.quote(shell), settings["env"])
+        changed = {**_changed_variables(inherited), **settings["env"]}
+        text = _asked_to_open(origin.command if origin is not None else shell and shlex.quote(shell), changed)
         with self.gate.allowed("open", name, right="open", text=text, cwd=settings["cwd"], **more):
             if conversation_id is not None:
                 await self._admit(name)
@@ -298,7 +315,10 @@ class ConversationEngine:
                 raise no_descriptors()
             if count >= self._session_limit:
                 raise SessionLimit(
-                    f"{count} conversations are open in {self.home}", hint="close one, or raise the limit"
+                    f"{count} conversations are open in {self.home}, which is the limit",
+                    hint="list names them and close ends one; the limit is --session-limit of serve, "
+                    "BLOCKPTY_SESSION_LIMIT, or session_limit of an engine",
+                    details={"session_limit": self._session_limit},
                 )
             # What lies there, damaged or not, is not this call's to remove.
             fresh = not os.path.lexists(conversations_directory(self.home) / name)
@@ -309,7 +329,7 @@ class ConversationEngine:
                 self._settings[name] = settings
                 suspended = self._suspended.get(name)
                 conversation = await (self._resume(suspended) if suspended is not None else self._attach(name, layout))
-                conversation.answering = _answers(settings)
+                conversation.answering = settings["answers"]
                 (self._transient.discard if persist else self._transient.add)(name)
                 # The host starts the shell even when the caller has been cancelled; it is ended then.
                 begin = await to_the_end(self._start(conversation, settings))
@@ -417,18 +437,21 @@ class ConversationEngine:
                     found.append(info)
         return ListResult(sorted(found, key=lambda info: info.created_ts, reverse=True))
 
-    async def prune(self, *, keep_days: int | None = None, keep_total_mb: int | None = None) -> PruneResult:
+    async def prune(
+        self, *, keep_days: int | None = None, keep_total_mb: int | None = None, dry_run: bool = False
+    ) -> PruneResult:
         """Delete conversations that were not used for `keep_days`, then the oldest until all take `keep_total_mb`.
 
+        With `dry_run` the result says which would be deleted, and none is.
         Those whose shell runs, and those that another engine has taken up, stay. Raises BadRequest.
         """
         with self.gate.allowed("prune"):
-            return await retention.prune(self, keep_days, keep_total_mb)
+            return await retention.prune(self, keep_days, keep_total_mb, dry_run=dry_run)
 
-    async def erase(self, conversation_id: str) -> DeleteResult:
+    async def erase(self, conversation_id: str, *, dry_run: bool = False) -> DeleteResult:
         """Delete a conversation whose shell has ended; see `Conversation.delete`."""
         with self.gate.allowed("delete", conversation_id):
-            return await retention.delete(self, conversation_id)
+            return await retention.delete(self, conversation_id, dry_run=dry_run)
 
     async def let_go(self, conversation_id: str) -> int:
         """Detach from a conversation if this engine has taken it up; return where its stream ends, 0 if it has not."""
@@ -639,7 +662,7 @@ class ConversationEngine:
             make_private(layout.directory)
             for directory in (layout.stream, layout.outputs, layout.commands):
                 make_private(directory)
-            asked = {key: value for key, value in settings.items() if key != "env"}
+            asked = {key: value for key, value in settings.items() if key not in ("env", "env_from")}
             if "source" in asked:
                 asked["format"] = OPEN_FORMAT
             if not os.path.lexists(layout.meta):
@@ -677,7 +700,7 @@ class ConversationEngine:
             except StorageFull:
                 # It can be read all the same, and owned later.
                 conversation = self._made(name, layout, host, None)
-            conversation.answering = _answers(self._settings[name])
+            conversation.answering = bool(self._settings[name].get("answers", True))
             conversation.records = self
             conversation.control.gate = self.gate
             try:
@@ -771,7 +794,7 @@ class ConversationEngine:
 
 
 def _checked_source(
-    text: str | None, shell: str | None, login: bool, cwd: str | os.PathLike[str] | None, sandbox: str | None
+    text: str | None, shell: str | None, login: bool, cwd: str | os.PathLike[str] | None
 ) -> TerminalSource | None:
     """Return the source that is asked for, None for a shell of this machine; raises BadRequest."""
     source = parse_source(text) if text is not None else None
@@ -783,18 +806,21 @@ def _checked_source(
         raise BadRequest(
             f"cwd is a directory of this machine, and {source.kind} leads elsewhere", hint="use cwd of run there"
         )
-    if source is not None and sandbox is not None and source.kind != "exec":
-        raise BadRequest(
-            f"a sandbox is around a program of this machine, and {source.kind} leads elsewhere",
-            hint="leave sandbox out, or use exec:",
-        )
     return source
 
 
-def _answers(settings: Mapping[str, Any]) -> bool:
-    """Return whether programs that ask their terminal something get a reply from us; in tmux, tmux replies."""
-    source = parse_source(settings.get("source") or SHELL)
-    return bool(settings.get("answers", True)) and (source is None or source.replies)
+def _checked_environment(env_from: Mapping[str, str] | str | None) -> dict[str, str] | None:
+    """Return the environment that a shell inherits, None for this process's; raises BadRequest."""
+    if env_from is None or env_from == "server":
+        return None
+    if isinstance(env_from, str):
+        raise BadRequest(f"env_from cannot be {env_from[:40]!r}", hint="server, or an object of variables")
+    return kept_of(env_from)
+
+
+def _changed_variables(inherited: Mapping[str, str] | None) -> dict[str, str]:
+    """Return what a shell would find otherwise than with the environment of this process."""
+    return {name: value for name, value in (inherited or {}).items() if os.environ.get(name) != value}
 
 
 def _asked_to_open(command: str | None, env: Mapping[str, str]) -> str:

@@ -142,7 +142,7 @@ async def _leave(channel: ConversationChannel, *, whole: bool) -> str | None:
 def _farewell(sample: Inspected) -> tuple[str, tuple[bytes, ...]]:
     """Return which program of the foreground is to be typed to, and what; no bytes for none."""
     raw = sample.icanon is False
-    names = [_plain(name) for name in sample.programs or (sample.foreground_name or "",)]
+    names = [plain_name(name) for name in sample.programs or (sample.foreground_name or "",)]
     if raw:
         # A pager has its keyboard to itself, wherever it stands in a pipeline.
         for name in reversed(names):
@@ -154,7 +154,7 @@ def _farewell(sample: Inspected) -> tuple[str, tuple[bytes, ...]]:
     return names[-1], ()
 
 
-def _plain(name: str) -> str:
+def plain_name(name: str) -> str:
     """Return a program's name without the dash of a login shell and without a version (`vim.basic`, `python3.11`)."""
     name = name.lstrip("-")
     if name in LINES or name in KEYS:

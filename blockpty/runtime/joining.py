@@ -11,9 +11,9 @@ import threading
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
+from blockpty.api.limits import SCROLLBACK
 from blockpty.runtime.covered_screen import cover
 from blockpty.runtime.drawn import DrawnStream
-from blockpty.runtime.limits import SCROLLBACK
 from blockpty.runtime.record_reader import Position
 from blockpty.runtime.redactor import Redactor
 from blockpty.runtime.worker_threads import Pace, aside

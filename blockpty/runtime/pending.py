@@ -27,16 +27,22 @@ _STEP_BYTES: Final = 16 * 1024
 _REST_SECONDS: Final = 0.002
 
 
-async def begin_wait(live: RecordFollower, request: WaitRequest) -> tuple[PendingWait, Position]:
-    """Start a wait: existing data first. Returns it with how far the record had been read when it went live."""
+async def begin_wait(
+    live: RecordFollower, request: WaitRequest, since: Position | None = None
+) -> tuple[PendingWait, Position]:
+    """Start a wait: existing data first. Returns it with how far the record had been read when it went live.
+
+    `since`: it went live there already, at a place of the record, such as that of an input; what has come since is new.
+    """
     live.pump()
     looks = request.looks
     if looks:
         for _ in live.screens.steps(live.reader.position):
             await asyncio.sleep(0)
-    start, position = live.points.before(request.cursor), live.reader.position
+    position = live.reader.position
+    start = live.points.before(request.cursor, None if since is None else since.timeline)
     nothing_held = live.state.classified == position.offset
-    ahead = request.cursor >= position.offset and not live.state.inputs and nothing_held
+    ahead = since is None and request.cursor >= position.offset and not live.state.inputs and nothing_held
     source = live.screens.eye(position if ahead else start.position, request.redact) if looks else None
     waiter = request.waiter(live.stream, source)
     wait = PendingWait(waiter, asyncio.get_running_loop().create_future())
@@ -45,9 +51,13 @@ async def begin_wait(live: RecordFollower, request: WaitRequest) -> tuple[Pendin
         waiter.attach(live.state)
     else:
         reader = RecordReader(live.layout, live.stream, start.state, start.timeline)
-        outcome = await read_existing(waiter, reader, lambda: live.reader.position, live.turn, 2 * SLICE_BYTES)
-    if outcome is None:
+        outcome = await read_existing(
+            waiter, reader, lambda: live.reader.position, live.turn, 2 * SLICE_BYTES, live_from=since
+        )
+    wait.existing = outcome is not None and since is None
+    if outcome is None and since is None:
         outcome = wait.begin(live.state)
+        wait.existing = outcome is not None
     if outcome is None:
         live.waits.add(wait)
     elif live.deriver.problem is None:
@@ -55,15 +65,20 @@ async def begin_wait(live: RecordFollower, request: WaitRequest) -> tuple[Pendin
     else:
         # What it follows from could not be written yet.
         live.waits.decided(wait, outcome)
-    return wait, live.reader.position
+    return wait, live.reader.position if since is None else since
 
 
 class PendingWait:
-    """A wait that has not been answered yet; slow patterns move it off the event loop."""
+    """A wait that has not been answered yet; slow patterns move it off the event loop.
+
+    Attributes:
+        existing: whether what was there already, before it went live, has answered it.
+    """
 
     def __init__(self, waiter: Waiter, future: Answer) -> None:
         self.waiter = waiter
         self.future = future
+        self.existing = False
         self._backlog: list[Step] | None = None
         self._task: asyncio.Task[None] | None = None
 
@@ -125,12 +140,14 @@ def runaway() -> BadCondition:
 
 
 async def read_existing(
-    waiter: Waiter, reader: RecordReader, here: Callable[[], Position], turn: Callable[[], Awaitable[None]], room: int
-) -> Outcome | None:
+    waiter: Waiter, reader: RecordReader, here: Callable[[], Position], turn: Callable[[], Awaitable[None]], room: int,
+    *, live_from: Position | None = None,
+) -> Outcome | None:  # fmt: skip
     """Bring a waiter, with a reader that reads for it and is closed, to exactly where the live machine is by then.
 
-    `room` bytes are taken in a turn: more than the live reader takes, or it would never be reached. A turn that takes
-    long has fewer of them; the longer it goes on, the longer a turn may be, for the same reason.
+    `live_from`: on the way there it goes live, at this place. `room` bytes are taken in a turn: more than the live
+    reader takes, or it would never be reached. A turn that takes long has fewer of them; the longer it goes on, the
+    longer a turn may be, for the same reason.
     """
     try:
         waiter.attach(reader.machine.state)
@@ -138,12 +155,12 @@ async def read_existing(
         ends_by = perf_counter() + slice_seconds
         while True:
             reader.look()
-            until = here()
+            until = live_from or here()
             while (step := reader.step(_within_step(reader.position, until))) is not None:
                 try:
                     outcome = advance(waiter, step)
                 except PatternTimeout:
-                    outcome = await _patiently(waiter)
+                    outcome = await _patiently(waiter, waiter.resume)
                 if outcome is not None:
                     return outcome
                 left -= len(step.data)
@@ -154,7 +171,14 @@ async def read_existing(
                         await asyncio.sleep(_REST_SECONDS)
                     left, slice_seconds = room, min(slice_seconds * _GROWTH, _LONGEST_SLICE_SECONDS)
                     ends_by = perf_counter() + slice_seconds
-            if reader.position == here():
+            if live_from is not None:
+                if reader.position.offset < live_from.offset:
+                    continue
+                live_from = None
+                outcome = await _begun(waiter, reader.machine.state.copy())
+                if outcome is not None:
+                    return outcome
+            elif reader.position == here():
                 return None
     finally:
         reader.close()
@@ -165,10 +189,17 @@ def _within_step(position: Position, until: Position) -> Position:
     return until._replace(offset=min(until.offset, (position.offset // _STEP_BYTES + 1) * _STEP_BYTES))
 
 
-async def _patiently(waiter: Waiter) -> Outcome | None:
+async def _begun(waiter: Waiter, state: MachineState) -> Outcome | None:
+    try:
+        return waiter.begin(state)
+    except PatternTimeout:
+        return await _patiently(waiter, lambda: waiter.begin(state))
+
+
+async def _patiently(waiter: Waiter, ask: Callable[[], Outcome | None]) -> Outcome | None:
     waiter.budget = PATIENCE
     try:
-        return await asyncio.to_thread(waiter.resume)
+        return await asyncio.to_thread(ask)
     except PatternTimeout:
         raise runaway() from None
     finally:

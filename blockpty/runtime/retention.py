@@ -80,6 +80,10 @@ def erase(layout: Layout) -> int:
     return freed
 
 
+def _size(layout: Layout) -> int:
+    return size_of(layout.directory)
+
+
 def sweep(home: Path) -> None:
     """Remove what is left of conversations whose deletion was interrupted."""
     with contextlib.suppress(OSError), os.scandir(conversations_directory(home)) as entries:
@@ -88,7 +92,7 @@ def sweep(home: Path) -> None:
                 shutil.rmtree(entry.path, ignore_errors=True)
 
 
-async def delete(engine: Home, conversation_id: str) -> DeleteResult:
+async def delete(engine: Home, conversation_id: str, *, dry_run: bool = False) -> DeleteResult:
     """Delete one conversation; raises Busy while its shell runs or another engine has it, NotFound."""
     name = check_conversation_id(conversation_id)
     if name in await engine.live():
@@ -101,13 +105,18 @@ async def delete(engine: Home, conversation_id: str) -> DeleteResult:
     if ownership is None:
         raise Busy(f"another engine owns {name}", hint="close that engine first")
     try:
-        return DeleteResult(cursor, await asyncio.to_thread(erase, layout))
+        return DeleteResult(cursor, await asyncio.to_thread(_size if dry_run else erase, layout))
     finally:
         ownership.release()
 
 
-async def prune(engine: Home, keep_days: int | None, keep_total_mb: int | None) -> PruneResult:
-    """Delete ended conversations: those last used before `keep_days`, then the oldest until the rest fits."""
+async def prune(
+    engine: Home, keep_days: int | None, keep_total_mb: int | None, *, dry_run: bool = False
+) -> PruneResult:
+    """Delete ended conversations: those last used before `keep_days`, then the oldest until the rest fits.
+
+    With `dry_run` none is deleted, and the result says which would be.
+    """
     check_budget(keep_days, keep_total_mb)
     await asyncio.to_thread(sweep, engine.home)
     live = await engine.live()
@@ -121,7 +130,7 @@ async def prune(engine: Home, keep_days: int | None, keep_total_mb: int | None) 
         if name in live or not (old or over):
             continue
         with contextlib.suppress(Busy, NotFound):
-            freed += (await delete(engine, name)).freed_bytes
+            freed += (await delete(engine, name, dry_run=dry_run)).freed_bytes
             deleted.append(name)
             total -= size
     return PruneResult(deleted, freed, total)

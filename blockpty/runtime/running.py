@@ -56,7 +56,7 @@ def own_block(conversation_id: str, live: RecordFollower, typed: Submitted, find
 
 
 async def run_result(
-    live: RecordFollower, block: Block, result: Outcome, max_bytes: int, over_bytes: OverBytes
+    live: RecordFollower, block: Block, result: Outcome, max_bytes: int, view: str, over_bytes: OverBytes
 ) -> RunResult:
     """Return what a run tells: the block, and head and tail of its output, which are read by `over_bytes`."""
     begin, end = block.span
@@ -64,10 +64,12 @@ async def run_result(
         # A CR at the end may become a line end with the LF that comes next.
         end = live.state.classified
         end -= end > begin and live.stream.read(end - 1, 1) == b"\r"
-    known, classified = block.out_bytes, live.state.classified
+    known, classified, size = block.out_bytes, live.state.classified, live.state.size
     text, whole, truncated = await over_bytes(
         end - begin, False,
-        lambda stream, redactor, pace: reading.bounded_text(stream, redactor, (begin, end), max_bytes, known, pace),
+        lambda stream, redactor, pace: reading.bounded_text(
+            stream, redactor, (begin, end), max_bytes, known, pace, view=view, size=size
+        ),
     )  # fmt: skip
     return RunResult(
         block, text, whole, truncated, not result.matched and result.reason == "timeout", result.reason,

@@ -20,7 +20,7 @@ from blockpty.errors import NoPrompt, PtyLimit, SpawnFailed
 from blockpty.host import descriptors
 from blockpty.host.client import Inspected
 from blockpty.host.injection import HANDED_OVER
-from blockpty.host.shells import family_of, plan
+from blockpty.host.shells import NO_PAGERS, family_of, plan
 from blockpty.host.sources import SHELL, TYPED, parse_source, plan_source
 from blockpty.model.results import OpenResult
 from blockpty.runtime import truncation
@@ -54,6 +54,9 @@ async def start_shell(
 ) -> int:
     """Have the host start a shell with our hooks in it; return where its output begins; raises SpawnFailed."""
     guard, additions, cwd = None, settings.get("env") or {}, settings["cwd"]
+    inherited = settings.get("env_from") or os.environ
+    if settings.get("pagers") is False:
+        additions = {**NO_PAGERS, **additions}
     if settings.get("sandbox"):
         from blockpty.runtime import sandboxing
 
@@ -69,7 +72,7 @@ async def start_shell(
     if source is None:
         made = plan(
             settings.get("shell"), directory=str(conversation.directory), instance=instance, nonce=nonce,
-            login=bool(settings.get("login")), inherited=os.environ, additions=additions or None,
+            login=bool(settings.get("login")), inherited=inherited, additions=additions or None,
         )  # fmt: skip
         if family_of(made.argv[0]) is None:
             raise SpawnFailed(
@@ -77,7 +80,7 @@ async def start_shell(
                 hint="use bash, zsh or fish; of dash, ash, ksh93 and mksh the prompt is marked",
             )
     else:
-        made = plan_source(source, os.environ, additions or None)
+        made = plan_source(source, inherited, additions or None)
         if source.kind == "ssh":
             made = await kept_alive(made)
         elif source.kind == "tmux":
@@ -164,10 +167,7 @@ async def _source_ready(conversation: Conversation, begin: int, timeout_ms: int)
         drawn = state.source["kind"] != "tmux" or (state.seam is not None and state.seam["drawn"])
         usable = state.shell in (ShellState.IDLE, ShellState.RUNNING) and drawn
         if usable or state.source["kind"] == "exec":
-            pid: int | None = int(state.pid)
-            if conversation.is_sandboxed:
-                pid = (await conversation.host.inspect(conversation.id)).pid
-            return _opened(conversation, conversation.cursor, pid or int(state.pid))
+            return _opened(conversation, conversation.cursor, int(state.pid))
         if state.shell is ShellState.EXITED:
             raise SpawnFailed(
                 f"{state.source['kind']} ended before {source_text(state)} could be used",

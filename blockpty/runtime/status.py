@@ -92,7 +92,7 @@ def tty_of(state: MachineState, sample: Mapping[str, Any] | None, modes: frozens
         return "alt_screen"
     if tty.get("icanon") is False and state.shell is ShellState.RUNNING:
         return "raw"
-    reads = tty.get("icanon") is True and tty.get("reads") is True
+    reads = tty.get("icanon") is True and (tty.get("reads") is True or tty.get("wants_input") is True)
     if reads and state.shell in (ShellState.RUNNING, ShellState.STARTING):
         return "reads_line"
     return "running"

@@ -117,11 +117,12 @@ class Submission:
 
     async def submit(
         self, kind: str, command: str, cwd: str | None, *, queue: bool = False, awaited: bool = False,
-        operation: str = "run", granted: AbstractSet[Question] = frozenset(),
+        stop_at_input: bool = False, operation: str = "run", granted: AbstractSet[Question] = frozenset(),
     ) -> Submitted:  # fmt: skip
         """Type one staged command; with `awaited` the result has its completion, which the caller ends.
 
-        `operation`: the one that asks. Raises ApprovalNeeded unless what a person has `granted` covers it.
+        `stop_at_input`: the completion is done as well when the command waits for input. `operation`: the one that
+        asks. Raises ApprovalNeeded unless what a person has `granted` covers it.
         """
         _check_command(command)
         channel = self._channel
@@ -143,7 +144,7 @@ class Submission:
                 if gate is not None:
                     gate.check_command(channel, principal, author, operation, command, cwd, granted)
                 typed = again or self._form(channel.live.state, command, cwd)
-                completion = Completion(channel.live, request)
+                completion = Completion(channel.live, request, stop_at_input=stop_at_input)
                 channel.live.waits.add(completion)
                 handed_over = False
                 try:

@@ -68,9 +68,7 @@ class TerminalReplies:
         with contextlib.suppress(BlockptyError):
             if running:
                 sample = await channel.host.inspect(channel.id)
-                # What is no shell of this machine has the terminal itself, or is the way to the program that asks.
-                here = sample.foreground == "child" or channel.live.state.source is not None
-                if sample.icanon is not False or not here:
+                if sample.icanon is not False or sample.foreground != "child":
                     return
             for answer in answers:
                 await channel.host.input(

@@ -12,6 +12,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, TypeVar
 
+from blockpty.api import limits
 from blockpty.engine.records import open_record, pending_record
 from blockpty.engine.states import ShellState
 from blockpty.errors import BadCursor, BadRequest, Forbidden
@@ -28,7 +29,7 @@ from blockpty.model.results import (
     ScrollbackResult,
     TimelineResult,
 )
-from blockpty.runtime import block_list, limits, reading
+from blockpty.runtime import block_list, reading
 from blockpty.runtime.drawn import DrawnStream
 from blockpty.runtime.follower import RecordFollower
 from blockpty.runtime.redactor import Redactor

@@ -24,7 +24,15 @@ PATIENCE: Final = 1.0
 
 @dataclass(frozen=True, slots=True)
 class WaitRequest:
-    """What was asked, as it is recorded; `redact`: it sees no secrets, as in all that leaves."""
+    """What was asked, as it is recorded.
+
+    Attributes:
+        redact: it sees no secrets, as in all that leaves.
+        idle_from: time (ms) from which a quiet time counts; None: it may have begun before the wait.
+        blanks: a condition on the screen may ask for a blank at the end of a row.
+        shown_view: in which view the result shows the text; not recorded, since nothing follows from it.
+        context: how many lines around a match the result has; neither is this.
+    """
 
     conditions: tuple[Condition, ...]
     stops: tuple[Condition, ...]
@@ -33,6 +41,10 @@ class WaitRequest:
     max_bytes: int | None = None
     echo: bool = False
     redact: bool = False
+    idle_from: int | None = None
+    blanks: bool = False
+    shown_view: str = "text"
+    context: int = 0
 
     @property
     def looks(self) -> bool:
@@ -56,6 +68,8 @@ class WaitRequest:
             echo=self.echo,
             eye=eye,
             redactor=StreamRedactor(before) if self.redact else None,
+            idle_from=self.idle_from,
+            blanks=self.blanks,
         )
 
     def to_note(self) -> dict[str, Any]:
@@ -68,6 +82,8 @@ class WaitRequest:
             "max_bytes": self.max_bytes,
             "echo": self.echo,
             **({"redact": True} if self.redact else {}),
+            **({"idle_from": self.idle_from} if self.idle_from is not None else {}),
+            **({"blanks": True} if self.blanks else {}),
         }
 
     @classmethod
@@ -81,6 +97,8 @@ class WaitRequest:
             note["max_bytes"],
             bool(note["echo"]),
             note.get("redact") is True,
+            note.get("idle_from"),
+            note.get("blanks") is True,
         )
 
 

@@ -13,10 +13,10 @@ from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
+from blockpty.api.limits import SCROLLBACK
 from blockpty.errors import BadCursor, BadRequest
 from blockpty.model.entries import Entry
 from blockpty.runtime.joining import JoinPoint
-from blockpty.runtime.limits import SCROLLBACK
 from blockpty.runtime.reading import HOLD_SECONDS, StreamPiece, covered_piece
 from blockpty.runtime.screens import AFTER_ANOTHER, size_of
 from blockpty.spool.timeline import TimelineReader

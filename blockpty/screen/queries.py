@@ -83,6 +83,11 @@ class Questions:
         return found
 
 
+def ends_with_question(data: bytes) -> bool:
+    """Whether the last that a program has printed is a question to its terminal."""
+    return b"\x1b" in data and any(found.end() == len(data) for found in _QUESTION.finditer(data))
+
+
 def answer(asked: bytes, look: Callable[[], EmulatedScreen]) -> bytes | None:
     """Return the answer to a question; None where there is none. `look` gives the screen at that point, if needed."""
     match = _QUESTION.fullmatch(asked)

@@ -66,6 +66,11 @@ def ship(layout: Layout, url: str) -> int:
     return freed
 
 
+def here(layout: Layout) -> int:
+    """Return how many bytes of a stream are not in the store alone: what `ship` would free."""
+    return sum(path.stat().st_blocks * 512 for path in _segments(layout.stream))
+
+
 def end_of(stream: str | Path) -> int | None:
     """Return where a stream ends that is not (all) here; None for one that is."""
     listed = _list(Path(stream))

@@ -47,10 +47,21 @@ def make_private(directory: Path) -> None:
             return
         except FileExistsError:
             found = os.lstat(directory)
+        except (FileNotFoundError, NotADirectoryError) as problem:
+            raise _no_directory(directory, problem) from None
+    except NotADirectoryError as problem:
+        raise _no_directory(directory, problem) from None
     if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.geteuid():
         raise SpoolCorrupt(f"{directory} is not a directory of this user", hint="choose another BLOCKPTY_HOME")
     if stat.S_IMODE(found.st_mode) & 0o077:
         os.chmod(directory, 0o700)
+
+
+def _no_directory(directory: Path, problem: OSError) -> BadRequest:
+    return BadRequest(
+        f"{directory} cannot be made: {problem.filename}: {problem.strerror}",
+        hint="choose another home, with --home or BLOCKPTY_HOME",
+    )
 
 
 def _make(directory: Path) -> None:

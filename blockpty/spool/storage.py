@@ -44,6 +44,15 @@ def refused(name: str | Path, problem: OSError) -> SpoolError | OSError:
     return storage_full(name, problem) if problem.errno in REFUSED else problem
 
 
+_MENDS: Final = {
+    errno.ENOSPC: "free some space",
+    errno.EDQUOT: "free some space",
+    errno.EROFS: "mount it for writing, or choose another home (BLOCKPTY_HOME)",
+    errno.EACCES: "make it yours to write, or choose another home (BLOCKPTY_HOME)",
+    errno.EPERM: "make it yours to write, or choose another home (BLOCKPTY_HOME)",
+}
+
+
 def storage_full(name: str | Path, problem: OSError) -> StorageFull:
     """Return the error; its details say which errno it was."""
     code = errno.errorcode.get(problem.errno or errno.EIO, "EIO")
@@ -51,7 +60,7 @@ def storage_full(name: str | Path, problem: OSError) -> StorageFull:
     why = os.strerror(problem.errno or errno.EIO)
     return StorageFull(
         f"no space left for {name}" if space else f"{name} cannot be written: {why}",
-        hint=f"{'free some space' if space else 'look at the disk'}; what waits for it goes on by itself",
+        hint=f"{_MENDS.get(problem.errno or 0, 'look at the disk')}; what waits for it goes on by itself",
         details={"errno": code},
     )  # fmt: skip
 

@@ -20,11 +20,13 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, ClassVar, Final, Self, cast
 from urllib.parse import quote, urlencode
 
+from blockpty.api.conversation_context import ConversationContext, output_path
 from blockpty.errors import BadRequest, BlockptyError, InternalError, NotFound, error_from_code
+from blockpty.model.block import Block
 from blockpty.model.events import Event
 from blockpty.model.results import OpenResult, Result
-from blockpty.ops.manifest import Effect, ManifestEntry, manifest_entry
-from blockpty.spool.layout import check_conversation_id, default_home
+from blockpty.ops.manifest import Effect, ManifestEntry, manifest_entry, offered
+from blockpty.spool.layout import check_conversation_id, conversations_directory, default_home
 from blockpty.surfaces import launching
 from blockpty.surfaces.access import AGENT_HEADER, AGENT_LENGTH
 from blockpty.surfaces.extras import require
@@ -38,6 +40,8 @@ if TYPE_CHECKING:
     from websockets.asyncio.client import ClientConnection
 
 CONNECT_SECONDS: Final = 10.0
+# Of an input that waits; without `match` the others mean nothing.
+_OF_A_WAIT: Final = ("match", "stop", "timeout_ms", "view", "max_bytes")
 
 
 class Client(EngineOperations):
@@ -88,6 +92,10 @@ class Client(EngineOperations):
     ) -> None:
         await self.close()
 
+    def __dir__(self) -> list[str]:
+        """Offer the operations and what belongs to them."""
+        return offered(super().__dir__())
+
     async def close(self) -> None:
         """Close the connections; conversations go on in the server."""
         http, self._http = self._http, None
@@ -99,6 +107,12 @@ class Client(EngineOperations):
         """Return a conversation by its name; whether there is one, the first call to it tells (NotFound)."""
         return RemoteConversation(self, check_conversation_id(conversation_id))
 
+    def directory_of(self, conversation_id: str) -> Path:
+        """Return where the files of a conversation are; raises BadRequest when they are elsewhere."""
+        if self._url is not None:
+            raise BadRequest("the files are on the machine of the server", hint="read(block_id=...) gives an output")
+        return conversations_directory(self.home) / conversation_id
+
     # The one way to the server
 
     async def _call(self, name: str, params: Mapping[str, Any]) -> Any:
@@ -109,7 +123,8 @@ class Client(EngineOperations):
     async def call(self, name: str, params: Mapping[str, Any]) -> Result:
         """Run an operation of shape CALL; raises BlockptyError.
 
-        Through a home's socket paths are those of the caller: `cwd` of open is by default its own directory.
+        Through a home's socket paths are those of the caller: `cwd` of open is by default its own directory, and
+        `env_from` its own environment.
         """
         operation = manifest_entry(name)
         if operation.result is None:
@@ -117,6 +132,11 @@ class Client(EngineOperations):
         params = _wire_params(params)
         if self._url is None and name == "open" and params.get("cwd") is None:
             params["cwd"] = os.getcwd()
+        if self._url is None and name == "open" and params.get("env_from") is None:
+            # Not the server's, which may be of hours ago and of another terminal.
+            from blockpty.host.shells import kept_of
+
+            params["env_from"] = kept_of(os.environ)
         if self._url is None and name == "import_recording":
             paths = {key: params.get(key) for key in ("path", "timing")}
             params |= {key: os.path.abspath(path) for key, path in paths.items() if isinstance(path, str)}
@@ -267,8 +287,8 @@ class Client(EngineOperations):
         )
 
 
-class RemoteConversation(ConversationOperations):
-    """A conversation of a server, with the methods of Conversation.
+class RemoteConversation(ConversationContext, ConversationOperations):
+    """A conversation of a server, with the methods of Conversation. A context manager that closes it.
 
     Attributes:
         id, conversation_id: its name.
@@ -279,6 +299,16 @@ class RemoteConversation(ConversationOperations):
         self.id = self.conversation_id = conversation_id
         self.opened = opened
         self._client = client
+
+    def __repr__(self) -> str:
+        return f"<RemoteConversation {self.id}>"
+
+    def output_path(self, block: Block) -> Path:
+        """Return the file with the output of a block that has ended; as `Conversation.output_path`.
+
+        Raises BadRequest when the server is elsewhere, NotFound.
+        """
+        return output_path(self._client.directory_of(self.id), block)
 
     async def _call(self, name: str, params: Mapping[str, Any]) -> Result:
         return await self._client.call(name, {"conversation_id": self.id, **params})
@@ -314,11 +344,14 @@ def _wire_params(params: Mapping[str, Any]) -> dict[str, Any]:
     found = {name: os.fspath(value) if isinstance(value, os.PathLike) else value for name, value in params.items()}
     if isinstance(found.get("data"), bytes) and found.get("data_b64") is None:
         found |= {"data": None, "data_b64": base64.b64encode(found["data"]).decode("ascii")}
-    if isinstance(found.get("env"), Mapping):
-        found["env"] = dict(found["env"])
+    for name in ("env", "env_from"):
+        if isinstance(found.get(name), Mapping):
+            found[name] = dict(found[name])
+    # A server of an older version refuses what it does not know.
     if found.get("secret") is False:
-        # A server of an older version refuses what it does not know.
         del found["secret"]
+    if found.get("match", "") is None:
+        found = {name: value for name, value in found.items() if name not in _OF_A_WAIT}
     return found
 
 

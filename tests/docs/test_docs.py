@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import asyncio
-import codeop
+import code
 import contextlib
 import doctest
 import inspect
@@ -17,6 +17,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from types import CodeType
 from typing import Any
 
 import click
@@ -91,19 +92,44 @@ def run_program(block: Code) -> str:
     return found.stdout
 
 
-async def run_fragment(path: Path, block: Code, namespace: dict[str, Any]) -> str:
-    # Line numbers of the page, so that a traceback points into it.
-    source = "\n" * (block.line - 1) + block.text
-    code = compile(source, str(path), "exec", flags=ast.PyCF_ALLOW_TOP_LEVEL_AWAIT)
+class Prompt(code.InteractiveConsole):
+    """The prompt of `python -m asyncio`, which is typed to line by line; it shows no values, as the pages say."""
+
+    def __init__(self, namespace: dict[str, Any]) -> None:
+        super().__init__(namespace)
+        self.compile.compiler.flags |= ast.PyCF_ALLOW_TOP_LEVEL_AWAIT
+        self._read: list[CodeType] = []
+        self._problem = ""
+
+    def runcode(self, code: CodeType) -> None:
+        self._read.append(code)
+
+    def write(self, data: str) -> None:
+        self._problem += data
+
+    async def type(self, path: Path, block: Code) -> None:
+        """Type the lines of a block, and run each statement when the prompt takes it; fails as the prompt does."""
+        for number, line in enumerate([*block.text.splitlines(), ""], block.line):
+            more = self.push(line)
+            if self._problem:
+                pytest.fail(f"{named(path)}:{number}: at a prompt this is a mistake:\n{self._problem}", pytrace=False)
+            while self._read:
+                result = eval(self._read.pop(0), self.locals)
+                if inspect.iscoroutine(result):
+                    await result
+        if more:
+            pytest.fail(f"{named(path)}:{block.line}: the prompt waits for more", pytrace=False)
+
+
+async def run_fragment(path: Path, block: Code, prompt: Prompt, monkeypatch: pytest.MonkeyPatch) -> str:
     printed = io.StringIO()
-    with contextlib.redirect_stdout(printed):
-        result = eval(code, namespace)
-        if inspect.iscoroutine(result):
-            await result
+    with contextlib.redirect_stdout(printed), monkeypatch.context() as patch:
+        patch.setattr(sys, "displayhook", lambda value: None)
+        await prompt.type(path, block)
     return printed.getvalue()
 
 
-async def run_python(path: Path) -> None:
+async def run_python(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Run a page's Python in order: whole programs by themselves, the rest as if typed at `python -m asyncio`."""
     blocks = [block for block in code_blocks(path) if block.language == "python"]
     namespace: dict[str, Any] = {"__name__": "page", "asyncio": asyncio, "blockpty": blockpty}
@@ -112,44 +138,39 @@ async def run_python(path: Path) -> None:
     if fragments and "engine = blockpty.Engine()" not in fragments[0].text:
         # Pages say at their top that these two are there.
         namespace["engine"], namespace["conversation"] = engine, await engine.open()
+    prompt = Prompt(namespace)
     try:
         for block in blocks:
-            printed = await run_fragment(path, block, namespace) if block in fragments else run_program(block)
+            typed = block in fragments
+            printed = await run_fragment(path, block, prompt, monkeypatch) if typed else run_program(block)
             check_output(path, block, printed)
     finally:
         await engine.close()
-        await namespace.get("engine", engine).close()
+        closed = namespace.get("engine", engine).close()
+        if inspect.isawaitable(closed):
+            await closed
 
 
 @_shells
 @pytest.mark.parametrize("path", with_code("python"))
 def test_python_examples_run(path: Path, shell: str, place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SHELL", str(shutil.which(shell)))
-    asyncio.run(asyncio.wait_for(run_python(path), 100))
+    asyncio.run(asyncio.wait_for(run_python(path, monkeypatch), 100))
 
 
-def typed(text: str) -> None:
-    """Compile a fragment line by line, as the prompt of `python -m asyncio` does; raises SyntaxError as that does."""
-    compiler = codeop.CommandCompiler()
-    compiler.compiler.flags |= ast.PyCF_ALLOW_TOP_LEVEL_AWAIT
-    pending: list[str] = []
-    for line in [*text.splitlines(), ""]:
-        pending.append(line)
-        if compiler("\n".join(pending)) is not None:
-            pending = []
-    assert not "".join(pending), "\n".join(pending)
-
-
-@pytest.mark.parametrize("path", with_code("python"))
-def test_fragments_can_be_typed_line_by_line(path: Path) -> None:
-    for block in code_blocks(path):
-        if block.language == "python" and "asyncio.run(" not in block.text:
-            typed(block.text)
-
-
-def test_a_fragment_that_cannot_be_typed_is_noticed() -> None:
-    with pytest.raises(SyntaxError):
-        typed("try:\n    pass\nexcept OSError:\n    pass\nprint(1)\n")
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("try:\n    pass\nexcept OSError:\n    pass\nprint(1)\n", "SyntaxError"),
+        ("print((1,\n", "waits for more"),
+    ],
+)
+def test_a_fragment_that_cannot_be_typed_is_noticed(
+    text: str, said: str, monkeypatch: pytest.MonkeyPatch
+) -> None:  # fmt: skip
+    typing = run_fragment(TOP / "README.md", Code("python", text, 1), Prompt({}), monkeypatch)
+    with pytest.raises(pytest.fail.Exception, match=said):
+        asyncio.run(typing)
 
 
 _BETWEEN = "\x01"

@@ -9,8 +9,9 @@ import pytest
 from blockpty.engine.machine import Machine
 from blockpty.engine.marks import MAX_MARK
 from blockpty.engine.matchers import LINE_LIMIT
+from blockpty.engine.shown import KEPT_BYTES
 from blockpty.engine.views import HELD_LIMIT
-from blockpty.engine.waiter import TEXT_KEPT, Outcome
+from blockpty.engine.waiter import Outcome
 from blockpty.model.conditions import parse_conditions
 from blockpty.testing import wait_on
 from tests.support.machines import Answer, at_prompt, finished, running, slow_wait, the_same, waiter_for
@@ -277,4 +278,4 @@ def test_memory_of_a_wait_is_bounded(name: str, view: str, match: Any) -> None:
         assert len(waiter._view._held) <= HELD_LIMIT
         assert len(waiter._window.text) <= 4 * LINE_LIMIT
         assert sum(len(piece.raw) for piece in waiter._window._pieces) <= 16 * LINE_LIMIT
-        assert len(waiter.kept) <= TEXT_KEPT
+        assert len(waiter.shown.before()) <= 2 * KEPT_BYTES

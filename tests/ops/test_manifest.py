@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
+from blockpty import Client, Engine
 from blockpty.errors import BadRequest
 from blockpty.model.events import Event
 from blockpty.ops.manifest import manifest, manifest_entry
@@ -33,3 +36,11 @@ def test_a_line_is_that_of_the_table(name: str) -> None:
 def test_an_operation_that_does_not_exist() -> None:
     with pytest.raises(BadRequest, match="no operation is called 'dance'"):
         manifest_entry("dance")
+
+
+@pytest.mark.parametrize("owner", [Engine, Client])
+def test_engines_and_clients_offer_their_operations_and_no_internals(owner: type, home: Path) -> None:
+    shown = [name for name in dir(owner(home)) if not name.startswith("__")]
+    routes = {name: entry.route[1] for name, entry in manifest().items()}
+    operations = {name for name, route in routes.items() if "{conversation_id}" not in route}
+    assert set(shown) == operations | {"verify", "repair", "seal", "close", "conversation", "home"}

@@ -49,7 +49,7 @@ REFUSED: list[tuple[str, dict[str, Any], str]] = [
     ("exec_block", {**C1, "command": "x" * (16 * 1024 * 1024 + 1)}, "command"),
     # choices
     ("read", {**C1, "view": "html"}, "view"),
-    ("wait_for", {**C1, "match": "x", "view": "rendered"}, "view"),
+    ("wait_for", {**C1, "match": "x", "view": "html"}, "view"),
     ("kill", {**C1, "signal": "SIGUSR1"}, "signal"),
     ("interrupt", {**C1, "up_to": "STOP"}, "up_to"),
     ("send", {**C1, "data": "x", "author": "engine"}, "author"),
@@ -94,6 +94,7 @@ def test_defaults_are_those_of_the_contract() -> None:
         "stop": None,
         "view": "text",
         "echo": False,
+        "context": 0,
     }
     assert OPERATIONS["kill"].parse(C1).model_dump()["signal"] == "TERM"
 

@@ -22,8 +22,9 @@ from tests.support.operations import PARAMS
 # Every operation of the contract in its order, with what was added to it (enter_shell, archive, import_recording,
 # seal, timeline); those that come with a later issue, with its topic.
 CONTRACT = (
-    "open", "list", "status", "exec_block", "exec_interactive", "run", "send", "send_keys", "paste", "ctrl_c",
-    "ctrl_d", "enter", "wait_for", "read", "blocks", "block", "diff", "timeline", "events", "screen", "resize",
+    "open", "list", "status", "exec_block", "exec_interactive", "run", "send", "send_line", "send_keys", "paste",
+    "ctrl_c", "ctrl_d", "enter", "wait_for", "read", "blocks", "block", "diff", "timeline", "events", "screen",
+    "resize",
     "set_scrollback", "start_capture", "stop_capture", "end_session", "enter_shell", "interrupt", "reset", "kill",
     "close", "delete", "prune", "archive",
     "halt", "release", "request_user_input", "take_control", "release_control", "approvals", "approve", "deny",
@@ -54,6 +55,12 @@ def test_the_python_method_has_the_parameters_of_the_request(operation: Operatio
         for name, field in operation.request.model_fields.items()
         if not (of_conversation and name == "conversation_id")
     }
+    # Python alone has these, behind those of the table.
+    more = {"timeout": None} if "timeout_ms" in fields else {}
+    more |= {"check": False} if operation.name == "run" else {}
+    own = [parameters.pop() for _ in more]
+    assert {item.name: item.default for item in own} == more
+    assert {item.kind for item in own} <= {inspect.Parameter.KEYWORD_ONLY}
     assert [item.name for item in parameters] == list(fields)
     assert {item.name: item.default for item in parameters} == {
         name: inspect.Parameter.empty if field.is_required() else field.get_default() for name, field in fields.items()

@@ -124,7 +124,7 @@ async def test_long_output_keeps_head_and_tail_and_says_how_much(home: Path) -> 
 async def test_a_timeout_is_a_result_and_the_program_runs_on(home: Path) -> None:
     async with blockpty.Engine(home) as engine:
         conversation = await engine.open("c1")
-        result = await conversation.run("echo begun; read x; echo ended", timeout_ms=100)
+        result = await conversation.run("echo begun; read x; echo ended", timeout_ms=100, stop_at_input=False)
         assert result.timed_out and result.exit_status is None and result.output == "begun\n"
         wait = await conversation.wait_for("ended", timeout_ms=0)
         assert not wait.matched and wait.reason == "timeout"

@@ -133,17 +133,6 @@ async def test_a_program_that_ignores_all_but_kill_is_ended_and_not_started_agai
 
 
 @async_test
-async def test_a_program_that_asks_its_terminal_gets_a_reply(home: Path) -> None:
-    asks = r"stty raw -echo; printf 'ab\033[6n'; dd bs=1 count=6 2>/dev/null | od -An -c"
-    async with blockpty.Engine(home) as engine:
-        conversation = await engine.open("c1", source=f"exec:{json.dumps(['sh', '-c', asks])}")
-        await conversation.wait_for(END, timeout_ms=TIMEOUT_MS)
-        text = (await conversation.read(block_id="b1", view="text")).data
-        assert text.split() == ["ab", "033", "[", "1", ";", "3", "R"]
-        assert (await conversation.verify()).clean
-
-
-@async_test
 async def test_the_next_engine_starts_the_same_again(home: Path) -> None:
     async with blockpty.Engine(home) as engine:
         shell = await engine.open("plain", shell="bash")

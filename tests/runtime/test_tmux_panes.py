@@ -131,26 +131,6 @@ async def test_a_shell_in_the_pane_gets_hooks_and_its_blocks_are_exact(
 
 
 @async_test
-async def test_a_block_says_that_the_pane_was_drawn_anew_while_it_ran(tmux: TmuxServer, home: Path) -> None:
-    started(tmux, "work", "bash --norc")
-    async with blockpty.Engine(home) as engine:
-        conversation = await opened(engine, tmux, "work")
-        await conversation.wait_for({"regex": r"[#$] ?$"}, from_cursor=0, timeout_ms=TIMEOUT_MS)
-        await conversation.enter_shell("bash")
-        begun = await conversation.exec_block("echo one; read x; echo two")
-        await conversation.wait_for("one", from_cursor=begun.cursor, timeout_ms=TIMEOUT_MS)
-        tmux("resize-window", "-t", "work", "-x", "70", "-y", "20")
-        await same_screen(conversation, tmux, "work")
-        await conversation.enter()
-        await conversation.wait_for({"token": "PROMPT"}, from_cursor=begun.cursor, timeout_ms=TIMEOUT_MS)
-        block = (await conversation.block(begun.block_id)).block
-        assert (block.state, block.exit_status, block.degraded) == ("ended", 0, "redrawn")
-        after = await conversation.run("echo three", timeout_ms=TIMEOUT_MS)
-        assert (after.output, after.block.degraded) == ("three\n", None)
-        assert (await conversation.verify()).clean
-
-
-@async_test
 async def test_every_byte_that_is_typed_arrives(tmux: TmuxServer, home: Path) -> None:
     started(tmux, "work", "sh -c 'stty raw -echo; echo ready; head -c 256 | od -An -v -tx1 -w256; cat'")
     async with blockpty.Engine(home) as engine:
@@ -164,22 +144,6 @@ async def test_every_byte_that_is_typed_arrives(tmux: TmuxServer, home: Path) ->
         text = (await conversation.read(0, view="text")).data
         assert wanted in text
         assert tmux.value("work", "pane_in_mode") == "0"
-
-
-@async_test
-async def test_tmux_alone_replies_to_a_program_that_asks_its_terminal(tmux: TmuxServer, home: Path) -> None:
-    asks = "stty raw -echo; printf \"\\033[6n\"; dd bs=1 count=6 2>/dev/null | od -An -c; echo done; cat"
-    started(tmux, "work", f"sh -c 'read x; {asks} | od -An -v -c'")
-    async with blockpty.Engine(home) as engine:
-        conversation = await opened(engine, tmux, "work")
-        assert (await conversation.status()).foreground == "tmux"
-        await conversation.enter()
-        await conversation.wait_for("done", from_cursor=0, timeout_ms=TIMEOUT_MS)
-        await conversation.wait_for(SETTLED, timeout_ms=TIMEOUT_MS)
-        # One reply was read; a second one would come out of the second program.
-        assert tmux.lines("work")[-1].strip() == "done"
-        assert not [event async for event in conversation.events(follow=False) if event.fields.get("author") == "engine"
-                    and event.type == "input"]  # fmt: skip
 
 
 @async_test

@@ -9,12 +9,18 @@ from typing import Any
 
 import pytest
 
+import blockpty
 from blockpty import Client, Conversation, Engine
 from blockpty.ops.requests import ConversationRequest
 from blockpty.ops.table import OPERATIONS
 from blockpty.surfaces import operation_methods
 from blockpty.surfaces.client import RemoteConversation
-from blockpty.surfaces.operation_methods import ConversationOperations, EngineOperations
+from blockpty.surfaces.operation_methods import (
+    ConversationOperations,
+    EngineOperations,
+    SyncConversationOperations,
+    SyncEngineOperations,
+)
 from tests.support.async_tests import async_test
 
 STUB = ast.parse(Path(operation_methods.__file__).with_suffix(".pyi").read_text("utf-8"))
@@ -28,10 +34,15 @@ TYPED = {
 PAIRS = [
     (local, derived, name)
     for local, derived in ((Engine, EngineOperations), (Conversation, ConversationOperations))
-    for name in OPERATIONS
+    for name in (*OPERATIONS, "expect")
     # Engine's own close is no operation.
-    if hasattr(local, name) and not (local is Engine and issubclass(OPERATIONS[name].request, ConversationRequest))
+    if hasattr(local, name)
+    and not (local is Engine and (name == "expect" or issubclass(OPERATIONS[name].request, ConversationRequest)))
 ]
+BLOCKING: dict[type, type] = {
+    EngineOperations: SyncEngineOperations,
+    ConversationOperations: SyncConversationOperations,
+}
 
 
 def bare(signature: inspect.Signature) -> list[inspect.Parameter]:
@@ -41,19 +52,26 @@ def bare(signature: inspect.Signature) -> list[inspect.Parameter]:
 def test_they_are_those_that_the_local_classes_have() -> None:
     derived = {
         (owner, name)
-        for owner in (EngineOperations, ConversationOperations)
+        for owner in (*BLOCKING, *BLOCKING.values())
         for name, value in vars(owner).items()
         if inspect.isfunction(value)
     }
-    assert derived == {(owner, name) for _, owner, name in PAIRS}
-    assert set(TYPED) == {(owner.__name__, name) for owner, name in derived}
+    assert derived == {(kind, name) for _, owner, name in PAIRS for kind in (owner, BLOCKING[owner])}
+    made = {("SyncEngineOperations", "__init__"), ("SyncClientOperations", "__init__")}
+    assert set(TYPED) == {(owner.__name__, name) for owner, name in derived} | made
 
 
 @pytest.mark.parametrize(("local", "derived", "name"), PAIRS)
 def test_they_have_the_signatures_of_the_local_ones(local: type, derived: type, name: str) -> None:
-    ours, theirs = inspect.signature(getattr(local, name)), inspect.signature(getattr(derived, name))
-    assert bare(ours) == bare(theirs)
-    typed = TYPED[derived.__name__, name]
+    ours = inspect.signature(getattr(local, name))
+    for kind in (derived, BLOCKING[derived]):
+        assert bare(ours) == bare(inspect.signature(getattr(kind, name)))
+        assert getattr(kind, name).__doc__
+        _check_types(ours, kind, name)
+
+
+def _check_types(ours: inspect.Signature, kind: type, name: str) -> None:
+    typed = TYPED[kind.__name__, name]
     annotations = {
         argument.arg: ast.unparse(argument.annotation)
         for argument in (*typed.args.args, *typed.args.kwonlyargs)
@@ -63,8 +81,13 @@ def test_they_have_the_signatures_of_the_local_ones(local: type, derived: type, 
         parameter.name: parameter.annotation for parameter in ours.parameters.values() if parameter.name != "self"
     }
     assert typed.returns is not None
-    assert ast.unparse(typed.returns) == ("RemoteConversation" if name == "open" else ours.return_annotation)
-    assert getattr(derived, name).__doc__
+    blocking = kind in BLOCKING.values()
+    expected = ours.return_annotation.replace("AsyncIterator", "Iterator") if blocking else ours.return_annotation
+    if name == "open":
+        expected = "SyncConversation" if blocking else "OpenCall[RemoteConversation]"
+    assert ast.unparse(typed.returns) == expected
+    awaited = not (blocking or name in ("open", "events"))
+    assert isinstance(typed, ast.AsyncFunctionDef) is awaited
 
 
 @async_test
@@ -85,16 +108,19 @@ class Asked(Client):
 
     async def _ask(self, method: str, target: str, content: Any, check: Any = None) -> dict[str, Any]:
         self.sent.append(content)
-        return {"ok": True, "cursor": 0, "accepted_bytes": 0}
+        return {"ok": True, "cursor": 0, "accepted_bytes": 0, "matched": True, "reason": "matched"}
 
 
 @async_test
-async def test_bytes_go_as_base64_and_secret_only_where_it_is_asked_for() -> None:
+async def test_parameters_go_as_json_has_them() -> None:
     client = Asked()
     conversation = RemoteConversation(client, "c1")
     await conversation.send(b"\xff")
     await conversation.send_keys("x", secret=True)
-    assert client.sent == [
-        {"data": None, "data_b64": "/w==", "session_id": None, "author": None, "secret_name": None},
-        {"keys": "x", "session_id": None, "secret": True},
-    ]
+    await conversation.expect([blockpty.PROMPT, blockpty.Regex("a")], stop=blockpty.Idle(5), timeout=0.5)
+    asked = client.sent.pop()
+    assert (asked["match"], asked["stop"]) == ([{"token": "PROMPT"}, {"regex": "a"}], {"idle_ms": 5})
+    assert asked["timeout_ms"] == 500 and "timeout" not in asked
+    sent, pressed = client.sent
+    assert (sent["data"], sent["data_b64"]) == (None, "/w==") and "secret" not in sent
+    assert (pressed["keys"], pressed["secret"]) == ("x", True)

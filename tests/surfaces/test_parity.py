@@ -179,12 +179,12 @@ async def test_one_scenario_on_every_surface(tmp_path: Path, home: Path) -> None
     async with (
         serving(homes["mcp"]) as url,
         http(homes["mcp"], url) as plain,
-        McpClient(streamable_http_client(f"{url}/mcp", http_client=plain)) as agent,
+        McpClient(streamable_http_client(f"{url}/mcp?tools=all", http_client=plain)) as agent,
     ):
         assert await _play(_by_mcp(agent)) == expected
 
     async with serving(homes["stdio"]):
-        command = ["-m", "blockpty", "mcp", "--home", str(homes["stdio"])]
+        command = ["-m", "blockpty", "mcp", "--tools", "all", "--home", str(homes["stdio"])]
         parameters = StdioServerParameters(command=sys.executable, args=command, env=dict(os.environ))
         async with McpClient(stdio_client(parameters)) as agent:
             assert await _play(_by_mcp(agent)) == expected

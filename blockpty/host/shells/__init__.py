@@ -16,7 +16,15 @@ import re
 from collections.abc import Mapping
 
 from blockpty.errors import BadRequest
-from blockpty.host.shells.environment import KEPT, KEPT_PREFIXES, REFUSED, REFUSED_PREFIXES, clean_environment
+from blockpty.host.shells.environment import (
+    KEPT,
+    KEPT_PREFIXES,
+    NO_PAGERS,
+    REFUSED,
+    REFUSED_PREFIXES,
+    clean_environment,
+    kept_of,
+)
 from blockpty.host.shells.families import BASH, DEFAULTS, FISH, POSIX, ZSH, family_of, find_shell, is_supported
 from blockpty.host.shells.plans import (
     Place,
@@ -47,6 +55,7 @@ __all__ = [
     "KEEP_LAST",
     "KEPT",
     "KEPT_PREFIXES",
+    "NO_PAGERS",
     "POSIX",
     "REFUSED",
     "REFUSED_PREFIXES",
@@ -59,6 +68,7 @@ __all__ = [
     "family_of",
     "is_settled",
     "is_supported",
+    "kept_of",
     "load_line",
     "load_text",
     "loads",

@@ -9,7 +9,8 @@ from blockpty.errors import BadRequest
 KEPT = frozenset(  # one text: a list of 60 quoted names is not easier to check
     """
     HOME PATH USER LOGNAME SHELL HOSTNAME MAIL LANG LANGUAGE TZ TZDIR TMPDIR EDITOR VISUAL PAGER BROWSER LESS
-    LESSCHARSET MANPATH INFOPATH LS_COLORS TERMINFO TERMINFO_DIRS SSH_AUTH_SOCK DISPLAY WAYLAND_DISPLAY XAUTHORITY
+    LESSCHARSET VIRTUAL_ENV MANPATH INFOPATH LS_COLORS TERMINFO TERMINFO_DIRS SSH_AUTH_SOCK DISPLAY WAYLAND_DISPLAY
+    XAUTHORITY
     DBUS_SESSION_BUS_ADDRESS KRB5CCNAME SSL_CERT_FILE SSL_CERT_DIR NIX_PATH NIX_PROFILES NIX_SSL_CERT_FILE ZDOTDIR
     http_proxy https_proxy ftp_proxy no_proxy all_proxy HTTP_PROXY HTTPS_PROXY FTP_PROXY NO_PROXY ALL_PROXY
     """.split()  # noqa: SIM905
@@ -26,7 +27,26 @@ POSIXLY_CORRECT makes bash ignore --rcfile; SHELLOPTS can trace the startup file
 
 REFUSED_PREFIXES = ("__bpty_", "BASH_FUNC___bpty_")
 
+NO_PAGERS = {
+    **dict.fromkeys(
+        "PAGER GIT_PAGER MANPAGER SYSTEMD_PAGER GH_PAGER BAT_PAGER PSQL_PAGER AWS_PAGER DELTA_PAGER".split(),  # noqa: SIM905
+        "cat",
+    ),
+    # Where less is called by its name: what fits on the screen is printed, and the screen stays as it is.
+    "LESS": "-FRX",
+}
+"""Variables with which programs print in place of waiting for keys in a pager."""
+
 _DEFAULT_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+
+
+def kept_of(inherited: Mapping[str, str]) -> dict[str, str]:
+    """Return what the allow-list keeps of an environment."""
+    return {
+        name: value
+        for name, value in inherited.items()
+        if (name in KEPT or name.startswith(KEPT_PREFIXES)) and _is_entry(name, value)
+    }
 
 
 def clean_environment(inherited: Mapping[str, str], additions: Mapping[str, str] | None = None) -> dict[str, str]:
@@ -38,11 +58,7 @@ def clean_environment(inherited: Mapping[str, str], additions: Mapping[str, str]
     Raises:
         BadRequest: an addition has a malformed name or value, or a name of `REFUSED`.
     """
-    env = {
-        name: value
-        for name, value in inherited.items()
-        if (name in KEPT or name.startswith(KEPT_PREFIXES)) and _is_entry(name, value)
-    }
+    env = kept_of(inherited)
     env.setdefault("PATH", _DEFAULT_PATH)
     env["TERM"] = "xterm-256color"
     env["COLORTERM"] = "truecolor"

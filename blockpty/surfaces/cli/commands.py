@@ -7,7 +7,8 @@ each has a file of its own, which is loaded when it is used.
 
 from __future__ import annotations
 
-import json
+import shlex
+import sys
 from collections.abc import Callable, Mapping
 from contextlib import aclosing
 from importlib import import_module
@@ -17,8 +18,11 @@ import click
 
 from blockpty import __version__
 from blockpty.surfaces.cli.completion import COMPLETED
+from blockpty.surfaces.cli.confirming import CONFIRMED, confirm, confirm_option
+from blockpty.surfaces.cli.groups import GroupedCommands
 from blockpty.surfaces.cli.inputs import KEYED, STDIN, options_of, take
 from blockpty.surfaces.cli.invocation import Invocation, anywhere, finished
+from blockpty.surfaces.cli.values import Conditions, Duration, ParamType, PointInTime, Variables
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator
@@ -34,7 +38,12 @@ HAND_WRITTEN: Final = (
 # The one difference to the table: the engine of a command lives only as long as the command.
 _CLI_DEFAULTS: Final[Mapping[str, Mapping[str, Any]]] = {"open": {"persist": True}}
 _NOTES: Final[Mapping[str, str]] = {
-    "open": "On the command line the shell always outlives the command, unless --no-persist is given.",
+    **dict.fromkeys(
+        ("run", "exec_block", "exec_interactive"),
+        "One argument is shell text. Several are one command with exactly these arguments: run c1 -- ls -la.",
+    ),
+    "open": "On the command line the shell always outlives the command, unless --no-persist is given, and programs in "
+    "it may use pagers where the command was given at a terminal.",
     **dict.fromkeys(KEYED, "On the command line the key is the name of a file that holds it."),
 }
 
@@ -59,7 +68,7 @@ def program() -> click.Group:
     )
 
 
-class _Operations(click.Group):
+class _Operations(GroupedCommands):
     """Looks up the table only when a command is asked for, and makes only that command."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
@@ -91,6 +100,8 @@ def _command(operation: ManifestEntry, name: str | None = None) -> click.Command
         if name not in operation.required:
             parameters.append(_option(operation, name, schema))
     parameters += options_of(operation.name)
+    if operation.name in CONFIRMED:
+        parameters.append(confirm_option())
     note = _NOTES.get(operation.name)
     return click.Command(
         name or _dashed(operation.name),
@@ -115,7 +126,9 @@ def _argument(operation: ManifestEntry, name: str, schema: Mapping[str, Any]) ->
     metavar = name.upper() if required else f"[{name.upper()}]"
     return click.Argument(
         [target],
-        type=_type(schema),
+        # Several words are the arguments of one command, such as `run c1 -- ls -la`.
+        nargs=-1 if name == "command" else 1,
+        type=_type(name, schema),
         required=required,
         metavar=metavar,
         shell_complete=COMPLETED.get(name) if operation.name != "open" else None,
@@ -123,7 +136,7 @@ def _argument(operation: ManifestEntry, name: str, schema: Mapping[str, Any]) ->
 
 
 def _option(operation: ManifestEntry, name: str, schema: Mapping[str, Any]) -> click.Option:
-    kind = _type(schema)
+    kind = _type(name, schema)
     default = _CLI_DEFAULTS.get(operation.name, {}).get(name, schema.get("default"))
     explained = schema.get("description", "")
     dashed = _dashed(name)
@@ -137,70 +150,35 @@ def _option(operation: ManifestEntry, name: str, schema: Mapping[str, Any]) -> c
     return click.Option(
         [f"--{dashed}", name],
         type=kind,
-        multiple=isinstance(kind, _Variables),
+        multiple=isinstance(kind, Variables),
         help=explained,
         shell_complete=COMPLETED.get(name) if operation.name != "open" else None,
     )
 
 
-if TYPE_CHECKING:
-    _ParamType = click.ParamType[Any]
-else:
-    _ParamType = click.ParamType  # generic only since click 8.2
-
-
-def _type(schema: Mapping[str, Any]) -> _ParamType:
+def _type(name: str, schema: Mapping[str, Any]) -> ParamType:
     """Return how a value of this kind is written on a command line."""
+    if name in _MOMENTS and "ms since 1970" in schema.get("description", ""):
+        return PointInTime()
+    for ending, unit_ms in _DURATIONS.items():
+        if name.endswith(ending):
+            return Duration(unit_ms)
     kinds = [kind for kind in schema.get("anyOf", (schema,)) if kind != {"type": "null"}]
     if len(kinds) > 1:
-        return _Conditions()
+        return Conditions()
     (kind,) = kinds
     if "enum" in kind:
         return click.Choice(kind["enum"])
     if kind["type"] == "object":
-        return _Variables()
+        return Variables()
     return _PLAIN_TYPES[kind["type"]]
 
 
-_PLAIN_TYPES: Final[Mapping[str, _ParamType]] = {
+_MOMENTS: Final = frozenset({"since", "until", "before"})
+_DURATIONS: Final[Mapping[str, int]] = {"_ms": 1, "_seconds": 1000, "keep_days": 86_400_000}
+_PLAIN_TYPES: Final[Mapping[str, ParamType]] = {
     "string": click.STRING, "integer": click.INT, "boolean": click.BOOL
 }  # fmt: skip
-
-
-class _Conditions(_ParamType):
-    """JSON where it is an object or a list; any other text is the text to look for."""
-
-    name = "text|json"
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        if not isinstance(value, str):
-            return value
-        parsed = _json_or_none(value)
-        return parsed if isinstance(parsed, (dict, list)) else value
-
-
-class _Variables(_ParamType):
-    """NAME=value, or a JSON object of several."""
-
-    name = "name=value|json"
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        if not isinstance(value, str):
-            return value
-        parsed = _json_or_none(value)
-        if isinstance(parsed, dict):
-            return parsed
-        name, equals, content = value.partition("=")
-        if not equals or not name:
-            self.fail(f"{value!r} is neither NAME=value nor a JSON object", param, ctx)
-        return {name: content}
-
-
-def _json_or_none(text: str) -> Any:
-    try:
-        return json.loads(text)
-    except ValueError:
-        return None
 
 
 # The call
@@ -211,6 +189,10 @@ def _callback(operation: ManifestEntry) -> Callable[..., int]:
     def callback(invocation: Invocation, /, **values: Any) -> int:
         invocation.check(operation)
         output = None
+        if isinstance(words := values.get("command"), tuple):
+            values["command"] = (words[0] if len(words) == 1 else shlex.join(words)) if words else None
+        if operation.name in CONFIRMED:
+            values = confirm(operation.name, values)
         if operation.name == "export":
             from blockpty.surfaces.cli.export import taken_output
 
@@ -231,6 +213,9 @@ def _params(operation: ManifestEntry, values: Mapping[str, Any]) -> dict[str, An
         if field != name and values.get(field) is not None:
             raise click.UsageError(f"give {field} as an argument or as --{_dashed(field)}, not both")
         params[field] = _merged(value) if isinstance(value, tuple) else value
+    if operation.name == "open" and sys.stdin.isatty() and sys.stdout.isatty():
+        # Who opens a shell at a terminal is a person; a program would wait for a pager for ever.
+        params.setdefault("pagers", True)
     return params
 
 
@@ -242,6 +227,8 @@ async def run_operation(
     invocation: Invocation, operation: ManifestEntry, params: Mapping[str, Any], output: str | None = None
 ) -> int:
     """Call an operation, show its result, and return the exit status; an export goes to the file `output`."""
+    import asyncio
+
     from blockpty.ops.manifest import Shape
     from blockpty.surfaces.cli.render import exit_status
 
@@ -255,8 +242,18 @@ async def run_operation(
                 async for event in events:
                     screen.event(event, params["conversation_id"])
             return 0
-        async with screen.progress(operation.name):
-            result = await _call(engine, operation.name, params)
+        try:
+            if operation.name == "run" and screen.live and "max_bytes" not in params:
+                from blockpty.surfaces.cli.running import run_shown
+
+                result: Any = await run_shown(screen, engine, params, _call(engine, "run", params))
+            else:
+                async with screen.progress(operation.name):
+                    result = await _call(engine, operation.name, params)
+        except asyncio.CancelledError:
+            if operation.name == "run":
+                screen.runs_on(params)
+            raise
     if operation.name == "export":
         from blockpty.surfaces.cli.export import delivered
 

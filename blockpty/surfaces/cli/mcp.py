@@ -30,6 +30,12 @@ def command() -> click.Command:
             click.Option(
                 ["--token-file"], metavar="FILE", help="Its token; by default $BLOCKPTY_TOKEN or this home's own."
             ),
+            click.Option(
+                ["--tools"],
+                default="core",
+                show_default=True,
+                help="Tools to offer: core, all, or some names with commas between them.",
+            ),
             *anywhere(),
         ],
         help=_DOC,
@@ -38,15 +44,17 @@ def command() -> click.Command:
     )
 
 
-def _serve(invocation: Invocation, /, url: str | None, token_file: str | None) -> int:
+def _serve(invocation: Invocation, /, url: str | None, token_file: str | None, tools: str) -> int:
     from blockpty.surfaces.extras import require
 
     require("mcp", "blockpty mcp")
     from blockpty.surfaces.access import Caller
     from blockpty.surfaces.client import Client
     from blockpty.surfaces.mcp.stdio import serve_stdio
+    from blockpty.surfaces.mcp.toolsets import tool_set
     from blockpty.surfaces.tokens import read_private
 
+    offered = tool_set(tools)
     token = os.environ.get("BLOCKPTY_TOKEN")
     if token_file is not None:
         token = read_private(Path(token_file)).decode("ascii", "replace").strip()
@@ -56,7 +64,7 @@ def _serve(invocation: Invocation, /, url: str | None, token_file: str | None) -
         # Not for an agent: what the person at the client decides.
         person = Client(home, url=url, token=token)
         async with person, Client(home, url=url, token=token, agent="mcp") as client:
-            await serve_stdio(Caller(client), Caller(person))
+            await serve_stdio(Caller(client), Caller(person), tools=offered)
 
     asyncio.run(serve())
     return 0

@@ -9,6 +9,7 @@ from __future__ import annotations
 import base64
 import json
 import os
+import re
 import shlex
 import shutil
 import time
@@ -44,11 +45,13 @@ from blockpty.model.results import (
     VerifyResult,
     WaitResult,
 )
+from blockpty.ops.manifest import manifest
 from blockpty.surfaces import approvals
 from blockpty.surfaces.cli.progress import shown_progress
 from blockpty.surfaces.sanitize import RESET, one_line, sanitize
 
 EXIT_TIMEOUT: Final = 3
+_PROMPT: Final = '{"token": "PROMPT"}'
 EXIT_EXITED: Final = 4
 
 _LONG_OPERATIONS: Final = frozenset(
@@ -70,6 +73,7 @@ _LONG_OPERATIONS: Final = frozenset(
 _OF_EVERY_ENTRY: Final = frozenset({"format", "seq", "ts", "type", "principal", "conversation_id"})
 _WHY: Final[Mapping[str, str]] = {
     "password": "the program waits for a password; answer with `send`",
+    "input": "the program waits for input; answer with `send` or `send-keys`",
     "incomplete_input": "the shell waits for the rest of the command (a quote or bracket is open); `ctrl-c` drops it",
     "hooks_lost": "the shell has lost its hooks; `status` says why, `reset` starts a new one",
     "eof": "the session or the shell has ended",
@@ -102,6 +106,8 @@ def exit_status(operation: str, result: Result) -> int:
         return {"timeout": EXIT_TIMEOUT, "eof": EXIT_EXITED}.get(result.reason, 1)
     if isinstance(result, VerifyResult | RepairResult):
         return 0 if result.clean else 1
+    if isinstance(result, SearchResult):
+        return 0 if result.hits else 1
     if isinstance(result, AuditResult):
         return 1 if result.findings else 0
     if isinstance(result, UserInputResult):
@@ -191,9 +197,21 @@ class ResultPrinter:
         if self._json:
             self.record(error.to_dict())
             return
-        self.note(f"blockpty: {error.message} ({error.code})", style="31")
+        self.note(f"blockpty: {_in_commands(error.message)} ({error.code})", style="31")
         if error.hint:
-            self.note(f"  {error.hint}")
+            self.note(f"  {_in_commands(error.hint)}")
+
+    @property
+    def live(self) -> bool:
+        """Whether output is shown to a person as it comes."""
+        return self._terminal and not self._json
+
+    def runs_on(self, params: Mapping[str, Any]) -> None:
+        """Say that what `run` has started goes on without us."""
+        name = shlex.quote(str(params["conversation_id"]))
+        self.note(f"blockpty: the command runs on in {name}", style="33")
+        self.note(f"  stop it: blockpty interrupt {name}")
+        self.note(f"  wait for its end: blockpty wait-for {name} {shlex.quote(_PROMPT)}")
 
     def progress(self, operation: str) -> AbstractAsyncContextManager[None]:
         """Show on a terminal that something lasts."""
@@ -214,19 +232,21 @@ class ResultPrinter:
             )
         if result.timed_out:
             self.note(f"blockpty: {_time_up(params)}; {block.block_id} runs on", style="33")
-            self._go_on(name, '{"token": "PROMPT"}', result.cursor)
+            self._go_on(name, _PROMPT, result.cursor)
         elif block.exit_status is None:
             why = _WHY.get(result.reason) if block.state == "running" else None
             self.note(f"blockpty: {block.block_id} has no exit status ({why or block.state})", style="33")
+        self._advise(result.hint)
 
     def _wait(self, result: WaitResult, params: Mapping[str, Any]) -> None:
-        facts = {name: value for name, value in result.to_dict().items() if name not in ("ok", "text", "text_bytes")}
-        self._fields(facts)
-        if result.matched:
-            return
-        if result.text:
-            self._line("")
+        if result.tty == "alt_screen":
+            # What draws a screen is no text; `screen` shows it.
+            self.note(f"blockpty: a program draws; blockpty screen {shlex.quote(str(params['conversation_id']))}")
+        else:
             self._output(result.text)
+        if result.matched:
+            self.note(f"blockpty: matched ({result.reason}); cursor {result.cursor}, {result.mode}, {result.tty}")
+            return
         name = shlex.quote(str(params["conversation_id"]))
         if result.reason == "timeout":
             self.note(f"blockpty: no match, {_time_up(params)}", style="33")
@@ -234,6 +254,11 @@ class ResultPrinter:
             self._go_on(name, match if isinstance(match, str) else json.dumps(match), result.cursor)
         else:
             self.note(f"blockpty: no match: {_WHY.get(result.reason, result.reason)}", style="33")
+        self._advise(result.hint)
+
+    def _advise(self, hint: str | None) -> None:
+        if hint is not None:
+            self.note(f"  {hint}")
 
     def _go_on(self, name: str, match: str, cursor: int) -> None:
         self.note(f"  go on: blockpty wait-for {name} {shlex.quote(match)} --from-cursor {cursor}")
@@ -311,6 +336,8 @@ class ResultPrinter:
 
     def _search(self, result: SearchResult, params: Mapping[str, Any]) -> None:
         self._out.writelines(found_lines(result, terminal=self._terminal, colours=not self._plain))
+        if not result.hits:
+            self.note("blockpty: nothing was found")
         if result.missing:
             self.note(f"blockpty: did not answer: {', '.join(map(one_line, result.missing))}", style="33")
         elif result.partial:
@@ -461,6 +488,12 @@ class ResultPrinter:
         self._out.flush()
 
 
+def _in_commands(text: str) -> str:
+    """Return a message with the operations named as commands: the table's names have underscores."""
+    names = [name for name in manifest() if "_" in name]
+    return re.sub(rf"\b(?:{'|'.join(names)})\b", lambda found: found[0].replace("_", "-"), text)
+
+
 def _conversation_row(one: ConversationInfo) -> tuple[Any, ...]:
     # The shell behind a source is the same in most of them; the way to it is what tells them apart.
     shown = one.shell if one.source == "shell" else one.source
@@ -513,6 +546,8 @@ def found_lines(result: SearchResult, *, terminal: bool, colours: bool) -> Itera
             block = (hit.conversation_id, hit.block_id)
             yield _head(hit, colours) + "\n"
         yield f"  {hit.cursor:>10}  {_marked(hit, colours)}\n"
+        if hit.context is not None:
+            yield from (f"{'':>14}{one_line(line)}\n" for line in hit.context.split("\n"))
 
 
 def _head(hit: SearchHit, colours: bool) -> str:

@@ -59,11 +59,17 @@ def command() -> click.Command:
             click.Option(["--keep-days"], type=click.INT, help="Delete what was unused so long. [default: never]"),
             click.Option(["--keep-total-mb"], type=click.INT, help="Delete the oldest above so much. [default: never]"),
             click.Option(
+                ["--keep-conversation-mb"],
+                type=click.INT,
+                help="Drop the oldest part of a longer record. [default: never]",
+            ),
+            click.Option(
                 ["--idle-exit-seconds"],
                 type=click.INT,
                 help="Leave after so long without shells and requests. [default: never]",
             ),
             click.Option(["--background"], is_flag=True, help="Start it in the background; return when it answers."),
+            click.Option(["--status"], is_flag=True, help="Say where the server of this home is, and start none."),
             click.Option(["--stop"], is_flag=True, help="Stop the server of this home; its shells run on."),
             click.Option(["--ready-fd"], type=click.INT, hidden=True),
             *anywhere(),
@@ -75,7 +81,7 @@ def command() -> click.Command:
 
 
 def _serve(
-    invocation: Invocation, /, background: bool, stop: bool, ready_fd: int | None, **flags: Any
+    invocation: Invocation, /, background: bool, stop: bool, status: bool, ready_fd: int | None, **flags: Any
 ) -> int:
     from blockpty.surfaces import launching, settings
     from blockpty.surfaces.extras import require
@@ -83,13 +89,18 @@ def _serve(
     home = invocation.directory()
     if stop:
         return _stop(invocation, home)
+    if status:
+        return _status(invocation, home)
     found = settings.load(home, flags)
     if background:
         arguments = [
             f"--{name.replace('_', '-')}={value}" for name, value in _plain(flags) if not isinstance(value, bool)
         ] + [f"--{name.replace('_', '-')}" for name, value in _plain(flags) if value is True]
         arguments += [f"--no-{name.replace('_', '-')}" for name, value in _plain(flags) if value is False]
-        if not launching.is_running(home):
+        running = launching.state(home)
+        if running is not None and arguments:
+            _refuse_other_settings(home, running, arguments)
+        elif running is None:
             launching.start(home, arguments)
         from blockpty.surfaces.cli.view import page_address
 
@@ -107,6 +118,32 @@ def _serve(
         _spare_what_stays()
 
     asyncio.run(serve(home, found, ready))
+    return 0
+
+
+def _refuse_other_settings(home: Path, running: dict[str, Any], arguments: list[str]) -> None:
+    """Raise Busy: a server that runs has the settings that it was started with, unless only its own port is given."""
+    from urllib.parse import urlsplit
+
+    from blockpty.errors import Busy
+
+    port = urlsplit(running.get("url", "")).port
+    if arguments != [f"--port={port}"]:
+        raise Busy(
+            f"a server runs in {home} already, at {running.get('url')}, with settings of its own",
+            hint="blockpty serve --stop ends it, and its shells run on; then start it with these settings",
+        )
+
+
+def _status(invocation: Invocation, home: Path) -> int:
+    """Say where the server is; 1 where none runs."""
+    from blockpty.errors import NotFound
+    from blockpty.surfaces import launching
+
+    running = launching.state(home)
+    if running is None:
+        raise NotFound(f"no server runs in {home}", hint="blockpty serve --background starts one")
+    _say(invocation, running, signs_in=False)
     return 0
 
 
@@ -130,7 +167,7 @@ def _plain(flags: dict[str, Any]) -> list[tuple[str, Any]]:
     return pairs
 
 
-def _say(invocation: Invocation, state: dict[str, Any]) -> None:
+def _say(invocation: Invocation, state: dict[str, Any], *, signs_in: bool = True) -> None:
     home = invocation.directory()
     facts = {**state, "token_file": str(home / "server" / "token"), "socket": str(home / "server" / "socket")}
     if invocation.as_json:
@@ -138,6 +175,8 @@ def _say(invocation: Invocation, state: dict[str, Any]) -> None:
         return
     for name, value in facts.items():
         print(f"{name:<10}  {value}", flush=True)
+    if not signs_in:
+        return
     print("\nthe address after page signs a browser in, once, within a minute; `blockpty view --web` makes new ones")
     print(f"an agent connects to {facts.get('url')}/mcp with the token as bearer, or runs `blockpty mcp`", flush=True)
 

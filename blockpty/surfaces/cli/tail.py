@@ -79,12 +79,12 @@ async def _follow(invocation: Invocation, conversation_id: str, cursor: int | No
     find("status").parse({"conversation_id": conversation_id})
     screen = invocation.screen()
     async with invocation.open_engine(invocation.home) as engine:
-        source = _Source(engine, conversation_id)
+        source = TailedRecord(engine, conversation_id)
         status = await source.status()
         begin = cursor if cursor is not None else await source.begin_of_running(status)
         output = LiveOutput(sys.stdout, raw=raw)
         style = _AsJson if invocation.as_json else _WithHeadings if blocks else Style
-        blocks_shown = _Blocks(source, begin, style(screen, output, conversation_id))
+        blocks_shown = BlocksShown(source, begin, style(screen, output, conversation_id))
         shown = _Raw(source, output, begin) if raw else blocks_shown
         try:
             await shown.follow(status)
@@ -105,7 +105,7 @@ def _how(status: StatusResult) -> str:
     return f" (exit status {ending['status']})" if ending.get("status") is not None else ""
 
 
-class _Source:
+class TailedRecord:
     """What a tail asks of a conversation: reading operations only."""
 
     def __init__(self, engine: Any, conversation_id: str) -> None:
@@ -118,14 +118,17 @@ class _Source:
         return await call(self._engine, operation, {"conversation_id": self.id, **params})
 
     async def status(self) -> StatusResult:
+        """Return what the shell is doing."""
         return cast("StatusResult", await self._ask("status"))
 
     async def begin_of_running(self, status: StatusResult) -> int:
+        """Return where the running block begins; where the stream ends when none runs."""
         if status.active_block_id is None:
             return status.cursor
         return int((await self._ask("block", block_id=status.active_block_id)).block.span[0])
 
     def events(self, from_seq: int, *, follow: bool) -> AsyncGenerator[Event, None]:
+        """Return the events from a number on."""
         from blockpty.ops.dispatch import stream
 
         params = {"conversation_id": self.id, "from_seq": from_seq, "follow": follow}
@@ -148,7 +151,7 @@ class _Source:
 class _Raw:
     """The stream itself."""
 
-    def __init__(self, source: _Source, output: LiveOutput, begin: int) -> None:
+    def __init__(self, source: TailedRecord, output: LiveOutput, begin: int) -> None:
         self._source = source
         self._output = output
         self._cursor = begin
@@ -176,10 +179,10 @@ class _Raw:
         return ended
 
 
-class _Blocks:
+class BlocksShown:
     """The output of the blocks, and what is said of each."""
 
-    def __init__(self, source: _Source, begin: int, style: Style) -> None:
+    def __init__(self, source: TailedRecord, begin: int, style: Style) -> None:
         self._source = source
         self._begin = begin
         self._style = style
@@ -187,6 +190,7 @@ class _Blocks:
         self._said = ""
 
     async def follow(self, status: StatusResult) -> None:
+        """Show what comes, until the shell has ended; the status is that of the beginning."""
         past, running = status.next_seq, status.active_block_id
         all_is_to_come = running is None and self._begin >= status.cursor
         events = self._source.events(past if all_is_to_come else 0, follow=status.mode != "exited")

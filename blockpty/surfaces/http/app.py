@@ -5,7 +5,7 @@
     /v1/ws                        the list of conversations over a WebSocket, as it changes
     /v1/conversations/{id}/ws     a terminal over a WebSocket, and /replay what was recorded of it
     /mcp                          the operations as MCP tools
-    /openapi.json  /metrics  /healthz
+    /openapi.json  /docs  /metrics  /healthz  /readyz
     /auth/code  /auth/token       a one-time code for a browser, and the token it is changed into
     /  /c/...  /search  /assets   the page, without a token
 """
@@ -15,11 +15,11 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable, Iterable, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
-from starlette.responses import JSONResponse, Response
+from starlette.responses import HTMLResponse, JSONResponse, Response
 from starlette.routing import BaseRoute, Match, Route, WebSocketRoute
 
 from blockpty import __version__
@@ -31,6 +31,7 @@ from blockpty.ops.table import OPERATIONS
 from blockpty.surfaces import access
 from blockpty.surfaces.faults import status_of
 from blockpty.surfaces.http.calls import CallEndpoint, ClientGone, body, defect
+from blockpty.surfaces.http.docs_page import DOCS_POLICY, docs_page
 from blockpty.surfaces.http.feed import FeedEndpoint
 from blockpty.surfaces.http.guard import App, Guard, Receive, Scope, Send
 from blockpty.surfaces.http.metrics import CONTENT_TYPE, Metrics
@@ -44,6 +45,9 @@ from blockpty.surfaces.tokens import TokenBook
 
 if TYPE_CHECKING:
     from starlette.requests import Request
+
+
+_READY_SECONDS: Final = 2.0
 
 
 def application(
@@ -83,7 +87,9 @@ def application(
         Route("/v1/conversations/{conversation_id}/stream", SpanEndpoint(engine, metrics, elsewhere), methods=["GET"]),
         Route("/openapi.json", beside.openapi),
         Route("/metrics", beside.metrics),
+        Route("/docs", beside.docs),
         Route("/healthz", beside.health),
+        Route("/readyz", beside.ready),
         Route("/auth/code", beside.code, methods=["POST"]),
         Route("/auth/token", beside.token, methods=["POST"]),
     ]
@@ -156,6 +162,18 @@ class _AdminEndpoints:
     async def health(self, _request: Request) -> Response:
         # Needs no token, so it says nothing that a stranger could use.
         return JSONResponse({"ok": True})
+
+    async def ready(self, _request: Request) -> Response:
+        # The host has the terminals: without it no shell can be opened. Without a token no more is said.
+        try:
+            async with asyncio.timeout(_READY_SECONDS):
+                await self._engine.live()
+        except (BlockptyError, TimeoutError):
+            return JSONResponse({"ok": False}, 503)
+        return JSONResponse({"ok": True})
+
+    async def docs(self, _request: Request) -> Response:
+        return HTMLResponse(docs_page(), headers={"Content-Security-Policy": DOCS_POLICY})
 
     async def metrics(self, request: Request) -> Response:
         _of_all(request, principals.Scope.READ)

@@ -30,7 +30,7 @@ App = Callable[[Scope, Receive, Send], Awaitable[None]]
 
 MAX_BODY: Final = 128 * 1024 * 1024  # a command of 16 MiB in which JSON escapes every byte
 MAX_OPEN_BODY: Final = 4096  # of who has shown no token yet
-OPEN_PATHS: Final = frozenset({"/healthz", "/auth/token"})
+OPEN_PATHS: Final = frozenset({"/healthz", "/readyz", "/docs", "/auth/token"})
 PROTOCOL: Final = "blockpty.v1"
 TOKEN_PROTOCOL: Final = "blockpty.token."
 UNIX_ADDRESS: Final = "unix"  # where a caller at our unix socket is

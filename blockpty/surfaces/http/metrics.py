@@ -6,7 +6,14 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
+from prometheus_client import (
+    CollectorRegistry,
+    Counter,
+    Gauge,
+    Histogram,
+    disable_created_metrics,
+    generate_latest,
+)
 
 from blockpty import __version__
 from blockpty.errors import BlockptyError
@@ -25,6 +32,8 @@ class Metrics:
     """
 
     def __init__(self) -> None:
+        # When each series began doubles their number, and no rule here needs it.
+        disable_created_metrics()  # type: ignore[no-untyped-call]
         self._registry = CollectorRegistry()
         registry = self._registry
         build = Gauge("blockpty_build_info", "Version of the server.", ["version"], registry=registry)

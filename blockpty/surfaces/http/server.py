@@ -41,6 +41,7 @@ from blockpty.surfaces.settings import DEFAULT_PORT, Settings
 from blockpty.surfaces.tokens import TokenBook, open_private, server_directory, write_private
 
 GRACE_SECONDS: Final = 3
+_PORT_NAME: Final = "port"
 _IDLE_CHECK_SECONDS: Final = 5.0
 _ROOM_CHECK_SECONDS: Final = 1.0
 _HOME_CHECK_SECONDS: Final = 1.0
@@ -69,11 +70,15 @@ async def serve(home: Path, settings: Settings, ready: Callable[[dict[str, Any]]
 async def _serve(
     home: Path, directory: Path, settings: Settings, ready: Callable[[dict[str, Any]], None]
 ) -> None:
-    tcp = _bind_tcp(settings)
+    tcp = _bind_tcp(settings, directory)
     with contextlib.ExitStack() as leaving:
         leaving.callback(tcp.close)
         unix = leaving.enter_context(_bound_unix(directory))
         port = tcp.getsockname()[1]
+        if settings.port != 0:
+            # Without it the next server may have another port; a full disk is no reason not to serve.
+            with contextlib.suppress(StorageFull, OSError):
+                write_private(directory / _PORT_NAME, b"%d\n" % port)
         scheme = "https" if settings.tls_certificate else "http"
         name = f"[{settings.host}]" if ":" in settings.host else settings.host
         url = f"{scheme}://{name}:{port}"
@@ -203,7 +208,12 @@ async def _leave_when_idle(engine: Engine, metrics: Metrics, seconds: int, leave
             return
 
 
-def _bind_tcp(settings: Settings) -> socket.socket:
+def _bind_tcp(settings: Settings, directory: Path) -> socket.socket:
+    """Listen on the port that is set; without one on that of the last time, so that addresses stay what they were."""
+    last = _last_port(directory) if settings.port is None else None
+    if last is not None:
+        with contextlib.suppress(OSError):
+            return _listening(settings.host, last)
     wanted = DEFAULT_PORT if settings.port is None else settings.port
     try:
         return _listening(settings.host, wanted)
@@ -214,6 +224,14 @@ def _bind_tcp(settings: Settings) -> socket.socket:
             f"cannot listen on {settings.host} port {wanted}: {problem.strerror or problem}",
             hint="choose another --port; 0 takes any free one",
         ) from None
+
+
+def _last_port(directory: Path) -> int | None:
+    try:
+        port = int((directory / _PORT_NAME).read_bytes()[:6])
+    except (OSError, ValueError):
+        return None
+    return port if 0 < port < 1 << 16 else None
 
 
 def _listening(host: str, port: int) -> socket.socket:

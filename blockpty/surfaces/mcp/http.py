@@ -27,7 +27,9 @@ from blockpty.errors import Unauthorized
 from blockpty.surfaces.access import Caller
 from blockpty.surfaces.mcp.approvals import Person
 from blockpty.surfaces.mcp.calling import Context
+from blockpty.surfaces.mcp.own_conversation import OwnConversations
 from blockpty.surfaces.mcp.server import build_server
+from blockpty.surfaces.mcp.toolsets import ToolSet, tool_set
 
 if TYPE_CHECKING:
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -87,8 +89,9 @@ class StreamableHttp:
             allowed_hosts=list(allowed_hosts),
             allowed_origins=list(allowed_origins),
         )
+        self._own, self._caller_of = OwnConversations(), caller_of
         self._sessions = StreamableHTTPSessionManager(
-            build_server(caller, person),
+            build_server(caller, person, tools_of=_tools, own=self._own),
             security_settings=security,
             max_sessions=MAX_SESSIONS,
             session_idle_timeout=IDLE_SECONDS,
@@ -116,6 +119,7 @@ class StreamableHttp:
             used.move_to_end(known)
             if scope["method"] == "DELETE":
                 del used[known]
+                await self._own.ended(known.decode("latin-1"), self._caller_of(principal))
 
         async def noting(message: Message) -> None:
             if known is None and message["type"] == "http.response.start" and message["status"] < 400:
@@ -126,7 +130,9 @@ class StreamableHttp:
 
         await self._inner(scope, receive, noting)
         while len(used) > SESSIONS_EACH:
-            await self._end(scope, used.popitem(last=False)[0])
+            oldest, _ = used.popitem(last=False)
+            await self._own.ended(oldest.decode("latin-1"), self._caller_of(principal))
+            await self._end(scope, oldest)
 
     async def _end(self, scope: Scope, session: bytes) -> None:
         """End a session as its client would."""
@@ -144,6 +150,13 @@ class StreamableHttp:
     def run(self) -> AbstractAsyncContextManager[None]:
         """Return what must be entered before the first request, and left after the last; once."""
         return self._sessions.run()
+
+
+def _tools(context: Context) -> ToolSet:
+    """Return the tools that a client's URL asks for, such as `/mcp?tools=all`; raises BadRequest."""
+    request = context.request
+    choice = request.query_params.get("tools", "core") if isinstance(request, Request) else "core"
+    return tool_set(choice)
 
 
 def _principal(scope: Scope) -> Principal:

@@ -21,14 +21,21 @@ NOTE: Final = "mcp_note"
 
 
 def input_schema(
-    request: type[Request], *, limits: Mapping[str, int] | None = None, without: Iterable[str] = ()
+    request: type[Request],
+    *,
+    defaults: Mapping[str, Any] | None = None,
+    limits: Mapping[str, int] | None = None,
+    without: Iterable[str] = (),
+    optional: Mapping[str, str] | None = None,
 ) -> dict[str, Any]:
     """Return the schema of a tool's arguments.
 
     Args:
         request: the model of the parameters.
+        defaults: what is meant on this surface where a parameter is not given.
         limits: largest values of this surface, by parameter; also the default where that is larger or missing.
         without: parameters that mean nothing here.
+        optional: required parameters that may be left out here, with what is taken then.
     """
     schema = request.model_json_schema()
     definitions = schema.get("$defs", {})
@@ -37,12 +44,16 @@ def input_schema(
         for name, field in schema.get("properties", {}).items()
         if name not in without
     }
+    for name, default in (defaults or {}).items():
+        properties[name]["default"] = default
     for name, limit in (limits or {}).items():
         field = properties[name]
         field["maximum"] = limit
         field["default"] = min(limit, field.get("default", limit))
     plain: dict[str, Any] = {"type": "object", "properties": properties, "additionalProperties": False}
-    required = [name for name in schema.get("required", ()) if name in properties]
+    for name, default in (optional or {}).items():
+        properties[name]["description"] = f"{properties[name]['description']} {default}"
+    required = [name for name in schema.get("required", ()) if name in properties and name not in (optional or {})]
     if required:
         plain["required"] = required
     return plain

@@ -6,6 +6,7 @@ makes it, so that a session never has more rights than the token of this very re
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from mcp.server.lowlevel import Server
@@ -31,21 +32,39 @@ from blockpty import __version__
 from blockpty.errors import BlockptyError
 from blockpty.surfaces.access import Caller
 from blockpty.surfaces.mcp import prompts, resources, tools
+from blockpty.surfaces.mcp.answering import ToolCalls
 from blockpty.surfaces.mcp.approvals import ApprovalQuestions, PersonOf
 from blockpty.surfaces.mcp.calling import CallerOf, Context
+from blockpty.surfaces.mcp.own_conversation import OwnConversations
 from blockpty.surfaces.mcp.password import STATE_SECONDS
+from blockpty.surfaces.mcp.toolsets import ToolSet, tool_set
 
 NAME = "blockpty"
 
 
-def build_server(caller_of: CallerOf, person_of: PersonOf | None = None) -> Server[Any]:
+def build_server(
+    caller_of: CallerOf,
+    person_of: PersonOf | None = None,
+    *,
+    tools_of: Callable[[Context], ToolSet] | None = None,
+    own: OwnConversations | None = None,
+) -> Server[Any]:
     """Return the server; serve it with stdio.py or http.py.
 
     Args:
         caller_of: gives the caller of a request; raises BlockptyError when there is none.
         person_of: finds the person at the client of a request, who is asked for approvals; None: no person is.
+        tools_of: gives the tools that are offered to a request; raises BlockptyError; by default all.
+        own: knows the conversations that are meant where none is named.
     """
-    questions = ApprovalQuestions(person_of)
+    every = tool_set("all")
+    calls = ToolCalls(caller_of, ApprovalQuestions(person_of), own or OwnConversations())
+
+    def offered(context: Context) -> ToolSet:
+        try:
+            return every if tools_of is None else tools_of(context)
+        except BlockptyError as error:
+            raise MCPError(code=INVALID_REQUEST, message=error.message, data=error.to_dict()) from None
 
     def caller(context: Context) -> Caller:
         try:
@@ -53,11 +72,11 @@ def build_server(caller_of: CallerOf, person_of: PersonOf | None = None) -> Serv
         except BlockptyError as error:
             raise MCPError(code=INVALID_REQUEST, message=error.message, data=error.to_dict()) from None
 
-    async def list_tools(_context: Context, _params: PaginatedRequestParams | None) -> ListToolsResult:
-        return ListToolsResult(tools=tools.listed_tools())
+    async def list_tools(context: Context, _params: PaginatedRequestParams | None) -> ListToolsResult:
+        return ListToolsResult(tools=list(offered(context).listed))
 
     async def call_tool(context: Context, params: CallToolRequestParams) -> CallToolResult | InputRequiredResult:
-        return await tools.call_tool(caller_of, questions, context, params)
+        return await calls.answer(offered(context), context, params)
 
     async def list_resources(context: Context, _params: PaginatedRequestParams | None) -> ListResourcesResult:
         return await resources.list_resources(caller(context))

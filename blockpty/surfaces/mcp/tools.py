@@ -1,36 +1,26 @@
 """Tools: one for every operation of the table, and the names that apchat's users know.
 
 Rules of this file: a tool has no parameter, default or rule that its operation has not; it has this surface's limits
-(bounds.py). What a caller did wrong is a result with `isError`, in the one error shape; only a tool that does not exist
-is an error of the protocol.
+(bounds.py).
 """
 
 from __future__ import annotations
 
 import copy
-import logging
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from contextlib import aclosing
 from dataclasses import dataclass, replace
 from typing import Any, Final, cast
 
-from mcp.shared.exceptions import MCPError
-from mcp_types import (
-    INVALID_PARAMS,
-    CallToolRequestParams,
-    CallToolResult,
-    InputRequiredResult,
-    TextContent,
-    Tool,
-    ToolAnnotations,
-)
+from mcp_types import InputRequiredResult, Tool, ToolAnnotations
 
-from blockpty.errors import BadRequest, BlockptyError, InternalError
+from blockpty.errors import BadRequest
 from blockpty.model.events import Event
 from blockpty.ops.operation import Effect, Operation, Shape
+from blockpty.ops.requests import ConversationRequest
 from blockpty.ops.table import OPERATIONS
-from blockpty.surfaces.mcp.approvals import ApprovalQuestions, InputNeeded
 from blockpty.surfaces.mcp.bounds import (
+    DEFAULTS,
     LIMITS,
     MAX_BLOCKS,
     MAX_EVENTS,
@@ -43,13 +33,10 @@ from blockpty.surfaces.mcp.bounds import (
     lowered,
     shortened,
 )
-from blockpty.surfaces.mcp.calling import Call, CallerOf, Context
+from blockpty.surfaces.mcp.calling import Call
 from blockpty.surfaces.mcp.launch import LAUNCH, LAUNCHED, launch
 from blockpty.surfaces.mcp.password import run_and_ask
 from blockpty.surfaces.mcp.schemas import NOTE, input_schema, outcome_schema, output_schema
-from blockpty.surfaces.mcp.text import describe, describe_error
-
-logger = logging.getLogger(__name__)
 
 PREFIX: Final = "pty_"
 
@@ -57,6 +44,9 @@ _HARMLESS: Final = frozenset({"open", "resize"})
 """Operations that change something, but take nothing away."""
 _SAME_AGAIN: Final = frozenset({"resize"})
 """Operations other than reading ones that can be done twice with one effect."""
+OWN: Final = {"conversation_id": "By default the one that this session opened last."}
+_NAMED: Final = frozenset({"delete", "archive", "import_recording", "repair", "seal", "verify"})
+"""Operations whose conversation has to be named: they are about what is recorded, not about a terminal at work."""
 _OF_PERSONS: Final = frozenset({"take_control", "release_control", "release", "approve", "deny"})
 """Operations that an agent may not use."""
 _NOTES: Final[Mapping[str, str]] = {
@@ -76,11 +66,21 @@ Answer = tuple[dict[str, Any], Mapping[str, Any]] | InputRequiredResult
 
 @dataclass(frozen=True, slots=True)
 class PtyTool:
-    """A tool: its description, how it is answered, and the operation in whose words its result is described."""
+    """A tool.
+
+    Attributes:
+        listed: its description, as a client gets it.
+        answer: how it is answered.
+        described_as: the operation in whose words its result is described.
+        own: it is about the session's own conversation where none is named.
+        opens: it opens one where there is none.
+    """
 
     listed: Tool
     answer: Callable[[Call], Awaitable[Answer]]
     described_as: str
+    own: bool = False
+    opens: bool = False
 
 
 def hints(effect: Effect, *, harmless: bool = False, same_again: bool = False) -> ToolAnnotations:
@@ -104,7 +104,13 @@ def _of(operation: Operation) -> PtyTool:
     listed = Tool(
         name=PREFIX + name,
         description=description,
-        input_schema=input_schema(operation.request, limits=LIMITS.get(name), without=("follow",) if streams else ()),
+        input_schema=input_schema(
+            operation.request,
+            defaults=DEFAULTS.get(name),
+            limits=LIMITS.get(name),
+            without=("follow",) if streams else (),
+            optional=OWN if takes_own(operation) else None,
+        ),
         output_schema=_PAGE if streams else output_schema(operation),
         annotations=hints(operation.effect, harmless=name in _HARMLESS, same_again=name in _SAME_AGAIN),
     )
@@ -112,7 +118,14 @@ def _of(operation: Operation) -> PtyTool:
     async def answer(call: Call) -> Answer:
         return await (_page_of_events(call) if streams else _called(call, operation))
 
-    return PtyTool(listed, answer, name)
+    own = takes_own(operation)
+    return PtyTool(listed, answer, name, own, own and operation.effect is Effect.INPUT)
+
+
+def takes_own(operation: Operation) -> bool:
+    """Whether a call that names no conversation means the session's own."""
+    required = issubclass(operation.request, ConversationRequest)
+    return required and operation.name not in _NAMED
 
 
 def _unwrapped(text: str) -> str:
@@ -172,7 +185,7 @@ async def _less(call: Call, name: str, params: Mapping[str, Any], payload: dict[
             payload = (await call.caller.call("read", {**params, "max_bytes": max_bytes})).to_dict()
             continue
         output, whole, truncated = await block_output(
-            call.caller, params["conversation_id"], payload["block"], max_bytes
+            call.caller, params["conversation_id"], payload["block"], max_bytes, params["view"]
         )
         payload = {**payload, "output": output, "output_bytes": whole, "truncated": truncated}
     return payload
@@ -232,7 +245,43 @@ def _get_screen() -> PtyTool:
     listed = screen.listed.model_copy(
         update={"name": "pty_get_screen", "description": description, "input_schema": schema}
     )
-    return PtyTool(listed, answer, "screen")
+    return replace(screen, listed=listed, answer=answer)
+
+
+_PLACE: Final = outcome_schema(
+    {
+        "column": {"type": "integer", "description": "From 0."},
+        "row": {"type": "integer", "description": "From 0."},
+        "visible": {"type": "boolean"},
+        "cols": {"type": "integer"},
+        "rows": {"type": "integer"},
+        "cursor": {"type": "integer", "description": "How much of the transcript this screen shows."},
+    },
+    ["column", "row", "visible", "cols", "rows", "cursor"],
+)
+
+
+def _get_cursor() -> PtyTool:
+    """Return the tool that says where the terminal's cursor stands."""
+    screen = _of(OPERATIONS["screen"])
+    schema = copy.deepcopy(screen.listed.input_schema)
+    schema["properties"] = {"conversation_id": schema["properties"]["conversation_id"]}
+
+    async def answer(call: Call) -> Answer:
+        shown = (await call.run("screen", {**call.params, "format": "text"})).to_dict()
+        column, row = shown["cursor_position"]
+        place = {name: shown[name] for name in ("cols", "rows", "cursor")}
+        return {"ok": True, "column": column, "row": row, "visible": shown["cursor_visible"], **place}, call.params
+
+    listed = screen.listed.model_copy(
+        update={
+            "name": "pty_get_cursor",
+            "description": "Say where the terminal's cursor stands on the screen, and how large the screen is.",
+            "input_schema": schema,
+            "output_schema": _PLACE,
+        }
+    )
+    return replace(screen, listed=listed, answer=answer, described_as="get_cursor")
 
 
 # The table
@@ -240,19 +289,7 @@ def _get_screen() -> PtyTool:
 
 def _table() -> dict[str, PtyTool]:
     tools = {PREFIX + name: _of(operation) for name, operation in OPERATIONS.items() if name not in _OF_PERSONS}
-    status = OPERATIONS["status"]
-    cursor = _of(status)
-    tools["pty_get_cursor"] = PtyTool(
-        cursor.listed.model_copy(
-            update={
-                "name": "pty_get_cursor",
-                "description": "Say where a conversation is: its cursor in the transcript, mode and size. "
-                "The same as pty_status.",
-            }
-        ),
-        cursor.answer,
-        "status",
-    )
+    tools["pty_get_cursor"] = _get_cursor()
     tools["pty_get_screen"] = _get_screen()
     tools["pty_launch"] = PtyTool(
         Tool(
@@ -272,49 +309,7 @@ def _table() -> dict[str, PtyTool]:
 TOOLS: Final[Mapping[str, PtyTool]] = _table()
 
 
-def listed_tools() -> list[Tool]:
-    """Return the descriptions of all tools."""
-    return [tool.listed for tool in TOOLS.values()]
-
-
 def input_schema_of(name: str) -> Mapping[str, Any] | None:
     """Return the schema of a tool's arguments, or None when there is no such tool."""
     tool = TOOLS.get(name)
     return None if tool is None else tool.listed.input_schema
-
-
-async def call_tool(
-    caller_of: CallerOf, questions: ApprovalQuestions, context: Context, params: CallToolRequestParams
-) -> CallToolResult | InputRequiredResult:
-    """Answer a call; raises MCPError for a tool that does not exist, and for nothing else."""
-    tool = TOOLS.get(params.name)
-    if tool is None:
-        error = BadRequest(f"no tool is called {params.name[:60]!r}", hint=f"one of {', '.join(TOOLS)}")
-        raise MCPError(code=INVALID_PARAMS, message=f"Unknown tool: {params.name[:60]}", data=error.to_dict())
-    arguments = params.arguments or {}
-    try:
-        answers, state = params.input_responses, params.request_state
-        resumed = questions.resumed(state, answers)
-        state = state if resumed is None else None
-        call = Call(context, caller_of(context), arguments, answers, state, questions, resumed)
-        answer = await tool.answer(call)
-        if isinstance(answer, InputRequiredResult):
-            return answer
-        payload, asked = answer
-        return _result(payload, describe(tool.described_as, payload, asked))
-    except InputNeeded as needed:
-        return needed.result
-    except BlockptyError as error:
-        return _failure(error)
-    except Exception as error:
-        logger.exception("%s failed", params.name)
-        return _failure(InternalError(f"{type(error).__name__}: {error}", hint="please report this defect of blockpty"))
-
-
-def _result(payload: dict[str, Any], text: str, *, is_error: bool = False) -> CallToolResult:
-    return CallToolResult(content=[TextContent(text=text)], structured_content=payload, is_error=is_error)
-
-
-def _failure(error: BlockptyError) -> CallToolResult:
-    payload = fit(error.to_dict())
-    return _result(payload, describe_error(payload["error"]), is_error=True)

@@ -26,6 +26,8 @@ PATHS = [
     ("GET", "/openapi.json"),
     ("GET", "/metrics"),
     ("GET", "/healthz"),
+    ("GET", "/readyz"),
+    ("GET", "/docs"),
     ("POST", "/auth/code"),
     ("POST", "/auth/token"),
     ("POST", "/admin/stop"),
@@ -155,12 +157,14 @@ async def test_s9_no_cookie_and_no_url_stands_for_a_token(home: Path) -> None:
 
 
 @async_test
-async def test_every_path_but_two_needs_a_token(home: Path) -> None:
+async def test_every_path_but_four_needs_a_token(home: Path) -> None:
     async with serving(home) as server:
         for method, path in PATHS:
             answer = await server.ask(method, path, b"{}" if method == "POST" else None, token=None)
-            if path == "/healthz":
+            if path in ("/healthz", "/readyz"):
                 assert answer.content == {"ok": True}
+            elif path == "/docs":
+                assert answer.status == 200
             elif path == "/auth/token":
                 assert (answer.status, answer.code) == (400, "bad_request")
             else:

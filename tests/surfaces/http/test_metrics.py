@@ -64,3 +64,10 @@ def test_servers_of_one_process_count_by_themselves() -> None:
         pass
     assert b'operation="run"' in one.render()
     assert b'operation="run"' not in other.render()
+
+
+def test_no_series_is_there_twice() -> None:
+    metrics = Metrics()
+    with metrics.call("run"):
+        pass
+    assert "_created" not in metrics.render().decode()

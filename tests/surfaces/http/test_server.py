@@ -90,7 +90,7 @@ async def test_s11_the_token_is_in_its_file_and_nowhere_else(home: Path) -> None
             assert holding == [home / "server" / "token"]
             assert {path.name: mode(path) for path in (home / "server").iterdir()} == {
                 "token": 0o600, "socket": 0o600, "server.json": 0o600, "lock": 0o600, "server.log": 0o600,
-                "tokens.lock": 0o600,
+                "tokens.lock": 0o600, "port": 0o600,
             }  # fmt: skip
             assert mode(home / "server") == mode(home) == 0o700
     finally:

@@ -197,7 +197,8 @@ async def test_through_a_server_with_a_token(home: Path, types_as: str, answer: 
     token = add_token(home, "bot", "admin", None, 1, types_as)
     person = Person("accept")
     environment = {**os.environ, "BLOCKPTY_HOME": str(home), "PYTHONPATH": str(ROOT), "BLOCKPTY_TOKEN": token}
-    server = StdioServerParameters(command=sys.executable, args=["-m", "blockpty", "mcp"], env=environment)
+    arguments = ["-m", "blockpty", "mcp", "--tools", "all"]
+    server = StdioServerParameters(command=sys.executable, args=arguments, env=environment)
     async with ServerClient(home) as owner, Client(server, mode="legacy", elicitation_callback=person) as client:
         conversation = await owner.open("c1", shell="bash")
         try:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from blockpty.api.limits import BOUNDS, check
 from blockpty.errors import BadRequest
-from blockpty.runtime.limits import BOUNDS, check
 
 
 @pytest.mark.parametrize("name", BOUNDS)

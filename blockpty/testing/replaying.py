@@ -27,10 +27,12 @@ from blockpty.files.segments import segment_name
 from blockpty.host.client import Closed, HostClient, Inspected, Sizes, Subscribed, Typed
 from blockpty.model.entries import Entry
 from blockpty.model.results import OpenResult, WaitResult
+from blockpty.runtime.advice import Standing
 from blockpty.runtime.completion import Completion
 from blockpty.runtime.conversation import Conversation
 from blockpty.runtime.importing import import_recording
-from blockpty.runtime.status import mode_of
+from blockpty.runtime.record_reader import Position
+from blockpty.runtime.status import mode_of, tty_of
 from blockpty.runtime.submission import Submitted
 from blockpty.runtime.wait_for import WaitFor
 from blockpty.runtime.waits import WaitRequest
@@ -350,15 +352,19 @@ class _InstantWaiting(WaitFor):
 
     host: RecordedHost
 
-    async def wait(self, request: WaitRequest, timeout_ms: int) -> WaitResult:
-        result = await super().wait(request, 0)
+    def _now(self) -> int | None:
+        # The times of the recording have passed.
+        return None
+
+    async def wait(self, request: WaitRequest, timeout_ms: int, since: Position | None = None) -> WaitResult:
+        result = await super().wait(request, 0, since)
         if result.reason != "timeout" or timeout_ms == 0:
             return result
         gate = self.host.gate()
         if gate is not None and gate.kind == "exit":
             # Nothing was typed: waiting is all it took.
             self.host.passed()
-            return await super().wait(request, 0)
+            return await super().wait(request, 0, since)
         return result
 
 
@@ -368,7 +374,7 @@ class ReplayedConversation(Conversation):
     def __init__(self, conversation_id: str, layout: Layout, host: RecordedHost) -> None:
         super().__init__(conversation_id, layout, cast("HostClient", host), Ownership.take(layout.lock), self._another)
         self._recorded = host
-        self._waiting = _InstantWaiting(self.live, self.note, host.quiet, self._tty, f"w{self.epoch}.")
+        self._waiting = _InstantWaiting(self.live, self.note, host.quiet, self._tty, self._stands, f"w{self.epoch}.")
         self._waiting.host = host
         host.conversation = self
 
@@ -385,14 +391,21 @@ class ReplayedConversation(Conversation):
         """What the agent has still to do, as the recording has it; empty when it has done all of it."""
         return [_shown(gate) for gate in self._recorded.gates() if gate.kind != "exit"]
 
+    async def _stands(self, reason: str) -> Standing:
+        # No process can be asked.
+        return Standing(tty_of(self.live.state, self.live.state.tty), None, None)
+
     async def _tty(self) -> Mapping[str, Any] | None:
         return self.live.state.tty
 
     async def _submit(
-        self, kind: str, operation: str, command: str, cwd: str | None, *, queue: bool = False, awaited: bool = False
-    ) -> Submitted:
+        self, kind: str, operation: str, command: str, cwd: str | None, *, queue: bool = False, awaited: bool = False,
+        stop_at_input: bool = False,
+    ) -> Submitted:  # fmt: skip
         # The directory was one of the machine that recorded.
-        return await super()._submit(kind, operation, command, None, queue=queue, awaited=awaited)
+        return await super()._submit(
+            kind, operation, command, None, queue=queue, awaited=awaited, stop_at_input=stop_at_input
+        )
 
     async def _until_done(self, completion: Completion, timeout_ms: int) -> Outcome:
         gate = self._recorded.gate() if timeout_ms and not completion.future.done() else None

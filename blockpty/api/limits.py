@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Final
 
 from blockpty.errors import BadRequest
@@ -33,3 +34,12 @@ def check(name: str, value: object) -> None:
     low, high = BOUNDS[name]
     if not isinstance(value, int) or isinstance(value, bool) or not low <= value <= high:
         raise BadRequest(f"{name} must be {low} to {high}, not {value!r}")
+
+
+def milliseconds(timeout: object, timeout_ms: int) -> int:
+    """Return a timeout in ms: `timeout`, in seconds, where it is given, else `timeout_ms`; raises BadRequest."""
+    if timeout is None:
+        return timeout_ms
+    if not isinstance(timeout, int | float) or isinstance(timeout, bool) or not 0 <= timeout <= HOUR_MS / 1000:
+        raise BadRequest(f"timeout must be 0 to {HOUR_MS // 1000} seconds, not {timeout!r}")
+    return math.ceil(timeout * 1000)

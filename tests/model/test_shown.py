@@ -1,0 +1,59 @@
+"""What a prompt and a notebook show: short, and nothing that a page would run."""
+
+from __future__ import annotations
+
+from blockpty.model.block import ListedBlock
+from blockpty.model.results import RunResult, ScreenResult
+from blockpty.model.shown import framed, preformatted, shortened
+from tests.support.operations import RESULTS
+
+EVIL = "<script>alert('x')</script>\" onload=\"f()"
+
+
+def test_a_long_value_has_no_end() -> None:
+    assert shortened("a" * 200, 10) == "'aaaaaa..." and shortened("a") == "'a'"
+
+
+def test_markup_in_a_text_is_text() -> None:
+    for shown in (preformatted(EVIL, summary=EVIL), framed(EVIL, 24)):
+        assert "<script" not in shown and "onload=\"" not in shown and "&lt;script&gt;" in shown
+    assert framed("", 1).startswith("<iframe sandbox srcdoc=")
+
+
+def block(**fields: object) -> ListedBlock:
+    return ListedBlock.from_dict(
+        {
+            "block_id": "b7", "seq": 7, "kind": "command", "cmd": EVIL, "cwd": "/", "cwd_b64": "Lw==", "ts_begin": 1,
+            "ts_end": 1201, "duration_ms": 1200, "state": "ended", "exit_status": 2, "signal": None, "span": [0, 5],
+            "out_path": None, "out_bytes": 0, "parts": 1, "author": "agent", **fields,
+        }
+    )  # type: ignore[return-value]  # fmt: skip
+
+
+def test_blocks_and_runs_are_short() -> None:
+    assert repr(block(cmd="make test")) == "<ListedBlock b7 'make test' ended 2>"
+    assert repr(block(cmd="make", state="running", exit_status=None)) == "<ListedBlock b7 'make' running>"
+    run = RunResult(block(cmd="make"), "x" * 9000, 9000, False, False, "prompt", 5)
+    assert repr(run).startswith("<RunResult 'make' exit_status=2 output='xxx") and len(repr(run)) < 500
+    assert not run.ok and RunResult(block(exit_status=0), "", 0, False, False, "prompt", 5).ok
+    timed_out = RunResult(block(exit_status=None), "", 0, False, True, "timeout", 5)
+    assert "timed out" in repr(timed_out) and not timed_out.ok
+
+
+def test_a_notebook_shows_blocks_runs_and_screens_escaped() -> None:
+    one = block()
+    run = RunResult(one, EVIL, 1, False, False, "prompt", 5)
+    screen = RESULTS["screen"]
+    assert isinstance(screen, ScreenResult)
+    screens = [ScreenResult(**{**as_fields(screen), "content": EVIL, "title": EVIL, "format": kind}) for kind in KINDS]
+    for shown in (one, run, *screens):
+        html = shown._repr_html_()
+        assert "<script" not in html and "&lt;script&gt;" in html
+    assert "b7 ended, exit status 2, 1.2 s" in run._repr_html_()
+
+
+KINDS = ("text", "html", "svg")
+
+
+def as_fields(screen: ScreenResult) -> dict[str, object]:
+    return {name: getattr(screen, name) for name in screen.__dataclass_fields__}

