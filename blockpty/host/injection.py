@@ -45,7 +45,9 @@ def hooks_of(shell: str, *, directory: str, file: str, nonce: str) -> bytes:
     )  # fmt: skip
     # zsh is in the middle of a command now; its installer runs before the next prompt, as it does at the start.
     last = b"" if shell == "bash" else b"precmd_functions+=(__bpty_install)\n"
-    return header + (shellrc_directory() / shell / f"blockpty.{shell}").read_bytes() + last
+    # Hooks that it had from an earlier attachment would print the first marks before it has said who it is.
+    first = b"" if shell == "bash" else b"".join(b"%s=(${%s:#__bpty_*})\n" % (name, name) for name in _ZSH_ARRAYS)
+    return header + first + (shellrc_directory() / shell / f"blockpty.{shell}").read_bytes() + last
 
 
 def read_line(shell: str, path: str) -> bytes:
@@ -61,6 +63,8 @@ NOWHERE: Final = "/dev/null/blockpty"
 
 PASTED: Final = frozenset({"zsh"})
 """Those of them that take a paste in brackets whatever their version; zsh draws its line again for every other key."""
+
+_ZSH_ARRAYS: Final = (b"precmd_functions", b"preexec_functions")
 
 _FED_LINE: Final = 3900
 _SAYS: Final = (

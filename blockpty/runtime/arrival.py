@@ -30,7 +30,8 @@ ANSWER_SECONDS: Final = 10.0
 PROMPT_SECONDS: Final = 30.0
 
 _EDITS: Final = re.compile(rb"\x1b\[\?2004([hl])")
-_PROMPT: Final = re.compile(rb"[#$%] ?(?:\x1b\[[0-9;?]*[a-zA-Z])*\Z")
+# The usual last characters of a prompt, ❯ ➜ λ among them. Not `>`: questions end with it.
+_PROMPT: Final = re.compile(rb"(?:[#$%]|\xe2\x9d\xaf|\xe2\x9e\x9c|\xce\xbb) ?(?:\x1b\[[0-9;?]*[a-zA-Z])*\Z")
 
 
 def asks(state: MachineState) -> str | None:
