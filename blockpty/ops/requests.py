@@ -180,7 +180,7 @@ class OpenRequest(Request):
 
 
 class ListRequest(Request):
-    """List the conversations of this home, newest first, live and ended."""
+    """List the conversations of this home: first those whose shell runs, then the ended ones, the newest first."""
 
     filter: str | None = Field(default=None, description="Only those whose name contains this text.")
 

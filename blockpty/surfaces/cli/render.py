@@ -40,6 +40,7 @@ from blockpty.model.results import (
     ScreenResult,
     SearchHit,
     SearchResult,
+    SendResult,
     UserInputResult,
     VerdictResult,
     VerifyResult,
@@ -102,8 +103,8 @@ def exit_status(operation: str, result: Result) -> int:
         if result.exit_status is not None:
             return result.exit_status
         return EXIT_EXITED if result.block.state in ("shell_exited", "connection_lost") else 1
-    if isinstance(result, WaitResult) and not result.matched:
-        return {"timeout": EXIT_TIMEOUT, "eof": EXIT_EXITED}.get(result.reason, 1)
+    if isinstance(result, WaitResult | SendResult) and result.matched is False:
+        return {"timeout": EXIT_TIMEOUT, "eof": EXIT_EXITED}.get(result.reason or "", 1)
     if isinstance(result, VerifyResult | RepairResult):
         return 0 if result.clean else 1
     if isinstance(result, SearchResult):
@@ -170,7 +171,7 @@ class ResultPrinter:
             self._output(result.content if result.content.endswith("\n") else f"{result.content}\n")
         elif isinstance(result, ExportResult) and result.data is not None:
             self._output(result.data)
-        elif isinstance(result, WaitResult):
+        elif isinstance(result, WaitResult) or (isinstance(result, SendResult) and result.matched is not None):
             self._wait(result, params)
         elif isinstance(result, SearchResult):
             self._search(result, params)
@@ -238,14 +239,15 @@ class ResultPrinter:
             self.note(f"blockpty: {block.block_id} has no exit status ({why or block.state})", style="33")
         self._advise(result.hint)
 
-    def _wait(self, result: WaitResult, params: Mapping[str, Any]) -> None:
+    def _wait(self, result: WaitResult | SendResult, params: Mapping[str, Any]) -> None:
         if result.tty == "alt_screen":
             # What draws a screen is no text; `screen` shows it.
             self.note(f"blockpty: a program draws; blockpty screen {shlex.quote(str(params['conversation_id']))}")
         else:
-            self._output(result.text)
+            self._output(result.text or "")
         if result.matched:
             self.note(f"blockpty: matched ({result.reason}); cursor {result.cursor}, {result.mode}, {result.tty}")
+            self._advise(result.hint)
             return
         name = shlex.quote(str(params["conversation_id"]))
         if result.reason == "timeout":
@@ -253,12 +255,13 @@ class ResultPrinter:
             match = params["match"]
             self._go_on(name, match if isinstance(match, str) else json.dumps(match), result.cursor)
         else:
-            self.note(f"blockpty: no match: {_WHY.get(result.reason, result.reason)}", style="33")
+            reason = result.reason or ""
+            self.note(f"blockpty: no match: {_WHY.get(reason, reason)}", style="33")
         self._advise(result.hint)
 
     def _advise(self, hint: str | None) -> None:
         if hint is not None:
-            self.note(f"  {hint}")
+            self.note(f"  {one_line(hint)}")
 
     def _go_on(self, name: str, match: str, cursor: int) -> None:
         self.note(f"  go on: blockpty wait-for {name} {shlex.quote(match)} --from-cursor {cursor}")

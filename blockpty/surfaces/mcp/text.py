@@ -90,7 +90,8 @@ def _run(result: Mapping[str, Any], params: Mapping[str, Any]) -> str:
     lines = [_block_line(block)]
     if block["state"] == "running":
         why = _WHY.get(result["reason"], result["reason"])
-        lines.append(f"not ended: {why}; it runs on (tty {result['tty']}, foreground {result['foreground']})")
+        program = one_line(str(result["foreground"]))
+        lines.append(f"not ended: {why}; it runs on (tty {result['tty']}, foreground {program})")
         lines += _hint(result)
         if result["reason"] == "input":
             answer = {"conversation_id": name, "text": "...", "match": [{"token": "INPUT"}, {"token": "PROMPT"}]}
@@ -130,7 +131,7 @@ def _wait(result: Mapping[str, Any], params: Mapping[str, Any]) -> str:
         # Not again in the next wait: what lies behind the match.
         return _with_output([*lines, "before the match:"] if result.get("match_text") else lines, result["before"])
     if result.get("foreground"):
-        place = f"{place}, foreground {result['foreground']}"
+        place = f"{place}, foreground {one_line(result['foreground'])}"
     lines = [f"no match ({result['reason']}: {_WHY.get(result['reason'], result['reason'])}): {place}"]
     lines += _hint(result)
     if result["reason"] in ("timeout", "password"):
