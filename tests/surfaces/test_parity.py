@@ -107,6 +107,7 @@ _CHANCE: Final = frozenset({
     "cursor", "span", "pid", "signal", "ts_begin", "ts_end", "duration_ms", "created_ts", "out_path", "stream_bytes",
     "events", "vouched", "head", "record",
     "next_seq", "seqno", "capture_file", "duration_seconds",
+    "from_cursor", "already_there", "new_output",
     "tty", "mode",  # as they are in the moment of the answer, when a program may be about to read or to end
 })  # fmt: skip
 

@@ -158,7 +158,7 @@ async def test_an_answer_that_a_client_gives_twice_allows_one_call(home: Path) -
             arguments = {"conversation_id": "c1", "command": "echo one"}
             params = {"name": "pty_run", "arguments": arguments, "_meta": meta, **more}
             request = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params}
-            return (await http.post(url, json=request)).json()["result"]
+            return (await http.post(f"{url}?tools=all", json=request)).json()["result"]
 
         question = await call()
         assert question["resultType"] == "input_required"
