@@ -321,3 +321,16 @@ async def test_what_is_no_pane(tmux: TmuxServer, home: Path) -> None:
         with pytest.raises(blockpty.SpawnFailed):
             await engine.open("c1", source="tmux:kept", env={"TMUX_TMPDIR": str(home)})
         assert (await engine.list()).conversations == []
+
+
+@async_test
+async def test_a_client_opens_one_too(tmux: TmuxServer, home: Path) -> None:
+    # It gives its own directory to shells of this machine; a pane has one already.
+    started(tmux, "w", "cat")
+    async with blockpty.Client(home) as client:
+        async with client.open("c1", source="tmux:w", env=tmux.environment) as conversation:
+            found = await conversation.send_line("from here", match="from here", timeout_ms=TIMEOUT_MS)
+            assert found.matched and (await conversation.status()).source == "tmux:w"
+        async with client.open("c2", source="exec:pwd") as conversation:
+            await conversation.wait_for(END, timeout_ms=TIMEOUT_MS)
+            assert (await conversation.read(block_id="b1")).data == f"{os.getcwd()}\n"
