@@ -86,6 +86,7 @@ GROUPS: Final[Mapping[str, Mapping[str, str]]] = {
         "peers": "Add, list and remove servers elsewhere.",
         "doctor": "Check what is needed of this machine.",
         "completion": "Print the completion script of a shell.",
+        "man": "Print the manual page.",
     },
 }
 """Sections, with each command in a few words: the first sentences of the operations are too long for a list."""
