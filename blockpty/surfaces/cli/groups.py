@@ -66,6 +66,7 @@ GROUPS: Final[Mapping[str, Mapping[str, str]]] = {
         "audit": "Show who did what.",
     },
     "Record": {
+        "record": "Record this terminal, as script does.",
         "replay": "Play a recorded conversation.",
         "verify": "Check a record; nothing is written.",
         "repair": "Derive the files of a record again.",

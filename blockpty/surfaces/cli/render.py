@@ -102,7 +102,7 @@ def exit_status(operation: str, result: Result) -> int:
             return EXIT_TIMEOUT
         if result.exit_status is not None:
             return result.exit_status
-        return EXIT_EXITED if result.block.state == "shell_exited" else 1
+        return EXIT_EXITED if result.block.state in ("shell_exited", "connection_lost") else 1
     if isinstance(result, WaitResult | SendResult) and result.matched is False:
         return {"timeout": EXIT_TIMEOUT, "eof": EXIT_EXITED}.get(result.reason or "", 1)
     if isinstance(result, VerifyResult | RepairResult):
@@ -498,7 +498,9 @@ def _in_commands(text: str) -> str:
 
 
 def _conversation_row(one: ConversationInfo) -> tuple[Any, ...]:
-    return (one.conversation_id, one.mode, one.shell, one.pid, one.blocks, one.cursor, moment(one.created_ts), one.cwd)
+    # The shell behind a source is the same in most of them; the way to it is what tells them apart.
+    shown = one.shell if one.source == "shell" else one.source
+    return (one.conversation_id, one.mode, shown, one.pid, one.blocks, one.cursor, moment(one.created_ts), one.cwd)
 
 
 def _block_row(block: Block) -> tuple[Any, ...]:
