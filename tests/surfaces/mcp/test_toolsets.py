@@ -12,6 +12,7 @@ import jsonschema
 import pytest
 from mcp import Client, StdioServerParameters
 from mcp.shared.exceptions import MCPError
+from mcp_types import Implementation
 
 import blockpty
 from blockpty.errors import BadRequest
@@ -87,13 +88,21 @@ async def test_a_url_chooses_over_http(home: Path) -> None:
 
 @async_test
 async def test_results_come_once(home: Path) -> None:
-    """A client that was given no schema of results hands its model the text, or what is structured, or both."""
+    """Some programs hand their model the structured content in place of the text, others both."""
+    agent = Implementation(name="some-agent", version="1")
     async with blockpty.Engine(home) as engine, serving(engine) as url:
-        for tools, structured in (("core", False), ("all", True), ("run,read", True)):
-            async with http_client(url, tools=tools) as client:
-                await engine.open(tools[:3], shell="bash")
-                for command in ("echo one", 1):
-                    result = await client.call_tool("pty_run", {"conversation_id": tools[:3], "command": command})
-                    assert result.is_error is (command == 1)
-                    assert (result.structured_content is not None) is structured
-                    assert result.content[0].text  # type: ignore[union-attr]
+        for version in ("2025", "2026"):
+            for tools, client_info, output in (
+                ("core", agent, None), ("core", None, False), ("all", agent, True), ("run,read", None, True)
+            ):  # fmt: skip
+                name = f"{version}-{tools[:3]}-{client_info is None}"
+                async with http_client(url, version, tools=tools, client_info=client_info) as client:
+                    await engine.open(name, shell="bash")
+                    for command in ("echo one", 1):
+                        result = await client.call_tool("pty_run", {"conversation_id": name, "command": command})
+                        assert result.is_error is (command == 1)
+                        assert result.content[0].text  # type: ignore[union-attr]
+                        found = result.structured_content
+                        assert (found is None) is (output is None)
+                        if found is not None and command != 1:
+                            assert ("output" in found) is output and found["block"]["exit_status"] == 0
