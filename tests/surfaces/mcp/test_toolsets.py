@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import subprocess
 import sys
 from pathlib import Path
 
@@ -106,3 +107,12 @@ async def test_results_come_once(home: Path) -> None:
                         assert (found is None) is (output is None)
                         if found is not None and command != 1:
                             assert ("output" in found) is output and found["block"]["exit_status"] == 0
+
+
+def test_a_server_that_is_not_there_is_named_at_once(home: Path) -> None:
+    found = subprocess.run(
+        [sys.executable, "-m", "blockpty", "mcp", "--url", "http://127.0.0.1:1"],
+        stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False, timeout=60,
+        env={**os.environ, "BLOCKPTY_HOME": str(home), "BLOCKPTY_TOKEN": "x"},
+    )  # fmt: skip
+    assert found.returncode == 1 and found.stdout == "" and "127.0.0.1:1" in found.stderr
