@@ -177,9 +177,8 @@ def _parse_one(item: Any) -> Condition:
     ignore_case = False
     if isinstance(item, Mapping) and isinstance(item.get("ignore_case"), bool):
         ignore_case = item["ignore_case"]
+        # To the others, which have no letters, it makes no difference.
         item = {key: value for key, value in item.items() if key != "ignore_case"}
-        if not item.keys() & {"text", "regex", "screen"}:
-            raise BadCondition("ignore_case is for a text, a regex or a screen", hint=f"give {_SHAPES}")
     if isinstance(item, Mapping) and len(item) == 1:
         ((key, value),) = item.items()
         if key == "text" and isinstance(value, str):

@@ -478,6 +478,7 @@ async def test_no_operation_reaches_the_terminal_without_a_verdict(home: Path) -
             "open": lambda: engine.open("c3"), "exec_block": lambda: quiet.exec_block("true"),
             "exec_interactive": lambda: quiet.exec_interactive("true"), "run": lambda: quiet.run("true"),
             "send": lambda: conversation.send("x"), "send_keys": lambda: conversation.send_keys("x[UP]"),
+            "send_line": lambda: conversation.send_line("x"),
             "paste": lambda: conversation.paste("x"), "ctrl_c": quiet.ctrl_c, "ctrl_d": quiet.ctrl_d,
             "enter": quiet.enter, "resize": lambda: quiet.resize(90, 30), "end_session": conversation.end_session,
             "enter_shell": conversation.enter_shell, "interrupt": conversation.interrupt, "reset": quiet.reset,
