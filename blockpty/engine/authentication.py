@@ -31,6 +31,7 @@ class Shell:
         seq, count, prompt: numbers of the last accepted marks.
         begins: whether it said at its last prompt that the next command will have a BEGIN.
         cwd, cwd_b64: its directory at the last prompt.
+        gap: whether marks may be missing, because tmux has dropped output: the next one may be any later one.
         integrity_reason: why block boundaries are less than certain; None when all is well.
     """
 
@@ -46,6 +47,7 @@ class Shell:
     begins: bool = True
     cwd: str | None = None
     cwd_b64: str | None = None
+    gap: bool = False
     integrity_reason: str | None = None
 
     def offers(self, feature: str) -> bool:
@@ -68,6 +70,8 @@ class Shell:
             return self._authenticate_prompt(mark, at, owed)
         if mark.kind in _SEQUENCED:
             begins = 1 if mark.kind == "__BEGIN__" else 0
+            if self.gap and mark.seq > self.seq and mark.count >= self.count + begins:
+                return _SEQUENCED[mark.kind]
             if mark.seq == self.seq + 1 and mark.count == self.count + begins:
                 if mark.kind == "__END__" and at is ShellState.SUBMITTED and not self.begins:
                     return Stimulus.LATE_END
@@ -84,6 +88,8 @@ class Shell:
         if mark.prompt is None or mark.prompt < self.prompt:
             return "sequence"
         missing = (mark.seq - self.seq, mark.count - self.count)
+        if self.gap and mark.prompt > self.prompt and min(missing) >= 0:
+            return Stimulus.PROMPT
         if mark.prompt == self.prompt:
             return Stimulus.REDRAW if self.prompt and missing == (0, 0) else "sequence"
         if missing == (0, 0) and at is ShellState.SUBMITTED and mark.prompt <= self.prompt + owed:

@@ -228,6 +228,7 @@ class Machine:
         state.seam = seam
         if seam["drawn"]:
             return
+        state.current.gap = state.current.gap or seam["reason"] == "paused"
         self._emit("seam", token.end, reason=seam["reason"], cols=seam["cols"], rows=seam["rows"])
         if state.shell is ShellState.STARTING and state.source is not None and state.current.nonce == mark.nonce:
             self._step(Stimulus.PROGRAM, token.end, token.end, None)
@@ -259,6 +260,7 @@ class Machine:
             self.state.current.prompt = mark.prompt
             # Below bash 4.4 a prompt does not say it: what HELLO said holds.
             self.state.current.begins = mark.fields.get("b", "1" if self.state.current.begins else "") != ""
+        self.state.current.gap = False
         ran = (mark.seq, mark.count) != (self.state.current.seq, self.state.current.count)
         self.state.current.seq, self.state.current.count = mark.seq, mark.count
         if verdict is Stimulus.PROMPT and not ran and self.state.current.name == "fish" and self._is_submitted_by_key():

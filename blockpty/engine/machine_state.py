@@ -271,7 +271,7 @@ _BYTES: Final = frozenset({"echoed", "prologue", "drawn", "fed", "shown", "unask
 # What the beginning of a record that was cut by an older version does not have.
 _LATER: Final = frozenset({
     "pictures", "alternate", "switching", "system", "line_end", "opening", "prologue", "raised", "rising",
-    "prompt_depth", "awaited_over", "control", "requests", "source", "ending", "tail", "seam",
+    "prompt_depth", "awaited_over", "control", "requests", "source", "ending", "tail", "seam", "gap",
 })  # fmt: skip
 
 _NAMES: Final = tuple(MachineState.__dataclass_fields__)

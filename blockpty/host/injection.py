@@ -1,8 +1,9 @@
 """Injection of our hooks into a running shell, and commands for one that cannot read our files.
 
 Lives here: the text that is to be read or typed. Does not know: who types it, and whether the shell is ready for it.
-A shell at the other end of ssh, or in a container, has no file of ours: everything then goes through the terminal, as
-one line `eval $'...'`, which bash and zsh read alike.
+A shell at the other end of ssh, or in a container, has no file of ours: everything then goes through the terminal. The
+hooks are fed to a line that reads them with echo off; a command is one line `eval $'...'`, which bash and zsh read
+alike.
 """
 
 from __future__ import annotations
@@ -44,7 +45,9 @@ def hooks_of(shell: str, *, directory: str, file: str, nonce: str) -> bytes:
     )  # fmt: skip
     # zsh is in the middle of a command now; its installer runs before the next prompt, as it does at the start.
     last = b"" if shell == "bash" else b"precmd_functions+=(__bpty_install)\n"
-    return header + (shellrc_directory() / shell / f"blockpty.{shell}").read_bytes() + last
+    # Hooks that it had from an earlier attachment would print the first marks before it has said who it is.
+    first = b"" if shell == "bash" else b"".join(b"%s=(${%s:#__bpty_*})\n" % (name, name) for name in _ZSH_ARRAYS)
+    return header + first + (shellrc_directory() / shell / f"blockpty.{shell}").read_bytes() + last
 
 
 def read_line(shell: str, path: str) -> bytes:
@@ -55,16 +58,13 @@ def read_line(shell: str, path: str) -> bytes:
     return encode(submit_line(path, shell))
 
 
-def typed_line(shell: str, text: bytes) -> bytes:
-    """Return what is typed to run a text which the shell has no file of: one line of printable ASCII.
-
-    The leading space keeps it out of the history where the user has asked for that.
-    """
-    return _pasted(shell, b" eval " + escaped(text))
-
-
 NOWHERE: Final = "/dev/null/blockpty"
 """A path that is on no machine, in place of our directory: a shell elsewhere may find another one there."""
+
+PASTED: Final = frozenset({"zsh"})
+"""Those of them that take a paste in brackets whatever their version; zsh draws its line again for every other key."""
+
+_ZSH_ARRAYS: Final = (b"precmd_functions", b"preexec_functions")
 
 _FED_LINE: Final = 3900
 _SAYS: Final = (
@@ -113,6 +113,6 @@ def typed_command(shell: str, command: str, cwd: str | None = None) -> bytes:
 
 
 def _pasted(shell: str, line: bytes) -> bytes:
-    """zsh draws its line again for every key (35 s for 200 kB, measured) unless it is pasted; it always knows how."""
-    return b"\x1b[200~" + line + b"\x1b[201~" if shell == "zsh" else line
+    """zsh draws its line again for every key (35 s for 200 kB, measured) unless it is pasted."""
+    return b"\x1b[200~" + line + b"\x1b[201~" if shell in PASTED else line
 

@@ -136,7 +136,7 @@ class SilenceDetector:
         at_editor = state["foreground"] == "shell" and not state["icanon"]
         quiet = self._clock() - max(self._last_output, self._last_input)
         busy = at_editor and quiet < LONGEST_WORK_SECONDS and terminal.shell_works()
-        wants_input = terminal.reader(patient=quiet >= PATIENT_SECONDS) is not None
+        wants_input = state["reads"] is True or terminal.reader(patient=quiet >= PATIENT_SECONDS) is not None
         # What was sampled speaks of the stream's end only if nothing has come meanwhile.
         before = terminal.stream.offset
         terminal.move(whole=True)

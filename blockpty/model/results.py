@@ -98,7 +98,7 @@ class ConversationInfo(Result):
 
 @dataclass(frozen=True, slots=True)
 class ListResult(Result):
-    """The conversations of a home, newest first."""
+    """The conversations of a home, live ones first, of each kind the newest first."""
 
     conversations: list[ConversationInfo]
 

@@ -71,6 +71,7 @@ class SearchHit(Result):
             characters.
         cmd, cwd, kind, author, state, exit_status, ts_begin, duration_ms: of the block, as in its record.
         elsewhere: address of the host that has the conversation; None when it is in this home.
+        context: the line with lines around it, where `context` asked for them; None for a command, and elsewhere.
     """
 
     conversation_id: str
@@ -90,6 +91,7 @@ class SearchHit(Result):
     ts_begin: int
     duration_ms: int | None
     elsewhere: str | None = None
+    context: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,20 +7,24 @@ only runs commands need not wait for them. Search, which takes 30 ms, is importe
 from __future__ import annotations
 
 import sys
+from dataclasses import replace
 from functools import cached_property
 from importlib import import_module
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from blockpty.api import limits
-from blockpty.errors import Busy, NotFound
-from blockpty.model.results import Activity, ArchiveResult, FoundBlock, OverviewResult, SearchResult
+from blockpty.errors import BadCursor, BadRequest, Busy, NotFound
+from blockpty.model.results import Activity, ArchiveResult, FoundBlock, OverviewResult, SearchHit, SearchResult
 from blockpty.runtime.engine import ConversationEngine
+from blockpty.runtime.wait_text import lines_around
 from blockpty.runtime.worker_threads import aside
 
 if TYPE_CHECKING:
     from blockpty.search.service import SearchService
 
 _SEARCH = "blockpty.search.service"
+# As far above and below a match its lines are looked for.
+CONTEXT_BYTES: Final = 8192
 
 
 class Engine(ConversationEngine):
@@ -68,7 +72,9 @@ class Engine(ConversationEngine):
         query: str,
         *,
         mode: str = "substring",
+        regex: bool = False,
         ignore_case: bool | None = None,
+        context: int = 0,
         conversation_id: str | None = None,
         cwd: str | None = None,
         exit_status: int | None = None,
@@ -87,12 +93,16 @@ class Engine(ConversationEngine):
     ) -> SearchResult:
         """Search the output and commands of all conversations of this home, newest first; every match is verified.
 
-        `mode`: words, phrase, substring or regex; `ignore_case` is by default set for the first two. `since`, `until`:
-        ms since 1970. `page`: `next` of an earlier result. `page_size`: 1 to 1000. `timeout_ms`, 1 to 60,000, or in its
+        `mode`: words, phrase, substring or regex; `regex` stands for the last; `ignore_case` is by default set for the
+        first two. `context`: lines around each match in an output of this home, 0 to 1000. `since`, `until`: ms since
+        1970. `page`: `next` of an earlier result. `page_size`: 1 to 1000. `timeout_ms`, 1 to 60,000, or in its
         place `timeout` in seconds: what was found by then is returned, flagged as `partial`. Cancelling returns at
         once. Raises BadRequest.
         """
         timeout_ms = limits.milliseconds(timeout, timeout_ms)
+        limits.check("context", context)
+        if regex and mode not in ("substring", "regex"):
+            raise BadRequest(f"mode {mode[:40]} takes no regular expression", hint="give one of the two")
         await _import_search()
         from blockpty.search.query import Filters, MatchKey, Query
 
@@ -100,8 +110,29 @@ class Engine(ConversationEngine):
             conversation_id, cwd, exit_status, failed, since, until, min_duration_ms, author, kind, part
         )  # fmt: skip
         before = MatchKey.from_text(page) if page is not None else None
-        asked = Query(query, mode, ignore_case, filters, page_size, before, per_block, timeout_ms)
-        return await self.home_search.find(asked)
+        asked = Query(query, "regex" if regex else mode, ignore_case, filters, page_size, before, per_block, timeout_ms)
+        found = await self.home_search.find(asked)
+        if not context:
+            return found
+        return replace(found, hits=[await self._with_context(hit, context) for hit in found.hits])
+
+    async def _with_context(self, hit: SearchHit, count: int) -> SearchHit:
+        """Return a hit with the lines around it, as far as they lie within `CONTEXT_BYTES` of it."""
+        if hit.part != "output" or hit.elsewhere is not None:
+            return hit
+        try:
+            conversation = await self.conversation(hit.conversation_id)
+            begin, end = hit.span
+            above = await conversation.read(
+                max(0, begin - CONTEXT_BYTES), to_cursor=begin, block_id=hit.block_id, max_bytes=2 * CONTEXT_BYTES
+            )
+            below = await conversation.read(
+                begin, to_cursor=min(end + CONTEXT_BYTES, conversation.cursor), block_id=hit.block_id,
+                max_bytes=2 * CONTEXT_BYTES,
+            )  # fmt: skip
+        except (NotFound, BadCursor):
+            return hit  # deleted, or cut, since
+        return replace(hit, context=lines_around(above.data, "", below.data, count))
 
     async def archive(
         self, conversation_id: str | None = None, *, keep_days: int = 0, dry_run: bool = False

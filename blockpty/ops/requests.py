@@ -189,7 +189,7 @@ class OpenRequest(Request):
 
 
 class ListRequest(Request):
-    """List the conversations of this home, newest first, live and ended."""
+    """List the conversations of this home: first those whose shell runs, then the ended ones, the newest first."""
 
     filter: str | None = Field(default=None, description="Only those whose name contains this text.")
 
@@ -671,8 +671,12 @@ class SearchRequest(Request):
         description="words: lines that hold all the words; phrase: the words one after another; substring: the text as "
         "it is; regex: a regular expression, as in Python.",
     )
+    regex: bool = Field(default=False, description="The query is a regular expression: short for mode regex.")
     ignore_case: bool | None = Field(
         default=None, description="Upper and lower case are the same; by default for words and phrases only."
+    )
+    context: int = Field(
+        default=0, ge=0, le=1000, description="Return so many lines above and below each match in an output as well."
     )
     conversation_id: ConversationId | None = Field(default=None, description="Only this conversation.")
     cwd: str | None = Field(default=None, min_length=1, description="Only blocks that began there or below it.")

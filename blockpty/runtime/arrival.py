@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Final
 from blockpty.engine.machine_state import MachineState
 from blockpty.engine.states import ShellState
 from blockpty.errors import BlockptyError
-from blockpty.host.injection import NOWHERE, TYPED, answer_in, asking_line, fed_lines, hooks_of
-from blockpty.runtime.shell_entry import TYPE_DEADLINE_MS, shows_a_prompt
+from blockpty.host.injection import NOWHERE, TYPED, fed_lines, hooks_of
+from blockpty.runtime.shell_entry import CHECK_SECONDS, ask, shows_a_prompt, type_in
 
 if TYPE_CHECKING:
     from blockpty.runtime.channel import ConversationChannel
@@ -25,13 +25,13 @@ if TYPE_CHECKING:
 TAIL_BYTES: Final = 4096
 # How long what looks like a prompt must have stood where no line editor says that it reads.
 SETTLED_SECONDS: Final = 1.0
-CHECK_SECONDS: Final = 0.25
 # How long the far shell may take to say what it is, and then to show its prompt with hooks.
 ANSWER_SECONDS: Final = 10.0
 PROMPT_SECONDS: Final = 30.0
 
 _EDITS: Final = re.compile(rb"\x1b\[\?2004([hl])")
-_PROMPT: Final = re.compile(rb"[#$%] ?(?:\x1b\[[0-9;?]*[a-zA-Z])*\Z")
+# The usual last characters of a prompt, ❯ ➜ λ among them. Not `>`: questions end with it.
+_PROMPT: Final = re.compile(rb"(?:[#$%]|\xe2\x9d\xaf|\xe2\x9e\x9c|\xce\xbb) ?(?:\x1b\[[0-9;?]*[a-zA-Z])*\Z")
 
 
 def asks(state: MachineState) -> str | None:
@@ -80,15 +80,11 @@ async def _prompted(channel: ConversationChannel, begin: int) -> bool | None:
 
 
 async def _hook(channel: ConversationChannel, *, pasted: bool) -> None:
-    token = secrets.token_hex(8)
-    begin = channel.cursor
-    await _type(channel, asking_line(token, pasted=pasted))
-    shell = await _answer(channel, token, begin)
+    shell = await ask(channel, pasted=pasted, seconds=ANSWER_SECONDS)
     if shell not in TYPED:
-        if shell is not None:
-            await _type(channel, fed_lines(b""))
-        channel.note({"type": "no_hooks"})
-        await channel.noted()
+        if channel.live.state.shell is ShellState.STARTING:
+            channel.note({"type": "no_hooks"})
+            await channel.noted()
         return
     nonce = secrets.token_urlsafe(16)
     text = hooks_of(shell, directory=NOWHERE, file=NOWHERE, nonce=nonce)
@@ -96,28 +92,8 @@ async def _hook(channel: ConversationChannel, *, pasted: bool) -> None:
     await channel.noted()
     shown = False
     try:
-        await _type(channel, fed_lines(text))
+        await type_in(channel, fed_lines(text))
         shown = await shows_a_prompt(channel, PROMPT_SECONDS)
     finally:
         if not shown and channel.live.state.shell is ShellState.STARTING:
             channel.note({"type": "leave", "nonce": nonce})
-
-
-async def _answer(channel: ConversationChannel, token: str, begin: int) -> str | None:
-    """Return what the shell says that it is; None where nothing that understands the question reads."""
-    live, loop = channel.live, asyncio.get_running_loop()
-    deadline = loop.time() + ANSWER_SECONDS
-    while (left := deadline - loop.time()) > 0 and live.state.shell is ShellState.STARTING:
-        live.pump()
-        answer = answer_in(live.stream.read(begin, max(0, channel.cursor - begin)), token)
-        if answer is not None:
-            return answer
-        await live.subscribers.changed(min(left, CHECK_SECONDS))
-    return None
-
-
-async def _type(channel: ConversationChannel, data: bytes) -> None:
-    await channel.host.input(
-        channel.id, data, author="engine", req=channel.next_request(), deadline_ms=TYPE_DEADLINE_MS,
-        epoch=channel.epoch,
-    )  # fmt: skip

@@ -421,7 +421,7 @@ class ConversationEngine:
         """Say where a conversation is that is not here; an engine that knows of other hosts does."""
 
     async def list(self, filter: str | None = None) -> ListResult:
-        """Return the conversations of this home, newest first; `filter` must be part of the name."""
+        """Return the conversations of this home, live ones first and then the newest; `filter` is part of the name."""
         host = await self.connected()
         live = {item.conversation: item.pid for item in await host.list()}
         found = []
@@ -435,7 +435,7 @@ class ConversationEngine:
                 )
                 if info is not None:
                     found.append(info)
-        return ListResult(sorted(found, key=lambda info: info.created_ts, reverse=True))
+        return ListResult(sorted(found, key=lambda info: (info.live, info.created_ts), reverse=True))
 
     async def prune(
         self, *, keep_days: int | None = None, keep_total_mb: int | None = None, dry_run: bool = False

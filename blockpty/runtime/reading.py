@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import base64
+import re
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from typing import Final
 
-from blockpty.engine.views import VIEWS, Piece, View, raw_offset
+from blockpty.engine.views import VIEWS, Piece, View, raw_offset, transform
 from blockpty.errors import BadCursor, BadRequest, NotFound
 from blockpty.model.block import Block
 from blockpty.model.events import Event
@@ -30,6 +31,8 @@ LINES_BYTES: Final = 64 * 1024 * 1024
 DRAWN_BYTES: Final = 4 * LINES_BYTES
 _STEP: Final = 16 * 1024
 _DELTA_BYTES: Final = 64 * 1024
+_COLOURS: Final = re.compile(rb"\x1b\[[0-9;:]*m")
+_DRAWING: Final = re.compile(rb"[\x00-\x08\x0b-\x1f\x7f]")
 # Of an output up to this the view rendered is drawn as a whole: a progress bar leaves one line of it.
 _DRAWN_WHOLE: Final = 1024 * 1024
 _PIECE_BYTES: Final = 256 * 1024
@@ -128,6 +131,8 @@ def _finished(
     data = redactor.mask.hide(b"".join(out))
     if view != "rendered":
         return data
+    if style == "plain" and not is_drawn(data):
+        return transform("text", data)
     pieces = (data[at : at + _STEP] for at in range(0, len(data), _STEP))
     drawn = _rendered(redactor, pieces, size, style, max_bytes)
     shown = []
@@ -137,6 +142,14 @@ def _finished(
         pace()
     whole = b"".join(shown)
     return whole if len(whole) <= max_bytes else _cut(whole, max_bytes, style)
+
+
+def is_drawn(ansi: bytes) -> bool:
+    """Whether an output in the view `ansi` holds more than lines, tabs and colours, so that it has to be drawn.
+
+    Else what is seen is the text, and its tabs and blanks at the ends of lines are those that were printed.
+    """
+    return _DRAWING.search(_COLOURS.sub(b"", ansi)) is not None
 
 
 def _coloured(line: bytes) -> bytes:
@@ -253,7 +266,8 @@ def bounded_text(
         return "", 0, False
     begin = min(end, max(begin, stream.begin))
     if end - begin <= 8 * max_bytes + (_DRAWN_WHOLE if view == "rendered" else 65536):
-        data, _ = read_span(stream, redactor, view, begin, end, end - begin + 1, size, pace)
+        # A tab is drawn as up to eight blanks.
+        data, _ = read_span(stream, redactor, view, begin, end, 8 * (end - begin) + 1, size, pace)
         if len(data) <= max_bytes:
             return data.decode("utf-8", "replace"), len(data), False
         whole, tail = len(data), data[-(max_bytes - max_bytes // 2) :]

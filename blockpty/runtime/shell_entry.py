@@ -1,8 +1,9 @@
 """Entering a shell that runs already with our hooks: one that replaced ours (`exec`), or one inside of it (ssh, su).
 
 Rules of this file: nothing is typed unless a line editor reads at this moment. The hooks are read from a private file
-where the shell can see our files, else they are typed; what the shell says of itself then decides how its commands
-are handed over. The timeline tells of it first, so that the marks of the other shell are believed from there on.
+where the shell can see our files. Elsewhere one line asks the shell what it is, and the hooks follow with echo off;
+what the shell says of itself then decides how its commands are handed over. The timeline tells of it first, so that
+the marks of the other shell are believed from there on.
 """
 
 from __future__ import annotations
@@ -18,7 +19,16 @@ from typing import TYPE_CHECKING, Final
 from blockpty.engine.machine_state import MachineState
 from blockpty.engine.states import ShellState
 from blockpty.errors import BadRequest, NoPrompt
-from blockpty.host.injection import HANDED_OVER, TYPED, hooks_of, read_line, typed_line
+from blockpty.host.injection import (
+    HANDED_OVER,
+    PASTED,
+    TYPED,
+    answer_in,
+    asking_line,
+    fed_lines,
+    hooks_of,
+    read_line,
+)
 from blockpty.model.results import DoneResult
 from blockpty.spool.layout import make_private
 
@@ -28,6 +38,7 @@ if TYPE_CHECKING:
 
 TYPE_DEADLINE_MS: Final = 5000
 REPAIR_SECONDS: Final = 10.0
+CHECK_SECONDS: Final = 0.25
 
 
 def can_repair(state: MachineState, sample: Inspected) -> bool:
@@ -73,26 +84,26 @@ async def enter_shell(channel: ConversationChannel, shell: str | None, seconds: 
         )
     nonce = secrets.token_urlsafe(16)
     with _private_file(channel) as path:
-        text = hooks_of(name, directory=str(channel.directory), file=str(path), nonce=nonce)
-        path.write_bytes(text)
         by_file = shell is None and sees_our_files(sample.foreground_pid)
         if not by_file and name not in TYPED:
             raise BadRequest(
                 f"{name} takes hooks only from a file, and cannot see ours",
                 hint=f"use {' or '.join(sorted(TYPED))} there",
             )
+        text = hooks_of(name, directory=str(channel.directory), file=str(path), nonce=nonce)
+        path.write_bytes(text)
         how = "file" if by_file else "typed"
+        begin = channel.cursor
+        if not by_file and await ask(channel, pasted=name in PASTED, seconds=seconds) != name:
+            raise _no_hooks(channel, name, begin)
         if not nested:
             await channel.host.adopt(channel.id)
         channel.note({"type": "enter", "nonce": nonce, "shell": name, "nested": nested, "how": how})
         await channel.noted()
-        line = read_line(name, str(path)) if by_file else typed_line(name, text)
+        line = read_line(name, str(path)) + b"\r" if by_file else fed_lines(text)
         shown = False
         try:
-            reply = await channel.host.input(
-                channel.id, line + b"\r", author="engine", req=channel.next_request(),
-                deadline_ms=TYPE_DEADLINE_MS, epoch=channel.epoch,
-            )  # fmt: skip
+            begin = await type_in(channel, line)
             shown = await shows_a_prompt(channel, seconds)
         finally:
             if not shown:
@@ -100,12 +111,45 @@ async def enter_shell(channel: ConversationChannel, shell: str | None, seconds: 
                 channel.note({"type": "leave", "nonce": nonce})
         if not shown:
             await channel.noted()
-            raise NoPrompt(
-                f"the hooks do not show in {channel.id}",
-                hint=f"is it {name} that was at the prompt? read tells what it printed; leave that shell, or reset",
-                details={"cursor": reply.offset},
-            )
+            raise _no_hooks(channel, name, begin)
     return DoneResult(channel.cursor, how=how)
+
+
+def _no_hooks(channel: ConversationChannel, name: str, cursor: int) -> NoPrompt:
+    return NoPrompt(
+        f"the hooks do not show in {channel.id}",
+        hint=f"is it {name} that was at the prompt? read tells what it printed; leave that shell, or reset",
+        details={"cursor": cursor},
+    )
+
+
+async def ask(channel: ConversationChannel, *, pasted: bool, seconds: float) -> str | None:
+    """Ask the shell that reads now what it is: "bash", "zsh", "" for another; None where nothing answers in time.
+
+    One that has answered reads what is fed to it, and evaluates that; only another one has to be fed nothing.
+    """
+    live, loop = channel.live, asyncio.get_running_loop()
+    token = secrets.token_hex(8)
+    begin = await type_in(channel, asking_line(token, pasted=pasted))
+    deadline = loop.time() + seconds
+    while (left := deadline - loop.time()) > 0 and live.state.shell is not ShellState.EXITED:
+        live.pump()
+        answer = answer_in(live.stream.read(begin, max(0, channel.cursor - begin)), token)
+        if answer is not None:
+            if answer not in TYPED:
+                await type_in(channel, fed_lines(b""))
+            return answer
+        await live.subscribers.changed(min(left, CHECK_SECONDS))
+    return None
+
+
+async def type_in(channel: ConversationChannel, data: bytes) -> int:
+    """Type for the engine itself; return the offset at which that is entered."""
+    reply = await channel.host.input(
+        channel.id, data, author="engine", req=channel.next_request(), deadline_ms=TYPE_DEADLINE_MS,
+        epoch=channel.epoch,
+    )  # fmt: skip
+    return reply.offset
 
 
 async def shows_a_prompt(channel: ConversationChannel, seconds: float) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from blockpty.engine.views import transform
+from blockpty.runtime.reading import is_drawn
 from blockpty.screen.rendered import Rendered
 
 SHOWN_BYTES: Final = 8192
@@ -30,8 +31,8 @@ def shown_in(data: bytes, view: str, size: tuple[int, int], *, whole: bool = Tru
 
 def rendered(ansi: bytes, size: tuple[int, int]) -> str:
     """Return what is seen in the end of the view `ansi` of an output, on a terminal of this size."""
-    if not ansi:
-        return ""
+    if not is_drawn(ansi):
+        return transform("text", ansi).decode("utf-8", "replace")
     screen = Rendered(*size)
     # The view has LF for the terminal's CR LF.
     parts = screen.parts(ansi.replace(b"\n", b"\r\n"))

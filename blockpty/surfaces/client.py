@@ -130,7 +130,7 @@ class Client(EngineOperations):
         if operation.result is None:
             raise BadRequest(f"{name} is a stream, not a call")
         params = _wire_params(params)
-        if self._url is None and name == "open" and params.get("cwd") is None:
+        if self._url is None and name == "open" and params.get("cwd") is None and _is_here(params.get("source")):
             params["cwd"] = os.getcwd()
         if self._url is None and name == "open" and params.get("env_from") is None:
             # Not the server's, which may be of hours ago and of another terminal.
@@ -337,6 +337,11 @@ class RemoteConversation(ConversationContext, ConversationOperations):
             "from_cursor": from_cursor, "to_cursor": to_cursor, "block_id": block_id,
         }  # fmt: skip
         return RemoteReplay(self._client.websocket, self.id, params)
+
+
+def _is_here(source: object) -> bool:
+    """Whether what a conversation shows has a directory of this machine."""
+    return source is None or (isinstance(source, str) and source.partition(":")[0] in ("shell", "exec"))
 
 
 def _wire_params(params: Mapping[str, Any]) -> dict[str, Any]:

@@ -6,9 +6,11 @@ from typing import Any
 
 import pytest
 
+from blockpty.engine.authentication import Shell
 from blockpty.engine.machine import Machine
 from blockpty.engine.machine_state import MachineState
-from blockpty.engine.states import ShellState
+from blockpty.engine.marks import Mark, parse_mark
+from blockpty.engine.states import ShellState, Stimulus
 from blockpty.model.events import Event
 from blockpty.testing import FakePty, derive, every_split
 from tests.support.machines import NONCE
@@ -200,3 +202,34 @@ def test_state_round_trip() -> None:
     twin = state.copy()
     twin.outer.clear()
     assert len(state.outer) == 1
+
+
+def shell(*, gap: bool) -> Shell:
+    """Return a shell that has said who it is, and was at its second prompt."""
+    return Shell(nonce=NONCE, mark_id="7", name="bash", seq=5, count=2, prompt=2, gap=gap)
+
+
+def mark(kind: str, seq: int, count: int, prompt: int = 2) -> Mark:
+    found = parse_mark(f"__{kind}__;n={NONCE};i=7;s={seq};c={count};p={prompt};x=0".encode())
+    assert found is not None
+    return found
+
+
+@pytest.mark.parametrize(
+    ("late", "meaning"),
+    [
+        (mark("END", 11, 5), Stimulus.END),
+        (mark("BEGIN", 12, 6), Stimulus.BEGIN),
+        (mark("PROMPT", 11, 5, 4), Stimulus.PROMPT),
+    ],
+)
+def test_only_behind_a_gap_any_later_mark_is_the_next_one(late: Mark, meaning: Stimulus) -> None:
+    assert shell(gap=False).authenticate(late, ShellState.RUNNING) == "sequence"
+    assert shell(gap=True).authenticate(late, ShellState.RUNNING) is meaning
+
+
+@pytest.mark.parametrize(
+    "old", [mark("END", 5, 2), mark("BEGIN", 4, 2), mark("PROMPT", 5, 2, 1), mark("PROMPT", 4, 2, 3)]
+)
+def test_what_was_used_is_refused_behind_a_gap_too(old: Mark) -> None:
+    assert shell(gap=True).authenticate(old, ShellState.RUNNING) == "sequence"

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from blockpty.host.terminal import Terminal
 from tests.host.test_kills import kill_recorder
 from tests.support.async_tests import async_test
 from tests.support.host_driver import BASH, running_host
@@ -268,3 +269,38 @@ async def test_the_dead_are_not_live(home: Path) -> None:
         seen = await host.client.inspect("c1")
         assert (seen.live, seen.pid, seen.offset) == (False, None, 3)
         assert seen.timeline == (one.directory / "timeline.jsonl").stat().st_size
+
+
+@pytest.mark.linux
+def test_a_program_that_begins_to_wait_for_input_is_noticed_once(
+    quiet: Silences, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """`read` without a prompt, in a script that first works: nothing is printed and no mode changes."""
+    terminal = quiet.bench.terminal
+    reader: int | None = None
+    asked: list[bool] = []
+
+    def waits(*, patient: bool) -> int | None:
+        asked.append(patient)
+        return reader
+
+    monkeypatch.setattr(terminal, "reader", waits)
+    quiet.bench.print(5)
+    quiet.loop.advance(0.1)
+    assert asked and not any(asked)
+    quiet.loop.advance(1.0)
+    assert asked[-1], "by now one that waits for other things as well is believed"
+    assert wanted(terminal) == [None]
+    reader = 7
+    quiet.loop.advance(100.0)
+    assert wanted(terminal) == [None, True]
+    quiet.detector.typed()
+    quiet.loop.advance(100.0)
+    assert wanted(terminal) == [None, True, True], "it waits again, and has printed nothing"
+    reader = None
+    quiet.loop.advance(1000.0)
+    assert wanted(terminal) == [None, True, True, None]
+
+
+def wanted(terminal: Terminal) -> list[bool | None]:
+    return [entry.get("wants_input") for entry in terminal.timeline.tail() if entry["kind"] == "silence"]

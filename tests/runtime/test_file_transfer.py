@@ -17,27 +17,14 @@ import pytest
 
 import blockpty
 from blockpty.control.principals import LOCAL, acting
-from blockpty.runtime.terminal_files import CHUNK_BYTES
 from tests.support.async_tests import async_test
-from tests.support.ssh_server import ssh_server
+from tests.support.nested_shells import SHELLS, inside
 
 TIMEOUT_MS = 20_000
 SCHEMA = Path(blockpty.__file__).parents[1] / "spool_schema" / "event-v1.json"
 RANDOM = random.Random(1).randbytes(1_000_000)
-SHELLS = {"bash": "bash --norc", "zsh": "zsh -f"}
 NAMES = ("plain", "a b", "it's \"so\"", "two\nlines", "-n", "$HOME *", "é")
 pytestmark = pytest.mark.needs("bash", "zsh")
-
-
-async def inside(conversation: blockpty.Conversation, command: str) -> None:
-    """Start a shell inside, and give it the hooks: files go through the terminal then."""
-    session = await conversation.exec_interactive(command)
-    while True:
-        waited = await conversation.wait_for({"idle_ms": 100}, from_cursor=session.cursor, timeout_ms=TIMEOUT_MS)
-        assert waited.matched, waited
-        if waited.tty == "raw":
-            break
-    await conversation.enter_shell(timeout_ms=TIMEOUT_MS)
 
 
 async def there_and_back(conversation: blockpty.Conversation, how: str, directory: Path) -> None:
@@ -108,40 +95,6 @@ async def test_content_that_is_put_is_not_recorded_and_the_transfer_is(home: Pat
         assert put.cursor >= found[-1].cursor
         for event in found:
             jsonschema.validate(event.to_dict("c1"), json.loads(SCHEMA.read_text()))
-
-
-@async_test
-async def test_a_transfer_that_was_cut_goes_on_and_a_wrong_part_is_dropped(home: Path, tmp_path: Path) -> None:
-    part = tmp_path / f".blockpty-{hashlib.sha256(RANDOM).hexdigest()[:16]}.part"
-    async with blockpty.Engine(home) as engine:
-        conversation = await engine.open("c1", shell="bash", cwd=str(tmp_path))
-        await inside(conversation, SHELLS["bash"])
-        commands = []
-        for there in (RANDOM, RANDOM[:600_000], RANDOM[:600_000] + b"wrong", RANDOM + b"more"):
-            part.write_bytes(there)
-            before = len((await conversation.blocks(author="engine")).blocks)
-            await conversation.put_file("x", RANDOM)
-            commands.append(len((await conversation.blocks(author="engine")).blocks) - before)
-            assert (tmp_path / "x").read_bytes() == RANDOM and not part.exists()
-        # Prepare and finish; the chunks of the rest; prepare again, and all chunks.
-        rest, all_of_it = -(-400_000 // CHUNK_BYTES), -(-1_000_000 // CHUNK_BYTES)
-        assert commands == [2, 2 + rest, 3 + all_of_it, 3 + all_of_it]
-
-
-@async_test
-async def test_what_arrives_otherwise_is_noticed(home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    async with blockpty.Engine(home) as engine:
-        conversation = await engine.open("c1", shell="bash", cwd=str(tmp_path))
-        (tmp_path / "x").write_text("old")
-        await inside(conversation, SHELLS["bash"])
-        for wrong in ("d3Jvbmc=\n-\n", "no base64 !\n-\n"):
-            with monkeypatch.context() as patch:
-                patch.setattr("blockpty.runtime.terminal_files.typed_chunk", lambda data, wrong=wrong: wrong.encode())
-                with pytest.raises(blockpty.InternalError, match="not what was sent"):
-                    await conversation.put_file("x", "new")
-            assert (tmp_path / "x").read_text() == "old"
-        await conversation.put_file("x", "new")
-        assert (tmp_path / "x").read_text() == "new" and os.listdir(tmp_path) == ["x"]
 
 
 @pytest.mark.parametrize("nested", [False, True], ids=["direct", "terminal"])
@@ -259,16 +212,3 @@ async def test_the_policy_sees_the_commands_that_would_do_the_same(home: Path, t
         with pytest.raises(blockpty.ApprovalDenied):
             await conversation.put_file("y", "1")
         assert not (tmp_path / "y").exists()
-
-
-@async_test
-async def test_files_move_over_ssh(home: Path, tmp_path: Path) -> None:
-    with ssh_server(tmp_path, ("bash", "--norc")) as server:
-        async with blockpty.Engine(home) as engine:
-            source = f"ssh:127.0.0.1:{server.port}"
-            conversation = await engine.open("c1", source=source, env=server.environment, timeout_ms=TIMEOUT_MS)
-            put = await conversation.put_file("~/x", RANDOM)
-            got = await conversation.get_file("x")
-            assert (put.how, got.how, got.content) == ("terminal", "terminal", RANDOM)
-            assert (tmp_path / "home" / "x").read_bytes() == RANDOM
-            await conversation.close()

@@ -97,3 +97,12 @@ async def test_nothing_is_read_on_where_nothing_came(tmp_path: Path, monkeypatch
     expected, end = look(fresh)
     monkeypatch.setattr("blockpty.runtime.listing.RecordReader", None)
     assert look(layout) == (expected, end)
+
+
+@async_test
+async def test_live_conversations_come_first(home: Path) -> None:
+    async with blockpty.Engine(home) as engine:
+        for name in ("one", "two", "three"):
+            await engine.open(name, shell="bash")
+        await (await engine.conversation("three")).close()
+        assert [info.conversation_id for info in (await engine.list()).conversations] == ["two", "one", "three"]

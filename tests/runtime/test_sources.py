@@ -158,3 +158,4 @@ async def test_the_next_engine_starts_the_same_again(home: Path) -> None:
         plain = await engine.conversation("plain")
         await plain.reset()
         assert (await plain.run("echo three", timeout_ms=TIMEOUT_MS)).output == "three\n"
+        await plain.close()

@@ -117,6 +117,16 @@ async def test_a_shell_in_the_pane_gets_hooks_and_its_blocks_are_exact(
             assert (result.block.exit_status, result.output, result.block.degraded) == (code, output, None)
         big = await conversation.run("seq 1 20000", timeout_ms=TIMEOUT_MS, max_bytes=1_000_000)
         assert big.output == "".join(f"{number}\n" for number in range(1, 20_001))
+        # Hooks of an earlier attachment are replaced.
+        (client,) = tmux.control_clients()
+        tmux("detach-client", "-t", client)
+        await conversation.wait_for(END, timeout_ms=TIMEOUT_MS)
+        await conversation.reset()
+        assert (await conversation.status()).integrity == "degraded"
+        await conversation.enter_shell(shell)
+        again = await conversation.run("pwd; (exit 3)", timeout_ms=TIMEOUT_MS)
+        assert (again.block.exit_status, again.output, again.block.degraded) == (3, "/usr\n", None)
+        assert (await conversation.status()).integrity == "ok"
         assert (await conversation.verify()).clean
 
 
@@ -231,6 +241,30 @@ async def test_after_a_pause_the_seam_is_redone_with_a_reset(tmux: TmuxServer, h
 
 
 @async_test
+async def test_marks_that_were_dropped_in_a_pause_are_made_up_for(tmux: TmuxServer, home: Path) -> None:
+    started(tmux, "work", "bash --norc")
+    async with blockpty.Engine(home) as engine:
+        conversation = await opened(engine, tmux, "work")
+        await conversation.wait_for({"regex": r"[#$] ?$"}, from_cursor=0, timeout_ms=TIMEOUT_MS)
+        await conversation.enter_shell("bash")
+        (client,), pane = tmux.control_clients(), tmux.value("work", "pane_id")
+        for _ in range(3):
+            begun = await conversation.exec_block("seq 1 20000; echo e-n-d")
+            for _ in range(3):
+                tmux("refresh-client", "-t", client, "-A", f"{pane}:pause")
+            assert shown(lambda: "e-n-d" in tmux.rows("work"), True)
+            await same_screen(conversation, tmux, "work")
+            if (await conversation.status()).mode != "idle":
+                await conversation.ctrl_c()
+                await conversation.wait_for({"token": "PROMPT"}, from_cursor=begun.cursor, timeout_ms=TIMEOUT_MS)
+            after = await conversation.run("echo on; (exit 5)", timeout_ms=TIMEOUT_MS)
+            assert (after.output, after.block.exit_status, after.block.degraded) == ("on\n", 5, None)
+        assert "paused" in await seams(conversation)
+        assert (await conversation.status()).integrity == "ok"
+        assert (await conversation.verify()).clean
+
+
+@async_test
 async def test_a_detached_client_and_a_dead_server_are_lost_connections(tmux: TmuxServer, home: Path) -> None:
     started(tmux, "work", "bash --norc")
     async with blockpty.Engine(home) as engine:
@@ -287,3 +321,16 @@ async def test_what_is_no_pane(tmux: TmuxServer, home: Path) -> None:
         with pytest.raises(blockpty.SpawnFailed):
             await engine.open("c1", source="tmux:kept", env={"TMUX_TMPDIR": str(home)})
         assert (await engine.list()).conversations == []
+
+
+@async_test
+async def test_a_client_opens_one_too(tmux: TmuxServer, home: Path) -> None:
+    # It gives its own directory to shells of this machine; a pane has one already.
+    started(tmux, "w", "cat")
+    async with blockpty.Client(home) as client:
+        async with client.open("c1", source="tmux:w", env=tmux.environment) as conversation:
+            found = await conversation.send_line("from here", match="from here", timeout_ms=TIMEOUT_MS)
+            assert found.matched and (await conversation.status()).source == "tmux:w"
+        async with client.open("c2", source="exec:pwd") as conversation:
+            await conversation.wait_for(END, timeout_ms=TIMEOUT_MS)
+            assert (await conversation.read(block_id="b1")).data == f"{os.getcwd()}\n"

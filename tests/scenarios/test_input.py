@@ -88,7 +88,7 @@ PROGRAMS: Final[dict[str, Program]] = {
     "one key": Program("bash -c 'read -r -n 1 -p \"Press any key\"'", KEYS, "x"),
     "less": Program("less -+F file", KEYS, "q", ((" ", "line 40"),), "less"),
     "more": Program("more file", KEYS, "q", needs="more"),
-    "pager of git": Program("git -c core.pager='less -+F' help -a", KEYS, "q", needs="git"),
+    "pager of git": Program("GIT_PAGER='less -+F' git help -a", KEYS, "q", needs="git"),
     "man": Program("MANPAGER='less -+F' man ls", KEYS, "q", needs="man"),
     "vim": Program("vim -u NONE file", KEYS, "\x1b:q!\r", (("Gohello\x1b", "hello"),), "vim"),
     "nano": Program("nano file", KEYS, "\x18", needs="nano"),

@@ -20,7 +20,7 @@ GETPASS: Final = f"{PYTHON} -c 'import getpass; print(len(getpass.getpass(\"Pass
 # Command, what it shows when it is there, how its terminal is then, and what ends it.
 PROGRAMS: Final[dict[str, tuple[str, Any, str, bytes]]] = {
     "getpass": (GETPASS, "Password:", "password", b"secret\r"),
-    "less": ("less -+F file", {"regex": "^file$"}, "alt_screen", b"q"),
+    "less": ("less -+F -+X file", {"regex": "^file$"}, "alt_screen", b"q"),
     "vi": ("vi file", {"regex": "line 5"}, "alt_screen", b"\x1b:q!\r"),
     "python": (f"{PYTHON} -i -q -c 'print(\"there\")'", ">>>", "raw", b"exit()\r"),
     "cat": ("echo there; cat", {"regex": "^there$"}, "reads_line", b"\x04"),

@@ -50,8 +50,11 @@ async def connected(connection: str, home: Path, **options: Any) -> AsyncIterato
 
 
 @asynccontextmanager
-async def http_client(url: str, version: str = "2025", token: str = TOKEN, **options: Any) -> AsyncIterator[Client]:
-    """Give a client of a server at this URL."""
+async def http_client(
+    url: str, version: str = "2025", token: str = TOKEN, *, tools: str | None = "all", **options: Any
+) -> AsyncIterator[Client]:
+    """Give a client of a server at this URL; `tools`: the set that it asks for, None for what it is offered."""
+    url = url if tools is None else f"{url}?tools={tools}"
     headers = {"Authorization": f"Bearer {token}"}
     async with httpx2.AsyncClient(headers=headers, timeout=60) as http:
         transport = streamable_http_client(url, http_client=http)

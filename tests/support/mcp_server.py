@@ -7,11 +7,12 @@ import asyncio
 import blockpty
 from blockpty.surfaces.access import Caller
 from blockpty.surfaces.mcp.stdio import serve_stdio
+from blockpty.surfaces.mcp.toolsets import tool_set
 
 
 async def _serve() -> None:
     async with blockpty.Engine() as engine:
-        await serve_stdio(Caller(engine), Caller(engine))
+        await serve_stdio(Caller(engine), Caller(engine), tools=tool_set("all"))
 
 
 if __name__ == "__main__":

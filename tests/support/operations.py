@@ -141,9 +141,9 @@ PARAMS: Final[dict[str, dict[str, Any]]] = {
     "archive": {"conversation_id": "c1", "keep_days": 30, "dry_run": True},
     "prune": {"keep_days": 30, "keep_total_mb": 100, "dry_run": True},
     "search": {
-        "query": "x", "mode": "words", "ignore_case": True, "conversation_id": "c1", "cwd": "/", "exit_status": 1,
-        "failed": True, "since": 3, "until": 4, "min_duration_ms": 5, "author": "user", "kind": "session",
-        "part": "output", "per_block": True, "page": "x", "page_size": 6, "timeout_ms": 7,
+        "query": "x", "mode": "words", "regex": True, "ignore_case": True, "context": 2, "conversation_id": "c1",
+        "cwd": "/", "exit_status": 1, "failed": True, "since": 3, "until": 4, "min_duration_ms": 5, "author": "user",
+        "kind": "session", "part": "output", "per_block": True, "page": "x", "page_size": 6, "timeout_ms": 7,
     },
     "halt": {"conversation_id": "c1", "up_to": "KILL"},
     "release": {"conversation_id": "c1"},

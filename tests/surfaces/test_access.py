@@ -227,7 +227,7 @@ class Mcp:
         headers = [("Accept", "application/json, text/event-stream")]
         if self.session is not None:
             headers += [("Mcp-Session-Id", self.session), ("MCP-Protocol-Version", "2025-06-18")]
-        return await self._server.ask("POST", "/mcp", message, token=self._token, headers=headers)
+        return await self._server.ask("POST", "/mcp?tools=all", message, token=self._token, headers=headers)
 
     async def ask(self, method: str, params: Any = None) -> dict[str, Any]:
         """Return the message that answers a request."""

@@ -107,6 +107,7 @@ _CHANCE: Final = frozenset({
     "cursor", "span", "pid", "signal", "ts_begin", "ts_end", "duration_ms", "created_ts", "out_path", "stream_bytes",
     "events", "vouched", "head", "record",
     "next_seq", "seqno", "capture_file", "duration_seconds",
+    "from_cursor", "already_there", "new_output",
     "tty", "mode",  # as they are in the moment of the answer, when a program may be about to read or to end
 })  # fmt: skip
 
@@ -179,12 +180,12 @@ async def test_one_scenario_on_every_surface(tmp_path: Path, home: Path) -> None
     async with (
         serving(homes["mcp"]) as url,
         http(homes["mcp"], url) as plain,
-        McpClient(streamable_http_client(f"{url}/mcp", http_client=plain)) as agent,
+        McpClient(streamable_http_client(f"{url}/mcp?tools=all", http_client=plain)) as agent,
     ):
         assert await _play(_by_mcp(agent)) == expected
 
     async with serving(homes["stdio"]):
-        command = ["-m", "blockpty", "mcp", "--home", str(homes["stdio"])]
+        command = ["-m", "blockpty", "mcp", "--tools", "all", "--home", str(homes["stdio"])]
         parameters = StdioServerParameters(command=sys.executable, args=command, env=dict(os.environ))
         async with McpClient(stdio_client(parameters)) as agent:
             assert await _play(_by_mcp(agent)) == expected

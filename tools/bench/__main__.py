@@ -37,6 +37,7 @@ BENCHES = {
     "feed": "bench.feed",
     "screen": "bench.screen",
     "policy": "bench.policy",
+    "agent": "bench.agent",
 }
 
 

@@ -26,6 +26,8 @@ if TYPE_CHECKING:
     from blockpty.surfaces.cli.prefix_keys import PrefixKeys
     from blockpty.surfaces.live_socket import ConnectionChange
 
+TERMINAL_GONE: Final = "the terminal has gone"
+"""What `Attachment.run` returns when its own terminal is no more."""
 _LEAST_SECONDS: Final = 1 / 60
 _SAID_SECONDS: Final = 3.0
 _REJOIN_SECONDS: Final = 10.0
@@ -159,7 +161,7 @@ class Attachment:
         handlers: dict[int, Callable[[], object]] = {
             signal.SIGWINCH: self._resized,
             signal.SIGTERM: lambda: self._leave("ended by SIGTERM"),
-            signal.SIGHUP: lambda: self._leave("the terminal has gone"),
+            signal.SIGHUP: lambda: self._leave(TERMINAL_GONE),
         }
         for number, handler in handlers.items():
             loop.add_signal_handler(number, handler)
@@ -291,7 +293,7 @@ class Attachment:
         except OSError:
             data = b""
         if not data:
-            self._leave("the terminal has gone")
+            self._leave(TERMINAL_GONE)
             return
         for piece in self._keys.take(data):
             if isinstance(piece, bytes):

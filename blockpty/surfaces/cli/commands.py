@@ -8,6 +8,7 @@ each has a file of its own, which is loaded when it is used.
 from __future__ import annotations
 
 import shlex
+import sys
 from collections.abc import Callable, Mapping
 from contextlib import aclosing
 from importlib import import_module
@@ -30,8 +31,8 @@ if TYPE_CHECKING:
 
 # Each is a module of this package with a function `command`; what it needs to run, it imports when it runs.
 HAND_WRITTEN: Final = (
-    "attach", "serve", "mcp", "token", "policy", "answer", "peers", "tail", "log", "doctor", "completion",
-    "import", "view", "watch",
+    "attach", "serve", "mcp", "token", "policy", "answer", "peers", "tail", "log", "doctor", "completion", "man",
+    "import", "view", "watch", "record",
 )  # fmt: skip
 
 # The one difference to the table: the engine of a command lives only as long as the command.
@@ -41,7 +42,8 @@ _NOTES: Final[Mapping[str, str]] = {
         ("run", "exec_block", "exec_interactive"),
         "One argument is shell text. Several are one command with exactly these arguments: run c1 -- ls -la.",
     ),
-    "open": "On the command line the shell always outlives the command, unless --no-persist is given.",
+    "open": "On the command line the shell always outlives the command, unless --no-persist is given, and programs in "
+    "it may use pagers where the command was given at a terminal.",
     "put_file": "LOCAL is a file of this machine, or - for standard input; --data is the content itself.",
     "get_file": "LOCAL is a file of this machine, or - for standard output, as without it; --local-path is one of the "
     "server's machine.",
@@ -220,6 +222,9 @@ def _params(operation: ManifestEntry, values: Mapping[str, Any]) -> dict[str, An
         if field != name and values.get(field) is not None:
             raise click.UsageError(f"give {field} as an argument or as --{_dashed(field)}, not both")
         params[field] = _merged(value) if isinstance(value, tuple) else value
+    if operation.name == "open" and sys.stdin.isatty() and sys.stdout.isatty():
+        # Who opens a shell at a terminal is a person; a program would wait for a pager for ever.
+        params.setdefault("pagers", True)
     return params
 
 

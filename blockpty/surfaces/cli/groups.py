@@ -68,6 +68,7 @@ GROUPS: Final[Mapping[str, Mapping[str, str]]] = {
         "audit": "Show who did what.",
     },
     "Record": {
+        "record": "Record this terminal, as script does.",
         "replay": "Play a recorded conversation.",
         "verify": "Check a record; nothing is written.",
         "repair": "Derive the files of a record again.",
@@ -87,6 +88,7 @@ GROUPS: Final[Mapping[str, Mapping[str, str]]] = {
         "peers": "Add, list and remove servers elsewhere.",
         "doctor": "Check what is needed of this machine.",
         "completion": "Print the completion script of a shell.",
+        "man": "Print the manual page.",
     },
 }
 """Sections, with each command in a few words: the first sentences of the operations are too long for a list."""

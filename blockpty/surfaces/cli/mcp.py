@@ -64,6 +64,9 @@ def _serve(invocation: Invocation, /, url: str | None, token_file: str | None, t
         # Not for an agent: what the person at the client decides.
         person = Client(home, url=url, token=token)
         async with person, Client(home, url=url, token=token, agent="mcp") as client:
+            if url is not None:
+                # Rather now, where it is seen, than with the first call of a model.
+                await client.call("list", {"filter": "?"})
             await serve_stdio(Caller(client), Caller(person), tools=offered)
 
     asyncio.run(serve())

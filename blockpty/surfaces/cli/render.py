@@ -40,6 +40,7 @@ from blockpty.model.results import (
     ScreenResult,
     SearchHit,
     SearchResult,
+    SendResult,
     UserInputResult,
     VerdictResult,
     VerifyResult,
@@ -103,9 +104,9 @@ def exit_status(operation: str, result: Result) -> int:
             return EXIT_TIMEOUT
         if result.exit_status is not None:
             return result.exit_status
-        return EXIT_EXITED if result.block.state == "shell_exited" else 1
-    if isinstance(result, WaitResult) and not result.matched:
-        return {"timeout": EXIT_TIMEOUT, "eof": EXIT_EXITED}.get(result.reason, 1)
+        return EXIT_EXITED if result.block.state in ("shell_exited", "connection_lost") else 1
+    if isinstance(result, WaitResult | SendResult) and result.matched is False:
+        return {"timeout": EXIT_TIMEOUT, "eof": EXIT_EXITED}.get(result.reason or "", 1)
     if isinstance(result, VerifyResult | RepairResult):
         return 0 if result.clean else 1
     if isinstance(result, SearchResult):
@@ -172,7 +173,7 @@ class ResultPrinter:
             self._output(result.content if result.content.endswith("\n") else f"{result.content}\n")
         elif isinstance(result, ExportResult) and result.data is not None:
             self._output(result.data)
-        elif isinstance(result, WaitResult):
+        elif isinstance(result, WaitResult) or (isinstance(result, SendResult) and result.matched is not None):
             self._wait(result, params)
         elif isinstance(result, SearchResult):
             self._search(result, params)
@@ -240,14 +241,15 @@ class ResultPrinter:
             self.note(f"blockpty: {block.block_id} has no exit status ({why or block.state})", style="33")
         self._advise(result.hint)
 
-    def _wait(self, result: WaitResult, params: Mapping[str, Any]) -> None:
+    def _wait(self, result: WaitResult | SendResult, params: Mapping[str, Any]) -> None:
         if result.tty == "alt_screen":
             # What draws a screen is no text; `screen` shows it.
             self.note(f"blockpty: a program draws; blockpty screen {shlex.quote(str(params['conversation_id']))}")
         else:
-            self._output(result.text)
+            self._output(result.text or "")
         if result.matched:
             self.note(f"blockpty: matched ({result.reason}); cursor {result.cursor}, {result.mode}, {result.tty}")
+            self._advise(result.hint)
             return
         name = shlex.quote(str(params["conversation_id"]))
         if result.reason == "timeout":
@@ -255,12 +257,13 @@ class ResultPrinter:
             match = params["match"]
             self._go_on(name, match if isinstance(match, str) else json.dumps(match), result.cursor)
         else:
-            self.note(f"blockpty: no match: {_WHY.get(result.reason, result.reason)}", style="33")
+            reason = result.reason or ""
+            self.note(f"blockpty: no match: {_WHY.get(reason, reason)}", style="33")
         self._advise(result.hint)
 
     def _advise(self, hint: str | None) -> None:
         if hint is not None:
-            self.note(f"  {hint}")
+            self.note(f"  {one_line(hint)}")
 
     def _go_on(self, name: str, match: str, cursor: int) -> None:
         self.note(f"  go on: blockpty wait-for {name} {shlex.quote(match)} --from-cursor {cursor}")
@@ -497,7 +500,9 @@ def _in_commands(text: str) -> str:
 
 
 def _conversation_row(one: ConversationInfo) -> tuple[Any, ...]:
-    return (one.conversation_id, one.mode, one.shell, one.pid, one.blocks, one.cursor, moment(one.created_ts), one.cwd)
+    # The shell behind a source is the same in most of them; the way to it is what tells them apart.
+    shown = one.shell if one.source == "shell" else one.source
+    return (one.conversation_id, one.mode, shown, one.pid, one.blocks, one.cursor, moment(one.created_ts), one.cwd)
 
 
 def _block_row(block: Block) -> tuple[Any, ...]:
@@ -546,6 +551,8 @@ def found_lines(result: SearchResult, *, terminal: bool, colours: bool) -> Itera
             block = (hit.conversation_id, hit.block_id)
             yield _head(hit, colours) + "\n"
         yield f"  {hit.cursor:>10}  {_marked(hit, colours)}\n"
+        if hit.context is not None:
+            yield from (f"{'':>14}{one_line(line)}\n" for line in hit.context.split("\n"))
 
 
 def _head(hit: SearchHit, colours: bool) -> str:

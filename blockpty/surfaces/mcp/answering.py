@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import logging
 from dataclasses import replace
+from enum import Enum
 from typing import Any, Final
 
+from mcp.client.session import DEFAULT_CLIENT_INFO
 from mcp.shared.exceptions import MCPError
 from mcp_types import INVALID_PARAMS, CallToolRequestParams, CallToolResult, InputRequiredResult, TextContent
 
@@ -25,8 +27,33 @@ from blockpty.surfaces.mcp.toolsets import ToolSet
 
 logger = logging.getLogger(__name__)
 
+_UNNAMED: Final = DEFAULT_CLIENT_INFO.name
+_PRINTED: Final = frozenset({"output", "data", "data_b64", "text", "before", "content"})
+"""Fields of results that hold what a program printed."""
 _OPENING: Final = frozenset({"pty_open", "pty_launch"})
 """Tools whose conversation is the session's own from then on."""
+
+
+class _Structured(Enum):
+    """What of a result stands beside its text."""
+
+    WHOLE = "whole"
+    """All of it: the tool was listed with a schema of its results."""
+    FACTS = "facts"
+    """All but what a program printed, which is in the text."""
+    NOTHING = "nothing"
+
+    @classmethod
+    def of(cls, tools: ToolSet, name: str, context: Context) -> _Structured:
+        """Return what a client gets for a tool.
+
+        Several programs for agents hand their model the structured content in place of the text, and others hand it
+        both. So without a promise only a program that has not named itself, which is a script, gets any.
+        """
+        if tools.promises(name):
+            return cls.WHOLE
+        client = context.session.client_params
+        return cls.FACTS if client is not None and client.client_info.name == _UNNAMED else cls.NOTHING
 
 
 class ToolCalls:
@@ -56,6 +83,7 @@ class ToolCalls:
                 hint=f"one of {', '.join(sorted(tools.callable))}; the server's --tools says which are offered",
             )
             raise MCPError(code=INVALID_PARAMS, message=f"Unknown tool: {name}", data=error.to_dict())
+        structured = _Structured.of(tools, params.name, context)
         try:
             answers, state = params.input_responses, params.request_state
             resumed = self._questions.resumed(state, answers)
@@ -63,17 +91,19 @@ class ToolCalls:
             arguments = params.arguments or {}
             caller = self._caller_of(context)
             call = Call(context, caller, arguments, answers, state, self._questions, resumed)
-            return await self._answer(tool, call)
+            return await self._answer(tool, call, structured=structured)
         except InputNeeded as needed:
             return needed.result
         except BlockptyError as error:
-            return _failure(error)
+            return _failure(error, structured=structured)
         except Exception as error:
             logger.exception("%s failed", params.name)
             hint = "please report this defect of blockpty"
-            return _failure(InternalError(f"{type(error).__name__}: {error}", hint=hint))
+            return _failure(InternalError(f"{type(error).__name__}: {error}", hint=hint), structured=structured)
 
-    async def _answer(self, tool: PtyTool, call: Call) -> CallToolResult | InputRequiredResult:
+    async def _answer(
+        self, tool: PtyTool, call: Call, *, structured: _Structured
+    ) -> CallToolResult | InputRequiredResult:  # fmt: skip
         opened = None
         if tool.own and "conversation_id" not in call.params:
             name, is_new = await self._own.given(call, opens=tool.opens)
@@ -88,13 +118,20 @@ class ToolCalls:
         if opened is not None:
             note = f"the terminal {opened} was opened for this session, and is meant where no other is named"
             payload = {**payload, NOTE: "; ".join(filter(None, (note, payload.get(NOTE))))}
-        return _result(payload, describe(tool.described_as, payload, asked))
+        return _result(payload, describe(tool.described_as, payload, asked), structured=structured)
 
 
-def _result(payload: dict[str, Any], text: str, *, is_error: bool = False) -> CallToolResult:
-    return CallToolResult(content=[TextContent(text=text)], structured_content=payload, is_error=is_error)
+def _result(
+    payload: dict[str, Any], text: str, *, structured: _Structured, is_error: bool = False
+) -> CallToolResult:  # fmt: skip
+    found = None
+    if structured is _Structured.WHOLE:
+        found = payload
+    elif structured is _Structured.FACTS:
+        found = {name: value for name, value in payload.items() if name not in _PRINTED}
+    return CallToolResult(content=[TextContent(text=text)], structured_content=found, is_error=is_error)
 
 
-def _failure(error: BlockptyError) -> CallToolResult:
+def _failure(error: BlockptyError, *, structured: _Structured) -> CallToolResult:
     payload = fit(error.to_dict())
-    return _result(payload, describe_error(payload["error"]), is_error=True)
+    return _result(payload, describe_error(payload["error"]), structured=structured, is_error=True)

@@ -15,6 +15,8 @@ from blockpty.surfaces.mcp.schemas import NOTE
 
 MAX_OUTPUT_BYTES: Final = 24 * 1024
 """Output of programs in one result; some 6,000 to 8,000 tokens."""
+MODEL_BYTES: Final = 8 * 1024
+"""The same where the caller does not say how much."""
 MAX_EXPORT_BYTES: Final = 8 * 1024
 """Of an export, whose lines may be JSON already; as JSON once more they still fit."""
 MAX_JSON_BYTES: Final = 64 * 1024
@@ -30,6 +32,13 @@ LIMITS: Final[Mapping[str, Mapping[str, int]]] = {
     "export": {"max_bytes": MAX_EXPORT_BYTES},
 }
 """Largest values of parameters here, by operation; the table allows more."""
+_RENDERED: Final[Mapping[str, Any]] = {"view": "rendered"}
+DEFAULTS: Final[Mapping[str, Mapping[str, Any]]] = {
+    "run": {"max_bytes": MODEL_BYTES, **_RENDERED},
+    "read": {"max_bytes": MODEL_BYTES, **_RENDERED},
+    **dict.fromkeys(("wait_for", "send", "send_line", "send_keys", "paste", "enter"), _RENDERED),
+}
+"""What is meant here where a parameter is not given: what a model needs, and no more."""
 
 _LONG_TEXT: Final = 2048
 _KEPT: Final = 900
@@ -41,8 +50,8 @@ def json_bytes(value: Any) -> int:
 
 
 def lowered(operation: str, params: Mapping[str, Any], fields: Mapping[str, Any]) -> dict[str, Any]:
-    """Return parameters that keep to the limits of this surface; `fields` are the model's, for their defaults."""
-    result = dict(params)
+    """Return parameters with the defaults and within the limits of this surface; `fields` are the model's."""
+    result = {**DEFAULTS.get(operation, {}), **params}
     for name, limit in LIMITS.get(operation, {}).items():
         value = result.get(name, fields[name].default)
         # Anything else than a number is the table's to refuse.
@@ -86,10 +95,10 @@ def shortened(value: Any) -> Any:
 
 
 async def block_output(
-    caller: Caller, conversation_id: str, block: Mapping[str, Any], max_bytes: int
+    caller: Caller, conversation_id: str, block: Mapping[str, Any], max_bytes: int, view: str = "text"
 ) -> tuple[str, int, bool]:
-    """Read a block's output: head and tail of the text, its whole size, and whether some was left out."""
-    place = {"conversation_id": conversation_id, "block_id": block["block_id"]}
+    """Read a block's output: head and tail of it in a view, its whole size, and whether some was left out."""
+    place = {"conversation_id": conversation_id, "block_id": block["block_id"], "view": view}
 
     async def piece(max_bytes: int, **more: Any) -> tuple[str, int]:
         found = (await caller.call("read", {**place, "max_bytes": max_bytes, **more})).to_dict()

@@ -107,7 +107,9 @@ async def _wait_on(
     waited, left_ms = await _timed(call, "wait_for", rest, left_ms, timeout_ms)
     found = await call.caller.call("block", {"conversation_id": conversation_id, "block_id": result.block.block_id})
     block = found.to_dict()["block"]
-    output, whole, truncated = await block_output(call.caller, conversation_id, block, int(params["max_bytes"]))
+    output, whole, truncated = await block_output(
+        call.caller, conversation_id, block, int(params["max_bytes"]), params["view"]
+    )
     ended = waited.to_dict()
     return replace(
         result, block=Block.from_dict(block), output=output, output_bytes=whole, truncated=truncated,

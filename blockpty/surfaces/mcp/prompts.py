@@ -38,6 +38,7 @@ looks at what is there from a cursor on, so nothing that was printed in the mean
    b. pty_send_line with match types the answer and waits for what follows, such as ">>> " or
       {"regex": "\\\\(y/n\\\\)"}, or for {"token": "INPUT"} (it asks again); several as a list, with {"token": "PROMPT"}
       among them in case it ends.
+      Behind ssh or in a container what waits is not seen: match what is printed.
    c. pty_send_keys for keys such as "[UP]" or "^C"; pty_wait_for waits on, from where the last wait ended.
    d. To end it: its own quit command, or "^D".
    e. A program that draws (vim, less, a menu): pty_get_screen shows what is seen now; pty_wait_for {"screen": "regex"}

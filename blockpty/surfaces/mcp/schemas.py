@@ -23,6 +23,7 @@ NOTE: Final = "mcp_note"
 def input_schema(
     request: type[Request],
     *,
+    defaults: Mapping[str, Any] | None = None,
     limits: Mapping[str, int] | None = None,
     without: Iterable[str] = (),
     optional: Mapping[str, str] | None = None,
@@ -31,6 +32,7 @@ def input_schema(
 
     Args:
         request: the model of the parameters.
+        defaults: what is meant on this surface where a parameter is not given.
         limits: largest values of this surface, by parameter; also the default where that is larger or missing.
         without: parameters that mean nothing here.
         optional: required parameters that may be left out here, with what is taken then.
@@ -42,6 +44,8 @@ def input_schema(
         for name, field in schema.get("properties", {}).items()
         if name not in without
     }
+    for name, default in (defaults or {}).items():
+        properties[name]["default"] = default
     for name, limit in (limits or {}).items():
         field = properties[name]
         field["maximum"] = limit

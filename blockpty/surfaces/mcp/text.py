@@ -11,6 +11,7 @@ import re
 from collections.abc import Mapping
 from typing import Any, Final
 
+from blockpty.runtime.wait_text import SHOWN_BYTES
 from blockpty.surfaces.mcp.schemas import NOTE
 from blockpty.surfaces.sanitize import one_line, sanitize
 
@@ -29,6 +30,8 @@ _WHY: Final[Mapping[str, str]] = {
     "max_bytes": "so many bytes came without a match",
     "cancelled": "the wait was cancelled",
 }
+_OPERATION: Final = re.compile(r"\b(send_line|send_keys|ctrl_c|ctrl_d|request_user_input|enter_shell)\b")
+_PREFIXED: Final = r"pty_\1"
 _NEXT: Final[Mapping[str, str]] = {
     "approval_denied": "this was refused, and nothing of it was typed. Do not try the same in another form. Go on with "
     "what does not need it, or tell the user what you wanted to do and why",
@@ -87,13 +90,26 @@ def _run(result: Mapping[str, Any], params: Mapping[str, Any]) -> str:
     lines = [_block_line(block)]
     if block["state"] == "running":
         why = _WHY.get(result["reason"], result["reason"])
-        wait = {"conversation_id": name, "match": {"token": "PROMPT"}, "from_cursor": result["cursor"]}
-        lines.append(f"not ended: {why}; it runs on. To wait for its end: {call_text('pty_wait_for', **wait)}")
+        program = one_line(str(result["foreground"]))
+        lines.append(f"not ended: {why}; it runs on (tty {result['tty']}, foreground {program})")
+        lines += _hint(result)
+        if result["reason"] == "input":
+            answer = {"conversation_id": name, "text": "...", "match": [{"token": "INPUT"}, {"token": "PROMPT"}]}
+            lines.append(f"to answer with a line: {call_text('pty_send_line', **answer)}")
+        else:
+            wait = {"conversation_id": name, "match": {"token": "PROMPT"}, "from_cursor": result["cursor"]}
+            lines.append(f"to wait for its end: {call_text('pty_wait_for', **wait)}")
     if result["truncated"]:
         middle = {"conversation_id": name, "block_id": block["block_id"], "from_cursor": _middle(result)}
         whole = result["output_bytes"]
         lines.append(f"output: head and tail of {whole} bytes; the middle: {call_text('pty_read', **middle)}")
     return _with_output(lines, result["output"])
+
+
+def _hint(result: Mapping[str, Any]) -> list[str]:
+    """Return the line of a result's hint, with the names that operations have here."""
+    hint = result.get("hint")
+    return [f"hint: {_OPERATION.sub(_PREFIXED, one_line(hint))}"] if hint else []
 
 
 def _middle(result: Mapping[str, Any]) -> int | None:
@@ -103,30 +119,41 @@ def _middle(result: Mapping[str, Any]) -> int | None:
 
 
 def _wait(result: Mapping[str, Any], params: Mapping[str, Any]) -> str:
-    place = f"cursor {result['cursor']}, mode {result['mode']}, tty {result['tty']}"
+    place = f"cursor {result['cursor']}, mode {result['mode']}, tty {result.get('tty')}"
     if result["matched"]:
-        lines = [f"matched ({result['reason']}, index {result['index']}): {place}"]
-        if result["match_text"] is not None:
+        there = ", which was there already" if result["already_there"] else ""
+        lines = [f"matched ({result['reason']}, index {result['index']}){there}: {place}"]
+        if result.get("match_text") is not None:
             lines.append(f"match: {one_line(result['match_text'])}")
-        if result["groups"]:
+        if result.get("groups"):
             lines.append(f"groups: {_compact(result['groups'])}")
-    else:
-        lines = [f"no match ({result['reason']}: {_WHY.get(result['reason'], result['reason'])}): {place}"]
-        if result["reason"] in ("timeout", "password"):
-            again = {
-                "conversation_id": params.get("conversation_id"),
-                "match": params.get("match"),
-                "from_cursor": result["cursor"],
-            }
-            lines.append(f"to wait on: {call_text('pty_wait_for', **again)}")
-        if result["hint"]:
-            lines.append(f"hint: {one_line(result['hint'])}")
+        lines += _hint(result)
+        # Not again in the next wait: what lies behind the match.
+        return _with_output([*lines, "before the match:"] if result.get("match_text") else lines, result["before"])
+    if result.get("foreground"):
+        place = f"{place}, foreground {one_line(result['foreground'])}"
+    lines = [f"no match ({result['reason']}: {_WHY.get(result['reason'], result['reason'])}): {place}"]
+    lines += _hint(result)
+    if result["reason"] in ("timeout", "password"):
+        again = {
+            "conversation_id": params.get("conversation_id"),
+            "match": params.get("match"),
+            "from_cursor": result["cursor"],
+        }
+        lines.append(f"to wait on: {call_text('pty_wait_for', **again)}")
     if not result["text"]:
-        return "\n".join(lines)
+        return "\n".join([*lines, "nothing was printed"])
     shown = len(result["text"].encode("utf-8", "replace"))
-    if shown < result["text_bytes"]:
-        lines.append(f"text: the last {shown} of {result['text_bytes']} bytes")
+    if shown >= SHOWN_BYTES - 4:
+        whole = {"conversation_id": params.get("conversation_id"), "from_cursor": result["from_cursor"]}
+        lines.append(f"text: the end of it; all of it: {call_text('pty_read', **whole)}")
     return _with_output(lines, result["text"])
+
+
+def _sent(result: Mapping[str, Any], params: Mapping[str, Any]) -> str:
+    if "matched" in result:
+        return _wait(result, params)
+    return "\n".join([f"{result['accepted_bytes']} bytes were typed; cursor {result['cursor']}", *_hint(result)])
 
 
 def _read(result: Mapping[str, Any], params: Mapping[str, Any]) -> str:
@@ -138,6 +165,15 @@ def _read(result: Mapping[str, Any], params: Mapping[str, Any]) -> str:
     if result["truncated_before"] is not None:
         lines.append(f"what was before {result['truncated_before']} is not kept any more")
     return _with_output(lines, result["data"])
+
+
+def _file(result: Mapping[str, Any], _params: Mapping[str, Any]) -> str:
+    lines = [f"{result['bytes']} bytes, sha256 {result['digest']}"]
+    if result["redacted"]:
+        lines.append("secrets are covered, so this is not the file as it is there")
+    if result["data_b64"] is not None:
+        return "\n".join([*lines, f"no text; in base64: {result['data_b64']}"])
+    return _with_output(lines, result["data"] or "")
 
 
 def _screen(result: Mapping[str, Any], params: Mapping[str, Any]) -> str:
@@ -199,6 +235,8 @@ def _search(result: Mapping[str, Any], params: Mapping[str, Any]) -> str:
     for hit in result["hits"]:
         place = f"{hit['conversation_id']} {hit['block_id']} @{hit['cursor']}{_of_host(hit)}"
         lines.append(f"{place} {hit['part']}: {one_line(hit['snippet'])}")
+        if hit["context"] is not None:
+            lines += [f"  {one_line(line)}" for line in hit["context"].split("\n")]
     return "\n".join(lines)
 
 
@@ -242,9 +280,10 @@ def _verify(result: Mapping[str, Any], _params: Mapping[str, Any]) -> str:
 
 
 _TELLERS: Final = {
+    **dict.fromkeys(("send", "send_line", "send_keys", "paste", "ctrl_c", "ctrl_d", "enter"), _sent),
     "run": _run, "wait_for": _wait, "read": _read, "list": _conversations, "blocks": _blocks, "block": _block,
     "events": _events, "search": _search, "overview": _overview, "diff": _diff, "verify": _verify, "screen": _screen,
-    "export": _export,
+    "export": _export, "get_file": _file,
 }  # fmt: skip
 
 

@@ -20,6 +20,7 @@ from blockpty.ops.operation import Effect, Operation, Shape
 from blockpty.ops.requests import ConversationRequest
 from blockpty.ops.table import OPERATIONS
 from blockpty.surfaces.mcp.bounds import (
+    DEFAULTS,
     LIMITS,
     MAX_BLOCKS,
     MAX_EVENTS,
@@ -106,6 +107,7 @@ def _of(operation: Operation) -> PtyTool:
         description=description,
         input_schema=input_schema(
             operation.request,
+            defaults=DEFAULTS.get(name),
             limits=LIMITS.get(name),
             without=("follow",) if streams else (),
             optional=OWN if takes_own(operation) else None,
@@ -184,7 +186,7 @@ async def _less(call: Call, name: str, params: Mapping[str, Any], payload: dict[
             payload = (await call.caller.call("read", {**params, "max_bytes": max_bytes})).to_dict()
             continue
         output, whole, truncated = await block_output(
-            call.caller, params["conversation_id"], payload["block"], max_bytes
+            call.caller, params["conversation_id"], payload["block"], max_bytes, params["view"]
         )
         payload = {**payload, "output": output, "output_bytes": whole, "truncated": truncated}
     return payload

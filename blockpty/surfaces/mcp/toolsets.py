@@ -79,6 +79,10 @@ class ToolSet:
         """Return a tool that can be called."""
         return TOOLS[name] if name in self.callable else None
 
+    def promises(self, name: str) -> bool:
+        """Whether a tool is listed with a schema of its results, which they have to have as structured content then."""
+        return any(tool.name == name and tool.output_schema is not None for tool in self.listed)
+
 
 def tool_set(choice: str) -> ToolSet:
     """Return the set for `core`, `all` or names with commas between them; raises BadRequest.

@@ -66,7 +66,8 @@ class ListedConversation:
             text = self.approvals[0].get("text")
             return "(a secret)" if text is None else visible(text)
         command = info.running or info.last
-        return safe((command.cmd if command is not None else None) or info.cwd or info.shell)
+        origin = info.shell if info.source == "shell" else info.source
+        return safe((command.cmd if command is not None else None) or info.cwd or origin)
 
 
 class HomeFollower:

@@ -106,6 +106,7 @@ INSTEAD: Final = {
     "timeout_seconds": 1,
     "follow": False,
     "env": {"A": "x"},
+    "source": "shell",  # others start programs
     "sandbox": None,  # which profiles there are stands in policy.toml
 }
 # What the schema cannot say of these: a cursor that a search has given, a pattern that is one.

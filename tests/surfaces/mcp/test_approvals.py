@@ -158,7 +158,7 @@ async def test_an_answer_that_a_client_gives_twice_allows_one_call(home: Path) -
             arguments = {"conversation_id": "c1", "command": "echo one"}
             params = {"name": "pty_run", "arguments": arguments, "_meta": meta, **more}
             request = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params}
-            return (await http.post(url, json=request)).json()["result"]
+            return (await http.post(f"{url}?tools=all", json=request)).json()["result"]
 
         question = await call()
         assert question["resultType"] == "input_required"
@@ -197,7 +197,8 @@ async def test_through_a_server_with_a_token(home: Path, types_as: str, answer: 
     token = add_token(home, "bot", "admin", None, 1, types_as)
     person = Person("accept")
     environment = {**os.environ, "BLOCKPTY_HOME": str(home), "PYTHONPATH": str(ROOT), "BLOCKPTY_TOKEN": token}
-    server = StdioServerParameters(command=sys.executable, args=["-m", "blockpty", "mcp"], env=environment)
+    arguments = ["-m", "blockpty", "mcp", "--tools", "all"]
+    server = StdioServerParameters(command=sys.executable, args=arguments, env=environment)
     async with ServerClient(home) as owner, Client(server, mode="legacy", elicitation_callback=person) as client:
         conversation = await owner.open("c1", shell="bash")
         try:

@@ -46,7 +46,7 @@ def plain() -> httpx2.AsyncClient:
 async def raw(home: Path) -> AsyncIterator[tuple[str, httpx2.AsyncClient]]:
     """Give a URL and a plain HTTP client."""
     async with blockpty.Engine(home) as engine, serving(engine, TOKENS) as url, plain() as http:
-        yield url, http
+        yield f"{url}?tools=all", http
 
 
 def bearer(token: str, **more: str) -> dict[str, str]:
@@ -100,7 +100,7 @@ async def test_each_principal_sees_its_own_conversations(home: Path) -> None:
 @async_test
 async def test_names_by_which_the_server_is_called(home: Path) -> None:
     async with raw(home) as (url, http):
-        host = url.removeprefix("http://").removesuffix("/mcp")
+        host = url.removeprefix("http://").partition("/")[0]
         port = host.rpartition(":")[2]
         for wrong in ("evil.test", f"evil.test:{port}", f"127.0.0.1.evil.test:{port}", "127.0.0.1:1", "127.0.0.1"):
             for version in ("2025-11-25", "2026-07-28"):
@@ -145,7 +145,7 @@ async def test_what_a_call_brings_along_was_written_for_it(home: Path) -> None:
             **{"MCP-Protocol-Version": "2026-07-28", "Mcp-Method": "tools/call", "Mcp-Name": "pty_run"},
         )
         request = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params}
-        found: dict[str, Any] = (await http.post(url, json=request, headers=headers)).json()
+        found: dict[str, Any] = (await http.post(f"{url}?tools=all", json=request, headers=headers)).json()
         return found
 
     async with blockpty.Engine(home) as engine, serving(engine, TOKENS) as url, plain() as http:

@@ -22,7 +22,15 @@ from blockpty.errors import BlockptyError
 from blockpty.ops.operation import Effect
 from blockpty.ops.table import OPERATIONS
 from blockpty.surfaces.access import Caller
-from blockpty.surfaces.mcp.bounds import MAX_EVENTS, MAX_JSON_BYTES, MAX_OUTPUT_BYTES, fit, json_bytes
+from blockpty.surfaces.mcp.bounds import (
+    DEFAULTS,
+    MAX_EVENTS,
+    MAX_JSON_BYTES,
+    MAX_OUTPUT_BYTES,
+    MODEL_BYTES,
+    fit,
+    json_bytes,
+)
 from blockpty.surfaces.mcp.schemas import NOTE
 from blockpty.surfaces.mcp.server import build_server
 from blockpty.surfaces.mcp.text import describe
@@ -110,7 +118,7 @@ def test_arguments_that_the_schema_allows_are_those_that_the_table_takes() -> No
 
 
 def test_the_limits_of_this_surface_are_told() -> None:
-    assert TOOLS["pty_run"].listed.input_schema["properties"]["max_bytes"]["default"] == MAX_OUTPUT_BYTES
+    assert TOOLS["pty_run"].listed.input_schema["properties"]["max_bytes"]["default"] == MODEL_BYTES
     assert TOOLS["pty_read"].listed.input_schema["properties"]["max_bytes"]["maximum"] == MAX_OUTPUT_BYTES
     assert str(MAX_OUTPUT_BYTES) in (TOOLS["pty_run"].listed.description or "")
 
@@ -164,7 +172,8 @@ async def test_structured_content_is_the_result(home: Path) -> None:
         ]
         for name, params in same:
             result = await client.call_tool(f"pty_{name}", params)
-            assert result.structured_content == (await caller.call(name, params)).to_dict(), name
+            meant = {**DEFAULTS.get(name, {}), **params}
+            assert result.structured_content == (await caller.call(name, meant)).to_dict(), name
             assert NOTE not in result.structured_content
         verified = await ok(client, "pty_verify", **one)
         assert verified["clean"] is True
@@ -317,7 +326,7 @@ async def test_output_is_bounded_and_says_how_to_read_on(home: Path) -> None:
         piece = await ok(client, "pty_read", **arguments)
         assert (head + piece["data"])[: 2 * MAX_OUTPUT_BYTES // 2].startswith("1\n2\n3\n")
         numbers = (head + piece["data"]).splitlines()[:-1]
-        assert [int(number) for number in numbers] == list(range(1, len(numbers) + 1)) and len(numbers) > 5000
+        assert [int(number) for number in numbers] == list(range(1, len(numbers) + 1)) and len(numbers) > 4000
         asked = await ok(client, "pty_read", conversation_id="c1", block_id="b1", max_bytes=60_000_000)
         assert len(asked["data"].encode()) <= MAX_OUTPUT_BYTES
 
@@ -328,11 +337,13 @@ async def test_bytes_that_take_more_room_in_json(home: Path) -> None:
     async with blockpty.Engine(home) as engine, client_of(engine) as client:
         await ok(client, "pty_open", conversation_id="c1", shell="bash")
         # Each becomes a replacement character of three bytes.
-        wrong = await ok(client, "pty_run", conversation_id="c1", command="head -c 24000 /dev/zero | tr '\\0' '\\377'")
+        whole: dict[str, Any] = {"view": "text", "max_bytes": MAX_OUTPUT_BYTES}
+        command = "head -c 24000 /dev/zero | tr '\\0' '\\377'"
+        wrong = await ok(client, "pty_run", conversation_id="c1", command=command, **whole)
         assert json_bytes(wrong) <= MAX_JSON_BYTES and NOTE in wrong
         assert wrong["truncated"] and wrong["output_bytes"] == 24_000 and "left out, read on" in wrong["output"]
         assert wrong["output"].startswith("\ufffd" * 5000) and wrong["output"].endswith("\ufffd" * 5000)
-        one = {"conversation_id": "c1", "block_id": "b1"}
+        one = {"conversation_id": "c1", "block_id": "b1", **whole}
         read = await ok(client, "pty_read", **one)
         assert json_bytes(read) <= MAX_JSON_BYTES and len(read["data"]) > 10_000
         rest = await ok(client, "pty_read", **one, from_cursor=read["cursor"])
@@ -340,7 +351,7 @@ async def test_bytes_that_take_more_room_in_json(home: Path) -> None:
         # A control takes six, and view raw has everything twice.
         await ok(client, "pty_run", conversation_id="c1", command="head -c 24000 /dev/zero | tr '\\0' '\\1'")
         one["block_id"] = "b2"
-        read = await ok(client, "pty_read", **one, view="raw")
+        read = await ok(client, "pty_read", **{**one, "view": "raw"})
         assert json_bytes(read) <= MAX_JSON_BYTES and len(read["data"]) > 5000 and set(read["data"]) == {"\x01"}
 
 
@@ -350,7 +361,7 @@ async def test_a_long_command_is_shortened_not_its_output(home: Path) -> None:
     async with blockpty.Engine(home) as engine, client_of(engine) as client:
         await ok(client, "pty_open", conversation_id="c1", shell="bash")
         command = f": {'x' * 70_000}; seq 3000"
-        found = await ok(client, "pty_run", conversation_id="c1", command=command)
+        found = await ok(client, "pty_run", conversation_id="c1", command=command, max_bytes=MAX_OUTPUT_BYTES)
         assert json_bytes(found) <= MAX_JSON_BYTES and "shortened" in found[NOTE]
         assert not found["truncated"] and len(found["output"].splitlines()) == 3000
 
@@ -437,7 +448,7 @@ async def test_hostile_output_cannot_act_in_the_text(home: Path) -> None:
         text = text_of(result)
         # Our words come first; whatever follows the first empty line is the program's.
         ours, _, theirs = text.partition("\n\n")
-        assert ours.startswith("exit status 0: b1") and "red" in theirs
+        assert ours.startswith("exit status 0: b1") and "ed^[[" not in theirs and "ed" in theirs
         raw = {"conversation_id": "c1", "block_id": "b1", "view": "raw"}
         for name, params in (
             ("pty_read", raw),
@@ -505,3 +516,55 @@ async def test_many_calls_at_once(home: Path) -> None:
             await ok(client, "pty_run", conversation_id=name, command=f"echo word {name}")
         found = await asyncio.gather(*waits)
         assert [one for one in found if not one["matched"]] == []
+
+
+# What a model reads
+
+
+@pytest.mark.linux
+@async_test
+async def test_a_program_that_asks_is_answered_call_by_call(home: Path) -> None:
+    """What is asked comes with what to do about it, and the answer with what came of it, each once."""
+    async with blockpty.Engine(home) as engine, client_of(engine) as client:
+        await ok(client, "pty_open", conversation_id="c1", shell="bash")
+        command = "for q in name version; do read -r -p \"$q: \" a; echo \"$q is $a\"; done"
+        asked = text_of(await client.call_tool("pty_run", {"conversation_id": "c1", "command": command}))
+        assert "not ended: the program waits for input; it runs on (tty reads_line, foreground bash)" in asked
+        assert "hint: the command asks for a line: pty_send_line types it, pty_ctrl_d says" in asked
+        line = next(line for line in asked.splitlines() if "pty_send_line {" in line)
+        answer = json.loads(line.partition("pty_send_line ")[2])
+        named = text_of(await client.call_tool("pty_send_line", {**answer, "text": "mine"}))
+        assert named.startswith("matched (input, index 0): cursor ") and named.endswith("\n\nname is mine\nversion: ")
+        done = text_of(await client.call_tool("pty_send_line", {**answer, "text": "1"}))
+        assert done.startswith("matched (prompt, index 1): cursor ") and done.endswith("\n\nversion is 1\n")
+
+
+@async_test
+async def test_a_progress_bar_is_one_line(home: Path) -> None:
+    bar = "for i in $(seq 0 100); do printf '\\rDownloading [%-50s] %d%%' '###' $i; done; echo; echo done"
+    async with blockpty.Engine(home) as engine, client_of(engine) as client:
+        await ok(client, "pty_open", conversation_id="c1", shell="bash")
+        params = {"conversation_id": "c1", "command": bar}
+        shown = text_of(await client.call_tool("pty_run", params))
+        assert len(shown.encode()) < 500 and shown.endswith("100%\ndone\n")
+        exact = text_of(await client.call_tool("pty_run", {**params, "view": "text"}))
+        assert exact.count("Downloading") == 102
+
+
+@async_test
+async def test_a_table_keeps_its_tabs(home: Path) -> None:
+    async with blockpty.Engine(home) as engine, client_of(engine) as client:
+        await ok(client, "pty_open", conversation_id="c1", shell="bash")
+        ran = await ok(client, "pty_run", conversation_id="c1", command="printf '\\033[1m+\\ta\\033[0m \\n'")
+        assert ran["output"] == "+\ta \n"
+
+
+@async_test
+async def test_a_match_does_not_come_twice(home: Path) -> None:
+    async with blockpty.Engine(home) as engine, client_of(engine) as client:
+        await ok(client, "pty_open", conversation_id="c1", shell="bash")
+        await ok(client, "pty_run", conversation_id="c1", command="echo first; echo port 80; echo behind")
+        found = {"conversation_id": "c1", "match": {"regex": r"port (\d+)"}, "from_cursor": 0}
+        text = text_of(await client.call_tool("pty_wait_for", found))
+        assert "match: port 80" in text and text.endswith("before the match:\n\nfirst\n")
+        assert ", which was there already: cursor" in text and "behind" not in text

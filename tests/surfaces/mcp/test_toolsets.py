@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import subprocess
 import sys
 from pathlib import Path
 
@@ -12,6 +13,7 @@ import jsonschema
 import pytest
 from mcp import Client, StdioServerParameters
 from mcp.shared.exceptions import MCPError
+from mcp_types import Implementation
 
 import blockpty
 from blockpty.errors import BadRequest
@@ -80,9 +82,40 @@ async def test_a_url_chooses_over_http(home: Path) -> None:
     async with blockpty.Engine(home) as engine, serving(engine) as url:
         for version in ("2025", "2026"):
             for asked, count in (("", 10), ("?tools=all", len(TOOLS)), ("?tools=read", 1)):
-                async with http_client(url + asked, version) as client:
+                async with http_client(url + asked, version, tools=None) as client:
                     assert len((await client.list_tools()).tools) <= count
                     assert len((await client.list_tools()).tools) == len(tool_set(asked[7:] or "core").listed)
-            async with http_client(f"{url}?tools=nothing", version) as client:
+            async with http_client(url, version, tools="nothing") as client:
                 with pytest.raises(MCPError, match="there is no tool"):
                     await client.list_tools()
+
+
+@async_test
+async def test_results_come_once(home: Path) -> None:
+    """Some programs hand their model the structured content in place of the text, others both."""
+    agent = Implementation(name="some-agent", version="1")
+    async with blockpty.Engine(home) as engine, serving(engine) as url:
+        for version in ("2025", "2026"):
+            for tools, client_info, output in (
+                ("core", agent, None), ("core", None, False), ("all", agent, True), ("run,read", None, True)
+            ):  # fmt: skip
+                name = f"{version}-{tools[:3]}-{client_info is None}"
+                async with http_client(url, version, tools=tools, client_info=client_info) as client:
+                    await engine.open(name, shell="bash")
+                    for command in ("echo one", 1):
+                        result = await client.call_tool("pty_run", {"conversation_id": name, "command": command})
+                        assert result.is_error is (command == 1)
+                        assert result.content[0].text  # type: ignore[union-attr]
+                        found = result.structured_content
+                        assert (found is None) is (output is None)
+                        if found is not None and command != 1:
+                            assert ("output" in found) is output and found["block"]["exit_status"] == 0
+
+
+def test_a_server_that_is_not_there_is_named_at_once(home: Path) -> None:
+    found = subprocess.run(
+        [sys.executable, "-m", "blockpty", "mcp", "--url", "http://127.0.0.1:1"],
+        stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False, timeout=60,
+        env={**os.environ, "BLOCKPTY_HOME": str(home), "BLOCKPTY_TOKEN": "x"},
+    )  # fmt: skip
+    assert found.returncode == 1 and found.stdout == "" and "127.0.0.1:1" in found.stderr

@@ -19,6 +19,8 @@ export interface ConversationInfo {
   control_by: string | null;
   halted: string | null;
   integrity: string;
+  /** shell, or what open was given: exec:..., ssh:..., tmux:..., container:... */
+  source?: string;
 }
 
 export interface BlockSummary {

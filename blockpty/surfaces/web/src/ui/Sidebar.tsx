@@ -48,7 +48,8 @@ export function Sidebar() {
 function Entry({ info, group }: { info: ConversationInfo; group: Group }) {
   const { conversation_id: id, last, running } = info;
   const waiting = approvals.value.find((one) => one.conversation_id === id);
-  const second = waiting?.text ?? running?.cmd ?? last?.cmd ?? info.cwd ?? info.shell;
+  const origin = info.source && info.source !== "shell" ? info.source : info.shell;
+  const second = waiting?.text ?? running?.cmd ?? last?.cmd ?? info.cwd ?? origin;
   const isHere = place.value.conversation === id;
   const why = need(info) || (info.integrity !== "ok" && info.live ? "Borders less than certain" : "");
   return (
