@@ -310,8 +310,7 @@ class AnyConversation(Protocol):
         local_path: str | None = None,
         mode: str | None = None,
     ) -> PutFileResult:
-        """Write a file where the shell is: on this machine, or behind ssh, su or a container that shell was entered
-        in."""
+        """Write a file where the shell is: on this machine or, after enter_shell, behind ssh, su or a container."""
 
     async def get_file(
         self,

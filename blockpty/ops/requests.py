@@ -546,7 +546,7 @@ class CloseRequest(ConversationRequest):
 
 
 class PutFileRequest(ConversationRequest):
-    """Write a file where the shell is: on this machine, or behind ssh, su or a container that shell was entered in.
+    """Write a file where the shell is: on this machine or, after enter_shell, behind ssh, su or a container.
 
     Give data, data_b64 or local_path. The file is replaced as a whole once its digest is right; the record has its
     path, length and digest, and not what is in it. After a cut, the same call goes on there. It needs a prompt.
