@@ -22,7 +22,9 @@ from blockpty.model.results import (
     DoneResult,
     ExecResult,
     ExportResult,
+    GetFileResult,
     OpenResult,
+    PutFileResult,
     ReadResult,
     RepairResult,
     RunResult,
@@ -298,6 +300,27 @@ class AnyConversation(Protocol):
 
     async def close(self, *, leave: bool = False) -> CloseResult:
         """Terminate the shell and its processes. The transcript is kept."""
+
+    async def put_file(
+        self,
+        path: str,
+        data: str | bytes | None = None,
+        *,
+        data_b64: str | None = None,
+        local_path: str | None = None,
+        mode: str | None = None,
+    ) -> PutFileResult:
+        """Write a file where the shell is: on this machine or, after enter_shell, behind ssh, su or a container."""
+
+    async def get_file(
+        self,
+        path: str,
+        local_path: str | None = None,
+        *,
+        max_bytes: int = 4194304,
+        redact: bool | None = None,
+    ) -> GetFileResult:
+        """Read a file where the shell is, exactly; text comes as data, anything else as data_b64."""
 
     async def delete(self, *, dry_run: bool = False) -> DeleteResult:
         """Delete an ended conversation with its transcript. This cannot be undone."""

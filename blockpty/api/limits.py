@@ -12,6 +12,9 @@ HOUR_MS: Final = 3_600_000
 # Lines above a screen that can be asked for by default.
 SCROLLBACK: Final = 1000
 
+# Bytes of a file that is moved by one call.
+MOST_FILE: Final = 64 * 1024 * 1024
+
 BOUNDS: Final[dict[str, tuple[int, int]]] = {
     "cols": (1, 1000),
     "rows": (1, 1000),

@@ -721,9 +721,9 @@ _PASSING: Final = frozenset({"tick", "input", "input_cut", "resize", "storage", 
 _CONTROL_NOTES: Final = frozenset(
     {"control", "approval_requested", "approval_decided", "user_input_requested", "user_input_done"}
 )
-_PASSING_NOTES: Final = _CONTROL_NOTES | {"wait_begin", "wait_end", "interrupt", "lifecycle"}
+_PASSING_NOTES: Final = _CONTROL_NOTES | {"wait_begin", "wait_end", "interrupt", "lifecycle", "file_transfer"}
 # Notes that become an event as they are.
-_SHOWN_NOTES: Final = _CONTROL_NOTES | {"wait_begin", "wait_end"}
+_SHOWN_NOTES: Final = _CONTROL_NOTES | {"wait_begin", "wait_end", "file_transfer"}
 # Stands for the BEGIN of a line that our key loaded, once its output begins.
 _LOADED: Final = Mark("__BEGIN__", "", "", 0, 0, None, {"l": "1"})
 _DRAWING: Final = frozenset({Stimulus.END, Stimulus.LATE_END, Stimulus.PROMPT, Stimulus.REDRAW})

@@ -14,7 +14,7 @@ EVENT_TYPES: Final = frozenset(
         "screen_snapshot", "alt_screen",
         "control", "approval_requested", "approval_decided", "user_input_requested", "user_input_done",
         "spoofed_mark", "hint", "anomaly", "storage", "reset", "shell_exit", "eof", "shell_entered", "shell_left",
-        "seam",
+        "seam", "file_transfer",
     }
 )  # fmt: skip
 

@@ -15,6 +15,7 @@ MAX_TIMEOUT_MS: Final = 3_600_000
 MAX_BYTES: Final = 64 * 1024 * 1024
 MAX_COMMAND: Final = 16 * 1024 * 1024
 MAX_TEXT: Final = 4 * 1024 * 1024
+MAX_FILE: Final = 64 * 1024 * 1024
 
 _CONDITION: Final[list[dict[str, Any]]] = [
     {"type": "string", "minLength": 1},
@@ -60,6 +61,14 @@ Command = Annotated[
 ]
 Directory = Annotated[
     str | None, Field(min_length=1, description="Change the shell's directory to this one first, as cd does.")
+]
+FilePath = Annotated[
+    str,
+    Field(
+        min_length=1,
+        max_length=4096,
+        description="Path of the file: absolute, from the shell's directory on, or from its home on (~/...).",
+    ),
 ]
 TimeoutMs = Annotated[
     int, Field(ge=0, le=MAX_TIMEOUT_MS, description="Time out after so many milliseconds; the program keeps running.")
@@ -534,6 +543,47 @@ class CloseRequest(ConversationRequest):
     """
 
     leave: bool = Field(default=False, description="Keep processes running that have left the shell's session.")
+
+
+class PutFileRequest(ConversationRequest):
+    """Write a file where the shell is: on this machine or, after enter_shell, behind ssh, su or a container.
+
+    Give data, data_b64 or local_path. The file is replaced as a whole once its digest is right; the record has its
+    path, length and digest, and not what is in it. After a cut, the same call goes on there. It needs a prompt.
+    """
+
+    path: FilePath
+    data: str | None = Field(default=None, max_length=MAX_FILE, description="The content, as text in UTF-8.")
+    data_b64: str | None = Field(
+        default=None, max_length=MAX_FILE * 4 // 3 + 4, description="The exact content, in base64, in place of data."
+    )
+    local_path: str | None = Field(
+        default=None, min_length=1, description="A file of the engine's machine to take it from; not for agents."
+    )
+    mode: str | None = Field(
+        default=None,
+        pattern="^[0-7]{3,4}$",
+        description="Permissions, in octal; by default those of the file that is there, or what the umask leaves.",
+    )
+
+
+class GetFileRequest(ConversationRequest):
+    """Read a file where the shell is, exactly; text comes as data, anything else as data_b64.
+
+    What looks like a secret is covered, and the result says so. It needs a prompt.
+    """
+
+    path: FilePath
+    local_path: str | None = Field(
+        default=None, min_length=1, description="A file of the engine's machine to put it in; not for agents."
+    )
+    max_bytes: Annotated[int, Field(ge=1, le=MAX_FILE, description="Refuse a file that is longer than this.")] = (
+        4_194_304
+    )
+    redact: bool | None = Field(
+        default=None,
+        description="Whether secrets are covered; by default as in all that leaves. false needs allow_uncovered.",
+    )
 
 
 class DeleteRequest(ConversationRequest):

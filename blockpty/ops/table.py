@@ -87,6 +87,8 @@ OPERATIONS: Final[Mapping[str, Operation]] = {
         _line("reset", requests.ResetRequest, results.OpenResult, _LIFE),
         _line("kill", requests.KillRequest, results.DoneResult, _LIFE),
         _line("close", requests.CloseRequest, results.CloseResult, _LIFE),
+        _line("put_file", requests.PutFileRequest, results.PutFileResult, _INPUT, "path", "data"),
+        _line("get_file", requests.GetFileRequest, results.GetFileResult, _INPUT, "path", "local_path"),
         _line("delete", requests.DeleteRequest, results.DeleteResult, _LIFE),
         _line("prune", requests.PruneRequest, results.PruneResult, _LIFE, path="/v1/prune"),
         _line(

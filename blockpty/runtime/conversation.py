@@ -29,7 +29,9 @@ from blockpty.model.results import (
     DeleteResult,
     DoneResult,
     ExecResult,
+    GetFileResult,
     OpenResult,
+    PutFileResult,
     RepairResult,
     RunResult,
     SealResult,
@@ -46,6 +48,7 @@ from blockpty.runtime import interruption
 from blockpty.runtime.channel import ConversationChannel
 from blockpty.runtime.completion import Completion
 from blockpty.runtime.control import CANCELLED, DONE
+from blockpty.runtime.file_transfer import FileTransfer
 from blockpty.runtime.follower import RecordFollower
 from blockpty.runtime.gate import ApprovalNeeded
 from blockpty.runtime.listing import lost_because
@@ -138,6 +141,7 @@ class Conversation(ConversationContext, ConversationChannel):
             self.live, self.note, self._watch_idle, lambda: sample(self), self._stands, f"w{self.epoch}."
         )
         self._submission = Submission(self)
+        self._files = FileTransfer(self, self._submission, self._block, allow_uncovered)
         self._cursor = 0
 
     async def attach(self, host: HostClient) -> None:
@@ -563,6 +567,38 @@ class Conversation(ConversationContext, ConversationChannel):
             return result
         self._hints_given.add(hint)
         return replace(result, hint=hint if result.hint is None else f"{hint}; {result.hint}")
+
+    # Files
+
+    async def put_file(
+        self,
+        path: str,
+        data: str | bytes | None = None,
+        *,
+        data_b64: str | None = None,
+        local_path: str | None = None,
+        mode: str | None = None,
+    ) -> PutFileResult:
+        """Write a file of at most 64 MiB where the shell is, as a whole; give `data`, `data_b64` or `local_path`.
+
+        `path`: absolute, or from the shell's directory or `~/` on. `local_path`: a file of this machine to take.
+        `mode`: octal digits; default those of the file that is there, or what the umask leaves. Cancelling, like a cut,
+        changes nothing but a part file beside it, with which the same call goes on. Raises Busy,
+        InteractiveSessionActive (it needs a prompt), NotFound, BadRequest, Forbidden (`local_path` of an agent),
+        ApprovalDenied, StorageFull.
+        """
+        return await self._files.put(path, data, data_b64, local_path, mode)
+
+    async def get_file(
+        self, path: str, local_path: str | None = None, *, max_bytes: int = 4_194_304, redact: bool | None = None
+    ) -> GetFileResult:
+        """Read a file where the shell is; `content` of the result has its bytes.
+
+        `local_path`: a file of this machine to put it in. A file of more than `max_bytes`, 1 to 64 MiB, is refused.
+        `redact`: whether secrets are covered, by default as in all that leaves. Raises as `put_file`, and Forbidden for
+        `redact` false where the engine does not allow that.
+        """
+        return await self._files.get(path, local_path, max_bytes, redact)
 
     # Control
 

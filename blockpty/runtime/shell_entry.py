@@ -84,7 +84,7 @@ async def enter_shell(channel: ConversationChannel, shell: str | None, seconds: 
         )
     nonce = secrets.token_urlsafe(16)
     with _private_file(channel) as path:
-        by_file = shell is None and _sees_our_files(sample.foreground_pid)
+        by_file = shell is None and sees_our_files(sample.foreground_pid)
         if not by_file and name not in TYPED:
             raise BadRequest(
                 f"{name} takes hooks only from a file, and cannot see ours",
@@ -184,7 +184,7 @@ def _name(sample: Inspected) -> str:
     return str(sample.foreground_name or "").lstrip("-")
 
 
-def _sees_our_files(pid: int | None) -> bool:
+def sees_our_files(pid: int | None) -> bool:
     """Whether a process has our root directory, our mounts and our user; where that is not known, it has."""
     if pid is None:
         return False

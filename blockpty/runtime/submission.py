@@ -14,6 +14,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import os
+from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
@@ -182,6 +183,13 @@ class Submission:
         """Give the hooks to the shell that is at a prompt now; in turn with commands."""
         async with self._turn:
             return await enter_shell(self._channel, shell, seconds)
+
+    @contextlib.asynccontextmanager
+    async def at_prompt(self) -> AsyncIterator[None]:
+        """Keep the shell at its prompt for something that types nothing; raises as `submit` does."""
+        async with self._turn:
+            await self._ready(queue=False)
+            yield
 
     def _form(self, state: MachineState, command: str, cwd: str | None) -> _Typed:
         """Return how a command is handed over: by our key, or as a line that names a staged file or holds it."""

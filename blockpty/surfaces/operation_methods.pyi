@@ -20,12 +20,14 @@ from blockpty.model.results import (
     DoneResult,
     ExecResult,
     ExportResult,
+    GetFileResult,
     HaltResult,
     ImportResult,
     ListResult,
     OpenResult,
     OverviewResult,
     PruneResult,
+    PutFileResult,
     ReadResult,
     RepairResult,
     RunResult,
@@ -315,6 +317,23 @@ class ConversationOperations:
     async def reset(self) -> OpenResult: ...
     async def kill(self, *, signal: str = "TERM") -> DoneResult: ...
     async def close(self, *, leave: bool = False) -> CloseResult: ...
+    async def put_file(
+        self,
+        path: str,
+        data: str | bytes | None = None,
+        *,
+        data_b64: str | None = None,
+        local_path: str | None = None,
+        mode: str | None = None,
+    ) -> PutFileResult: ...
+    async def get_file(
+        self,
+        path: str,
+        local_path: str | None = None,
+        *,
+        max_bytes: int = 4194304,
+        redact: bool | None = None,
+    ) -> GetFileResult: ...
     async def delete(self, *, dry_run: bool = False) -> DeleteResult: ...
     async def request_user_input(self, message: str, *, timeout_seconds: int = 300) -> UserInputResult: ...
     async def take_control(
@@ -627,6 +646,23 @@ class SyncConversationOperations:
     def reset(self) -> OpenResult: ...
     def kill(self, *, signal: str = "TERM") -> DoneResult: ...
     def close(self, *, leave: bool = False) -> CloseResult: ...
+    def put_file(
+        self,
+        path: str,
+        data: str | bytes | None = None,
+        *,
+        data_b64: str | None = None,
+        local_path: str | None = None,
+        mode: str | None = None,
+    ) -> PutFileResult: ...
+    def get_file(
+        self,
+        path: str,
+        local_path: str | None = None,
+        *,
+        max_bytes: int = 4194304,
+        redact: bool | None = None,
+    ) -> GetFileResult: ...
     def delete(self, *, dry_run: bool = False) -> DeleteResult: ...
     def request_user_input(self, message: str, *, timeout_seconds: int = 300) -> UserInputResult: ...
     def take_control(self, who: str | None = None, *, shared: bool = False, lease: bool = False) -> ControlResult: ...

@@ -102,5 +102,5 @@ def test_the_notebook_shows_what_its_cells_give(home: Path) -> None:
 
 def test_there_are_those_that_are_written_first() -> None:
     assert {
-        "agent_loop", "test_cli", "repl", "build", "parallel", "script", "notebook", "timeouts", "test_screen",
+        "agent_loop", "test_cli", "repl", "build", "parallel", "script", "notebook", "timeouts", "files", "test_screen",
     } <= {path.stem for path in EXAMPLES}  # fmt: skip

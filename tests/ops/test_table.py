@@ -26,7 +26,7 @@ CONTRACT = (
     "ctrl_c", "ctrl_d", "enter", "wait_for", "read", "blocks", "block", "diff", "timeline", "events", "screen",
     "resize",
     "set_scrollback", "start_capture", "stop_capture", "end_session", "enter_shell", "interrupt", "reset", "kill",
-    "close", "delete", "prune", "archive",
+    "close", "put_file", "get_file", "delete", "prune", "archive",
     "halt", "release", "request_user_input", "take_control", "release_control", "approvals", "approve", "deny",
     "search", "overview", "audit", "export", "import_recording", "verify", "repair", "seal",
 )  # fmt: skip

@@ -20,7 +20,7 @@ from blockpty import __version__
 from blockpty.surfaces.cli.completion import COMPLETED
 from blockpty.surfaces.cli.confirming import CONFIRMED, confirm, confirm_option
 from blockpty.surfaces.cli.groups import GroupedCommands
-from blockpty.surfaces.cli.inputs import KEYED, STDIN, options_of, take
+from blockpty.surfaces.cli.inputs import KEYED, LOCAL, STDIN, options_of, take
 from blockpty.surfaces.cli.invocation import Invocation, anywhere, finished
 from blockpty.surfaces.cli.values import Conditions, Duration, ParamType, PointInTime, Variables
 
@@ -44,6 +44,9 @@ _NOTES: Final[Mapping[str, str]] = {
     ),
     "open": "On the command line the shell always outlives the command, unless --no-persist is given, and programs in "
     "it may use pagers where the command was given at a terminal.",
+    "put_file": "LOCAL is a file of this machine, or - for standard input; --data is the content itself.",
+    "get_file": "LOCAL is a file of this machine, or - for standard output, as without it; --local-path is one of the "
+    "server's machine.",
     **dict.fromkeys(KEYED, "On the command line the key is the name of a file that holds it."),
 }
 
@@ -123,7 +126,9 @@ def _argument(operation: ManifestEntry, name: str, schema: Mapping[str, Any]) ->
     # An optional one is an option as well; click must not give both the same value, so it has a name of its own.
     target = name if name in operation.required else f"{name}_argument"
     required = name in operation.required and STDIN.get(operation.name) != name
-    metavar = name.upper() if required else f"[{name.upper()}]"
+    # On the command line it is the name of a file here.
+    word = "LOCAL" if LOCAL.get(operation.name) == name else name.upper()
+    metavar = word if required else f"[{word}]"
     return click.Argument(
         [target],
         # Several words are the arguments of one command, such as `run c1 -- ls -la`.
@@ -197,6 +202,10 @@ def _callback(operation: ManifestEntry) -> Callable[..., int]:
             from blockpty.surfaces.cli.export import taken_output
 
             values, output = taken_output(values)
+        if operation.name in LOCAL:
+            from blockpty.surfaces.cli.local_files import taken_local
+
+            values, output = taken_local(operation.name, values)
         params = _params(operation, take(operation.name, values))
         return finished(run_operation(invocation, operation, params, output))
 
@@ -226,7 +235,7 @@ def _merged(variables: tuple[Mapping[str, Any], ...]) -> dict[str, Any]:
 async def run_operation(
     invocation: Invocation, operation: ManifestEntry, params: Mapping[str, Any], output: str | None = None
 ) -> int:
-    """Call an operation, show its result, and return the exit status; an export goes to the file `output`."""
+    """Call an operation, show its result, and return the exit status; an export or a file goes to `output`."""
     import asyncio
 
     from blockpty.ops.manifest import Shape
@@ -258,6 +267,12 @@ async def run_operation(
         from blockpty.surfaces.cli.export import delivered
 
         result = delivered(result, output, as_json=invocation.as_json)
+        if result is None:
+            return 0
+    if operation.name == "get_file":
+        from blockpty.surfaces.cli.local_files import delivered_file
+
+        result = delivered_file(result, output, as_json=invocation.as_json)
         if result is None:
             return 0
     screen.result(operation.name, result, params)

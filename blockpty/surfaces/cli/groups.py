@@ -34,6 +34,8 @@ GROUPS: Final[Mapping[str, Mapping[str, str]]] = {
         "ctrl-c": "Press Ctrl-C.",
         "ctrl-d": "Press Ctrl-D.",
         "wait-for": "Wait for text, a prompt, silence or the end.",
+        "put-file": "Write a file where the shell is.",
+        "get-file": "Read a file where the shell is.",
         "attach": "Show the live screen, and type into it.",
     },
     "Look": {

@@ -24,6 +24,8 @@ STDIN: Final[Mapping[str, str]] = {
 }
 # Their key is in a file: what is an argument, other users can list.
 KEYED: Final = ("verify", "repair", "seal")
+# In the place of this parameter stands the name of a file here (local_files.py).
+LOCAL: Final[Mapping[str, str]] = {"put_file": "data", "get_file": "local_path"}
 _LONGEST_KEY: Final = 64 * 1024
 # Nothing of this size is accepted anyway, so no more is read.
 _MOST: Final = 64 * 1024 * 1024
@@ -58,6 +60,8 @@ def take(operation: str, values: Mapping[str, Any]) -> dict[str, Any]:
         taken |= {one: os.path.abspath(taken[one]) for one in ("path", "timing") if taken.get(one) is not None}
     if isinstance(file := taken.get("key"), str) and operation in KEYED:
         taken["key"] = _key(file)
+    if operation in LOCAL and taken.get("local_path") is not None:
+        taken["local_path"] = os.path.abspath(taken["local_path"])
     from_stdin, hidden = taken.pop("from_stdin", False), taken.pop("hidden", False)
     name = STDIN.get(operation)
     if name is None:

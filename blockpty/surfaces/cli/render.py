@@ -65,6 +65,8 @@ _LONG_OPERATIONS: Final = frozenset(
         "export",
         "stop_capture",
         "import_recording",
+        "put_file",
+        "get_file",
         "verify",
         "repair",
         "seal",

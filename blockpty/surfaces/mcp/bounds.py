@@ -28,6 +28,7 @@ LIMITS: Final[Mapping[str, Mapping[str, int]]] = {
     "run": {"max_bytes": MAX_OUTPUT_BYTES},
     "read": {"max_bytes": MAX_OUTPUT_BYTES},
     "blocks": {"page_size": MAX_BLOCKS},
+    "get_file": {"max_bytes": MAX_OUTPUT_BYTES},
     "export": {"max_bytes": MAX_EXPORT_BYTES},
 }
 """Largest values of parameters here, by operation; the table allows more."""

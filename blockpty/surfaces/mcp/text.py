@@ -167,6 +167,15 @@ def _read(result: Mapping[str, Any], params: Mapping[str, Any]) -> str:
     return _with_output(lines, result["data"])
 
 
+def _file(result: Mapping[str, Any], _params: Mapping[str, Any]) -> str:
+    lines = [f"{result['bytes']} bytes, sha256 {result['digest']}"]
+    if result["redacted"]:
+        lines.append("secrets are covered, so this is not the file as it is there")
+    if result["data_b64"] is not None:
+        return "\n".join([*lines, f"no text; in base64: {result['data_b64']}"])
+    return _with_output(lines, result["data"] or "")
+
+
 def _screen(result: Mapping[str, Any], params: Mapping[str, Any]) -> str:
     column, row = result["cursor_position"]
     size = f"{result['cols']}x{result['rows']}"
@@ -274,7 +283,7 @@ _TELLERS: Final = {
     **dict.fromkeys(("send", "send_line", "send_keys", "paste", "ctrl_c", "ctrl_d", "enter"), _sent),
     "run": _run, "wait_for": _wait, "read": _read, "list": _conversations, "blocks": _blocks, "block": _block,
     "events": _events, "search": _search, "overview": _overview, "diff": _diff, "verify": _verify, "screen": _screen,
-    "export": _export,
+    "export": _export, "get_file": _file,
 }  # fmt: skip
 
 

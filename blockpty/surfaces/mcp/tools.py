@@ -53,6 +53,7 @@ _NOTES: Final[Mapping[str, str]] = {
     "run": f"At most {MAX_OUTPUT_BYTES} bytes of output are returned here; the rest can be read with pty_read.",
     "read": f"At most {MAX_OUTPUT_BYTES} bytes are returned here.",
     "blocks": f"At most {MAX_BLOCKS} are returned here.",
+    "get_file": f"Here: a file of at most {MAX_OUTPUT_BYTES} bytes; of a longer one, read parts with pty_run.",
     "export": f"At most {MAX_EXPORT_BYTES} bytes are returned here; more is a file on the machine of the shell.",
     "events": f"Here: those that are recorded, at most {MAX_EVENTS}; next_seq is where to go on.",
     "screen": "For programs that draw (editors, menus); what was printed line by line is better read with pty_read.",

@@ -18,9 +18,10 @@ from blockpty.errors import BadRequest
 from blockpty.surfaces.mcp.tools import PREFIX, TOOLS, PtyTool
 
 _ONLY_IN_ALL: Final = frozenset(
-    f"{PREFIX}{name}" for name in ("delete", "prune", "archive", "import_recording", "repair", "seal")
+    f"{PREFIX}{name}"
+    for name in ("delete", "prune", "archive", "import_recording", "repair", "seal", "put_file", "get_file")
 )
-"""Tools that remove or rewrite what is recorded: they are there only where the user has asked for them."""
+"""Tools that are there only where the user has asked for them: they change the record, or move whole files."""
 
 _ONE: Final = [{"type": "string"}, {"type": "object"}]
 _CONDITION: Final = {"anyOf": [*_ONE, {"type": "array", "items": {"anyOf": _ONE}}]}

@@ -22,7 +22,10 @@ from blockpty.surfaces.mcp.toolsets import tool_set
 from tests.support.async_tests import async_test
 from tests.support.mcp_clients import ROOT, http_client, serving
 
-REMOVING = {"pty_delete", "pty_prune", "pty_archive", "pty_import_recording", "pty_repair", "pty_seal"}
+ASKED_FOR = {
+    "pty_delete", "pty_prune", "pty_archive", "pty_import_recording", "pty_repair", "pty_seal", "pty_put_file",
+    "pty_get_file",
+}  # fmt: skip
 
 
 def test_the_core_is_small() -> None:
@@ -43,9 +46,9 @@ def test_the_core_shows_parameters_of_the_whole_tools() -> None:
             assert field.get("default") == whole["properties"][name].get("default"), (tool.name, name)
 
 
-def test_what_removes_is_only_in_all() -> None:
+def test_what_removes_or_moves_files_is_only_in_all() -> None:
     core, every = tool_set("core"), tool_set("all")
-    assert set(TOOLS) - core.callable == REMOVING
+    assert set(TOOLS) - core.callable == ASKED_FOR
     assert every.callable == set(TOOLS) == {tool.name for tool in every.listed}
     assert core.find("pty_delete") is None and core.find("pty_blocks") is TOOLS["pty_blocks"]
 
