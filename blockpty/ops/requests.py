@@ -32,7 +32,7 @@ _CONDITION: Final[list[dict[str, Any]]] = [
         },
         "minProperties": 1,
         "maxProperties": 2,
-        "anyOf": [{"maxProperties": 1}, {"required": ["ignore_case"]}],
+        "oneOf": [{"required": [kind]} for kind in ("text", "regex", "token", "idle_ms", "screen", "changed")],
         "additionalProperties": False,
     },
 ]

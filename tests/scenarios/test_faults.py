@@ -386,7 +386,7 @@ async def test_conditions_that_are_none(shell: str, home: Path) -> None:
             {"regex": "("}, {"regex": "[a"}, {"regex": "a{2,1}"}, {"regex": "(?P<n>a)(?P<n"}, {"regex": ""},
             {"regex": "a" * 5000}, {"regex": 3},
             {"token": "prompt"}, {"token": None}, {"idle_ms": 0}, {"idle_ms": -1}, {"idle_ms": True}, {"idle_ms": 1e3},
-            {"text": "a"}, {},
+            {"texts": "a"}, {"text": ""}, {"ignore_case": True}, {},
             {"regex": "a", "token": "EOF"}, "", [], ["a", []], [{"regex": "("}], None, 3, b"a",
         )  # fmt: skip
         for match in bad:

@@ -147,8 +147,8 @@ def tame(case: schemathesis.Case, operation: Operation) -> None:
             params.pop("from_line", None)
         if operation.name != "wait_for" and params.get("match") is None and params.get("stop") == INSTEAD["stop"]:
             del params["stop"]  # it ends a wait, and without match there is none
-        if operation.name == "search" and params.get("regex") is True and params.get("mode") != "regex":
-            params.pop("mode", None)  # they contradict each other, which the schema does not say
+        if operation.name == "search" and params.get("mode") in ("words", "phrase"):
+            params.pop("regex", None)  # they contradict each other, which the schema does not say
         if operation.name == "send":
             params.pop("secret_name", None)  # none is stored here
         if operation.name == "send" and params.get("data") is None and params.get("data_b64") is None:
