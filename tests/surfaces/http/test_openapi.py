@@ -8,6 +8,8 @@ as well, so that a request that was meant to be wrong stays wrong.
 from __future__ import annotations
 
 import json
+import os
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Final
@@ -109,6 +111,8 @@ INSTEAD: Final = {
     "source": "shell",  # others start programs
     "sandbox": None,  # which profiles there are stands in policy.toml
 }
+# Written and read in place of any other file of this machine.
+FILE: Final = f"{tempfile.gettempdir()}/blockpty-openapi-{os.getpid()}"
 # What the schema cannot say of these: a cursor that a search has given, a pattern that is one.
 WHEN_SEARCHING: Final = {"page": MatchKey(0, "c1", 1, 0, 0).to_text(), "query": "x"}
 WHEN_OPENING: Final = {"conversation_id": "c2", "timeout_ms": 20_000}
@@ -149,12 +153,29 @@ def tame(case: schemathesis.Case, operation: Operation) -> None:
             del params["stop"]  # it ends a wait, and without match there is none
         if operation.name == "search" and params.get("mode") in ("words", "phrase"):
             params.pop("regex", None)  # they contradict each other, which the schema does not say
+        if operation.name in ("put_file", "get_file"):
+            tame_file(params, operation)
         if operation.name == "send":
             params.pop("secret_name", None)  # none is stored here
         if operation.name == "send" and params.get("data") is None and params.get("data_b64") is None:
             params["data"] = "x"  # one of the two must be there, which the schema does not say
         if operation.name == "send" and params.get("data") == "x" and params.get("data_b64") == "eA==":
             del params["data_b64"]
+
+
+def tame_file(params: dict[str, Any], operation: Operation) -> None:
+    """Have a file of the test's own written and read."""
+    for name in ("local_path", "mode"):
+        if is_sound(operation, name, params.get(name)):
+            del params[name]
+    if is_sound(operation, "path", params.get("path")):
+        params["path"] = FILE
+    if operation.name == "put_file":
+        # One of the two must be there, which the schema does not say.
+        if is_sound(operation, "data_b64", params.get("data_b64")):
+            del params["data_b64"]
+        if params.get("data") is None and params.get("data_b64") is None:
+            params["data"] = "x"
 
 
 def is_sound(operation: Operation, name: str, value: Any) -> bool:
