@@ -91,6 +91,8 @@ async def test_s12_a_scope_is_enough_for_its_effects_and_no_others(home: Path, s
                 assert {entry["operation"] for entry in answer.content["entries"]} <= set(OPERATIONS)
             elif name == "prune":
                 assert answer.content["deleted"] == []
+            elif name == "get_file" and scope != "admin":
+                assert answer.code == "forbidden", "the sample asks for secrets as they are"
             elif name == "archive" and answer.code == "archive_unreachable":
                 pass  # allowed, and there is no store
             else:

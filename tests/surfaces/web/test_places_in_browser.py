@@ -89,7 +89,8 @@ def test_a_password_is_asked_for_on_the_first_page_and_typed(context: BrowserCon
     try:
         card = watched.page.locator(".ask")
         card.wait_for()
-        assert card.locator("pre").inner_text() == "Secret:"
+        # What it asks is read from the screen, which may come a moment later than the fact that it asks.
+        watched.until(lambda: card.locator("pre").inner_text() == "Secret:", "the question is shown")
         assert watched.page.title().startswith("(1)")
         card.get_by_role("button", name="Type it").click()
         watched.page.wait_for_selector(".glass.mine")
