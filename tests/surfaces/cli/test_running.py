@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import signal
 import sys
 from pathlib import Path
 
@@ -18,7 +19,12 @@ pytestmark = pytest.mark.needs("bash")
 
 def spawn(home: Path, *arguments: str) -> pexpect.spawn[str]:
     return pexpect.spawn(
-        sys.executable, ["-m", "blockpty", "--home", str(home), *arguments], encoding="utf-8", timeout=60
+        sys.executable,
+        ["-m", "blockpty", "--home", str(home), *arguments],
+        encoding="utf-8",
+        timeout=60,
+        # Tests that are run in the background of a script inherit that Ctrl-C is ignored.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
     )
 
 
