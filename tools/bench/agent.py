@@ -1,7 +1,7 @@
 """What a piece of work costs an agent over MCP: calls, bytes in and out, and whether it came out right.
 
-Each flow is written as an agent would work that has the core tools only. Beside it stands the same flow through tmux,
-as agents without such tools do it: a call to send keys and a call to look at the screen, for every step.
+Each flow is played as an agent would work that has the core tools only. Beside it stands a count, which is not played:
+the calls of the same flow through tmux, one to send keys and one to look at the screen for every step.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from typing import Any, Final
 from bench.report import Row, Run, skipped
 
 TOP = Path(__file__).resolve().parents[2]
-NOTE: Final = "agent: MCP over stdio with the core tools; beside: tmux, two calls a step"
+NOTE: Final = "agent: MCP over stdio with the core tools; beside: counted for tmux, two calls a step, not played"
 PROMPT: Final = {"token": "PROMPT"}
 INPUT: Final = {"token": "INPUT"}
 # Of an npm project, beginning with its name; an empty answer takes the default.
