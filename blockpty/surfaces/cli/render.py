@@ -224,7 +224,7 @@ class ResultPrinter:
     # One kind of result each
 
     def _run(self, result: RunResult, params: Mapping[str, Any]) -> None:
-        self._output(result.output)
+        self._printed(result.output, result.tty, params)
         block = result.block
         name = shlex.quote(str(params["conversation_id"]))
         if result.truncated:
@@ -242,11 +242,7 @@ class ResultPrinter:
         self._advise(result.hint)
 
     def _wait(self, result: WaitResult | SendResult, params: Mapping[str, Any]) -> None:
-        if result.tty == "alt_screen":
-            # What draws a screen is no text; `screen` shows it.
-            self.note(f"blockpty: a program draws; blockpty screen {shlex.quote(str(params['conversation_id']))}")
-        else:
-            self._output(result.text or "")
+        self._printed(result.text or "", result.tty, params)
         if result.matched:
             self.note(f"blockpty: matched ({result.reason}); cursor {result.cursor}, {result.mode}, {result.tty}")
             self._advise(result.hint)
@@ -261,9 +257,16 @@ class ResultPrinter:
             self.note(f"blockpty: no match: {_WHY.get(reason, reason)}", style="33")
         self._advise(result.hint)
 
+    def _printed(self, text: str, tty: str | None, params: Mapping[str, Any]) -> None:
+        """Write what a program printed, unless it draws a screen: that is no text."""
+        if tty != "alt_screen":
+            self._output(text)
+        elif text:
+            self.note(f"blockpty: a program draws; blockpty screen {shlex.quote(str(params['conversation_id']))}")
+
     def _advise(self, hint: str | None) -> None:
         if hint is not None:
-            self.note(f"  {one_line(hint)}")
+            self.note(f"  {one_line(_in_commands(hint))}")
 
     def _go_on(self, name: str, match: str, cursor: int) -> None:
         self.note(f"  go on: blockpty wait-for {name} {shlex.quote(match)} --from-cursor {cursor}")

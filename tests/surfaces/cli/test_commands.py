@@ -595,3 +595,11 @@ def test_a_reader_that_goes_away_is_no_failure_of_ours() -> None:
         process.stdout.close()
         assert process.stderr.read() == b""
         assert process.wait(timeout=60) == 141
+
+
+def test_what_draws_a_screen_is_no_text(run: Run) -> None:
+    asks = finished("running", None, reason="input")
+    drawn = replace(asks, output="~    ~    ~", tty="alt_screen", hint="send_keys q")
+    status, text, errors = run("run", "c1", "vim", engine=answering("run", drawn))
+    assert status == 1 and text == ""
+    assert "blockpty screen c1" in errors and "send-keys q" in errors
