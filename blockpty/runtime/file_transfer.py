@@ -16,6 +16,7 @@ import errno
 import hashlib
 import os
 import re
+import shlex
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
@@ -70,7 +71,7 @@ class FileTransfer:
         content = await _given(data, data_b64, local_path)
         digest = hashlib.sha256(content).hexdigest()
         async with self._turn:
-            place = await self._place("put_file", f"cat > {path}", path, content, mode)
+            place = await self._place("put_file", f"cat > {_as_word(path)}", path, content, mode)
             if not isinstance(place, bytes):
                 await self._terminal.put(place, content, digest, mode, partial(_refused, path))
             return PutFileResult(
@@ -90,7 +91,7 @@ class FileTransfer:
         if local_path is not None:
             _check_local(local_path)
         async with self._turn:
-            place = await self._place("get_file", f"cat {path}", path, None, None, max_bytes)
+            place = await self._place("get_file", f"cat {_as_word(path)}", path, None, None, max_bytes)
             if isinstance(place, bytes):
                 content = place
                 if len(content) > max_bytes:
@@ -177,6 +178,13 @@ class FileTransfer:
         )  # fmt: skip
         await channel.noted()
         return channel.cursor
+
+
+def _as_word(path: str) -> str:
+    """Return a path as a shell would be given exactly this file, for the policy: no blank in it ends its name."""
+    if path.startswith("-"):
+        path = f"./{path}"  # no option
+    return f"~/{shlex.quote(path[2:])}" if path.startswith("~/") and len(path) > len("~/") else shlex.quote(path)
 
 
 def _how(place: bytes | str) -> str:

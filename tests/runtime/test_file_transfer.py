@@ -6,6 +6,7 @@ import hashlib
 import json
 import os
 import random
+import shlex
 import shutil
 import tempfile
 import time
@@ -17,6 +18,7 @@ import pytest
 
 import blockpty
 from blockpty.control.principals import LOCAL, acting
+from blockpty.runtime.file_transfer import _as_word
 from tests.support.async_tests import async_test
 from tests.support.nested_shells import SHELLS, inside
 
@@ -198,6 +200,14 @@ async def test_files_of_the_engines_machine_are_for_persons(home: Path, tmp_path
                 await conversation.get_file("x", str(tmp_path / "z"))
             await conversation.put_file("y", "data")
         assert not (tmp_path / "z").exists()
+
+
+@pytest.mark.parametrize("path", ["x", "/a b/../dev/sda", "x; true", "$HOME/x", "it's", "a\nb", "#", "-n", "~x", "~"])
+def test_the_policy_reads_the_path_as_one_word(path: str) -> None:
+    # Without quotes a directory with a blank in its name would hide what stands behind it.
+    name = f"./{path}" if path.startswith("-") else path
+    assert shlex.split(f"cat > {_as_word(path)}") == ["cat", ">", name]
+    assert _as_word(f"~/{path}").startswith("~/") and shlex.split(_as_word(f"~/{path}")) == [f"~/{path}"]
 
 
 @async_test
