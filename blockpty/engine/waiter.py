@@ -22,7 +22,7 @@ from blockpty.engine.screen_matcher import ScreenMatcher, ScreenSource
 from blockpty.engine.shown import ShownOutput
 from blockpty.engine.states import ShellState
 from blockpty.engine.views import View
-from blockpty.model.conditions import Condition, Eof, Idle, Pattern, Prompt, Text, WantsInput
+from blockpty.model.conditions import Condition, Eof, Idle, Prompt, Regex, Text, WantsInput
 from blockpty.model.events import Signal
 
 _MATCHED_AT: Final = frozenset({"silence", "prompt", "exit", "eof"})
@@ -436,6 +436,6 @@ class Waiter:
 def _matcher(condition: Condition) -> TextMatcher | PatternMatcher | None:
     if isinstance(condition, Text):
         return TextMatcher(condition.text, ignore_case=condition.ignore_case)
-    if isinstance(condition, Pattern):
+    if isinstance(condition, Regex):
         return PatternMatcher(condition.regex, ignore_case=condition.ignore_case)
     return None

@@ -115,8 +115,6 @@ class ChangedDict(TypedDict):
     changed: str
 
 
-# What the engine calls it, beside `re.Pattern`.
-Pattern = Regex
 Condition = Text | Regex | Prompt | Eof | WantsInput | Idle | Screen | Changed
 OneMatch = str | WaitCondition | TextDict | RegexDict | TokenDict | IdleDict | ScreenDict | ChangedDict
 Match = OneMatch | Sequence[OneMatch]
@@ -165,7 +163,7 @@ def match_to_wire(match: Any) -> Any:
     return condition_to_wire(match) if isinstance(match, Condition) else match
 
 
-def _flags(condition: Pattern | Screen) -> dict[str, bool]:
+def _flags(condition: Regex | Screen) -> dict[str, bool]:
     return {"ignore_case": True} if condition.ignore_case else {}
 
 

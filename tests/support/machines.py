@@ -18,7 +18,7 @@ from hypothesis import HealthCheck, settings
 from blockpty.engine.machine import Machine
 from blockpty.engine.machine_state import MachineState
 from blockpty.engine.waiter import Outcome, Waiter
-from blockpty.model.conditions import Condition, Eof, Idle, Pattern, Prompt, Text, parse_conditions
+from blockpty.model.conditions import Condition, Eof, Idle, Prompt, Regex, Text, parse_conditions
 from blockpty.model.entries import Entry
 from blockpty.model.events import Event
 from blockpty.testing import FakePty, Recording, every_split, wait_on
@@ -289,7 +289,7 @@ def slow_wait(
 
         if isinstance(condition, Text):
             hits += _text_hits(shown, condition, index, answer)
-        elif isinstance(condition, Pattern):
+        elif isinstance(condition, Regex):
             closed = [(entry.offset, False) for entry in silences] + ([(end, True)] if prompt is not None else [])
             hits += _pattern_hits(shown, condition, closed, index, answer)
         elif isinstance(condition, Idle):
@@ -322,7 +322,7 @@ _SPANS = regex.compile(r"\\[nrsWDRXvxuNpP0]|\[\^|\(\?[a-zA-Z]*s|\n|\r|\\[0-7]{2}
 
 
 def _pattern_hits(
-    shown: list[Shown], condition: Pattern, closed: list[tuple[int, bool]], index: int, answer: Callable[..., Answer]
+    shown: list[Shown], condition: Regex, closed: list[tuple[int, bool]], index: int, answer: Callable[..., Answer]
 ) -> list[_Hit]:
     spans_lines = bool(_SPANS.search(condition.regex))
     compiled = regex.compile(condition.regex, regex.MULTILINE | regex.VERSION0)
