@@ -89,7 +89,7 @@ class ConversationContext:
 
 
 class _LineReader:
-    """Whole lines of a block's output, as far as it goes."""
+    """Reads the complete lines that a block has printed so far."""
 
     def __init__(self, conversation: AnyConversation, block_id: str) -> None:
         from blockpty.engine.views import View

@@ -9,7 +9,7 @@ from typing import Any, Concatenate, Generic, ParamSpec, Protocol, TypeVar
 
 
 class Leavable(Protocol):
-    """A conversation, as far as it is needed here."""
+    """The part of a conversation that is needed here."""
 
     async def __aexit__(
         self, kind: type[BaseException] | None, problem: BaseException | None, trace: TracebackType | None, /

@@ -52,7 +52,7 @@ DELTA_BYTES: Final = 64 * 1024
 DELTA_MS: Final = 100
 # A path of 4,096 bytes, all of them escaped, in pieces of 300.
 MAX_CWD_PIECES: Final = 42
-# So much of what came last tells whether it was a question to the terminal.
+# The end of the output that is kept, to see whether it was a query to the terminal.
 TAIL_BYTES: Final = 48
 
 # How much of the beginning of a loaded line must be seen for its line end to be known; no tab, no wrapping in it.
@@ -104,7 +104,7 @@ class Machine:
         return self._blocks.taken()
 
     def _keep_tail(self, count: int) -> None:
-        """Note what of the bytes that came is known by now not to be a mark that goes on."""
+        """Keep the end of the bytes that are classified, which cannot be the beginning of a mark any more."""
         region = self.state.region
         region.tail = (region.tail + self._held[max(0, count - TAIL_BYTES) : count])[-TAIL_BYTES:]
         self._held = self._held[count:]

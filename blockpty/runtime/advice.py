@@ -31,7 +31,7 @@ _LEAVES: Final[Mapping[str, str]] = {
 
 
 class Standing(NamedTuple):
-    """Where a program stands that a caller has waited for: `tty` as in `status`, its name, and what to do."""
+    """What a program that has not ended is doing: `tty` as in `status`, its name, and what the caller can do."""
 
     tty: str | None
     foreground: str | None
@@ -39,7 +39,7 @@ class Standing(NamedTuple):
 
 
 async def standing(channel: ConversationChannel, reason: str) -> Standing:
-    """Return where the program in front stands now, for a wait that ended with this reason."""
+    """Return what the foreground program is doing now, for a wait that ended with this reason."""
     live = channel.live
     try:
         seen = await channel.host.inspect(channel.id, programs=True)

@@ -210,7 +210,7 @@ class ResultPrinter:
         return self._terminal and not self._json
 
     def runs_on(self, params: Mapping[str, Any]) -> None:
-        """Say that what `run` has started goes on without us."""
+        """Say that the command that `run` has started keeps running."""
         name = shlex.quote(str(params["conversation_id"]))
         self.note(f"blockpty: the command runs on in {name}", style="33")
         self.note(f"  stop it: blockpty interrupt {name}")
