@@ -34,16 +34,18 @@ def check_conversation_id(conversation_id: object) -> str:
     return conversation_id
 
 
-def make_private(directory: Path) -> None:
-    """Create a directory 0700, or check that what is there is ours and a real directory; raises
-    SpoolCorrupt, StorageFull."""
+def make_private(directory: Path, *, parents: bool = True) -> None:
+    """Create a directory 0700, or check that what is there is ours and a real directory.
+
+    Without `parents` the one above must be there. Raises BadRequest, SpoolCorrupt, StorageFull.
+    """
     try:
         # Mostly it is there: asking costs a hundredth of trying to make it.
         found = os.lstat(directory)
     except FileNotFoundError:
         try:
             with full_is_an_error(directory):
-                _make(directory)
+                _make(directory, parents)
             return
         except FileExistsError:
             found = os.lstat(directory)
@@ -64,10 +66,12 @@ def _no_directory(directory: Path, problem: OSError) -> BadRequest:
     )
 
 
-def _make(directory: Path) -> None:
+def _make(directory: Path, parents: bool) -> None:
     try:
         os.mkdir(directory, 0o700)
     except FileNotFoundError:
+        if not parents:
+            raise
         directory.parent.mkdir(parents=True, exist_ok=True)
         os.mkdir(directory, 0o700)
 
