@@ -52,7 +52,7 @@ def _serve(invocation: Invocation, /, url: str | None, token_file: str | None, t
     from blockpty.surfaces.client import Client
     from blockpty.surfaces.mcp.stdio import serve_stdio
     from blockpty.surfaces.mcp.toolsets import tool_set
-    from blockpty.surfaces.tokens import read_private
+    from blockpty.surfaces.private_files import read_private
 
     offered = tool_set(tools)
     token = os.environ.get("BLOCKPTY_TOKEN")

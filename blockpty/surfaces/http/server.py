@@ -37,8 +37,9 @@ from blockpty.surfaces.http.page import page_address
 from blockpty.surfaces.http.token_uses import TokenUses
 from blockpty.surfaces.launching import LOCK_NAME, SOCKET_NAME, STATE_NAME
 from blockpty.surfaces.peers import Peers
+from blockpty.surfaces.private_files import open_private, server_directory, write_private
 from blockpty.surfaces.settings import DEFAULT_PORT, Settings
-from blockpty.surfaces.tokens import TokenBook, open_private, server_directory, write_private
+from blockpty.surfaces.tokens import TokenBook
 
 GRACE_SECONDS: Final = 3
 _PORT_NAME: Final = "port"

@@ -27,7 +27,7 @@ from blockpty.search.query import MatchKey
 from blockpty.surfaces import launching
 from blockpty.surfaces.http.openapi import openapi
 from blockpty.surfaces.launching import STATE_NAME
-from blockpty.surfaces.tokens import owner_token
+from blockpty.surfaces.private_files import owner_token
 
 pytestmark = [pytest.mark.needs("bash")]
 

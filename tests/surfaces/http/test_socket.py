@@ -15,7 +15,8 @@ from websockets.asyncio.client import ClientConnection, connect
 
 from blockpty import Client, UserInControl
 from blockpty.surfaces.http import socket as endpoint
-from blockpty.surfaces.tokens import add_token, owner_token
+from blockpty.surfaces.private_files import owner_token
+from blockpty.surfaces.tokens import add_token
 from tests.support.async_tests import async_test
 from tests.support.http_client import serving
 
