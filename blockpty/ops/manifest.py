@@ -89,6 +89,12 @@ def manifest_entry(name: str) -> ManifestEntry:
         raise BadRequest(f"no operation is called {name[:40]!r}", hint=f"one of {known}") from None
 
 
+def definitions() -> Mapping[str, Any]:
+    """Return the JSON Schemas of all requests and results, by name; they are shared, and not to be changed."""
+    found: dict[str, Any] = _document()["$defs"]
+    return found
+
+
 def offered(names: Iterable[str]) -> list[str]:
     """Return those names of an engine or a client that its users call; all others are for the surfaces."""
     known = {*operation_names(), "conversation", "home"}
@@ -103,8 +109,8 @@ def _document() -> dict[str, Any]:
 
 @functools.cache
 def _entry(name: str) -> ManifestEntry:
-    line, definitions = _document()["operations"][name], _document()["$defs"]
-    request = definitions[line["request"]["$ref"].rpartition("/")[2]]
+    line = _document()["operations"][name]
+    request = definitions()[line["request"]["$ref"].rpartition("/")[2]]
     shape = Shape(line["shape"])
     return ManifestEntry(
         name=name,
