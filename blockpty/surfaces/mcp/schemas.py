@@ -1,9 +1,9 @@
 """JSON Schemas of the tools: the request models in the plain form that every client understands.
 
 Rules of this file: nothing is described here, only rewritten, from the file that is generated of the table: to make the
-schemas anew takes a third of a second, in every program that serves an agent. References are put in place, "or null" is left out where
-a parameter may simply be missing, and titles say nothing. The limits of this surface replace the wider ones of the
-table.
+schemas anew takes a third of a second, in every program that serves an agent. References are put in place, "or null" is
+left out where a parameter may simply be missing, and titles say nothing. The limits of this surface replace the wider
+ones of the table.
 """
 
 from __future__ import annotations
