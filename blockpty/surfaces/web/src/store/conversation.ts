@@ -6,7 +6,7 @@ import { type Blocks, reduce, sign } from "./blocks.ts";
 import { Find } from "./find.ts";
 import { attempt } from "./notice.ts";
 
-const PAGE = 200;
+const PAGE = 100;
 /** The screen first, then no more than a window of bytes that the screen has not drawn yet. */
 const JOIN = "join=screen&scrollback=1000&window=262144&max_lag=1048576&data=false";
 
