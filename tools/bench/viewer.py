@@ -257,8 +257,9 @@ class _Page:
         opened = await self._client.conversation("v0")
         await opened.exec_interactive("cat")
         await self._live("v0")
-        await self._page.keyboard.press("t")
-        await self._page.wait_for_selector(".glass.mine")
+        while not await self._page.locator(".glass.mine").count():
+            await self._page.keyboard.press("t")
+            await asyncio.sleep(1)
         await self._ask("probe.keys()")
         for number in range(self._run.count(240, 12)):
             await self._page.keyboard.press("x" if number % 60 else "Enter")

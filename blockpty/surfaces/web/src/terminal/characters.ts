@@ -57,8 +57,8 @@ export class Characters implements IUnicodeVersionProvider {
     const columns = width(code);
     const before = (preceding >> 1) & 3;
     if (this.clustered) return this.#cluster(code, columns, preceding, before);
-    const joins = columns === 0 && before > 0;
-    return properties(0, joins ? before : columns, joins);
+    // A mark joins the cell before the cursor, also where the cursor was moved there.
+    return columns === 0 ? properties(0, before, true) : properties(0, columns, false);
   }
 
   #cluster(code: number, columns: number, preceding: number, before: number): number {
@@ -68,6 +68,7 @@ export class Characters implements IUnicodeVersionProvider {
       const joined = (kind & ~(JOINS_NEXT | HALF_FLAG)) | (code === JOINER ? JOINS_NEXT : 0);
       return properties(joined, isWide ? 2 : Math.max(before, columns), true);
     }
+    if (columns === 0) return properties(0, before, true);
     const first = (among(PICTOGRAPHS, code) ? PICTOGRAPH : 0) | (isKeycap(code) ? KEYCAP : 0) | (isHalfFlag(code) ? HALF_FLAG : 0);
     return properties(first, columns, false);
   }
