@@ -42,6 +42,10 @@ EXPECTED = {
         *("catch-up, numbered", "catch-up, a plain log", "catch-up, a coloured log", "every byte drawn, a plain log"),
         *("catch-up beside tmux", "full screen, vim", "snapshot", "1 GB through a", "memory of a screen"),
     ],
+    "viewer": [
+        "script before the first paint", "3 viewers of 10 lines/s", "flood at", "other calls meanwhile",
+        "blockpty view, start",
+    ],
     "policy": ["decision, new text", "decision, new text, p99", "decision, text of before", "loading"],
 }  # fmt: skip
 
