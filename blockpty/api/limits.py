@@ -32,6 +32,8 @@ BOUNDS: Final[dict[str, tuple[int, int]]] = {
     "before_seq": (0, 2**53),
     "after_seq": (0, 2**53),
     "scrollback": (0, 100_000),
+    "first_line": (-100_000, 1000),
+    "last_line": (-100_000, 1000),
 }
 
 

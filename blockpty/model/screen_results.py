@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 from blockpty.model.result import Result
 from blockpty.model.shown import framed, preformatted
@@ -24,7 +25,13 @@ class ScreenResult(Result):
         hash: names what is shown for `{"changed": hash}`: hashes of characters, of how they are drawn and of the
             cursor, joined by "-".
         changed: rows, from 0, that are not as they were at `since`; all without it.
+        bells: how often the bell has rung since the record began.
+        unhandled: control sequences that the screen did not obey since then: how many of each kind, such as
+            {"CSI ?2031 h": 1}; left out where there were none. For diagnosis of a screen that looks wrong.
+        first_line: with a range of lines, which the first one in `content` is; left out otherwise.
     """
+
+    LEFT_OUT: ClassVar[frozenset[str]] = frozenset({"unhandled", "first_line"})
 
     content: str
     cursor: int
@@ -39,6 +46,9 @@ class ScreenResult(Result):
     seqno: int
     hash: str
     changed: list[int]
+    bells: int = 0
+    unhandled: dict[str, int] | None = None
+    first_line: int | None = None
 
     def __repr__(self) -> str:
         rows = "\n".join(line.rstrip() for line in self.content.rstrip().split("\n"))
