@@ -194,6 +194,11 @@ class Machine:
         if mark.kind == "__SEAM__":
             self._seam(token, mark)
             return
+        offered = self.state.offered
+        if offered is not None and offered["nonce"] and mark.kind == "__HELLO__" and mark.nonce == offered["nonce"]:
+            # A shell that we did not start has taken the hooks that were offered to it.
+            self.state.offered = None
+            self._enter(token.begin, offered)
         if self.state.outer and mark.nonce != self.state.current.nonce:
             level = level_of(self.state.outer, mark, self.state.owed)
             if level is not None:
@@ -370,7 +375,7 @@ class Machine:
         state.instance = number(fields, "instance", state.instance + 1)
         state.pid, state.outer, name = str(fields.get("pid", "")), [], str(fields.get("shell", ""))
         state.hooked, state.source, state.ending = bool(fields.get("hooks", True)), source_of(fields), False
-        state.seam = None
+        state.seam = state.offered = None
         doubt = None if state.hooked else f"no hooks for {name}"
         state.current = Shell(
             nonce_of(fields), state.pid, name=name, cwd=state.current.cwd, cwd_b64=state.current.cwd_b64,
@@ -516,14 +521,14 @@ class Machine:
         elif kind == "lost":
             self._ended(entry, {"status": None, "signal": None, "lost": word(note, "reason") or "host_gone"})
         elif kind == "enter":
-            self._enter(entry, note)
+            self._enter(entry.offset, note)
         elif kind == "leave":
             self._abandon_entry(entry, note)
         elif kind == "no_prompt":
             if self.state.shell is ShellState.STARTING and self.state.current.integrity_reason is None:
                 self.state.current.integrity_reason = "no_prompt: the shell has not shown its first prompt"
-        elif kind in ("no_hooks", "lifecycle"):
-            self._note_of_source(entry.offset, kind)
+        elif kind in ("no_hooks", "lifecycle", "offer"):
+            self._note_of_source(entry.offset, note)
         elif kind == "imported":
             self._flush()
             self._blocks.take_imported(entry, note)
@@ -537,19 +542,22 @@ class Machine:
             shown = {key: value for key, value in note.items() if key not in ENVELOPE}
             self._emit(kind, entry.offset, **shown)
 
-    def _note_of_source(self, offset: int, kind: str) -> None:
+    def _note_of_source(self, offset: int, note: Mapping[str, Any]) -> None:
         """Take a note that means something only where the terminal shows no shell of this machine."""
+        kind = note["type"]
         if kind == "no_hooks":
             self._step(Stimulus.PROGRAM, offset, offset, None)
+        elif kind == "offer":
+            self.state.offered = {"nonce": nonce_of(note), "shell": word(note, "shell") or ""}
         else:
             self.state.ending = self.state.source is not None
 
-    def _enter(self, entry: Entry, note: Mapping[str, Any]) -> None:
+    def _enter(self, offset: int, note: Mapping[str, Any]) -> None:
         """Expect our hooks in another shell: what replaced the one that had them, or what runs inside of it."""
         state = self.state
         nested = bool(note.get("nested"))
         self._blocks.close_background()
-        self._step(Stimulus.ENTER, entry.offset, entry.offset, None)
+        self._step(Stimulus.ENTER, offset, offset, None)
         if nested:
             state.outer.append(state.current)
         else:
@@ -557,8 +565,8 @@ class Machine:
         before, name = state.current, str(note.get("shell", ""))
         state.current = Shell(nonce_of(note), name=name, cwd=before.cwd, cwd_b64=before.cwd_b64)
         state.hooks_lost = state.incomplete = False
-        self._emit("shell_entered", entry.offset, shell=state.current.name, level=len(state.outer))
-        self._blocks.signals.append(Signal("spawn", entry.offset))
+        self._emit("shell_entered", offset, shell=state.current.name, level=len(state.outer))
+        self._blocks.signals.append(Signal("spawn", offset))
 
     def _abandon_entry(self, entry: Entry, note: Mapping[str, Any]) -> None:
         """Our hooks did not show in the other shell: expect the marks of the one before again."""

@@ -109,6 +109,7 @@ class MachineState:
         source: what the terminal shows that is no shell of this machine, as the spawn entry says it; None for a shell.
         ending: whether a request has ended that source, so that its end is no accident.
         seam: where the picture of a tmux pane was drawn anew last; None before that.
+        offered: the shell that was offered our hooks and has not said HELLO yet, as the note says it; None for none.
         boot, system: which start of the machine the shell was started in, and the machine's `sys.platform`.
     """
 
@@ -153,6 +154,7 @@ class MachineState:
     source: dict[str, Any] | None = None
     ending: bool = False
     seam: dict[str, Any] | None = None
+    offered: dict[str, Any] | None = None
     boot: str = ""
     system: str = "linux"
     control: dict[str, Any] | None = None
@@ -273,7 +275,7 @@ _BYTES: Final = frozenset({"echoed", "prologue", "drawn", "fed", "shown", "unask
 _LATER: Final = frozenset({
     "pictures", "alternate", "switching", "system", "line_end", "opening", "prologue", "raised", "rising",
     "prompt_depth", "awaited_over", "control", "requests", "source", "ending", "tail", "seam", "gap",
-    "shell_names", "shell_user", "shell_host",
+    "shell_names", "shell_user", "shell_host", "offered",
 })  # fmt: skip
 
 _NAMES: Final = tuple(MachineState.__dataclass_fields__)

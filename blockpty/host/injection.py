@@ -13,7 +13,7 @@ from typing import Final
 from blockpty.errors import BadRequest
 from blockpty.host.shells import shellrc_directory, submit_line
 from blockpty.host.shells.plans import fish_hooks
-from blockpty.host.shells.staging import cd_target, encode, escaped, fish_quote_bytes
+from blockpty.host.shells.staging import cd_target, encode, escaped, fish_quote_bytes, quote_bytes
 
 HANDED_OVER: Final = {"bash": b'-v "${!__bpty_@}"', "zsh": b"-m '__bpty_*'", "fish": b""}
 """The shells that can take our hooks over while they run, and how each forgets all names of ours."""
@@ -48,6 +48,47 @@ def hooks_of(shell: str, *, directory: str, file: str, nonce: str) -> bytes:
     # Hooks that it had from an earlier attachment would print the first marks before it has said who it is.
     first = b"" if shell == "bash" else b"".join(b"%s=(${%s:#__bpty_*})\n" % (name, name) for name in _ZSH_ARRAYS)
     return header + first + (shellrc_directory() / shell / f"blockpty.{shell}").read_bytes() + last
+
+
+def offered_hooks(shell: str, *, directory: str, file: str, nonce: str) -> bytes:
+    """Return the text of the file from which a shell with `blockpty shell-init` takes our hooks, once.
+
+    The shell is a person's own, and so is its history: that stays as it is. Arguments as of `hooks_of`.
+    """
+    hooks = hooks_of(shell, directory=directory, file=file, nonce=nonce)
+    # It may still be there at the prompts after this one. The nonce tells this offer from another.
+    word = nonce.encode()
+    if shell == "fish":
+        # A name that begins with ours is not forgotten by the hooks of fish.
+        return (
+            b'if test "$__blockpty_offered" = %s\n    return\nend\nset -gu __blockpty_offered %s\n'
+            b"set -gu __blockpty_taken 1\nset -gu __bpty_keep 1\n" % (word, word)
+        ) + hooks
+    header, newline, rest = hooks.partition(b"\n")
+    return (
+        b"if [[ ${__blockpty_offered-} == %s ]]; then\n\t\\builtin return 0\nfi\n" % word
+        + b"__blockpty_offered=%s __blockpty_taken=1\n" % word
+        + header + newline + b"__bpty_keep=1\n" + rest
+    )  # fmt: skip
+
+
+INIT_KEYS: Final = {"bash": b"\x1b[7716~", "zsh": b"\x1b[7716~", "fish": b"\x1e\x1f"}
+"""The key at which a shell with `blockpty shell-init` looks for such a file."""
+
+
+def init_text(shell: str, directory: str) -> bytes:
+    """Return what `blockpty shell-init` prints: the shell then looks for offers in this directory.
+
+    Raises:
+        BadRequest: there is none for this shell.
+    """
+    if shell not in INIT_KEYS:
+        raise BadRequest(f"there is no shell-init for {shell!r}", hint=f"known: {', '.join(sorted(INIT_KEYS))}")
+    if shell == "fish":
+        head = b"set -gu __blockpty_dir " + fish_quote_bytes(directory)
+    else:
+        head = b"__blockpty_dir=" + quote_bytes(directory)
+    return head + b"\n" + (shellrc_directory() / shell / f"init.{shell}").read_bytes()
 
 
 def read_line(shell: str, path: str) -> bytes:

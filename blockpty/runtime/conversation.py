@@ -8,6 +8,7 @@ them the host's.
 from __future__ import annotations
 
 import base64
+from asyncio import Task
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager, nullcontext
 from dataclasses import replace
@@ -132,6 +133,8 @@ class Conversation(ConversationContext, ConversationChannel):
         )
         super().__init__(conversation_id, layout, live, host, ownership, TerminalReplies, allow_uncovered)
         self.opened: OpenResult | None = None
+        # Ends when the shell of a tmux pane has our hooks, or is left to take them later.
+        self.offering: Task[None] | None = None
         self.is_sandboxed = False
         self._respawn = respawn
         # The engine that it belongs to, where there is one.

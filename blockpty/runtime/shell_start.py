@@ -28,6 +28,7 @@ from blockpty.runtime.arrival import arrive, asks
 from blockpty.runtime.conversation import Conversation
 from blockpty.runtime.rcfiles import write_private
 from blockpty.runtime.shell_entry import REPAIR_SECONDS, can_repair
+from blockpty.runtime.shell_offer import offer_hooks
 from blockpty.runtime.ssh_options import kept_alive
 from blockpty.runtime.status import mode_of, source_text
 from blockpty.runtime.tmux_panes import bridged, find_pane, follow_size
@@ -69,6 +70,7 @@ async def start_shell(
     instance = conversation.live.state.instance + 1
     nonce = secrets.token_urlsafe(16)
     source, size = parse_source(settings.get("source") or SHELL), (settings["cols"], settings["rows"])
+    pane = None
     if source is None:
         made = plan(
             settings.get("shell"), directory=str(conversation.directory), instance=instance, nonce=nonce,
@@ -110,6 +112,9 @@ async def start_shell(
     )  # fmt: skip
     conversation.live.pump()
     go_on(conversation, reply.offset)
+    conversation.offering = None
+    if pane is not None:
+        conversation.offering = conversation.live.tasks.start(offer_hooks(conversation, pane))
     return reply.offset
 
 
@@ -166,6 +171,11 @@ async def _source_ready(conversation: Conversation, begin: int, timeout_ms: int)
         assert state.source is not None  # the caller has asked
         drawn = state.source["kind"] != "tmux" or (state.seam is not None and state.seam["drawn"])
         usable = state.shell in (ShellState.IDLE, ShellState.RUNNING) and drawn
+        if usable and conversation.offering is not None:
+            # A shell that looks for our hooks has them when it is at its prompt.
+            await asyncio.wait({conversation.offering}, timeout=max(0.0, deadline - loop.time()))
+            conversation.offering = None
+            continue
         if usable or state.source["kind"] == "exec":
             return _opened(conversation, conversation.cursor, int(state.pid))
         if state.shell is ShellState.EXITED:

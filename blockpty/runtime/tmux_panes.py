@@ -28,17 +28,19 @@ OLDEST: Final = (3, 2)
 # How far behind tmux lets us fall before it drops what we have not read; then the seam is redone.
 PAUSE_SECONDS: Final = 10
 
-_FIELDS: Final = "#{session_id} #{pane_id} #{pane_width} #{pane_height} #{version}"
+_FIELDS: Final = "#{session_id} #{pane_id} #{pane_width} #{pane_height} #{version} #{pane_pid} #{pane_tty}"
 _VERSION: Final = re.compile(r"(\d+)\.(\d+)")
 
 
 class Pane(NamedTuple):
-    """A pane as its server names it, and its size."""
+    """A pane as its server names it, its size, the process that it was made for, and its terminal."""
 
     session: str
     pane: str
     cols: int
     rows: int
+    pid: int
+    tty: str
 
 
 async def find_pane(plan: ShellPlan, target: str) -> Pane:
@@ -63,7 +65,7 @@ async def find_pane(plan: ShellPlan, target: str) -> Pane:
     except (OSError, TimeoutError) as problem:
         raise SpawnFailed(f"tmux does not answer: {problem}", hint="is its server stopped?") from None
     words = said.decode("utf-8", "replace").rstrip("\n").rpartition("\n")[2].split()
-    if process.returncode or len(words) != 5 or not words[1].startswith("%"):
+    if process.returncode or len(words) != 7 or not words[1].startswith("%"):
         reason = refused.decode("utf-8", "replace").strip() or "there is no such pane"
         raise SpawnFailed(
             f"tmux has no pane for {target[:60]!r}: {reason}",
@@ -72,7 +74,7 @@ async def find_pane(plan: ShellPlan, target: str) -> Pane:
     version = _VERSION.search(words[4])
     if version is not None and (int(version[1]), int(version[2])) < OLDEST:
         raise SpawnFailed(f"tmux {words[4]} is too old for this", hint="3.2 and newer work")
-    return Pane(words[0], words[1], int(words[2]), int(words[3]))
+    return Pane(words[0], words[1], int(words[2]), int(words[3]), int(words[5]), words[6])
 
 
 def bridged(plan: ShellPlan, pane: Pane, *, directory: str, instance: int, nonce: str) -> ShellPlan:

@@ -159,6 +159,11 @@ def conversations_directory(home: Path) -> Path:
     return home / "conversations"
 
 
+def shells_directory(home: Path) -> Path:
+    """Return where shells of this user that no engine has started say that they take our hooks."""
+    return home / "shells"
+
+
 def out_name(seq: int, ts_begin: int) -> str:
     """Return the name of a block's `.out` file, relative to the conversation's directory."""
     return f"blocks/{seq}_{ts_begin}.out"

@@ -376,11 +376,14 @@ __bpty_install() {
 		__bpty_a=1
 		\builtin set +a
 	fi
-	\builtin set +H
+	# The history of a person's own shell stays that person's.
+	if [[ ! ${__bpty_keep-} ]]; then
+		\builtin set +H
+		HISTFILE=$__bpty_dir/history
+		\builtin export -n HISTFILE
+	fi
 	# A restricted shell refuses every redirection to a file; a bare chroot has no /dev.
 	if [[ :$BASHOPTS: == *:restricted_shell:* || ! -w /dev/null ]] || ! \builtin printf '' >|/dev/tty; then __bpty_tty=''; fi
-	HISTFILE=$__bpty_dir/history
-	\builtin export -n HISTFILE
 	\builtin shopt -s promptvars
 	if ((BASH_VERSINFO[0] * 100 + BASH_VERSINFO[1] < 404)); then
 		__bpty_install_old

@@ -356,8 +356,11 @@ function __bpty_default_prompt
     builtin printf '> '
 end
 
-# A history of this conversation's own that no file keeps: fish can only name one in the user's directory.
-set -gu fish_history ''
+# A history of this conversation's own that no file keeps: fish can only name one in the user's directory. That of a
+# person's own shell stays that person's.
+if not set -q __bpty_keep
+    set -gu fish_history ''
+end
 __bpty_width
 __bpty_terminal
 __bpty_wrap

@@ -318,7 +318,7 @@ __bpty_install() {
 		[[ -o zle ]] && __bpty_ready
 	else
 		__bpty_installed=1
-		\builtin unsetopt bang_hist
+		[[ -n ${__bpty_keep-} ]] || \builtin unsetopt bang_hist
 		\builtin setopt interactive_comments
 		__bpty_install_now
 	fi
@@ -333,11 +333,13 @@ __bpty_install_now() {
 	precmd_functions=(${precmd_functions:#__bpty_install})
 	(( $+functions[zsh-newuser-install] )) && \builtin unfunction zsh-newuser-install
 	# The user's history was read by zsh itself before this point. A fresh list, and the old one without a file, so
-	# that neither is written into the other.
-	unset HISTFILE
-	SAVEHIST=0
-	\builtin fc -p "$__bpty_dir/history" ${HISTSIZE:-1000} $keep
-	typeset -g +x HISTFILE
+	# that neither is written into the other. The history of a person's own shell stays that person's.
+	if [[ -z ${__bpty_keep-} ]]; then
+		unset HISTFILE
+		SAVEHIST=0
+		\builtin fc -p "$__bpty_dir/history" ${HISTSIZE:-1000} $keep
+		typeset -g +x HISTFILE
+	fi
 	__bpty_open
 	[[ -n $__bpty_fd ]] && features+=,fd
 	[[ -o prompt_sp && -o prompt_cr ]] && features+=,eolmark

@@ -9,9 +9,11 @@ import orjson
 import pytest
 
 from blockpty.engine.machine import Machine
+from blockpty.engine.machine_state import MachineState
 from blockpty.engine.states import ShellState
 from blockpty.model.entries import ENTRY_KINDS
 from blockpty.testing import FakePty, Recording, derive, every_split
+from blockpty.testing.recordings import events_of, state_of
 from tests.engine.test_states import in_state
 from tests.support.machines import NONCE, at_prompt, blocks_of, running, stops_of, through_json
 
@@ -397,3 +399,38 @@ def test_a_status_names_the_signal_of_its_system(system: str | None, number: int
     pty.run("./program", b"", 128 + number)
     (block,) = blocks_of(pty.recording)
     assert (block["signal"], block["state"]) == (name, state)
+
+
+def test_an_offer_is_taken_by_the_hello_with_its_nonce_and_by_no_other() -> None:
+    terminal = FakePty()
+    offered, other = "BBBBBBBBBBBBBBBBBBBBBB", "CCCCCCCCCCCCCCCCCCCCCC"
+    source = {"kind": "tmux", "target": "w", "command": "tmux -C attach-session -t w", "author": "agent"}
+    terminal.spawn()
+    terminal.recording.entries[0].fields.update(hooks=False, source=source)
+    for number, reason in ((1, "attached"), (2, "drawn")):
+        terminal.output(b"\x1b]7717;__SEAM__;n=%s;i=9;s=%d;c=0;r=%s;w=80;h=24\x07" % (
+            FakePty.NONCE.encode(), number, reason.encode(),
+        ))  # fmt: skip
+    terminal.entry("note", note={"type": "offer", "nonce": offered, "shell": "bash", "pid": 77})
+    terminal.output(b"a program prints\r\n")
+    terminal.nonce, terminal.pid = other, 66
+    terminal.output(terminal.mark("HELLO", v=1, sh="bash", f="ps0"))
+    terminal.nonce, terminal.pid = offered, 77
+    terminal.output(terminal.mark("PROMPT", x=0))
+    terminal.output(terminal.mark("HELLO", v=1, sh="bash", f="ps0"))
+    terminal.end()
+    terminal.prompt()
+    terminal.run("echo one", b"one\r\n", 3)
+    # Numbers that were used, and an offer that was taken, open nothing.
+    terminal.output(terminal.mark("HELLO", v=1, sh="bash", f="ps0"))
+    derived = derive(terminal.recording)
+    kinds = [(event.type, event.fields.get("reason")) for event in events_of(terminal.recording)]
+    assert [reason for kind, reason in kinds if kind == "spoofed_mark"] == ["nonce", "nonce", "sequence"]
+    assert [kind for kind, _ in kinds].count("shell_entered") == 1
+    lines = [orjson.loads(line) for line in derived.blocks.splitlines()]
+    found = [(block["kind"], block["state"], block["exit_status"], block.get("degraded")) for block in lines]
+    assert found == [("session", "ended", None, "shell_entered"), ("command", "ended", 3, None)]
+    state = state_of(terminal.recording)
+    assert state.offered is None and MachineState.from_dict(state.to_dict()) == state
+    for cuts in every_split(terminal.recording.stream):
+        assert derive(terminal.recording, cuts) == derived

@@ -36,7 +36,7 @@ SOON_SECONDS: Final = 0.4
 # Each is a module of this package with a function `command`; what it needs to run, it imports when it runs.
 HAND_WRITTEN: Final = (
     "attach", "serve", "mcp", "token", "policy", "answer", "peers", "tail", "log", "doctor", "completion", "man",
-    "import", "view", "watch", "record",
+    "import", "view", "watch", "record", "shell-init",
 )  # fmt: skip
 
 # The one difference to the table: the engine of a command lives only as long as the command.
@@ -90,7 +90,7 @@ class _Operations(GroupedCommands):
             if cmd_name == "import":
                 # Its own name, import_recording, is that of a method; a person would not look for it here.
                 return _command(manifest_entry("import_recording"), cmd_name)
-            made: click.Command = import_module(f"blockpty.surfaces.cli.{cmd_name}").command()
+            made: click.Command = import_module(f"blockpty.surfaces.cli.{cmd_name.replace('-', '_')}").command()
             return made
         name = cmd_name.replace("-", "_")
         # Only kebab-case, so that there is one name for one thing.

@@ -88,6 +88,7 @@ GROUPS: Final[Mapping[str, Mapping[str, str]]] = {
         "peers": "Add, list and remove servers elsewhere.",
         "doctor": "Check what is needed of this machine.",
         "completion": "Print the completion script of a shell.",
+        "shell-init": "Print what a shell's startup file needs.",
         "man": "Print the manual page.",
     },
 }
