@@ -129,7 +129,7 @@ def _script() -> Row:
     index = BUILT / "index.html"
     if not index.exists():
         return skipped("viewer", "script before the first paint", "the page was not built")
-    names = re.findall(r'src="(/assets/[^"]+\.js)"', index.read_text("utf-8"))
+    names = re.findall(r'(?:src|href)="(/assets/[^"]+\.js)"', index.read_text("utf-8"))
     size = sum(len(gzip.compress((BUILT / name.lstrip("/")).read_bytes(), 9)) for name in names) / 1000
     return Row("viewer", "script before the first paint, gzip", size, "kB", aim="<= 170 kB", met=size <= 170)
 
@@ -190,7 +190,9 @@ async def _page(run: Run, home: Path, browser: str) -> list[Row]:
         rows = []
         for part in (server.first_paint, server.many_blocks, server.long_output, server.keys, server.watched,
                      server.search, server.seek):  # fmt: skip
-            rows += await part()
+            found = await part()
+            print(*(f"  {row.what}: {row.value:.1f} {row.unit}" for row in found), sep="\n", file=sys.stderr)
+            rows += found
         for number in range(1, run.count(CONVERSATIONS, 2)):
             await (await client.conversation(f"v{number}")).close()
         await started.close()

@@ -99,8 +99,8 @@ async def _serve(
             mcp = MountedMcp(engine, hosts=hosts | {UNIX_HOST}, origins=origins, elsewhere=peers)
             tokens = TokenBook(home)
             app = application(
-                engine, tokens, metrics, hosts=hosts, origins=origins, mcp=mcp, elsewhere=peers,
-                stop=lambda: plain.leave(), entered=TokenUses(engine.audit_log),
+                engine, tokens, metrics, hosts=hosts, origins=origins, frames=settings.allowed_frames, mcp=mcp,
+                elsewhere=peers, stop=lambda: plain.leave(), entered=TokenUses(engine.audit_log),
             )  # fmt: skip
             plain = _Listener(app, settings, tls=False)
             listeners = [(plain, unix), (_Listener(app, settings, tls=bool(settings.tls_certificate)), tcp)]

@@ -7,6 +7,7 @@ import { HEIGHT, Rows } from "../output/rows.tsx";
 import { LastLines, MOST, OutputStore } from "../output/store.ts";
 import { follow, toConversation, toReplay } from "../router.ts";
 import { ending, sign } from "../store/blocks.ts";
+import { ofTab } from "../store/kept.ts";
 import { attempt, copy } from "../store/notice.ts";
 import { bytes, duration, lines as inLines, number, time, visible } from "../words.ts";
 import { Icon } from "./icons.tsx";
@@ -24,7 +25,7 @@ export function BlockView(props: { conversation: string; block: Block; selected:
   const root = useRef<HTMLElement>(null);
   const [output, setOutput] = useState<OutputStore | null>(null);
   const [, setLength] = useState(0);
-  const [mode, setMode] = useState(() => sessionStorage.getItem(foldKey(conversation, block)) ?? "");
+  const [mode, setMode] = useState(() => ofTab.get(foldKey(conversation, block)) ?? "");
   const [seen, setSeen] = useState(false);
   const state = sign(block);
 
@@ -67,7 +68,7 @@ export function BlockView(props: { conversation: string; block: Block; selected:
 
   const change = (wanted: string) => {
     setMode(wanted);
-    sessionStorage.setItem(foldKey(conversation, block), wanted);
+    ofTab.set(foldKey(conversation, block), wanted);
   };
   const whole = () => readText(conversation, block.block_id, output?.movesCursor ? "rendered" : "text", end);
   const copyOutput = () => attempt(async () => copy(await whole(), "Output copied"));
