@@ -48,7 +48,7 @@ export class Socket {
     if (this.#timer && !document.hidden) this.now();
   };
   #sleeping = onWaking(() => {
-    // Whose connection closes is opened again; of a dead one nobody would say that it has closed.
+    // Whose connection closes is opened again; a dead one would never close.
     if (!document.hidden && this.#socket?.readyState === WebSocket.OPEN) this.#again();
   });
 
