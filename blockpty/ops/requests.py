@@ -461,8 +461,8 @@ class ScreenRequest(ConversationRequest):
         default=None,
         ge=-100_000,
         le=1000,
-        description="Only the lines from this one on: 0 is the top of the screen, -1 is the line above it; in text and "
-        "agent. Above the screen at most as many as set_scrollback says.",
+        description="Only the lines from this one on, whatever scrollback says: 0 is the top of the screen, -1 is the "
+        "line above it; in text and agent. Above the screen at most as many as set_scrollback says.",
     )
     last_line: int | None = Field(
         default=None, ge=-100_000, le=1000, description="Only the lines up to this one, counted as in first_line."

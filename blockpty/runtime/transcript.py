@@ -327,7 +327,7 @@ class Transcript:
         `format`: text, json, ansi (draws it again), html, svg, agent or annotated. `since`: the `seqno` of an earlier
         result; `changed` then names the rows that are not as they were. `scrollback`: so many lines above the screen
         come with it, at most those of `set_scrollback`; `first_line`, `last_line`: only these lines, where 0 is the
-        top of the screen and -1 the line above it (in text and agent). `record`: a `screen_snapshot` event names
+        top of the screen and -1 the line above it (in text and agent; `scrollback` adds none then). `record`: a `screen_snapshot` event names
         the cursor of the result. Raises BadRequest, BadCursor, and with `record` Busy where another engine writes.
         """
         limits.check("scrollback", scrollback)
@@ -338,8 +338,6 @@ class Transcript:
         live = self.live
         seen = await (self.look(since) if at is None else self._look_back(at, since))
         lines = LineRange.of(first_line, last_line, format, seen.frame.rows)
-        if lines is not None and scrollback:
-            raise BadRequest("both a range of lines and scrollback", hint="first_line=-5 is scrollback=5")
         above = min(scrollback if lines is None else lines.above, self._scrollback)
         place = live.reader.position._replace(offset=seen.offset)
         rows = await asyncio.to_thread(live.screens.above, place, above) if above else ()

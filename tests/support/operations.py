@@ -122,7 +122,7 @@ PARAMS: Final[dict[str, dict[str, Any]]] = {
     "diff": {"conversation_id": "c1", "block_id": "b7", "against": "b3", "context": 1, "max_bytes": 6},
     "timeline": {"conversation_id": "c1", "buckets": 3},
     "events": {"conversation_id": "c1", "from_seq": 3, "follow": False},
-    "screen": {"conversation_id": "c1", "format": "agent", "since": 4, "scrollback": 0, "first_line": -5,
+    "screen": {"conversation_id": "c1", "format": "agent", "since": 4, "scrollback": 5, "first_line": -5,
                "last_line": 3, "at": 7, "record": True},
     "resize": {"conversation_id": "c1", "cols": 100, "rows": 30},
     "set_scrollback": {"conversation_id": "c1", "lines": 50},

@@ -153,6 +153,12 @@ def tame(case: schemathesis.Case, operation: Operation) -> None:
             del params["stop"]  # it ends a wait, and without match there is none
         if operation.name == "search" and params.get("mode") in ("words", "phrase"):
             params.pop("regex", None)  # they contradict each other, which the schema does not say
+        if operation.name == "screen" and (
+            params.get("format") not in ("text", "agent") or is_sound(operation, "last_line", params.get("last_line"))
+        ):
+            # They are for two formats, and the first comes first, which the schema does not say.
+            params.pop("first_line", None)
+            params.pop("last_line", None)
         if operation.name in ("put_file", "get_file"):
             tame_file(params, operation)
         if operation.name == "send":
