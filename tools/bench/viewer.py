@@ -33,6 +33,7 @@ from blockpty.surfaces import launching
 from blockpty.surfaces.http.page import BUILT
 from blockpty.surfaces.tokens import owner_token
 from blockpty.testing import FakePty
+from tests.support.processes import end_left_processes
 
 TOP: Final = Path(__file__).resolve().parents[2]
 PROGRAMS: Final = ("chromium", "chromium-browser", "google-chrome")
@@ -122,6 +123,8 @@ def measure(run: Run) -> list[Row]:
             [sys.executable, "-m", "blockpty", "serve", "--stop", "--home", str(home)],
             env={**os.environ, "PYTHONPATH": str(TOP)}, stdout=subprocess.DEVNULL, check=True, cwd="/",
         )  # fmt: skip
+        # Shells outlive their server, and write into a directory that is about to be removed.
+        end_left_processes(home.parent, "bench")
     return rows
 
 
