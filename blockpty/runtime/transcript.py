@@ -326,9 +326,10 @@ class Transcript:
 
         `format`: text, json, ansi (draws it again), html, svg, agent or annotated. `since`: the `seqno` of an earlier
         result; `changed` then names the rows that are not as they were. `scrollback`: so many lines above the screen
-        come with it, at most those of `set_scrollback`; `first_line`, `last_line`: only these lines, where 0 is the
-        top of the screen and -1 the line above it (in text and agent; `scrollback` adds none then). `record`: a `screen_snapshot` event names
-        the cursor of the result. Raises BadRequest, BadCursor, and with `record` Busy where another engine writes.
+        come with it, at most those of `set_scrollback`. `first_line`, `last_line`: only these lines, where 0 is the
+        top of the screen and -1 the line above it (in text and agent; `scrollback` adds none then). `record`: a
+        `screen_snapshot` event names the cursor of the result. Raises BadRequest, BadCursor, and with `record` Busy
+        where another engine writes.
         """
         limits.check("scrollback", scrollback)
         check_style(format)

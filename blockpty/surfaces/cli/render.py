@@ -52,6 +52,8 @@ if TYPE_CHECKING:
 EXIT_TIMEOUT: Final = 3
 _PROMPT: Final = '{"token": "PROMPT"}'
 EXIT_EXITED: Final = 4
+EXIT_INPUT: Final = 5
+_ASKING: Final = ("input", "password", "incomplete_input")
 
 _LONG_OPERATIONS: Final = frozenset(
     {
@@ -106,6 +108,8 @@ def _exit_of_run(result: RunResult) -> int:
         return EXIT_TIMEOUT
     if result.exit_status is not None:
         return result.exit_status
+    if result.block.state == "running" and result.reason in _ASKING:
+        return EXIT_INPUT
     return EXIT_EXITED if result.block.state in ("shell_exited", "connection_lost") else 1
 
 

@@ -310,7 +310,10 @@ def finished(state: str = "ended", exit_status: int | None = 0, *, reason: str =
         (finished("interrupted", 130), 130),
         (finished("running", None, reason="timeout"), 3),
         (finished("shell_exited", None, reason="eof"), 4),
-        (finished("running", None, reason="password"), 1),
+        (finished("running", None, reason="password"), 5),
+        (finished("running", None, reason="input"), 5),
+        (finished("running", None, reason="incomplete_input"), 5),
+        (finished("running", None, reason="hooks_lost"), 1),
         (finished("rejected", None), 1),
     ],
 )
@@ -621,5 +624,5 @@ def test_what_draws_a_screen_is_no_text(run: Run) -> None:
     asks = finished("running", None, reason="input")
     drawn = replace(asks, output="~    ~    ~", tty="alt_screen", hint="send_keys q")
     status, text, errors = run("run", "c1", "vim", engine=answering("run", drawn))
-    assert status == 1 and text == ""
+    assert status == 5 and text == ""
     assert "blockpty screen c1" in errors and "send-keys q" in errors
