@@ -7,7 +7,7 @@ import { Embedded } from "./ui/Embedded.tsx";
 
 /**
  * One terminal in a frame of another page, to look at. That page sends the token as a message; only pages of origins
- * that the server allows can have this one in a frame, so whoever framed it may send one.
+ * that the server allows can have this one in a frame, so the page around it may send one.
  */
 const ASKING = "blockpty.ready";
 const GIVING = "blockpty.token";
