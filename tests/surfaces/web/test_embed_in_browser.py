@@ -63,9 +63,9 @@ def _page(served: Served, place: str = "/embed/c1") -> str:
         served.cli("token", "add", f"frame{place.count('/')}", "--scope", "read", "--conversation", "c1", "--json")
     )["token"]
     text = EXAMPLE.read_text("utf-8")
-    assert "http://127.0.0.1:7717" in text and "/embed/work" in text and "YOUR READ TOKEN" in text
+    assert "http://127.0.0.1:7717" in text and "/embed/demo" in text and "YOUR READ TOKEN" in text
     return (
-        text.replace("http://127.0.0.1:7717", served.url).replace("/embed/work", place)
+        text.replace("http://127.0.0.1:7717", served.url).replace("/embed/demo", place)
         .replace("YOUR READ TOKEN", token)
     )  # fmt: skip
 
@@ -98,4 +98,4 @@ def test_a_page_that_was_not_allowed_cannot_frame_it(context: BrowserContext, se
         watched = Watched(context.new_page())
         watched.page.goto(origin)
         watched.until(lambda: any("frame-ancestors" in one for one in watched.complaints), "the browser refuses")
-        assert watched.page.frames[1].url.startswith("chrome-error:")
+        watched.until(lambda: watched.page.frames[1].url.startswith("chrome-error:"), "the frame shows an error")

@@ -48,7 +48,7 @@ export class Socket {
     if (this.#timer && !document.hidden) this.now();
   };
   #sleeping = onWaking(() => {
-    // Whose connection closes is opened again; a dead one would never close.
+    // A connection that closes is opened again; a dead one never says that it has closed.
     if (!document.hidden && this.#socket?.readyState === WebSocket.OPEN) this.#again();
   });
 
