@@ -365,5 +365,10 @@ __bpty_width
 __bpty_terminal
 __bpty_wrap
 __bpty_listen
-__bpty_put __HELLO__ ";v=1;sh=fish;sv="(builtin string replace -ar '[^0-9A-Za-z.-]' _ -- $version)";f=preexec,postexec,prompt,key"
+# Handed over to a shell that runs where our files are not: commands have to be typed.
+set -gu __bpty_f preexec,postexec,prompt,key
+if set -q __bpty_file; and not builtin test -r "$__bpty_file"
+    set __bpty_f $__bpty_f,nofs
+end
+__bpty_put __HELLO__ ";v=1;sh=fish;sv="(builtin string replace -ar '[^0-9A-Za-z.-]' _ -- $version)";f=$__bpty_f"
 __bpty_end
