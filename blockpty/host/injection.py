@@ -18,9 +18,6 @@ from blockpty.host.shells.staging import cd_target, encode, escaped, fish_quote_
 HANDED_OVER: Final = {"bash": b'-v "${!__bpty_@}"', "zsh": b"-m '__bpty_*'", "fish": b""}
 """The shells that can take our hooks over while they run, and how each forgets all names of ours."""
 
-TYPED: Final = frozenset({"bash", "zsh"})
-"""Those of them that take everything through the terminal, where they see no file of ours."""
-
 
 def hooks_of(shell: str, *, directory: str, file: str, nonce: str) -> bytes:
     """Return the text that puts our hooks into a running shell, which then shows a prompt with marks.
@@ -37,7 +34,7 @@ def hooks_of(shell: str, *, directory: str, file: str, nonce: str) -> bytes:
     if shell not in HANDED_OVER:
         raise BadRequest(f"there are no hooks for a running {shell!r}", hint=f"known: {', '.join(sorted(HANDED_OVER))}")
     if shell == "fish":
-        return fish_hooks(nonce, directory)
+        return fish_hooks(nonce, directory, file)
     header = (
         b"\\builtin unset " + HANDED_OVER[shell] + b"\n__bpty_n=" + escaped(nonce.encode(), every_byte=True)
         + b"\n__bpty_login=no\n__bpty_dir=" + escaped(encode(directory))
@@ -102,17 +99,24 @@ def read_line(shell: str, path: str) -> bytes:
 NOWHERE: Final = "/dev/null/blockpty"
 """A path that is on no machine, in place of our directory: a shell elsewhere may find another one there."""
 
-PASTED: Final = frozenset({"zsh"})
-"""Those of them that take a paste in brackets whatever their version; zsh draws its line again for every other key."""
+PASTED: Final = frozenset({"zsh", "fish"})
+"""Those that take a paste in brackets whatever their version; they draw their line again for every other key."""
 
 _ZSH_ARRAYS: Final = (b"precmd_functions", b"preexec_functions")
 
 _FED_LINE: Final = 3900
+_FED_PLAIN: Final = frozenset(b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz_./-=")
+# fish alone has a builtin `string`, and `type -q`: it reads the text behind `&&`, any other shell that behind `||`; to
+# both the other text is a word in quotes. fish cannot read lines without drawing them, so `sh` does it for it. What it
+# gets has hex escapes, and no quotes.
 _SAYS: Final = (
-    b" stty -echo 2>/dev/null; printf '\\033]7716;%s;%%s\\007' "
-    b'"${BASH_VERSION:+bash}${ZSH_VERSION:+zsh}"; __bpty_v=; '
+    b' type -q string >/dev/null 2>&1 && eval \'eval (sh -c "stty -echo; printf '
+    b'\\"\\\\\\\\033]7716;%s;fish\\\\\\\\007\\" >/dev/tty; '
+    b'while IFS= read -r l && [ \\"\\$l\\" ]; do printf %%s \\"\\$l\\"; done; '
+    b'stty echo" | string unescape | string collect); true\' || eval \''
+    b'stty -echo 2>/dev/null; printf "\\033]7716;%s;%%s\\007" "${BASH_VERSION:+bash}${ZSH_VERSION:+zsh}"; __bpty_v=; '
     b'while IFS= read -r __bpty_l && [ "$__bpty_l" ]; do __bpty_v=$__bpty_v$__bpty_l; done; '
-    b'stty echo 2>/dev/null; eval "$__bpty_v"'
+    b'stty echo 2>/dev/null; eval "$__bpty_v"\''
 )
 
 
@@ -121,23 +125,25 @@ def asking_line(token: str, *, pasted: bool) -> bytes:
 
     `pasted`: its line editor has said that it takes pastes in brackets. `answer_in` finds what it says.
     """
-    line = _SAYS % token.encode()
-    return (b"\x1b[200~" + line + b"\x1b[201~" if pasted else line) + b"\r"
+    line = _SAYS % (token.encode(), token.encode())
+    return (_bracketed(line) if pasted else line) + b"\r"
 
 
 def answer_in(data: bytes, token: str) -> str | None:
-    """Return which shell has answered the line with this token: "bash", "zsh" or "" for another; None before that."""
+    """Return which shell has answered the line with this token: "" for one without hooks; None before that."""
     introducer = f"\x1b]7716;{token};".encode()
     name, bell, _ = data.partition(introducer)[2].partition(b"\x07")
     return name.decode("ascii", "replace") if bell else None
 
 
-def fed_lines(text: bytes) -> bytes:
+def fed_lines(text: bytes, shell: str = "bash") -> bytes:
     """Return what a shell reads that was sent `asking_line`, to run a text; nothing is run where that is empty.
 
     No line is longer than a terminal takes.
     """
     line = b"eval " + escaped(text) if text else b""
+    if shell == "fish":
+        line = b"".join(b"%c" % byte if byte in _FED_PLAIN else b"\\X%02x" % byte for byte in text)
     return b"".join(line[at : at + _FED_LINE] + b"\n" for at in range(0, len(line), _FED_LINE)) + b"\n"
 
 
@@ -146,6 +152,11 @@ def typed_command(shell: str, command: str, cwd: str | None = None) -> bytes:
 
     The status is that of the command, or of `cd` when that fails, and then nothing of the command runs.
     """
+    if shell == "fish":
+        # The line itself marks beginning and end of the output, as one that reads a file does.
+        change = b"" if cwd is None else b"builtin cd -- " + _fish_escaped(encode(cd_target(cwd))) + b"; and "
+        line = b" __bpty_begun; " + change + b"eval " + _fish_escaped(encode(command)) + b"; __bpty_over"
+        return _pasted(shell, line)
     run = b" eval " + escaped(encode(command) + b"\n")
     if cwd is None:
         return _pasted(shell, run)
@@ -153,7 +164,19 @@ def typed_command(shell: str, command: str, cwd: str | None = None) -> bytes:
     return _pasted(shell, change + b" &&" + run)
 
 
+def _fish_escaped(data: bytes) -> bytes:
+    """Return a word of fish in printable ASCII, without quotes: a paste would change those."""
+    plain = b"".join(b"%c" % byte if byte in _FED_PLAIN else b"\\X%02x" % byte for byte in data)
+    return plain or b"''"
+
+
 def _pasted(shell: str, line: bytes) -> bytes:
-    """zsh draws its line again for every key (35 s for 200 kB, measured) unless it is pasted."""
-    return b"\x1b[200~" + line + b"\x1b[201~" if shell in PASTED else line
+    """zsh draws its line again for every key (35 s for 200 kB, measured) unless it is pasted; fish too."""
+    return _bracketed(line) if shell in PASTED else line
+
+
+def _bracketed(line: bytes) -> bytes:
+    """Return a line as a paste; fish takes blanks away in front of one."""
+    text = line.lstrip(b" ")
+    return line[: len(line) - len(text)] + b"\x1b[200~" + text + b"\x1b[201~"
 

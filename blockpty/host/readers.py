@@ -23,6 +23,7 @@ RELAYS: Final = frozenset(
     {
         "ssh", "mosh-client", "telnet", "docker", "podman", "kubectl", "oc", "nerdctl", "lxc", "incus", "machinectl",
         "tmux", "tmux: client", "screen", "zellij", "dtach", "abduco", "script", "nc", "ncat", "socat", "virsh",
+        "blockpty-bridge",
     }
 )  # fmt: skip
 

@@ -43,6 +43,10 @@ class StatusResult(Result):
         sandbox: what holds around the shell: {"profile", "method", "network", "writable", "hidden", "not_held"}; None
             without a sandbox.
         source: `shell`, or what `open` was given: `exec:...`, `ssh:...`, `tmux:...`, `container:...`.
+        connection: of an ssh source with `resume`, what the connection does: {"state", "reason", "connections"}; state
+            `up`, `lost` (it is made again by itself; the shell over there runs on) or `plain` (blockpty is not
+            installed there, so it is an ssh like any other); reason says why it is not up, connections how many there
+            were. None for all else.
     """
 
     conversation_id: str
@@ -72,6 +76,7 @@ class StatusResult(Result):
     halted: str | None = None
     sandbox: dict[str, Any] | None = None
     source: str = "shell"
+    connection: dict[str, Any] | None = None
 
 
 @dataclass(frozen=True, slots=True)

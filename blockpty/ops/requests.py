@@ -186,6 +186,11 @@ class OpenRequest(Request):
         "program without a shell; or a JSON list), ssh:[user@]host[:port], tmux:target (a pane), or "
         "container:docker/name (podman, kubectl).",
     )
+    resume: Literal["never", "auto", "always"] | None = Field(
+        default=None,
+        description="For ssh: whether the shell over there survives its connection, which is made again by itself: "
+        "always (blockpty must be installed there), auto (where it is installed) or never, the default.",
+    )
 
 
 class ListRequest(Request):

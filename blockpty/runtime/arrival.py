@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Final
 from blockpty.engine.machine_state import MachineState
 from blockpty.engine.states import ShellState
 from blockpty.errors import BlockptyError
-from blockpty.host.injection import NOWHERE, TYPED, fed_lines, hooks_of
+from blockpty.host.injection import HANDED_OVER, NOWHERE, fed_lines, hooks_of
 from blockpty.runtime.shell_entry import CHECK_SECONDS, ask, shows_a_prompt, type_in
 
 if TYPE_CHECKING:
@@ -81,7 +81,7 @@ async def _prompted(channel: ConversationChannel, begin: int) -> bool | None:
 
 async def _hook(channel: ConversationChannel, *, pasted: bool) -> None:
     shell = await ask(channel, pasted=pasted, seconds=ANSWER_SECONDS)
-    if shell not in TYPED:
+    if shell not in HANDED_OVER:
         if channel.live.state.shell is ShellState.STARTING:
             channel.note({"type": "no_hooks"})
             await channel.noted()
@@ -92,7 +92,7 @@ async def _hook(channel: ConversationChannel, *, pasted: bool) -> None:
     await channel.noted()
     shown = False
     try:
-        await type_in(channel, fed_lines(text))
+        await type_in(channel, fed_lines(text, shell))
         shown = await shows_a_prompt(channel, PROMPT_SECONDS)
     finally:
         if not shown and channel.live.state.shell is ShellState.STARTING:

@@ -56,6 +56,7 @@ from blockpty.runtime.listing import lost_because
 from blockpty.runtime.reading import check_view
 from blockpty.runtime.running import own_block, run_result, until_done
 from blockpty.runtime.sessions import alive, clear_line, known_session, may_type, running_program, sample
+from blockpty.runtime.ssh_options import connection_of
 from blockpty.runtime.status import inspect_in_step, is_session, nested_of, private_modes, status_of, tty_of
 from blockpty.runtime.submission import Submission, Submitted, encoded
 from blockpty.runtime.taken_for_text import in_keys, in_match, in_typed
@@ -249,6 +250,7 @@ class Conversation(ConversationContext, ConversationChannel):
             halted=self.gate.halted if self.gate is not None else None,
             pid=pid,
             sandbox=sandbox,
+            connection=connection_of(self.directory, state),
         )
 
     def _screen_modes(self) -> frozenset[int]:

@@ -243,6 +243,7 @@ class ConversationEngine:
         timeout_ms: int = 30000,
         sandbox: str | None = None,
         source: str | None = None,
+        resume: str | None = None,
         timeout: float | None = None,
     ) -> Conversation:
         """Start a shell in a new conversation, or a new shell in one whose shell has ended, and wait for its prompt.
@@ -266,6 +267,8 @@ class ConversationEngine:
                 without a shell: one session block from its start to its end), `ssh:[user@]host[:port]` or
                 `container:runtime/name` (the shell there, with hooks), `tmux:target` (a pane as it is, with its size).
                 A password or a host key is asked for with NoPrompt; a person answers, and the hooks go in afterwards.
+            resume: for ssh, whether the shell over there survives its connection, which is made again by itself:
+                `always` (blockpty must be installed there), `auto` (where it is installed), `never`, the default.
 
         Raises BadRequest, Busy (it is open already), SessionLimit, SpawnFailed, PtyLimit, NoPrompt.
         """
@@ -287,6 +290,10 @@ class ConversationEngine:
         origin = _checked_source(source, shell, login, cwd)
         if origin is not None:
             settings["source"] = origin.text
+        if resume not in (None, "never"):
+            if origin is None or origin.kind != "ssh" or resume not in ("auto", "always"):
+                raise BadRequest("resume is never, auto or always, and is for a source ssh:", hint="leave it out")
+            settings["resume"] = resume
         more = {} if sandbox is None else {"sandbox": sandbox}
         changed = {**_changed_variables(inherited), **settings["env"]}
         text = _asked_to_open(origin.command if origin is not None else shell and shlex.quote(shell), changed)
@@ -679,7 +686,8 @@ class ConversationEngine:
             else:
                 known = checkpoint.load_meta(layout.meta)
                 refuse_imported(name, known)
-                if known.get("open", {}).get("source") == asked.get("source"):
+                before = known.get("open", {})
+                if all(before.get(key) == asked.get(key) for key in ("source", "resume")):
                     return layout
                 meta = {**known, "format": SOURCE_VERSION, "open": asked}
             checkpoint.replace(layout.meta, meta, force=self._durability != "process")

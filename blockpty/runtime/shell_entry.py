@@ -22,7 +22,6 @@ from blockpty.errors import BadRequest, NoPrompt
 from blockpty.host.injection import (
     HANDED_OVER,
     PASTED,
-    TYPED,
     answer_in,
     asking_line,
     fed_lines,
@@ -85,11 +84,6 @@ async def enter_shell(channel: ConversationChannel, shell: str | None, seconds: 
     nonce = secrets.token_urlsafe(16)
     with _private_file(channel) as path:
         by_file = shell is None and sees_our_files(sample.foreground_pid)
-        if not by_file and name not in TYPED:
-            raise BadRequest(
-                f"{name} takes hooks only from a file, and cannot see ours",
-                hint=f"use {' or '.join(sorted(TYPED))} there",
-            )
         text = hooks_of(name, directory=str(channel.directory), file=str(path), nonce=nonce)
         path.write_bytes(text)
         how = "file" if by_file else "typed"
@@ -100,7 +94,7 @@ async def enter_shell(channel: ConversationChannel, shell: str | None, seconds: 
             await channel.host.adopt(channel.id)
         channel.note({"type": "enter", "nonce": nonce, "shell": name, "nested": nested, "how": how})
         await channel.noted()
-        line = read_line(name, str(path)) + b"\r" if by_file else fed_lines(text)
+        line = read_line(name, str(path)) + b"\r" if by_file else fed_lines(text, name)
         shown = False
         try:
             begin = await type_in(channel, line)
@@ -124,7 +118,7 @@ def _no_hooks(channel: ConversationChannel, name: str, cursor: int) -> NoPrompt:
 
 
 async def ask(channel: ConversationChannel, *, pasted: bool, seconds: float) -> str | None:
-    """Ask the shell that reads now what it is: "bash", "zsh", "" for another; None where nothing answers in time.
+    """Ask the shell that reads now what it is: its name, "" for one without hooks; None where nothing answers in time.
 
     One that has answered reads what is fed to it, and evaluates that; only another one has to be fed nothing.
     """
@@ -136,7 +130,7 @@ async def ask(channel: ConversationChannel, *, pasted: bool, seconds: float) -> 
         live.pump()
         answer = answer_in(live.stream.read(begin, max(0, channel.cursor - begin)), token)
         if answer is not None:
-            if answer not in TYPED:
+            if answer not in HANDED_OVER:
                 await type_in(channel, fed_lines(b""))
             return answer
         await live.subscribers.changed(min(left, CHECK_SECONDS))

@@ -29,7 +29,7 @@ from blockpty.runtime.conversation import Conversation
 from blockpty.runtime.rcfiles import write_private
 from blockpty.runtime.shell_entry import REPAIR_SECONDS, can_repair
 from blockpty.runtime.shell_offer import offer_hooks
-from blockpty.runtime.ssh_options import kept_alive
+from blockpty.runtime.ssh_options import kept_alive, resumed
 from blockpty.runtime.status import mode_of, source_text
 from blockpty.runtime.tmux_panes import bridged, find_pane, follow_size
 
@@ -85,6 +85,10 @@ async def start_shell(
         made = plan_source(source, inherited, additions or None)
         if source.kind == "ssh":
             made = await kept_alive(made)
+            if settings.get("resume"):
+                made = resumed(
+                    made, conversation.id, str(conversation.directory), instance, only=settings["resume"] == "always"
+                )
         elif source.kind == "tmux":
             pane = await find_pane(made, source.target)
             size = pane.cols, pane.rows

@@ -1,18 +1,31 @@
-"""Keep-alive of ssh: ours, where the user's own configuration has none for this host."""
+"""Arguments of ssh: our keep-alive, where the user's own configuration has none, and the way to a lasting session."""
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
+import json
+import secrets
+import sys
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Final
+from pathlib import Path
+from typing import Any, Final
 
+import blockpty.host
+from blockpty.engine.machine_state import MachineState
+from blockpty.engine.states import ShellState
 from blockpty.host.shells import ShellPlan
 
 ALIVE: Final = ("-o", "ServerAliveInterval=15", "-o", "ServerAliveCountMax=4")
 """A connection that says nothing for a minute is given up."""
 ASKED_SECONDS: Final = 5.0
+SILENCE_SECONDS: Final = 15.0
+"""A connection that survives is made again when nothing has come over it for so long, though it was asked to answer."""
+CONNECTION_NAME: Final = "connection.json"
+"""File of a conversation in which the bridge says what the connection does."""
+# Whatever the login shell there is; a shell that is not asked to log in may not find what a user has installed.
+FAR_COMMAND: Final = "exec sh -c 'PATH=\"$PATH:$HOME/.local/bin\"; exec blockpty proxy --session'"
 
 
 async def kept_alive(plan: ShellPlan) -> ShellPlan:
@@ -21,6 +34,38 @@ async def kept_alive(plan: ShellPlan) -> ShellPlan:
     if _interval(await _reported([program, "-G", *rest], plan)) != "0":
         return plan
     return replace(plan, argv=(program, *ALIVE, *rest))
+
+
+def resumed(plan: ShellPlan, conversation_id: str, directory: str, instance: int, *, only: bool) -> ShellPlan:
+    """Return the plan of the bridge to a session of the far host, which a lost connection does not end.
+
+    `only`: without blockpty over there it fails; otherwise the plan itself takes its place.
+    """
+    name = f"rc/{instance}/ssh.json"
+    locale = {key: value for key, value in plan.env.items() if key == "LANG" or key.startswith("LC_")}
+    settings = {
+        "ssh": ["-T" if one == "-tt" else one for one in plan.argv], "command": FAR_COMMAND,
+        "plain": [] if only else [*plan.argv], "state": str(Path(directory) / CONNECTION_NAME), "instance": instance,
+        "silence_seconds": float(plan.env.get("BLOCKPTY_SSH_SILENCE", SILENCE_SECONDS)),
+        "session": {"conversation": f"{conversation_id[:96]}.{secrets.token_hex(6)}", "env": locale},
+    }  # fmt: skip
+    script = Path(blockpty.host.__file__).with_name("ssh_bridge.py")
+    argv = (sys.executable, "-I", "-S", str(script), str(Path(directory) / name))
+    content = json.dumps(settings).encode()
+    return replace(plan, argv=argv, files=((name, content),), secret_files=(name, f"rc/{instance}"))
+
+
+def connection_of(directory: Path, state: MachineState) -> dict[str, Any] | None:
+    """Return what the bridge of an ssh source that runs says of its connection; None where there is none."""
+    if state.source is None or state.source["kind"] != "ssh" or state.shell is ShellState.EXITED:
+        return None
+    try:
+        said = json.loads((directory / CONNECTION_NAME).read_bytes())
+        if said["instance"] != state.instance:
+            return None
+        return {"state": str(said["state"]), "reason": said["reason"], "connections": int(said["connections"])}
+    except (OSError, ValueError, TypeError, KeyError):
+        return None
 
 
 async def _reported(argv: Sequence[str], plan: ShellPlan) -> str:

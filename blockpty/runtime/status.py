@@ -140,6 +140,7 @@ def status_of(
     halted: str | None = None,
     pid: int | None = None,
     sandbox: dict[str, Any] | None = None,
+    connection: dict[str, Any] | None = None,
 ) -> StatusResult:
     """Return the whole status."""
     if pid is None and state.pid.isdigit():
@@ -174,4 +175,5 @@ def status_of(
         halted=control.halted or halted,
         sandbox=sandbox,
         source=source_text(state),
+        connection=connection,
     )

@@ -65,6 +65,7 @@ class EngineOperations:
         timeout_ms: int = 30000,
         sandbox: str | None = None,
         source: str | None = None,
+        resume: str | None = None,
         timeout: float | None = None,
     ) -> OpenCall[RemoteConversation]: ...
     async def list(self, filter: str | None = None) -> ListResult: ...
@@ -396,6 +397,7 @@ class SyncEngineOperations:
         timeout_ms: int = 30000,
         sandbox: str | None = None,
         source: str | None = None,
+        resume: str | None = None,
         timeout: float | None = None,
     ) -> SyncConversation: ...
     def list(self, filter: str | None = None) -> ListResult: ...

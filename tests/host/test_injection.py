@@ -38,7 +38,7 @@ def test_no_line_is_longer_than_a_terminal_takes() -> None:
 
 def test_the_echo_of_the_line_is_no_answer() -> None:
     line = asking_line(TOKEN, pasted=True)
-    assert line.startswith(b"\x1b[200~ ") and line.endswith(b"\x1b[201~\r")
+    assert line.startswith(b" \x1b[200~") and line.endswith(b"\x1b[201~\r")
     assert answer_in(line, TOKEN) is None
     assert answer_in(b"\x1b]7716;" + TOKEN.encode() + b";ba", TOKEN) is None
     assert answer_in(b"\x1b]7716;other;bash\x07", TOKEN) is None

@@ -15,12 +15,13 @@ import pytest
 
 import blockpty
 from tests.support.async_tests import async_test
+from tests.support.podman import podman_container
 from tests.support.ssh_server import SshServer, ssh_server
 
 PROMPT = {"token": "PROMPT"}
 END = {"token": "EOF"}
 TIMEOUT_MS = 20_000
-SHELLS = {"bash": ("bash", "-il"), "zsh": ("zsh", "-il")}
+SHELLS = {"bash": ("bash", "-il"), "zsh": ("zsh", "-il"), "fish": ("fish", "-il")}
 CUTS = 5
 SAID_BY_SSH = re.compile(rb"\r?(?:\n?client_loop|Connection to|Connection reset|Read from)")
 SOURCE = "ssh:127.0.0.1"
@@ -35,11 +36,24 @@ COMMANDS = (
 )
 
 
-@pytest.fixture(params=["bash", "zsh"])
+IN_FISH = (
+    ("true", 0, ""),
+    ("echo one; set A 'x y'\nfalse", 1, "one\n"),
+    ("printf '%s|' \"$A\" 'it is !! $x' \"tab\there\"; sh -c 'exit 3'", 3, "x y|it is !! $x|tab\there|"),
+    ("for i in 1 2\n  echo \"ä$i\"\nend", 0, "ä1\nä2\n"),
+    ("echo " + "x" * 6000, 0, "x" * 6000 + "\n"),
+    ("sh -c 'exit 127'", 127, ""),
+)
+
+
+@pytest.fixture(params=["bash", "zsh", "fish"])
 def server(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[SshServer]:
     if shutil.which(request.param) is None:
         pytest.skip(f"needs {request.param}")
     with ssh_server(tmp_path, SHELLS[request.param]) as made:
+        for folder in (".local/share", ".cache"):
+            # Or fish would read all manual pages in the background.
+            (made.directory / "home" / folder / "fish" / "generated_completions").mkdir(parents=True)
         (made.directory / "home" / ".zshrc").write_text("PS1='far%% '\n")
         (made.directory / "home" / ".bash_profile").write_text("PS1='far$ '\n")
         yield made
@@ -58,7 +72,7 @@ async def test_the_far_shell_is_as_exact_as_one_here(server: SshServer, home: Pa
         status = await conversation.status()
         told = (status.source, status.mode, status.integrity, status.tty, status.cwd)
         assert told == (SOURCE, "idle", "ok", "at_prompt", str(server.directory / "home"))
-        for command, code, output in COMMANDS:
+        for command, code, output in IN_FISH if status.shell == "fish" else COMMANDS:
             result = await conversation.run(command, timeout_ms=TIMEOUT_MS)
             block = result.block
             said = (block.cmd, block.exit_status, block.state, block.degraded, result.output)
@@ -71,7 +85,9 @@ async def test_the_far_shell_is_as_exact_as_one_here(server: SshServer, home: Pa
         assert "__bpty_put" not in (await conversation.read(0, view="text")).data
         assert not list((server.directory / "home").glob("*bpty*"))
         left = await conversation.run("exit 7", timeout_ms=TIMEOUT_MS)
-        assert (left.block.state, left.block.exit_status) == ("shell_exited", 7)
+        # fish marks the end of a command also where that ends the shell.
+        over = "ended" if status.shell == "fish" else "shell_exited"
+        assert (left.block.state, left.block.exit_status) == (over, 7)
         assert (await conversation.status()).exit == {"status": 7, "signal": None}
         assert (await conversation.verify()).clean
 
@@ -240,3 +256,22 @@ async def test_a_container(shell: str, tmp_path: Path, home: Path) -> None:
             assert (left.block.state, left.block.exit_status) == ("shell_exited", 7)
         assert json.loads(conversation.layout.meta.read_bytes())["open"]["source"] == source
         assert (await conversation.verify()).clean
+
+
+@async_test
+async def test_a_container_of_podman(tmp_path: Path, home: Path) -> None:
+    with podman_container(tmp_path) as name:
+        async with blockpty.Engine(home) as engine:
+            conversation = await engine.open("c1", source=f"container:podman/{name}")
+            status = await conversation.status()
+            assert (status.shell, status.mode, status.integrity, status.cwd) == ("bash", "idle", "ok", "/")
+            for command, code, output in COMMANDS:
+                result = await conversation.run(command, timeout_ms=TIMEOUT_MS)
+                told = (result.block.exit_status, result.block.degraded, result.output)
+                assert told == (code, None, output)
+            big = await conversation.run("seq 1 20000", timeout_ms=TIMEOUT_MS, max_bytes=1_000_000)
+            assert big.output == "".join(f"{number}\n" for number in range(1, 20_001))
+            left = await conversation.run("exit 7", timeout_ms=TIMEOUT_MS)
+            assert (left.block.state, left.block.exit_status) == ("shell_exited", 7)
+            assert (await conversation.status()).exit == {"status": 7, "signal": None}
+            assert (await conversation.verify()).clean

@@ -248,26 +248,31 @@ def _private_root() -> str | None:
     return before if done.returncode == 0 else None
 
 
-@pytest.mark.parametrize("shell", ["bash", "zsh"])
-@pytest.mark.needs("zsh")
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+@pytest.mark.needs("zsh", "fish")
 @async_test
 async def test_a_shell_that_sees_no_file_of_ours(shell: str, home: Path) -> None:
     before = _private_root()
     if before is None:
         pytest.skip("no mount namespace may be made here")
     assert home.is_relative_to("/tmp"), "the conversation must lie where the other root has nothing"
-    bare = {"bash": "bash --norc", "zsh": "zsh -f"}[shell]
+    bare = {"bash": "bash --norc", "zsh": "zsh -f", "fish": "fish --no-config"}[shell]
     async with blockpty.Engine(home) as engine:
         conversation = await engine.open("c1")
         await started(conversation, f"{before} sh -c 'mount -t tmpfs none /tmp; exec {bare}'")
         assert (await conversation.enter_shell()).how == "typed"
-        await play(conversation)
-        big = await conversation.run(f"cat >/dev/null <<'E'\n{'x' * 200_000}\nE\necho done", timeout_ms=TIMEOUT_MS)
+        await play(conversation, shell)
+        long = f"cat >/dev/null <<'E'\n{'x' * 200_000}\nE\necho done"
+        if shell == "fish":
+            long = f"echo '{'x' * 20_000}' >/dev/null; echo done"
+        big = await conversation.run(long, timeout_ms=TIMEOUT_MS)
         assert (big.block.exit_status, big.output) == (0, "done\n")
         there = await conversation.run("pwd", cwd="/usr", timeout_ms=TIMEOUT_MS)
         assert there.output == "/usr\n"
         left = await conversation.run("exit 7", timeout_ms=TIMEOUT_MS)
-        assert (left.block.state, left.block.exit_status) == ("shell_exited", 7)
+        # fish marks the end of a command also where that ends the shell.
+        over = "ended" if shell == "fish" else "shell_exited"
+        assert (left.block.state, left.block.exit_status) == (over, 7)
         await play(conversation)
         assert (await conversation.verify()).clean
 

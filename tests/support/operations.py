@@ -73,6 +73,7 @@ PARAMS: Final[dict[str, dict[str, Any]]] = {
         "conversation_id": "c1", "shell": "zsh", "cwd": "/", "env": {"A": "1"}, "env_from": {"B": "2"}, "pagers": True,
         "cols": 100, "rows": 30, "login": True,
         "persist": True, "answers": False, "timeout_ms": 5, "sandbox": "default", "source": "exec:true",
+        "resume": "never",
     },
     "list": {"filter": "c"},
     "status": {"conversation_id": "c1"},

@@ -7,8 +7,9 @@ import shutil
 import signal
 import socket
 import subprocess
+import sys
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -38,8 +39,17 @@ class SshServer:
 
     def cut(self) -> None:
         """End every connection with nothing said, as a machine that goes down does."""
-        for pid in self.sessions():
+        for pid in self._processes(self.daemon.pid):
             os.kill(pid, signal.SIGKILL)
+
+    def _processes(self, parent: int) -> list[int]:
+        """Return the processes of sshd below one: of one connection there may be two, and either keeps it."""
+        found = []
+        with suppress(OSError):
+            for pid in map(int, Path(f"/proc/{parent}/task/{parent}/children").read_text().split()):
+                if Path(f"/proc/{pid}/comm").read_text().startswith("sshd"):
+                    found += [pid, *self._processes(pid)]
+        return found
 
 
 KNOWN = """
@@ -54,9 +64,30 @@ Host *
 """
 
 
+RUNS_COMMANDS = ("sh", "-c", '"${SSH_ORIGINAL_COMMAND:-exec bash --norc -i}"')
+"""A login shell that runs what the client asks for; bash where it asks for nothing."""
+
+
+def install(server: SshServer) -> Path:
+    """Install this blockpty for the user of a server; return the directory of that user's conversations."""
+    program = server.directory / "home" / ".local" / "bin" / "blockpty"
+    program.parent.mkdir(parents=True)
+    root = Path(__file__).parents[2]
+    program.write_text(f'#!/bin/sh\nPYTHONPATH={root} exec {sys.executable} -m blockpty "$@"\n')
+    program.chmod(0o755)
+    return server.directory / "home" / ".local" / "state" / "blockpty" / "conversations"
+
+
 @contextmanager
-def ssh_server(directory: Path, shell: Sequence[str], *, checking: str = "no", more: str = "") -> Iterator[SshServer]:
-    """Run an sshd whose login shell is this command with `directory/home` as its home; skip where that cannot be."""
+def ssh_server(
+    directory: Path, shell: Sequence[str], *, checking: str = "no", more: str = "", address: str = "127.0.0.1",
+    namespaces: tuple[str, str] | None = None,
+) -> Iterator[SshServer]:  # fmt: skip
+    """Run an sshd whose login shell is this command with `directory/home` as its home; skip where that cannot be.
+
+    `namespaces`: those of the network in which the client and the server are.
+    """
+    inside = [[] if namespaces is None else ["ip", "netns", "exec", name] for name in namespaces or ("", "")]
     server = shutil.which("sshd", path=f"{os.environ.get('PATH', '')}:/usr/sbin")
     if server is None or shutil.which("ssh") is None or os.geteuid() != 0:
         pytest.skip("needs openssh-server, openssh-client and root")
@@ -66,17 +97,19 @@ def ssh_server(directory: Path, shell: Sequence[str], *, checking: str = "no", m
     (directory / "home").mkdir()
     (directory / "bin").mkdir()
     script = directory / "bin" / "ssh"
-    script.write_text(f'#!/bin/sh\nexec {shutil.which("ssh")} -F {directory}/client "$@"\n')
+    client = " ".join([*inside[0], str(shutil.which("ssh"))])
+    script.write_text(f'#!/bin/sh\nexec {client} -F {directory}/client "$@"\n')
     script.chmod(0o755)
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
     (directory / "sshd_config").write_text(
-        f"ListenAddress 127.0.0.1:{port}\nHostKey {directory}/host\nAuthorizedKeysFile {directory}/user.pub\n"
+        f"ListenAddress {address}:{port}\nHostKey {directory}/host\nAuthorizedKeysFile {directory}/user.pub\n"
         "StrictModes no\nUsePAM no\nPermitRootLogin yes\nPrintMotd no\nAcceptEnv LANG LC_*\n"
         f"SetEnv HOME={directory}/home\nForceCommand cd; exec {' '.join(shell)}\n"
     )
-    daemon = subprocess.Popen([server, "-D", "-e", "-f", str(directory / "sshd_config")], stderr=subprocess.PIPE)
+    command = [*inside[1], server, "-D", "-e", "-f", str(directory / "sshd_config")]
+    daemon = subprocess.Popen(command, stderr=subprocess.PIPE)
     try:
         assert daemon.stderr is not None
         for line in daemon.stderr:

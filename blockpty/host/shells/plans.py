@@ -101,9 +101,14 @@ def fish_plan(path: str, env: dict[str, str], place: Place) -> ShellPlan:
     return ShellPlan("fish", argv, env, ((name, content),), (name, place.folder))
 
 
-def fish_hooks(nonce: str, directory: str) -> bytes:
-    """Return the hooks of one shell instance, whose conversation lives in `directory`."""
+def fish_hooks(nonce: str, directory: str, file: str | None = None) -> bytes:
+    """Return the hooks of one shell instance, whose conversation lives in `directory`.
+
+    `file`: of a shell that gets them while it runs, the file that holds them; whether it can be read, it says.
+    """
     head = f"set -gu __bpty_n '{nonce}'\nset -gu __bpty_dir ".encode() + fish_quote_bytes(directory) + b"\n"
+    if file is not None:
+        head += b"set -gu __bpty_file " + fish_quote_bytes(file) + b"\n"
     return head + (shellrc_directory() / "fish" / "blockpty.fish").read_bytes()
 
 

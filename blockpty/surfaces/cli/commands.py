@@ -36,7 +36,7 @@ SOON_SECONDS: Final = 0.4
 # Each is a module of this package with a function `command`; what it needs to run, it imports when it runs.
 HAND_WRITTEN: Final = (
     "attach", "serve", "mcp", "token", "policy", "answer", "peers", "tail", "log", "doctor", "completion", "man",
-    "import", "view", "watch", "record", "shell-init",
+    "import", "view", "watch", "record", "shell-init", "proxy",
 )  # fmt: skip
 
 # The one difference to the table: the engine of a command lives only as long as the command.

@@ -86,6 +86,7 @@ GROUPS: Final[Mapping[str, Mapping[str, str]]] = {
         "mcp": "Offer tools to an agent over stdio.",
         "token": "Make, list and remove tokens.",
         "peers": "Add, list and remove servers elsewhere.",
+        "proxy": "Serve a blockpty elsewhere, through ssh.",
         "doctor": "Check what is needed of this machine.",
         "completion": "Print the completion script of a shell.",
         "shell-init": "Print what a shell's startup file needs.",

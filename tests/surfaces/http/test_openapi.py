@@ -109,6 +109,7 @@ INSTEAD: Final = {
     "follow": False,
     "env": {"A": "x"},
     "source": "shell",  # others start programs
+    "resume": None,  # is for ssh alone
     "sandbox": None,  # which profiles there are stands in policy.toml
 }
 # Written and read in place of any other file of this machine.
