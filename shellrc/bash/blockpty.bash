@@ -127,6 +127,8 @@ __bpty_end_slowly() {
 	if [[ -p $__bpty_dir/drain ]] && \builtin printf . >|"$__bpty_dir/drain"; then
 		__bpty_k=$SECONDS
 		while [[ -p $__bpty_dir/drain ]] && ((SECONDS < __bpty_k + 10)); do :; done
+		# And what bash has read of it, and a `read` that was interrupted has not taken.
+		while \builtin read -r -d '' __bpty_k; do :; done </dev/null
 	fi
 	if [[ $__bpty_h && ${HISTCONTROL-} == "ignorespace:$__bpty_hc" ]]; then HISTCONTROL=$__bpty_hc; fi
 	__bpty_h=''
@@ -278,8 +280,11 @@ __bpty_hush() {
 # The engine's private key: puts the staged text into readline's buffer, whatever was in it. Where a NUL follows the text,
 # it is a line that runs another one: what stands behind the NUL goes into the history instead, unless it is empty
 # (HISTCONTROL keeps the line out until __END__). Bound as `__bpty_load "$_"`, because `$_` becomes the last word of a
-# command. `$(<file)` would make the parser of bash 5.2 split the line behind its first word.
+# command. `$(<file)` would make the parser of bash 5.2 split the line behind its first word. A `read` that a signal has
+# ended may leave a part of its line, even of a password, in bash's own buffer, and the next `read` of whatever file
+# begins with that (measured in 5.2): so one of an empty file comes first, which takes it away.
 __bpty_load() {
+	while \builtin read -r -d '' __bpty_v; do :; done </dev/null
 	if IFS= \builtin read -r -d '' READLINE_LINE; then
 		IFS= \builtin read -r -d '' __bpty_v || __bpty_t=''
 		if [[ :$SHELLOPTS: == *:history:* ]]; then

@@ -119,3 +119,27 @@ async def test_input_in_raw_mode_that_nobody_reads(shell: str, size: int, home: 
             assert (result.output, result.block.exit_status) == ("next\n", 0)
             await conversation.run("stty sane", timeout_ms=TIMEOUT_MS)
         assert {block.kind for block in (await conversation.blocks()).blocks} <= {"session", "command"}
+
+
+@pytest.mark.needs("bash")
+@pytest.mark.parametrize("ending", ["", "\r", "'\r", "\x00\r"])
+@async_test
+async def test_what_read_has_taken_and_not_used_is_not_run(ending: str, home: Path) -> None:
+    """bash's `read` takes all that is there into a buffer of bash's own, and the next `read` begins with the rest.
+
+    So it is with a line of which a signal has ended the reading; here it is a second line, to have it every time.
+    """
+    async with blockpty.Engine(home) as engine:
+        conversation = await engine.open("c1", shell="bash")
+        typed = f"first\r{SECRET}{ending}"
+        session = await conversation.exec_interactive(
+            f"stty -icanon -echo min {len(typed)} time 0; read -r x; stty icanon echo; echo \"<$x>\""
+        )
+        await conversation.wait_for({"token": "INPUT"}, from_cursor=session.cursor, timeout_ms=TIMEOUT_MS)
+        await conversation.send(typed, session_id=session.session_id, secret=True)
+        found = await conversation.wait_for({"token": "PROMPT"}, from_cursor=session.cursor, timeout_ms=TIMEOUT_MS)
+        assert "<first>" in found.text
+        result = await conversation.run("echo next", timeout_ms=TIMEOUT_MS)
+        assert (result.block.cmd, result.output, result.block.exit_status) == ("echo next", "next\n", 0)
+        assert (await conversation.verify()).clean
+    assert traces(home) == []
