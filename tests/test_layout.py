@@ -16,10 +16,11 @@ def package(tmp_path: Path) -> Path:
         "__init__.py": "",
         "low.py": "class Shared:\n    pass\n",
         "a/__init__.py": "from pack.a.one import run\n",
-        "a/one.py": "import pack.low\nfrom pack.a import two\n\ndef run() -> None: ...\n",
+        "a/one.py": "import pack.low\nfrom pack.a import two\n\ndef run() -> None:\n    pass\n",
         "a/two.py": "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    from pack.a.three import three\n",
         "a/three.py": "from pack.a.one import run\ndef three():\n    import pack.a.four\n",
         "a/four.py": "from pack.a.three import three\nclass Shared: ...\nclass _Hidden: ...\n",
+        "a/shape.py": "class Shape:\n    def area(self):\n        'Only named.'\n    def name(self): ...\n",
         "b/one.py": "import pack.b.other, pack.missing\nclass _Hidden: ...\n",
         "b/other.py": "try:\n    from pack.b.one import x\nexcept ImportError:\n    pass\n",
     }

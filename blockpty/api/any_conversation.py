@@ -259,6 +259,8 @@ class AnyConversation(Protocol):
         format: str = "text",
         since: int | None = None,
         scrollback: int = 0,
+        first_line: int | None = None,
+        last_line: int | None = None,
         at: int | None = None,
         record: bool = False,
     ) -> ScreenResult:

@@ -12,6 +12,9 @@ HOUR_MS: Final = 3_600_000
 # Lines above a screen that can be asked for by default.
 SCROLLBACK: Final = 1000
 
+# Bytes of what a wait looked at that its result shows, of their end.
+SHOWN_BYTES: Final = 8192
+
 # Bytes of a file that is moved by one call.
 MOST_FILE: Final = 64 * 1024 * 1024
 
@@ -29,6 +32,8 @@ BOUNDS: Final[dict[str, tuple[int, int]]] = {
     "before_seq": (0, 2**53),
     "after_seq": (0, 2**53),
     "scrollback": (0, 100_000),
+    "first_line": (-100_000, 1000),
+    "last_line": (-100_000, 1000),
 }
 
 

@@ -31,6 +31,8 @@ class Shell:
         seq, count, prompt: numbers of the last accepted marks.
         begins: whether it said at its last prompt that the next command will have a BEGIN.
         cwd, cwd_b64: its directory at the last prompt.
+        names: whether it has said who it is, as those of older versions do not.
+        user, host: who it is of, and on which machine; None when it could not say.
         gap: whether marks may be missing, because tmux has dropped output: the next one may be any later one.
         integrity_reason: why block boundaries are less than certain; None when all is well.
     """
@@ -47,6 +49,9 @@ class Shell:
     begins: bool = True
     cwd: str | None = None
     cwd_b64: str | None = None
+    names: bool = False
+    user: str | None = None
+    host: str | None = None
     gap: bool = False
     integrity_reason: str | None = None
 

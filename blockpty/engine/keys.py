@@ -9,6 +9,8 @@ Rules of this file: text in, bytes out; it does not know what runs in the termin
     [M-x] [C-/]   a character with modifiers
     [KP5] [KP+]   a key of the keypad: KP0 to KP9, KP+ KP- KP* KP/ KP. KPENTER
     [CLICK 9,4]   the mouse at a column and row, from 0: CLICK MCLICK RCLICK SCROLLUP SCROLLDOWN, also with modifiers
+    [CLICK "Ok"]  the same where a text stands on the screen when the keys are typed; [CLICK "Ok" 2] where it stands
+                  for the second time, from top to bottom; a quotation mark in it is written \\"
     [[  ^^        a literal [ and a literal ^; a lone ] is itself
 
 Columns and rows of the mouse count from 0, as the screen's do; a program that has not asked for the mouse gets none.
@@ -22,6 +24,7 @@ sends the same as without the modifier is refused: the program could not see it.
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from typing import Final, NamedTuple
 
 from blockpty.errors import BadRequest
@@ -74,7 +77,12 @@ _TOKEN: Final = re.compile(r"\^\^|\[\[|\^|\[|\r\n|\n|[^\^\[\r\n]+|\r")
 _BUTTONS: Final = {"CLICK": 0, "MCLICK": 1, "RCLICK": 2, "SCROLLUP": 64, "SCROLLDOWN": 65}
 _WHEEL: Final = 64
 MOUSE_NAMES: Final = tuple(_BUTTONS)
-MOUSE: Final = re.compile(rf"\[((?:[CMS]-)*)({'|'.join(_BUTTONS)}) ([0-9]{{1,4}}),([0-9]{{1,4}})\]", re.IGNORECASE)
+MOUSE: Final = re.compile(
+    rf"\[((?:[CMS]-)*)({'|'.join(_BUTTONS)}) (?:([0-9]{{1,4}}),([0-9]{{1,4}})"
+    r'|"((?:[^"\\]|\\.)+)"(?: ([0-9]{1,4}))?)\]',
+    re.IGNORECASE,
+)
+_ESCAPED: Final = re.compile(r"\\(.)")
 _BITS: Final = {"S": 4, "M": 8, "C": 16}
 # One byte holds up to 223, two bytes of UTF-8 up to 2015.
 _LIMITS: Final = {"x10": 222, "utf8": 2014}
@@ -101,6 +109,9 @@ class KeyModes(NamedTuple):
 
 _DEFAULT: Final = KeyModes()
 
+# Returns where on the screen a text stands for the n-th time, as columns and rows from 0, and how often it does.
+Find = Callable[[str, int], tuple[tuple[int, int] | None, int]]
+
 # A paste is text. What else a control character could do (end the bracket, interrupt, suspend, erase) is taken from it.
 _PICTURES: Final = {
     **{code: 0x2400 + code for code in range(0x20) if chr(code) not in "\t\n\r"},
@@ -109,12 +120,18 @@ _PICTURES: Final = {
 }
 
 
-def encode_keys(keys: str, modes: KeyModes = _DEFAULT) -> bytes:
+def names_text(keys: str) -> bool:
+    """Return whether the mouse is used at a text, so that `encode_keys` needs the screen."""
+    return any(found[5] is not None for found in MOUSE.finditer(keys))
+
+
+def encode_keys(keys: str, modes: KeyModes = _DEFAULT, find: Find | None = None) -> bytes:
     """Return the bytes that a terminal sends for `keys`, in the notation above.
 
     Args:
         keys: text with named keys.
         modes: what the program has asked of the terminal.
+        find: finds a text on the screen; without it no text can be clicked.
 
     Raises:
         BadRequest: a name, a modifier or a control character that does not exist, text that is not valid Unicode, or
@@ -134,7 +151,7 @@ def encode_keys(keys: str, modes: KeyModes = _DEFAULT) -> bytes:
         if text == "[":
             mouse = MOUSE.match(keys, position)
             if mouse is not None:
-                out += encode_mouse(mouse, modes.mouse, modes.mouse_encoding)
+                out += encode_mouse(mouse, modes.mouse, modes.mouse_encoding, find)
                 position = mouse.end()
                 continue
             named = _NAMED.match(keys, position)
@@ -275,11 +292,40 @@ def _no_such_combination(named: re.Match[str]) -> BadRequest:
     )
 
 
-def encode_mouse(found: re.Match[str], tracking: str, encoding: str) -> bytes:
+def _place(found: re.Match[str], find: Find | None) -> tuple[int, int]:
+    """Return the column and row that a token of the mouse names."""
+    if found[5] is None:
+        return int(found[3]), int(found[4])
+    text, wanted = _ESCAPED.sub(r"\1", found[5]), int(found[6] or 1)
+    if find is None:
+        raise BadRequest(f"keys: {found.group()}: no screen is known here", hint="name a column and row: [CLICK 9,4]")
+    place, count = find(text, wanted)
+    if place is None and count:
+        times = "once" if count == 1 else f"{count} times"
+        raise BadRequest(
+            f"keys: {found.group()}: this text stands on the screen {times}",
+            hint=f"the number counts from 1 to {count}, from top to bottom",
+            details={"text": text, "count": count},
+        )
+    if place is None:
+        raise BadRequest(
+            f"keys: {found.group()}: this text is not on the screen now",
+            hint="look at the screen: it may have scrolled, be spelt otherwise, or stand on two rows; "
+            '{"screen": "..."} waits for it',
+            details={"text": text, "count": 0},
+        )
+    return place
+
+
+def encode_mouse(found: re.Match[str], tracking: str, encoding: str, find: Find | None = None) -> bytes:
     """Return what a terminal sends for a token that `MOUSE` matches; raises BadRequest where it sends nothing."""
-    name, x, y = found[2].upper(), int(found[3]), int(found[4])
     if tracking == "off":
-        raise BadRequest(f"keys: {found.group()}: the program does not listen to the mouse", hint="use its keys")
+        raise BadRequest(
+            f"keys: {found.group()}: the program does not listen to the mouse",
+            hint="use its keys, such as [TAB], the arrows and [ENTER]; some programs have an option or a command that "
+            "turns the mouse on",
+        )
+    name, (x, y) = found[2].upper(), _place(found, find)
     limit = _LIMITS.get(encoding, 9999)
     if max(x, y) > limit:
         raise BadRequest(f"keys: {found.group()}: this program's mouse reaches to {limit}", hint="count from 0")

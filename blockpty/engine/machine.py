@@ -347,6 +347,8 @@ class Machine:
         state = self.state
         state.current.mark_id, state.current.features = mark.instance, mark.fields.get("f", "")
         state.current.version = mark.fields.get("sv", "")
+        state.current.names = "u" in mark.fields
+        state.current.user, state.current.host = mark.fields.get("u") or None, mark.fields.get("h") or None
         if state.current.features == "ps1":
             state.current.prompt_only = True
             state.current.integrity_reason = prompt_only(state)
@@ -716,7 +718,10 @@ class Machine:
             self._blocks.recovered("prompt_lost")
             self._blocks.recovered("no_prompt")
             state.owed = 0
-        self._emit("prompt", offset, exit_status=state.exit_status, cwd=state.current.cwd, instance=state.instance)
+        here = state.current
+        # The prompts of a record by an older version stay as they are.
+        who = {"cwd_b64": here.cwd_b64, "user": here.user, "host": here.host} if here.names else {}
+        self._emit("prompt", offset, exit_status=state.exit_status, cwd=here.cwd, instance=state.instance, **who)
         self._blocks.region("idle", offset)
         self._blocks.signals.append(Signal("prompt", offset, state.session_over))
         state.session_over = False

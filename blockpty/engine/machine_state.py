@@ -258,7 +258,8 @@ _CLASSES: Final[dict[str, type[Any]]] = {
 }  # fmt: skip
 # A checkpoint has the fields of the parts beside each other, some under older names.
 _STORED_AS: Final = {
-    "current": {"mark_id": "identity", "name": "shell_name", "version": "shell_version"},
+    "current": {"mark_id": "identity", "name": "shell_name", "version": "shell_version", "names": "shell_names",
+                "user": "shell_user", "host": "shell_host"},
     "line": {"pieces": "cmd_pieces", "reported": "told", "lines": "entered"},  # words: on disk
     "echo": {"begin": "submitted_at", "data": "echoed"},
     "region": {"kind": "region"},
@@ -274,7 +275,7 @@ _BYTES: Final = frozenset({"echoed", "prologue", "drawn", "fed", "shown", "unask
 _LATER: Final = frozenset({
     "pictures", "alternate", "switching", "system", "line_end", "opening", "prologue", "raised", "rising",
     "prompt_depth", "awaited_over", "control", "requests", "source", "ending", "tail", "seam", "gap",
-    "offered",
+    "shell_names", "shell_user", "shell_host", "offered",
 })  # fmt: skip
 
 _NAMES: Final = tuple(MachineState.__dataclass_fields__)

@@ -6,11 +6,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import fields, is_dataclass
 from typing import Any, ClassVar, Final, Self
 
-from blockpty.model.block import Block
-
 # How a field of this type comes back from JSON; all others are the same there.
 REVIVED: Final[dict[str, Callable[[Any], Any]]] = {
-    "Block": Block.from_dict,
     "tuple[int, int]": tuple,
     "tuple[int, int] | None": lambda value: None if value is None else tuple(value),
 }
@@ -42,7 +39,7 @@ def _same(value: Any) -> Any:
 
 
 def _plain(value: Any) -> Any:
-    if isinstance(value, Block):
+    if hasattr(value, "to_dict") and not isinstance(value, Result):
         return value.to_dict()
     if is_dataclass(value):
         return {item.name: _plain(getattr(value, item.name)) for item in fields(value)}

@@ -46,7 +46,7 @@ class ManifestEntry:
     Attributes:
         name, effect, shape, route, positional: as in `Operation`.
         doc: the description, a line for each paragraph.
-        result: class of the result; None for a stream.
+        result_name: name of the result's class; None for a stream.
         parameters: the JSON Schema of each, by name, in the order of the Python signature.
         required: names of those that must be given.
     """
@@ -57,34 +57,60 @@ class ManifestEntry:
     route: tuple[str, str]
     positional: tuple[str, ...]
     doc: str
-    result: type[results.Result] | None
+    result_name: str | None
     parameters: Mapping[str, Mapping[str, Any]]
     required: frozenset[str]
 
+    @property
+    def result(self) -> type[results.Result] | None:
+        """Class of the result, which is loaded with its file; None for a stream."""
+        if self.result_name is None:
+            return None
+        found: type[results.Result] = getattr(results, self.result_name)
+        return found
 
-@functools.cache
+
 def manifest() -> dict[str, ManifestEntry]:
     """Return all of them, in the order of the table."""
-    document = json.loads(_file().read_bytes())
-    return {name: _entry(name, line, document["$defs"]) for name, line in document["operations"].items()}
+    return {name: _entry(name) for name in operation_names()}
+
+
+def operation_names() -> tuple[str, ...]:
+    """Return the names of all, in the order of the table."""
+    return tuple(_document()["operations"])
 
 
 def manifest_entry(name: str) -> ManifestEntry:
     """Return one; raises BadRequest."""
     try:
-        return manifest()[name]
+        return _entry(name)
     except KeyError:
-        raise BadRequest(f"no operation is called {name[:40]!r}", hint=f"one of {', '.join(manifest())}") from None
+        known = ", ".join(operation_names())
+        raise BadRequest(f"no operation is called {name[:40]!r}", hint=f"one of {known}") from None
+
+
+def definitions() -> Mapping[str, Any]:
+    """Return the JSON Schemas of all requests and results, by name; they are shared, and not to be changed."""
+    found: dict[str, Any] = _document()["$defs"]
+    return found
 
 
 def offered(names: Iterable[str]) -> list[str]:
     """Return those names of an engine or a client that its users call; all others are for the surfaces."""
-    known = {*manifest(), "conversation", "home"}
+    known = {*operation_names(), "conversation", "home"}
     return [name for name in names if name.startswith("__") or name in known]
 
 
-def _entry(name: str, line: Mapping[str, Any], definitions: Mapping[str, Any]) -> ManifestEntry:
-    request = definitions[line["request"]["$ref"].rpartition("/")[2]]
+@functools.cache
+def _document() -> dict[str, Any]:
+    document: dict[str, Any] = json.loads(_file().read_bytes())
+    return document
+
+
+@functools.cache
+def _entry(name: str) -> ManifestEntry:
+    line = _document()["operations"][name]
+    request = definitions()[line["request"]["$ref"].rpartition("/")[2]]
     shape = Shape(line["shape"])
     return ManifestEntry(
         name=name,
@@ -93,7 +119,7 @@ def _entry(name: str, line: Mapping[str, Any], definitions: Mapping[str, Any]) -
         route=(line["route"]["method"], line["route"]["path"]),
         positional=tuple(line["positional"]),
         doc=line["description"],
-        result=None if shape is Shape.STREAM else getattr(results, line["result"]["$ref"].rpartition("/")[2]),
+        result_name=None if shape is Shape.STREAM else line["result"]["$ref"].rpartition("/")[2],
         parameters=request["properties"],
         required=frozenset(request.get("required", ())),
     )

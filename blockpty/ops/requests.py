@@ -288,7 +288,8 @@ class SendKeysRequest(ConversationRequest):
 
     ^C is a control character. [UP] [DOWN] [LEFT] [RIGHT] [HOME] [END] [PGUP] [PGDN] [INS] [DEL] [ESC] [TAB] [ENTER]
     [BS] [SPACE] and [F1] to [F12] are keys, with C- M- S- for Ctrl, Alt and Shift: [C-UP] [M-x] [S-TAB] [C-S-LEFT].
-    A newline is the Enter key. Write [[ and ^^ for a literal [ and ^.
+    A newline is the Enter key. Write [[ and ^^ for a literal [ and ^. [CLICK 9,4] clicks at a column and row, and
+    [CLICK "Save"] where that text stands on the screen now ([CLICK "Save" 2]: the second of it).
     """
 
     keys: Annotated[str, Field(max_length=65_536)] | list[Annotated[str, Field(max_length=65_536)]] = Field(
@@ -446,16 +447,30 @@ class EventsRequest(ConversationRequest):
 class ScreenRequest(ConversationRequest):
     """Show the screen of the terminal, now or at a cursor: a full-screen program, or the last lines of a shell."""
 
-    format: Literal["text", "json", "ansi", "html", "svg", "agent"] = Field(
+    format: Literal["text", "json", "ansi", "html", "svg", "agent", "annotated"] = Field(
         default="text",
-        description="text: the characters; agent: the same between two lines that say size and cursor; json: runs "
-        "of cells with their colours; ansi: output that draws it again; html, svg: a page and a picture of it.",
+        description="text: the characters; agent: the same between two lines that say size and cursor; annotated: the "
+        "same, and below it what is focused, selected or highlighted; json: runs of cells with their colours; ansi: "
+        "output that draws it again; html, svg: a page and a picture of it.",
     )
     since: int | None = Field(
         default=None, ge=0, description="The seqno of an earlier result; `changed` names the rows that differ since."
     )
     scrollback: int = Field(
-        default=0, ge=0, le=100_000, description="So many lines above the screen come too, in text, json and agent."
+        default=0,
+        ge=0,
+        le=100_000,
+        description="So many lines above the screen come too, in text, json, agent and annotated.",
+    )
+    first_line: int | None = Field(
+        default=None,
+        ge=-100_000,
+        le=1000,
+        description="Only the lines from this one on, whatever scrollback says: 0 is the top of the screen, -1 is the "
+        "line above it; in text and agent. Above the screen at most as many as set_scrollback says.",
+    )
+    last_line: int | None = Field(
+        default=None, ge=-100_000, le=1000, description="Only the lines up to this one, counted as in first_line."
     )
     at: Cursor | None = Field(default=None, description="Show what was shown at this cursor; by default now.")
     record: bool = Field(default=False, description="Record this call: a `screen_snapshot` event names its cursor.")

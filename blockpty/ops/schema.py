@@ -53,7 +53,7 @@ def document() -> dict[str, Any]:
     definitions = _plain(schemas["$defs"])
     for result in {operation.result for operation in called}:
         _complete_result(definitions[result.__name__], getattr(result, "LEFT_OUT", frozenset()))
-    for kind in (*vars(results).values(), Block):
+    for kind in (*(getattr(results, name) for name in results.__all__), Block):
         if isinstance(kind, type) and kind.__name__ in definitions:
             # Not every version of pydantic takes over the docstring of a dataclass.
             rest = {key: value for key, value in definitions[kind.__name__].items() if key != "description"}

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeVar
 from blockpty.api import limits
 from blockpty.api.conversation_context import ConversationContext, output_path, raising
 from blockpty.control.principals import current
-from blockpty.engine.keys import KeyModes, bracket, encode_keys
+from blockpty.engine.keys import KeyModes, bracket, encode_keys, names_text
 from blockpty.engine.states import ShellState
 from blockpty.engine.waiter import Outcome
 from blockpty.errors import BadRequest, InternalError, NoSession
@@ -64,6 +64,7 @@ from blockpty.runtime.terminal_replies import TerminalReplies
 from blockpty.runtime.truncation import LogTruncation
 from blockpty.runtime.wait_for import WaitFor
 from blockpty.runtime.waits import WaitRequest
+from blockpty.screen.finding import find_text
 from blockpty.screen.protocol import Modes
 from blockpty.spool.layout import Layout
 from blockpty.spool.ownership import Ownership
@@ -453,7 +454,8 @@ class Conversation(ConversationContext, ConversationChannel):
         max_bytes: int | None = None,
         timeout: float | None = None,
     ) -> SendResult:
-        """Type keys in the notation of the reference (`[UP]`, `^C`, `[M-x]`), or use the mouse (`[CLICK 9,4]`).
+        """Type keys in the notation of the reference (`[UP]`, `^C`, `[M-x]`), or use the mouse (`[CLICK 9,4]`, or
+        `[CLICK "Save"]` where that text stands on the screen now).
 
         A list of them is typed as one. `secret`, `match`, `stop`, `timeout_ms`, `view`, `max_bytes`, `timeout`: as for
         `send`. They are sent as the program has asked the terminal to send them. Raises BadRequest for what it cannot
@@ -461,12 +463,15 @@ class Conversation(ConversationContext, ConversationChannel):
         """
         wait = self._armed(match, stop, timeout_ms, view, max_bytes, timeout)
         await running_program(self, session_id)
-        modes = await self._modes()
+        seen = await self.look()
+        modes = seen.frame.modes
         asked = KeyModes(
             modes.application_cursor, modes.application_keypad, modes.mouse, modes.mouse_encoding, modes.keyboard
         )
         pressed = keys if isinstance(keys, str) else "".join(keys)
-        typed = await self._type(encode_keys(pressed, asked), wait, secret=secret)
+        # Only what an agent may see can be clicked: whether a text is there would tell the others.
+        find = find_text(self.live.redactor.screen(seen, self.live.stream)[0].frame) if names_text(pressed) else None
+        typed = await self._type(encode_keys(pressed, asked, find), wait, secret=secret)
         return self._hinted(typed, None if secret else in_keys(pressed))
 
     async def paste(

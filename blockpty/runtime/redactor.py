@@ -190,10 +190,11 @@ class Redactor:
         return replace(event, fields=self.value(event.fields, known))
 
     def screen(
-        self, seen: Snapshot, stream: StreamReader, above: Sequence[Line] = (), lines: int = 0
+        self, seen: Snapshot, stream: StreamReader, above: Sequence[Line] = (), lines: int = 0, *, joined: bool = True
     ) -> tuple[Snapshot, list[str]]:
         """Redact what a terminal shows, and return with it the text of the last `lines` of the rows above it.
 
+        With `joined` a row that goes on in the next one is one with it.
         Widths stay. The hashes are those of what is left: a hash of what is covered would tell it, since with the rest
         known one can try what it may be, at each cursor in turn.
         """
@@ -211,9 +212,9 @@ class Redactor:
             # What shows nothing may stand before one.
             known = secret_texts(tail) if _KEY in tail or b"\0" in tail else []
             shown = self.text(text, known)
-            joined = _with_full_rows_joined(rows, text, ends, len(before) if frame.alt else 0)
-            if joined != text:
-                shown = _both(joined, self.text(joined, known), shown)
+            unbroken = _with_full_rows_joined(rows, text, ends, len(before) if frame.alt else 0)
+            if unbroken != text:
+                shown = _both(unbroken, self.text(unbroken, known), shown)
             if _INTERRUPTED.search(text) is not None:
                 shown = _both(text, self._given_up(text, tail[-_EDITED:], stream), shown)
             for at in _at_cursor(frame):
@@ -222,7 +223,7 @@ class Redactor:
         first = max(0, len(before) - lines)
         kept = "".join(
             [
-                piece if row.wrapped else piece.rstrip(" \n") + "\n"
+                piece if row.wrapped and joined else piece.rstrip(" \n") + "\n"
                 for row, begin, end in zip(before[first:], ends[first:], ends[first + 1 :], strict=False)
                 for piece in (shown[begin:end],)
             ]

@@ -291,15 +291,48 @@ def check_style(style: str) -> None:
         raise BadRequest(f"no screen format {style[:20]!r}", hint=", ".join(snapshot.FORMATS))
 
 
-def screen_result(seen: Snapshot, style: str, above: list[str]) -> ScreenResult:
-    """Return the result of `screen`."""
+class LineRange(NamedTuple):
+    """Lines of a terminal: 0 is the top of the screen, -1 is the line above it; both ends belong to it."""
+
+    first: int
+    last: int
+
+    @classmethod
+    def of(cls, first: int | None, last: int | None, style: str, rows: int) -> LineRange | None:
+        """Return the range that was asked for, None where none was; raises BadRequest for a format without lines."""
+        if first is None and last is None:
+            return None
+        if style not in ("text", "agent"):
+            raise BadRequest(f"a range of lines has no format {style}", hint="use text or agent")
+        found = cls(0 if first is None else first, rows - 1 if last is None else last)
+        if found.first > found.last:
+            raise BadRequest(f"the lines {found.first} to {found.last} are none", hint="first_line comes first")
+        return found
+
+    @property
+    def above(self) -> int:
+        """How many lines above the screen it needs."""
+        return max(0, -self.first)
+
+
+def screen_result(seen: Snapshot, style: str, above: list[str], lines: LineRange | None = None) -> ScreenResult:
+    """Return the result of `screen`; with a range of lines `above` must not have rows joined."""
     frame = seen.frame
-    content: Any = snapshot.render(seen, style)
+    content: Any
+    first_line = None
+    if lines is not None:
+        first_line = max(lines.first, -len(above))
+        rows = [*above, *(line.text for line in frame.lines)]
+        chosen = rows[first_line + len(above) : max(0, lines.last + len(above) + 1)]
+        content = snapshot.between(frame, chosen) if style == "agent" else "\n".join(chosen)
+        above = []
+    else:
+        content = snapshot.render(seen, style)
     if style == "json":
         if above:
             content["scrollback"] = above
         content = json.dumps(content, ensure_ascii=False, separators=(",", ":"))
-    elif above and style in ("text", "agent"):
+    elif above and style in ("text", "agent", "annotated"):
         content = "\n".join([*above, content])
     modes = frame.modes
     return ScreenResult(
@@ -316,4 +349,7 @@ def screen_result(seen: Snapshot, style: str, above: list[str]) -> ScreenResult:
         seqno=seen.seqno,
         hash=fingerprint(seen),
         changed=list(seen.changed),
+        bells=seen.bells,
+        unhandled=dict(seen.unhandled) or None,
+        first_line=first_line,
     )

@@ -33,7 +33,7 @@ from blockpty.runtime import block_list, reading
 from blockpty.runtime.drawn import DrawnStream
 from blockpty.runtime.follower import RecordFollower
 from blockpty.runtime.redactor import Redactor
-from blockpty.runtime.screens import check_style, screen_result
+from blockpty.runtime.screens import LineRange, check_style, screen_result
 from blockpty.runtime.worker_threads import SHORT_BYTES, Pace, aside
 from blockpty.screen.snapshot import Snapshot
 from blockpty.spool import archived
@@ -319,26 +319,33 @@ class Transcript:
             yield piece
 
     async def screen(
-        self, *, format: str = "text", since: int | None = None, scrollback: int = 0, at: int | None = None,
-        record: bool = False,
+        self, *, format: str = "text", since: int | None = None, scrollback: int = 0, first_line: int | None = None,
+        last_line: int | None = None, at: int | None = None, record: bool = False,
     ) -> ScreenResult:  # fmt: skip
         """Return what the terminal shows now, or showed at a cursor: a function of the stream and the sizes up to it.
 
-        `format`: text, json, ansi (draws it again), html, svg or agent. `since`: the `seqno` of an earlier result;
-        `changed` then names the rows that are not as they were. `scrollback`: so many lines above the screen come
-        with it (in text, json and agent), at most those of `set_scrollback`. `record`: a `screen_snapshot` event names
-        the cursor of the result. Raises BadRequest, BadCursor, and with `record` Busy where another engine writes.
+        `format`: text, json, ansi (draws it again), html, svg, agent or annotated. `since`: the `seqno` of an earlier
+        result; `changed` then names the rows that are not as they were. `scrollback`: so many lines above the screen
+        come with it, at most those of `set_scrollback`. `first_line`, `last_line`: only these lines, where 0 is the
+        top of the screen and -1 the line above it (in text and agent; `scrollback` adds none then). `record`: a
+        `screen_snapshot` event names the cursor of the result. Raises BadRequest, BadCursor, and with `record` Busy
+        where another engine writes.
         """
         limits.check("scrollback", scrollback)
         check_style(format)
-        live, above = self.live, min(scrollback, self._scrollback)
+        for name, number in (("first_line", first_line), ("last_line", last_line)):
+            if number is not None:
+                limits.check(name, number)
+        live = self.live
         seen = await (self.look(since) if at is None else self._look_back(at, since))
+        lines = LineRange.of(first_line, last_line, format, seen.frame.rows)
+        above = min(scrollback if lines is None else lines.above, self._scrollback)
         place = live.reader.position._replace(offset=seen.offset)
         rows = await asyncio.to_thread(live.screens.above, place, above) if above else ()
         if record:
             await self._record_look(seen.offset)
-        shown, lines = live.redactor.screen(seen, live.stream, rows, above)
-        return screen_result(shown, format, lines)
+        shown, above_rows = live.redactor.screen(seen, live.stream, rows, above, joined=lines is None)
+        return screen_result(shown, format, above_rows, lines)
 
     async def _record_look(self, at: int) -> None:
         raise BadRequest(f"{self.id} is only read here: nothing can be recorded", hint="leave `record` out")

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Final
 
+from blockpty.api.limits import SHOWN_BYTES
 from blockpty.engine.views import transform
 from blockpty.runtime.reading import is_drawn
 from blockpty.screen.rendered import Rendered
 
-SHOWN_BYTES: Final = 8192
 # As far behind a match its lines are looked for.
 CONTEXT_BYTES: Final = 8192
 

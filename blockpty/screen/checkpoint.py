@@ -32,6 +32,8 @@ def dump(s: ScreenState) -> dict[str, Any]:
         "version": VERSION,
         **{name: getattr(s, name) for name in _PLAIN},
         **{name: list(getattr(s, name)) for name in _LISTS},
+        "bells": s.bells,
+        "unhandled": dict(s.unhandled),
         "history_rows": s.history.maxlen,
         "pen": list(s.brush.pen),
         "pens": pens,
@@ -61,6 +63,8 @@ def restore(s: ScreenState, dumped: dict[str, Any]) -> None:
         setattr(s, name, dumped[name])
     for name in _LISTS:
         setattr(s, name, list(dumped[name]))
+    # A checkpoint of an older version has no counts: they begin there.
+    s.bells, s.unhandled = dumped.get("bells", 0), dict(dumped.get("unhandled", {}))
     s.keyboard = [list(stack) for stack in dumped["keyboard"]]
     marks = [s.brushes.of(_pen(values)).mark for values in dumped["pens"]]
     stand_ins = {0x100000 + number: s.clusters.of(text) for number, text in enumerate(dumped["clusters"])}

@@ -36,22 +36,29 @@ _KEYBOARD_STACK: Final = 16
 
 def set_modes(s: ScreenState, p: Parameters) -> None:
     for number in p:
-        _switch(s, number, True)
+        _switch_known(s, number, f"CSI {number} h", True)
 
 
 def reset_modes(s: ScreenState, p: Parameters) -> None:
     for number in p:
-        _switch(s, number, False)
+        _switch_known(s, number, f"CSI {number} l", False)
 
 
 def set_private_modes(s: ScreenState, p: Parameters) -> None:
     for number in p:
-        _switch(s, number << 5, True)
+        _switch_known(s, number << 5, f"CSI ?{number} h", True)
 
 
 def reset_private_modes(s: ScreenState, p: Parameters) -> None:
     for number in p:
-        _switch(s, number << 5, False)
+        _switch_known(s, number << 5, f"CSI ?{number} l", False)
+
+
+def _switch_known(s: ScreenState, mode: int, sequence: str, on: bool) -> None:
+    if mode in s.modes:
+        _switch(s, mode, on)
+    else:
+        s.pass_over(sequence)
 
 
 def save_private_modes(s: ScreenState, p: Parameters) -> None:
@@ -67,8 +74,6 @@ def restore_private_modes(s: ScreenState, p: Parameters) -> None:
 
 
 def _switch(s: ScreenState, mode: int, on: bool) -> None:
-    if mode not in s.modes:
-        return
     if mode in ALT:
         _switch_screen(s, mode, on)
         return

@@ -98,6 +98,10 @@ class Emulator(ScreenState):
             sequences.obey(self, sequence)
         self.last = ""
 
+    def swallowed(self, beginning: str) -> None:
+        """Count a control string that was passed over."""
+        sequences.swallowed(self, beginning)
+
     # --- what others ask ------------------------------------------------------------------------------------------
 
     def frame(self) -> Frame:

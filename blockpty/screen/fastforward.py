@@ -5,7 +5,7 @@ screen as scrolling region, after `rows` line feeds of such a run the cursor is 
 and after `rows` more every row on the screen was made inside the run; with `history_rows` more so was the history. So
 of a run only what follows the n-th LF from its end is fed, n = 2 * rows + history_rows, from the end of a CR LF on,
 where the column is 0 and no wrap is pending. What the skipped part leaves behind otherwise is carried over: the pen,
-from its last reset on. Tests compare the whole state with a full feed.
+from its last reset on; and the bells in it. Tests compare the whole state with a full feed.
 """
 
 from __future__ import annotations
@@ -114,6 +114,7 @@ def carry(s: Emulator, data: bytes, begin: int, end: int) -> None:
             text = sequence.decode("ascii")
             brush = brush.after.get(text) or s.brushes.apply(brush, text)
         s.brush = brush
+    s.bells += data.count(b"\x07", begin, end)
     s.pending = False
     s.last = ""
 

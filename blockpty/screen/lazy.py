@@ -105,7 +105,8 @@ class LazyScreen:
 
     def snapshot(self, since: int | None = None) -> Snapshot:
         """Return what is shown now. `since` is the seqno of an earlier snapshot of the same conversation."""
-        frame = self.catch_up().frame()
+        emulator = self.catch_up()
+        frame = emulator.frame()
         now = self.seqno
         if len(frame.lines) != len(self._seen):
             self._changed_at = [now] * len(frame.lines)
@@ -115,7 +116,7 @@ class LazyScreen:
                     self._changed_at[y] = now
         self._seen = frame.lines
         changed = [y for y, at in enumerate(self._changed_at) if since is None or since > now or at > since]
-        return Snapshot(frame, now, self.end, tuple(changed), self._above())
+        return Snapshot(frame, now, self.end, tuple(changed), self._above(), emulator.bells, dict(emulator.unhandled))
 
     def _above(self) -> tuple[Line, ...]:
         emulator = self._emulator

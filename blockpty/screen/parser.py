@@ -20,6 +20,8 @@ from pyte import control
 OSC_LIMIT: Final = 8192
 # More than `pieces` takes at once, so that a cut can never decide.
 _SEQUENCE_LIMIT: Final = 1024
+# How much is kept of a string that is swallowed, to say what it was.
+_BEGINNING: Final = 16
 
 GROUND: Final = 0
 ESCAPE: Final = 1
@@ -55,6 +57,9 @@ class Listener(Protocol):
 
     def dispatch(self, sequence: str) -> None:
         """Obey a control character, an escape or a control sequence, or an OSC (`ESC ]` and its text)."""
+
+    def swallowed(self, beginning: str) -> None:
+        """Take note of a control string that was passed over: its introducer without ESC, and how it begins."""
 
 
 class Parser:
@@ -119,6 +124,8 @@ class Parser:
         self.state, self._held, self._too_long = int(str(state)), str(held), bool(too_long)
 
     def _hold(self, text: str) -> None:
+        if self.state == STRING:
+            self._held = (self._held + text[:_BEGINNING])[:_BEGINNING]
         if self.state == OSC and not self._too_long:
             self._held += text[: OSC_LIMIT + 1]
             if len(self._held) > OSC_LIMIT:
@@ -127,6 +134,8 @@ class Parser:
     def _string_stops(self, end: str) -> None:
         if end == "\x07" and self.state == STRING:
             return
+        if self.state == STRING:
+            self._listener.swallowed(self._held)
         said = None if self.state == STRING or self._too_long or end in "\x18\x1a" else self._held
         # ESC is the first half of ST; anything else but a backslash after it begins a sequence of its own.
         self.begin(ESCAPE if end == "\x1b" else GROUND)
@@ -147,6 +156,8 @@ class Parser:
             self._held = (self._held + character)[:_SEQUENCE_LIMIT]
         elif not self._held and character in _OPENS:
             self.begin(_OPENS[character])
+            if self.state == STRING:
+                self._held = character
         else:
             sequence = "\x1b" + self._held + character
             self.begin(GROUND)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 
 from blockpty.screen import modes
 from blockpty.screen.cells import PADDED, SPACER, Row, width
-from blockpty.screen.parser import CSI, ESCAPE, GROUND, OSC
+from blockpty.screen.parser import CSI, ESCAPE, GROUND, OSC, STRING
 from blockpty.screen.pens import PROTECTED, Pen
 from blockpty.screen.snapshot import change
 from blockpty.screen.state import SavedCursor
@@ -121,7 +121,10 @@ def _again(s: Emulator, row: int, column: int) -> str:
 def _begun(s: Emulator) -> bytes:
     """Return the beginning of a sequence or a character that more bytes finish."""
     state, held, _ = s.parser.dump()
-    begun = {GROUND: "", ESCAPE: "\x1b", CSI: "\x1b[", OSC: "\x1b]"}.get(int(str(state)), "\x1bP") + str(held)
+    if state == STRING:
+        # Half a picture would be drawn as one: only that a string has begun.
+        return b"\x1bP" + s.undecoded
+    begun = {GROUND: "", ESCAPE: "\x1b", CSI: "\x1b[", OSC: "\x1b]"}[int(str(state))] + str(held)
     return begun.encode() + s.undecoded
 
 

@@ -54,10 +54,19 @@ def ignore(s: ScreenState, p: Parameters) -> None:
     """Do nothing."""
 
 
+def _bell(s: ScreenState, p: Parameters) -> None:
+    s.bells += 1
+
+
+def _passed_over(kind: str) -> Handler:
+    return lambda s, p: s.pass_over(kind)
+
+
 _NONE: Final[Parameters] = ()
 
 # C0 controls and escapes, whole.
 _FIXED: Final[dict[str, Handler]] = {
+    control.BEL: _bell,
     control.BS: motions.backspace,
     control.HT: lambda s, p: motions.tab(s),
     control.LF: motions.line_feed,
@@ -148,6 +157,12 @@ _CSI: Final[dict[str, Handler]] = {
     "'~": editing.delete_columns,
 }
 
+# Questions, which queries.py knows: they change nothing on a screen.
+_CSI.update(dict.fromkeys(("c", ">c", "n", "?n", "$p", "?$p", ">q", "?u"), ignore))
+_STRINGS: Final = {"P": "DCS", "X": "SOS", "^": "PM", "_": "APC"}
+_STRING_KIND: Final = re.compile(r"[0-?]*([ -/]{0,2}[@-~])")
+_SHOWN: Final = 4
+
 KNOWN: Final[dict[str, tuple[Handler, Parameters]]] = {text: (handler, _NONE) for text, handler in _FIXED.items()}
 _CSI_PARTS: Final = re.compile(r"\x1b\[([<-?]?)([0-9;:]*)([ -/]*[@-~])")
 
@@ -175,9 +190,26 @@ def obey(s: ScreenState, sequence: str) -> None:
 def _look_up(sequence: str) -> tuple[Handler, Parameters]:
     parts = _CSI_PARTS.fullmatch(sequence)
     if parts is None:
-        return ignore, _NONE
+        return _uncontrolled(sequence), _NONE
     prefix, numbers, final = parts.groups()
-    return _CSI.get(prefix + final, ignore), _read(numbers)
+    return _CSI.get(prefix + final) or _passed_over(f"CSI {prefix}{final}"), _read(numbers)
+
+
+def _uncontrolled(sequence: str) -> Handler:
+    """Return what to do about an escape or a control character that is not in the table."""
+    if sequence[0] == "\x1b":
+        # ST ends what has ended already.
+        return ignore if sequence == "\x1b\\" else _passed_over(f"ESC {sequence[1:][:_SHOWN]}")
+    return _passed_over(f"C1 {ord(sequence):02X}") if sequence >= "\x80" else ignore
+
+
+def swallowed(s: ScreenState, beginning: str) -> None:
+    """Count a control string (DCS, SOS, PM, APC) that was passed over; a question that is answered is none."""
+    kind = _STRINGS[beginning[0]]
+    found = _STRING_KIND.match(beginning, 1)
+    if kind == "DCS" and found is not None and found[1] == "$q":
+        return
+    s.pass_over(f"{kind} {found[1]}" if found is not None else kind)
 
 
 def _read(numbers: str) -> Parameters:

@@ -7,15 +7,17 @@ from __future__ import annotations
 
 import functools
 import hashlib
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any, Final
 
+from blockpty.screen.accents import accents
 from blockpty.screen.cells import width
 from blockpty.screen.markup import html, svg
 from blockpty.screen.pens import FLAG_NAMES, PROTECTED, RGB, UNDERLINES, Pen
 from blockpty.screen.protocol import Frame, Line
 
-FORMATS: Final = ("text", "json", "ansi", "html", "svg", "agent")
+FORMATS: Final = ("text", "json", "ansi", "html", "svg", "agent", "annotated")
 _HEAD: Final = "[Terminal Screen"
 _END: Final = "[End Terminal Screen]"
 
@@ -30,6 +32,8 @@ class Snapshot:
         offset: how much of the stream it shows.
         changed: rows that differ from what they were at `since`, or all.
         above: the rows that scrolled off last, four or as many as the text of the first row begins in.
+        bells: how often the bell rang since the record began.
+        unhandled: sequences that were not obeyed since then: how many of each kind.
     """
 
     frame: Frame
@@ -37,6 +41,8 @@ class Snapshot:
     offset: int
     changed: tuple[int, ...]
     above: tuple[Line, ...] = ()
+    bells: int = 0
+    unhandled: Mapping[str, int] = field(default_factory=dict)
 
     @functools.cached_property
     def text_hash(self) -> str:
@@ -63,7 +69,7 @@ def render(snapshot: Snapshot, style: str) -> str | dict[str, Any]:
     frame = snapshot.frame
     if style == "json":
         return as_json(snapshot)
-    makers = {"text": text, "ansi": ansi, "agent": agent, "html": html, "svg": svg}
+    makers = {"text": text, "ansi": ansi, "agent": agent, "annotated": annotated, "html": html, "svg": svg}
     if style not in makers:
         raise ValueError(f"no screen format {style!r}; there are {', '.join(FORMATS)}")
     return makers[style](frame)
@@ -76,10 +82,20 @@ def text(frame: Frame) -> str:
 
 def agent(frame: Frame) -> str:
     """Return the rows between two lines that say what they are. No row can pass for one of the two."""
+    return between(frame, text(frame).split("\n"))
+
+
+def between(frame: Frame, rows: Sequence[str]) -> str:
+    """Return any rows of a terminal between these two lines."""
     shown = "Yes" if frame.alt else "No"
     head = f"{_HEAD} - {frame.cols}x{frame.rows} - Alt Screen: {shown} - Cursor: ({frame.cursor.x}, {frame.cursor.y})]"
-    rows = [f" {row}" if row.startswith((_HEAD, _END)) else row for row in text(frame).split("\n")]
-    return "\n".join([head, *rows, _END])
+    shown_rows = [f" {row}" if row.startswith((_HEAD, _END)) else row for row in rows]
+    return "\n".join([head, *shown_rows, _END])
+
+
+def annotated(frame: Frame) -> str:
+    """Return what `agent` does, and a line for each text that is drawn to stand out; no row can pass for one."""
+    return "\n".join([agent(frame), *(accent.sentence for accent in accents(frame))])
 
 
 def as_json(snapshot: Snapshot) -> dict[str, Any]:

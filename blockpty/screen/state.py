@@ -37,6 +37,9 @@ from blockpty.screen.protocol import Cursor, Line
 # stream (scrollback.py).
 HISTORY_ROWS: Final = 100
 MOST_CELLS: Final = 1_000_000
+# How many kinds of sequences that are not obeyed have a count of their own.
+MOST_KINDS: Final = 32
+OTHER_KINDS: Final = "others"
 _FEW_BRUSHES: Final = 4096
 _FEW_CLUSTERS: Final = 32768
 
@@ -84,6 +87,9 @@ class ScreenState:
         self.titles: list[str] = []
         self.cwd = ""
         self.zone = ""
+        # Since the record began: how often the bell rang, and what was not obeyed, by its kind.
+        self.bells = 0
+        self.unhandled: dict[str, int] = {}
         # Called with each row that leaves the top of the main screen for good.
         self.scrolled_off: Callable[[Row], None] | None = None
         self.reset()
@@ -122,6 +128,12 @@ class ScreenState:
         self.held_frame: HeldFrame | None = None
         self.full_margins()
         self.settle()
+
+    def pass_over(self, kind: str) -> None:
+        """Count a sequence that is not obeyed; of kinds that there are too many of only that they were."""
+        if kind not in self.unhandled and len(self.unhandled) >= MOST_KINDS:
+            kind = OTHER_KINDS
+        self.unhandled[kind] = self.unhandled.get(kind, 0) + 1
 
     def full_margins(self) -> None:
         """Make the whole screen the scrolling region."""

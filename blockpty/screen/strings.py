@@ -15,6 +15,10 @@ from blockpty.screen.state import ScreenState
 _TITLE: Final = 1024
 _URI: Final = 2083
 _TITLES: Final = 10
+# Marks of our hooks and of other shell integrations, which draw nothing; the engine reads them.
+_MARKS: Final = ("7717", "633", "3008")
+# Colours, which queries.py tells.
+_ASKED: Final = ("4", "10", "11", "12")
 _CONTROLS: Final = re.compile("[\x00-\x1f\x7f-\x9f]")
 
 
@@ -33,6 +37,8 @@ def obey(s: ScreenState, text: str) -> None:
         _hyperlink(s, rest)
     elif code == "133" and rest[:1] in "ABCDPN":
         s.zone = rest[:1]
+    elif code not in _MARKS and not (code in _ASKED and rest.endswith("?")):
+        s.pass_over(f"OSC {code}" if code.isdecimal() and len(code) < 8 else "OSC")
 
 
 def _hyperlink(s: ScreenState, text: str) -> None:

@@ -21,6 +21,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final, ParamSpec, TypeVar
 
+from blockpty.errors import BadRequest
 from blockpty.model.block import Block
 from blockpty.search.index import Candidate, ChunkKey, IndexEntry, IndexUnavailable, IndexWatermark, Page, Positions
 from blockpty.search.overview import BLOCK_FIELDS, Asked, Overview, overview, packed
@@ -144,7 +145,11 @@ class SqliteIndex:
             # Another engine has removed it; what is open has no name any more.
             self._close()
         for _ in range(_OPENINGS):
-            make_private(self._directory)
+            try:
+                # A home that was moved or removed is not made again: another may come to lie there.
+                make_private(self._directory, parents=False)
+            except BadRequest as problem:
+                raise IndexUnavailable(problem.message) from None
             with _pinned(path) as before:
                 database, generation = self._connected(path)
                 # Else it is not known which file was opened: another engine may have removed one and made another.

@@ -176,6 +176,7 @@ class AuditLog:
         self._clock = clock
         self._lock = threading.Lock()
         self._files: _Files | None = None
+        self._made = False
         self._pending: list[Entry] = []
         self._dropped = 0
         self._headless = False
@@ -327,7 +328,10 @@ class AuditLog:
             if not is_removed(self._files.log) and _is_at(self._files.log, self._path):
                 return self._files
             self._close_files()
-        make_private(self._home)
+        if not self._made:
+            # Only once: where a home was moved or removed, another may come to lie.
+            make_private(self._home)
+            self._made = True
         log = open_regular(self._path, os.O_RDWR | os.O_APPEND | os.O_CREAT, ours=True)
         try:
             head = open_regular(self._head_path, os.O_RDWR | os.O_CREAT, ours=True)

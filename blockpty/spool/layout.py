@@ -13,7 +13,9 @@ from typing import Final
 from blockpty.errors import BadRequest, SpoolCorrupt
 from blockpty.spool.storage import full_is_an_error
 
-_CONVERSATION_ID: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}")
+# A bound in the pattern would take four milliseconds to compile, at each start of the command line.
+_CONVERSATION_ID: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
+_LONGEST_ID: Final = 128
 
 
 def default_home() -> Path:
@@ -26,7 +28,11 @@ def default_home() -> Path:
 
 def check_conversation_id(conversation_id: object) -> str:
     """Return the id, or raise BadRequest; an id is refused, never mapped to another."""
-    if not isinstance(conversation_id, str) or not _CONVERSATION_ID.fullmatch(conversation_id):
+    if (
+        not isinstance(conversation_id, str)
+        or len(conversation_id) > _LONGEST_ID
+        or not _CONVERSATION_ID.fullmatch(conversation_id)
+    ):
         raise BadRequest(
             f"not a conversation id: {str(conversation_id)[:60]!r}",
             hint="1 to 128 letters, digits, dots, underscores and hyphens, beginning with a letter or digit",
@@ -34,16 +40,18 @@ def check_conversation_id(conversation_id: object) -> str:
     return conversation_id
 
 
-def make_private(directory: Path) -> None:
-    """Create a directory 0700, or check that what is there is ours and a real directory; raises
-    SpoolCorrupt, StorageFull."""
+def make_private(directory: Path, *, parents: bool = True) -> None:
+    """Create a directory 0700, or check that what is there is ours and a real directory.
+
+    Without `parents` the one above must be there. Raises BadRequest, SpoolCorrupt, StorageFull.
+    """
     try:
         # Mostly it is there: asking costs a hundredth of trying to make it.
         found = os.lstat(directory)
     except FileNotFoundError:
         try:
             with full_is_an_error(directory):
-                _make(directory)
+                _make(directory, parents)
             return
         except FileExistsError:
             found = os.lstat(directory)
@@ -64,10 +72,12 @@ def _no_directory(directory: Path, problem: OSError) -> BadRequest:
     )
 
 
-def _make(directory: Path) -> None:
+def _make(directory: Path, parents: bool) -> None:
     try:
         os.mkdir(directory, 0o700)
     except FileNotFoundError:
+        if not parents:
+            raise
         directory.parent.mkdir(parents=True, exist_ok=True)
         os.mkdir(directory, 0o700)
 

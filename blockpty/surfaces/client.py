@@ -6,35 +6,34 @@ Rules of this file: no operation and no rule of its own; the methods are derived
 from __future__ import annotations
 
 import asyncio
-import base64
 import contextlib
 import json
 import os
 import socket
 import sys
-import tempfile
 from collections.abc import AsyncIterator, Callable, Mapping
 from functools import partial
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, ClassVar, Final, Self, cast
-from urllib.parse import quote, urlencode
+from urllib.parse import quote
 
 from blockpty.api.conversation_context import ConversationContext, output_path
-from blockpty.errors import BadRequest, BlockptyError, InternalError, NotFound, error_from_code
+from blockpty.errors import BadRequest, BlockptyError, InternalError, NotFound
 from blockpty.model.block import Block
 from blockpty.model.events import Event
 from blockpty.model.results import OpenResult, Result
-from blockpty.ops.manifest import Effect, ManifestEntry, manifest_entry, offered
+from blockpty.ops.manifest import Effect, manifest_entry, offered
 from blockpty.spool.layout import check_conversation_id, conversations_directory, default_home
 from blockpty.surfaces import launching
 from blockpty.surfaces.access import AGENT_HEADER, AGENT_LENGTH
 from blockpty.surfaces.extras import require
 from blockpty.surfaces.live_socket import growing
 from blockpty.surfaces.operation_methods import ConversationOperations, EngineOperations
+from blockpty.surfaces.private_files import owner_token, server_directory
 from blockpty.surfaces.replay import RemoteReplay
-from blockpty.surfaces.tokens import owner_token, server_directory
-from blockpty.surfaces.wire import Unanswered, ask
+from blockpty.surfaces.requesting import content_of, error_of, request_of, wire_params
+from blockpty.surfaces.wire import Unanswered, ask, lost
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator
@@ -47,8 +46,6 @@ if TYPE_CHECKING:
 CONNECT_SECONDS: Final = 10.0
 AGAIN_SECONDS: Final = 60.0
 """How long a connection over ssh that was lost is made again for what only looks."""
-# Of an input that waits; without `match` the others mean nothing.
-_OF_A_WAIT: Final = ("match", "stop", "timeout_ms", "view", "max_bytes")
 
 
 class Client(EngineOperations):
@@ -144,18 +141,8 @@ class Client(EngineOperations):
         operation = manifest_entry(name)
         if operation.result is None:
             raise BadRequest(f"{name} is a stream, not a call")
-        params = _wire_params(params)
-        if self._url is None and name == "open" and params.get("cwd") is None and _is_here(params.get("source")):
-            params["cwd"] = os.getcwd()
-        if self._url is None and name == "open" and params.get("env_from") is None:
-            # Not the server's, which may be of hours ago and of another terminal.
-            from blockpty.host.shells import kept_of
-
-            params["env_from"] = kept_of(os.environ)
-        if self._url is None and name == "import_recording":
-            paths = {key: params.get(key) for key in ("path", "timing")}
-            params |= {key: os.path.abspath(path) for key, path in paths.items() if isinstance(path, str)}
-        request = (*_request(operation, params), partial(_check, name, params))
+        params = wire_params(name, params, here=self._url is None)
+        request = (*request_of(operation, params), partial(_check, name, params))
         try:
             content = await self._ask(*request)
         except Unanswered as problem:
@@ -190,7 +177,7 @@ class Client(EngineOperations):
         """Return the content of the answer; raises BlockptyError and Unanswered."""
         body = None if content is None else json.dumps(content).encode()
         if self._url is None:
-            return _content(*await ask(await self._connection(check), method, target, self._sent(), body))
+            return content_of(*await ask(await self._connection(check), method, target, self._sent(), body))
         require("server", "a client of a server elsewhere", "httpx2")
         import httpx2
 
@@ -201,7 +188,7 @@ class Client(EngineOperations):
         except httpx2.HTTPError as problem:
             sent = not isinstance(problem, httpx2.ConnectError)
             raise Unanswered(type(problem).__name__, sent=sent) from None
-        return _content(response.status_code, response.content)
+        return content_of(response.status_code, response.content)
 
     async def _connection(self, check: Callable[[], None] | None = None) -> socket.socket:
         """Return a connection to the home's server, which is started when there is none and it may be.
@@ -252,18 +239,18 @@ class Client(EngineOperations):
         import httpx2
 
         http = await self._library()
-        method, target, _ = _request(manifest_entry(name), params)
+        method, target, _ = request_of(manifest_entry(name), params)
         try:
             response = await http.send(http.build_request(method, target), stream=True)
             try:
                 if response.status_code != 200:
-                    _content(response.status_code, await response.aread())
+                    content_of(response.status_code, await response.aread())
                 async for message in httpx2.EventSource(response, max_event_size=None):
                     if message.event == "end":
                         return
                     content = json.loads(message.data)
                     if message.event == "error":
-                        raise _error(content)
+                        raise error_of(content)
                     yield Event.from_dict({key: value for key, value in content.items() if key != "conversation_id"})
             finally:
                 await response.aclose()
@@ -288,7 +275,7 @@ class Client(EngineOperations):
                 options["ssl"] = _trust(self._certificates)
             return await connect(f"ws{self._url.removeprefix('http').rstrip('/')}{target}", proxy=None, **options)
         except InvalidStatus as problem:
-            _content(problem.response.status_code, bytes(problem.response.body or b""))
+            content_of(problem.response.status_code, bytes(problem.response.body or b""))
             raise InternalError("the server has not taken the connection") from None
         except (WebSocketException, OSError) as problem:
             raise self._lost(Unanswered(type(problem).__name__, sent=True)) from None
@@ -327,15 +314,14 @@ class Client(EngineOperations):
             directory = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
             self._leaving.callback(os.close, directory)
             return f"/proc/self/fd/{directory}/{launching.SOCKET_NAME}"
+        import tempfile
+
         short = self._leaving.enter_context(tempfile.TemporaryDirectory(prefix="bp"))
         os.symlink(path.parent, os.path.join(short, "s"))
         return os.path.join(short, "s", launching.SOCKET_NAME)
 
     def _lost(self, problem: Unanswered) -> BlockptyError:
-        where = self._url or str(self.home)
-        return NotFound(
-            f"no server answers at {where}: {problem}", hint="blockpty serve starts one", details={"server": where}
-        )
+        return lost(self._url or str(self.home), problem)
 
 
 class RemoteConversation(ConversationContext, ConversationOperations):
@@ -390,49 +376,6 @@ class RemoteConversation(ConversationContext, ConversationOperations):
         return RemoteReplay(self._client.websocket, self.id, params)
 
 
-def _is_here(source: object) -> bool:
-    """Whether what a conversation shows has a directory of this machine."""
-    return source is None or (isinstance(source, str) and source.partition(":")[0] in ("shell", "exec"))
-
-
-def _wire_params(params: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the parameters of a method as JSON has them."""
-    found = {name: os.fspath(value) if isinstance(value, os.PathLike) else value for name, value in params.items()}
-    if isinstance(found.get("data"), bytes) and found.get("data_b64") is None:
-        found |= {"data": None, "data_b64": base64.b64encode(found["data"]).decode("ascii")}
-    for name in ("env", "env_from"):
-        if isinstance(found.get(name), Mapping):
-            found[name] = dict(found[name])
-    # A server of an older version refuses what it does not know.
-    if found.get("secret") is False:
-        del found["secret"]
-    if found.get("match", "") is None:
-        found = {name: value for name, value in found.items() if name not in _OF_A_WAIT}
-    return found
-
-
-def _request(operation: ManifestEntry, params: Mapping[str, Any]) -> tuple[str, str, Mapping[str, Any] | None]:
-    """Return method, target and JSON body of the request for these parameters."""
-    method, path = operation.route
-    rest = dict(params)
-    for name in operation.positional:
-        if f"{{{name}}}" in path:
-            # Refused by the server if it is no name; quoted so that it stays one part of the path.
-            path = path.replace(f"{{{name}}}", _part(rest.pop(name, "")))
-    if method != "GET":
-        return method, path, rest
-    query = {name: _text(value) for name, value in rest.items() if value is not None}
-    # Half a character is for the server to refuse, as the engine does.
-    return method, f"{path}?{urlencode(query, errors='surrogatepass')}" if query else path, None
-
-
-def _part(value: Any) -> str:
-    """Return a value as one part of a path, whatever stands in it."""
-    part = quote(str(value), safe="", errors="surrogatepass") or "-"
-    # What parts of only dots mean, a URL library would do before it asks.
-    return part.replace(".", "%2E") if part in (".", "..") else part
-
-
 def _check(name: str, params: Mapping[str, Any]) -> None:
     from blockpty.ops.table import find
 
@@ -443,29 +386,3 @@ def _trust(certificates: str | None) -> Any:
     import ssl
 
     return ssl.create_default_context(cafile=certificates)
-
-
-def _text(value: Any) -> str:
-    return str(value).lower() if isinstance(value, bool) else str(value)
-
-
-def _content(status: int, body: bytes) -> dict[str, Any]:
-    try:
-        content: Any = json.loads(body)
-    except ValueError:
-        if status == 200:
-            # Begun as a long answer, and never ended.
-            raise Unanswered("half an answer", sent=True) from None
-        content = None
-    if not isinstance(content, dict):
-        raise InternalError(f"the answer (status {status}) is not one of a blockpty server")
-    if content.get("ok") is not True:
-        raise _error(content)
-    return content
-
-
-def _error(content: Mapping[str, Any]) -> BlockptyError:
-    error = content.get("error", {})
-    return error_from_code(
-        str(error.get("code")), str(error.get("message")), str(error.get("hint", "")), error.get("details")
-    )

@@ -12,9 +12,7 @@ from __future__ import annotations
 
 import json
 import os
-import select
 import socket
-import subprocess
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -22,8 +20,7 @@ from typing import Any, Final
 
 from blockpty.errors import BlockptyError, InternalError, SpoolCorrupt, error_from_code
 from blockpty.host.protocol import peer_uid, socket_address
-from blockpty.surfaces.extras import require
-from blockpty.surfaces.tokens import open_private, server_directory
+from blockpty.surfaces.private_files import open_private, server_directory
 
 SOCKET_NAME: Final = "socket"
 STATE_NAME: Final = "server.json"
@@ -71,6 +68,10 @@ def start(home: Path, arguments: Sequence[str] = ("--idle-exit-seconds", str(IDL
 
     Raises what kept the server from starting.
     """
+    import subprocess
+
+    from blockpty.surfaces.extras import require
+
     require("server", "the server of a home")
     directory = server_directory(home)
     # The server reads them too, but could only say what is wrong with them in its log.
@@ -114,6 +115,8 @@ def _root() -> str:
 
 
 def _read(descriptor: int) -> bytes:
+    import select
+
     poller = select.poll()
     poller.register(descriptor, select.POLLIN)
     parts = []

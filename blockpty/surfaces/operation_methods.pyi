@@ -299,6 +299,8 @@ class ConversationOperations:
         format: str = "text",
         since: int | None = None,
         scrollback: int = 0,
+        first_line: int | None = None,
+        last_line: int | None = None,
         at: int | None = None,
         record: bool = False,
     ) -> ScreenResult: ...
@@ -629,6 +631,8 @@ class SyncConversationOperations:
         format: str = "text",
         since: int | None = None,
         scrollback: int = 0,
+        first_line: int | None = None,
+        last_line: int | None = None,
         at: int | None = None,
         record: bool = False,
     ) -> ScreenResult: ...

@@ -22,9 +22,9 @@ from blockpty.errors import BadRequest, BlockptyError, Forbidden, InternalError,
 from blockpty.model.events import Event
 from blockpty.model.results import Result
 from blockpty.surfaces.client import Client
+from blockpty.surfaces.private_files import locked, read_private, server_directory, write_private
 from blockpty.surfaces.settings import LOOPBACK
 from blockpty.surfaces.ssh_way import is_way
-from blockpty.surfaces.tokens import locked, read_private, server_directory, write_private
 
 if TYPE_CHECKING:
     from websockets.asyncio.client import ClientConnection

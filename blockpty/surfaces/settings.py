@@ -7,6 +7,7 @@ The file has one table, `[server]`, with the names of the fields below; a variab
 from __future__ import annotations
 
 import os
+import re
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
@@ -18,6 +19,7 @@ from blockpty.host.protocol import DURABILITIES, NICEST, PROCESS_LIMIT, SHELL_NI
 
 DEFAULT_PORT: Final = 7717
 LOOPBACK: Final = frozenset({"127.0.0.1", "::1", "localhost"})
+_ORIGIN: Final = re.compile(r"https?://[A-Za-z0-9.-]{1,253}(?::[0-9]{1,5})?")
 _WORDS: Final = {"1": True, "true": True, "yes": True, "0": False, "false": False, "no": False}
 
 
@@ -30,6 +32,7 @@ class Settings:
         port: TCP port, 0 for any free one; None: the usual one (7717), or any free one when that is taken.
         allowed_hosts: further values of the Host header that are ours, as clients write them.
         allowed_origins: origins of web pages that may call, such as https://example.org.
+        allowed_frames: origins of web pages that may show a terminal in a frame, at /embed/.
         tls_certificate, tls_key: PEM files.
         behind_proxy: a proxy on the way in does TLS; only with it may the server listen beyond loopback without.
         session_limit: how many shells may be open at once.
@@ -50,6 +53,7 @@ class Settings:
     port: int | None = None
     allowed_hosts: tuple[str, ...] = ()
     allowed_origins: tuple[str, ...] = ()
+    allowed_frames: tuple[str, ...] = ()
     tls_certificate: str | None = None
     tls_key: str | None = None
     behind_proxy: bool = False
@@ -139,6 +143,9 @@ def _check(settings: Settings) -> None:
         raise BadRequest(f"shell_nice cannot be {settings.shell_nice}", hint=f"0 to {NICEST}")
     if settings.durability not in DURABILITIES:
         raise BadRequest(f"durability cannot be {settings.durability[:60]!r}", hint=", ".join(DURABILITIES))
+    for origin in settings.allowed_frames:
+        if not _ORIGIN.fullmatch(origin):
+            raise BadRequest(f"allowed_frames cannot hold {origin[:60]!r}", hint="an origin, as https://example.org")
     if bool(settings.tls_certificate) != bool(settings.tls_key):
         raise BadRequest("tls_certificate and tls_key go together")
     if settings.host not in LOOPBACK and not settings.tls_certificate and not settings.behind_proxy:

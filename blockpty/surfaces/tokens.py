@@ -1,6 +1,5 @@
-"""Tokens of a server: who may call it, in private files of the home.
+"""Tokens of a server beside the owner's: who may call it, in private files of the home.
 
-    <home>/server/token         the owner's token, in clear: a user who can read this file owns the shells anyway
     <home>/server/tokens.json   further tokens, by name: what each may do, and the SHA-256 of it
     <home>/server/browsers.json tokens of browsers until they expire: the SHA-256 of each, and of what it goes back to
 
@@ -11,101 +10,34 @@ printed, logged or given as an argument. The files are 0600 in a 0700 directory.
 from __future__ import annotations
 
 import contextlib
-import errno
-import fcntl
 import hashlib
 import hmac
 import json
 import os
 import re
 import secrets
-import stat
 from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
 
 from blockpty.control.principals import OWNER, RESERVED, Principal, Scope, TypesAs
 from blockpty.errors import BadRequest, NotFound, SpoolCorrupt, StorageFull, Unauthorized
-from blockpty.spool.layout import check_conversation_id, make_private
-from blockpty.spool.storage import full_is_an_error, storage_full
+from blockpty.spool.layout import check_conversation_id
+from blockpty.surfaces.private_files import (
+    TOKEN_BYTES,
+    TOKEN_NAME,
+    locked,
+    owner_token,
+    read_private,
+    server_directory,
+    write_private,
+)
 
-TOKEN_NAME: Final = "token"
 TOKENS_NAME: Final = "tokens.json"
 BROWSERS_NAME: Final = "browsers.json"
 _NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
-_TOKEN_BYTES: Final = 32
 _TYPES_AS: Final = ("agent", "user")
-
-
-def server_directory(home: Path) -> Path:
-    """Return the directory of the server's files, made private; raises SpoolCorrupt when it is not ours."""
-    make_private(home)
-    directory = home / "server"
-    make_private(directory)
-    return directory
-
-
-def read_private(path: Path) -> bytes:
-    """Return the content of a file that only this user may read.
-
-    Raises FileNotFoundError, and SpoolCorrupt for a link, another user's file or one that others can read.
-    """
-    try:
-        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK)
-    except FileNotFoundError:
-        raise
-    except OSError as problem:
-        raise SpoolCorrupt(f"{path} cannot be opened: {problem.strerror}", hint="remove it and try again") from None
-    found = os.fstat(descriptor)
-    if found.st_uid != os.geteuid() or found.st_mode & 0o077 or not stat.S_ISREG(found.st_mode):
-        os.close(descriptor)
-        raise SpoolCorrupt(f"{path} is not private", hint=f"chmod 600 {path}, and make new tokens")
-    with open(descriptor, "rb") as file:
-        return file.read(1 << 20)
-
-
-def open_private(path: Path, flags: int) -> int:
-    """Open a 0600 file for writing, made when there is none.
-
-    Raises StorageFull, and SpoolCorrupt for a link and what else it may be.
-    """
-    try:
-        return os.open(path, flags | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
-    except OSError as problem:
-        if problem.errno in (errno.ENOSPC, errno.EDQUOT):
-            raise storage_full(path, problem) from None
-        raise SpoolCorrupt(f"{path} cannot be opened: {problem.strerror}", hint="remove it and try again") from None
-
-
-def write_private(path: Path, content: bytes) -> None:
-    """Put a 0600 file in place at once, whatever was there; raises StorageFull, and leaves nothing then."""
-    new = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
-    with full_is_an_error(path):
-        descriptor = os.open(new, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
-        try:
-            with open(descriptor, "wb", 0) as file:
-                file.write(content)
-                os.fsync(descriptor)
-            os.replace(new, path)
-        except BaseException:
-            with contextlib.suppress(OSError):
-                os.unlink(new)
-            raise
-
-
-def owner_token(home: Path) -> str:
-    """Return the owner's token; it is made when there is none yet."""
-    directory = server_directory(home)
-    path = directory / TOKEN_NAME
-    try:
-        return read_private(path).decode("ascii", "replace").strip()
-    except FileNotFoundError:
-        with locked(directory):
-            if not path.exists():
-                write_private(path, secrets.token_urlsafe(_TOKEN_BYTES).encode() + b"\n")
-        return read_private(path).decode("ascii", "replace").strip()
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,7 +71,7 @@ def add_token(
         records = _load(directory)
         if name in records:
             raise BadRequest(f"there is a token called {name} already", hint="remove it first, or choose another name")
-        token = secrets.token_urlsafe(_TOKEN_BYTES)
+        token = secrets.token_urlsafe(TOKEN_BYTES)
         records[name] = {
             "scope": scope.lower(),
             "conversations": None if conversations is None else [check_conversation_id(one) for one in conversations],
@@ -159,13 +91,6 @@ def remove_token(home: Path, name: str) -> None:
         if records.pop(name, None) is None:
             raise NotFound(f"no token is called {name[:40]}", hint="token list names them")
         _store(directory, records)
-
-
-def renew_owner_token(home: Path) -> None:
-    """Replace the owner's token; who had the old one must read the file again."""
-    directory = server_directory(home)
-    with locked(directory):
-        write_private(directory / TOKEN_NAME, secrets.token_urlsafe(_TOKEN_BYTES).encode() + b"\n")
 
 
 def list_tokens(home: Path) -> list[Listed]:
@@ -237,7 +162,7 @@ class TokenBook:
         if source is None or known.is_person != principal.is_person:
             raise Unauthorized(f"the token {principal.name} is not known any more", hint="use another one")
         self._codes = {digest: one for digest, one in self._codes.items() if self._holds(one, now)}
-        code = secrets.token_urlsafe(_TOKEN_BYTES)
+        code = secrets.token_urlsafe(TOKEN_BYTES)
         self._codes[_digest(code)] = _Given(now + self.CODE_SECONDS, source, known)
         return code
 
@@ -248,7 +173,7 @@ class TokenBook:
         given = self._codes.pop(_digest(code), None)
         if given is None or not self._holds(given, now):
             raise Unauthorized("the code is not known, was used, or is too old", hint="ask for another one")
-        token = secrets.token_urlsafe(_TOKEN_BYTES)
+        token = secrets.token_urlsafe(TOKEN_BYTES)
         self._keep(_digest(token), _Given(now + self.BROWSER_SECONDS, given.source, given.principal))
         return token
 
@@ -290,7 +215,7 @@ class TokenBook:
         except FileNotFoundError:
             owner = b""
         # An emptied file is no empty token.
-        if len(owner) >= _TOKEN_BYTES:
+        if len(owner) >= TOKEN_BYTES:
             principals.append((_digest(owner.decode("ascii", "replace")), OWNER))
         for name, one in _load(self._directory).items():
             bound = None if one["conversations"] is None else frozenset(one["conversations"])
@@ -323,7 +248,7 @@ def _load(directory: Path) -> dict[str, dict[str, Any]]:
         for one in records.values():
             Scope[one["scope"].upper()], int(one["created_ts"])
             only = one["conversations"]
-            if len(bytes.fromhex(one["sha256"])) != _TOKEN_BYTES or not (only is None or isinstance(only, list)):
+            if len(bytes.fromhex(one["sha256"])) != TOKEN_BYTES or not (only is None or isinstance(only, list)):
                 raise ValueError
             if one.get("types_as", "agent") not in _TYPES_AS:
                 raise ValueError
@@ -339,14 +264,3 @@ def _load(directory: Path) -> dict[str, dict[str, Any]]:
 def _store(directory: Path, records: dict[str, dict[str, Any]]) -> None:
     content = json.dumps({"format": 1, "tokens": records}, indent=1).encode()
     write_private(directory / TOKENS_NAME, content + b"\n")
-
-
-@contextmanager
-def locked(directory: Path) -> Iterator[None]:
-    """Keep all others from changing the files of the server's directory meanwhile."""
-    descriptor = open_private(directory / "tokens.lock", os.O_RDWR)
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX)
-        yield
-    finally:
-        os.close(descriptor)

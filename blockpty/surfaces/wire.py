@@ -2,14 +2,21 @@
 
 A connection carries one request and ends with its answer (HTTP/1.0), so that there is none to keep, to share, or to
 find closed. Servers elsewhere may stand behind a proxy, and events are a stream: for both the client has a library.
-This exists because loading that library takes longer than the call.
+This exists because loading that library takes longer than the call; loading asyncio does too, so that a program with
+one call can wait for its answer without an event loop.
 """
 
 from __future__ import annotations
 
-import asyncio
+import select
 import socket
+import time
 from collections.abc import Mapping
+from typing import Final
+
+from blockpty.errors import BlockptyError, NotFound
+
+_PIECE: Final = 1 << 16
 
 
 class Unanswered(Exception):
@@ -24,6 +31,58 @@ class Unanswered(Exception):
         self.sent = sent
 
 
+class Exchange:
+    """A request that has been sent, and its answer, which is waited for by blocking or by an event loop.
+
+    The connection is closed with the answer, by `close`, and when a wait for it fails or is cancelled.
+    """
+
+    def __init__(
+        self, connection: socket.socket, method: str, target: str, headers: Mapping[str, str], content: bytes | None
+    ) -> None:
+        self._connection = connection
+        self._received = bytearray()
+        try:
+            connection.sendall(_request(method, target, headers, content))
+        except OSError as problem:
+            self.close()
+            raise Unanswered(type(problem).__name__, sent=True) from None
+
+    def close(self) -> None:
+        """Give up the connection; the server drops the call."""
+        self._connection.close()
+
+    def wait(self, seconds: float | None = None) -> bool:
+        """Block until all of the answer is there, or for so long; return whether it is. Raises Unanswered."""
+        poller = select.poll()
+        poller.register(self._connection, select.POLLIN)
+        end = None if seconds is None else time.monotonic() + seconds
+        try:
+            while True:
+                left = None if end is None else max(0.0, 1000 * (end - time.monotonic()))
+                if not poller.poll(left):
+                    return False
+                piece = self._connection.recv(_PIECE)
+                if not piece:
+                    return True
+                self._received += piece
+        except OSError as problem:
+            self.close()
+            raise Unanswered(type(problem).__name__, sent=True) from None
+        except BaseException:
+            self.close()
+            raise
+
+    def answer(self) -> tuple[int, bytes]:
+        """Return status and body of the answer, which is there; raises Unanswered."""
+        self.close()
+        return _answer(bytes(self._received))
+
+    async def rest(self) -> tuple[int, bytes]:
+        """Return status and body of the answer once it is there; raises Unanswered."""
+        return _answer(bytes(self._received) + await _read(self._connection, b""))
+
+
 async def ask(
     connection: socket.socket, method: str, target: str, headers: Mapping[str, str], content: bytes | None
 ) -> tuple[int, bytes]:
@@ -31,18 +90,31 @@ async def ask(
 
     Raises Unanswered.
     """
-    head = f"{method} {target} HTTP/1.0\r\nHost: localhost\r\n"
-    head += "".join(f"{name}: {value}\r\n" for name, value in headers.items())
-    if content is not None:
-        head += f"Content-Type: application/json\r\nContent-Length: {len(content)}\r\n"
+    return _answer(await _read(connection, _request(method, target, headers, content)))
+
+
+async def _read(connection: socket.socket, request: bytes) -> bytes:
+    import asyncio
+
     reader, writer = await asyncio.open_connection(sock=connection)
     try:
-        writer.write(head.encode("ascii") + b"\r\n" + (content or b""))
-        answer = await reader.read()
+        writer.write(request)
+        return await reader.read()
     except OSError as problem:
         raise Unanswered(type(problem).__name__, sent=True) from None
     finally:
         writer.close()
+
+
+def _request(method: str, target: str, headers: Mapping[str, str], content: bytes | None) -> bytes:
+    head = f"{method} {target} HTTP/1.0\r\nHost: localhost\r\n"
+    head += "".join(f"{name}: {value}\r\n" for name, value in headers.items())
+    if content is not None:
+        head += f"Content-Type: application/json\r\nContent-Length: {len(content)}\r\n"
+    return head.encode("ascii") + b"\r\n" + (content or b"")
+
+
+def _answer(answer: bytes) -> tuple[int, bytes]:
     top, found, body = answer.partition(b"\r\n\r\n")
     lines = top.split(b"\r\n")
     parts = lines[0].split(b" ", 2)
@@ -54,3 +126,10 @@ async def ask(
         if name.lower() == b"content-length" and int(value) != len(body):
             raise Unanswered("half an answer", sent=True)
     return int(parts[1]), body
+
+
+def lost(where: str, problem: Unanswered) -> BlockptyError:
+    """Return the error for a server that has not answered."""
+    return NotFound(
+        f"no server answers at {where}: {problem}", hint="blockpty serve starts one", details={"server": where}
+    )

@@ -77,6 +77,21 @@ __bpty_cwd() {
 	fi
 }
 
+# Who this is and on which machine, as \u and \H say it, for HELLO: no prompt pays for it. What a mark cannot hold is
+# left out.
+__bpty_names() {
+	\builtin local LC_ALL=C || __bpty_t=''
+	__bpty_d='\u' __bpty_y='\H'
+	if ((BASH_VERSINFO[0] * 100 + BASH_VERSINFO[1] >= 404)); then
+		__bpty_d=${__bpty_d@P} __bpty_y=${__bpty_y@P}
+	else
+		__bpty_d=${USER-} __bpty_y=${HOSTNAME-}
+	fi
+	if [[ ${#__bpty_d} -gt 64 || $__bpty_d == *[!A-Za-z0-9._-]* ]]; then __bpty_d=''; fi
+	if [[ ${#__bpty_y} -gt 64 || $__bpty_y == *[!A-Za-z0-9._-]* ]]; then __bpty_y=''; fi
+	__bpty_v=";u=$__bpty_d;h=$__bpty_y"
+}
+
 # First in PROMPT_COMMAND, entered with the user's status in `$?`. The usual case stands here once more, written out:
 # by way of __bpty_put it takes 20 us longer. 255 is bash's own descriptor of its terminal, which no command inherits; to
 # open /dev/tty takes 10 us. `printf -v` fails to empty __bpty_o, which PS1 has set, where `builtin` is not what it was.
@@ -391,7 +406,8 @@ __bpty_install() {
 		__bpty_f+=,nofs
 		\builtin unset HISTFILE
 	fi
-	__bpty_put __HELLO__ ";v=1;sh=bash;sv=${BASH_VERSINFO[0]}.${BASH_VERSINFO[1]}.${BASH_VERSINFO[2]};f=$__bpty_f"
+	__bpty_names
+	__bpty_put __HELLO__ ";v=1;sh=bash;sv=${BASH_VERSINFO[0]}.${BASH_VERSINFO[1]}.${BASH_VERSINFO[2]};f=$__bpty_f$__bpty_v"
 	if [[ $__bpty_a ]]; then \builtin set -a; fi
 	__bpty_t=''
 }

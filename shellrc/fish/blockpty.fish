@@ -370,5 +370,9 @@ set -gu __bpty_f preexec,postexec,prompt,key
 if set -q __bpty_file; and not builtin test -r "$__bpty_file"
     set __bpty_f $__bpty_f,nofs
 end
-__bpty_put __HELLO__ ";v=1;sh=fish;sv="(builtin string replace -ar '[^0-9A-Za-z.-]' _ -- $version)";f=$__bpty_f"
+# Who this is and on which machine; what a mark cannot hold is left out.
+set -g __bpty_user (builtin string match -r '^[0-9A-Za-z._-]{1,64}$' -- "$USER")
+set -g __bpty_host (builtin string match -r '^[0-9A-Za-z._-]{1,64}$' -- "$hostname")
+__bpty_put __HELLO__ ";v=1;sh=fish;sv="(builtin string replace -ar '[^0-9A-Za-z.-]' _ -- $version)";f=$__bpty_f;u=$__bpty_user;h=$__bpty_host"
+set -e __bpty_user __bpty_host
 __bpty_end

@@ -78,6 +78,21 @@ __bpty_hello() {
 	*) print -nr -- "$1" ;;
 	esac
 }
-__bpty_hello "${__bpty_esc}]7717;__HELLO__;n=$__bpty_n;i=$$;s=0;c=0;p=0;v=1;sh=$__bpty_sh;sv=;f=ps1$__bpty_bel"
+# Who this is and on which machine, as far as variables and files say it; what a mark cannot hold is left out.
+__bpty_user=${LOGNAME-${USER-}} __bpty_host=${HOSTNAME-}
+if [ -z "$__bpty_host" ] && [ -r /proc/sys/kernel/hostname ]; then
+	read -r __bpty_host </proc/sys/kernel/hostname || __bpty_host=''
+fi
+__bpty_name() {
+	case $1 in
+	*[!abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-]*) __bpty_t='' ;;
+	*) __bpty_t=$1 ;;
+	esac
+	if [ "${#__bpty_t}" -gt 64 ]; then __bpty_t=''; fi
+}
+__bpty_name "$__bpty_user" && __bpty_user=$__bpty_t
+__bpty_name "$__bpty_host" && __bpty_host=$__bpty_t
+__bpty_hello "${__bpty_esc}]7717;__HELLO__;n=$__bpty_n;i=$$;s=0;c=0;p=0;v=1;sh=$__bpty_sh;sv=;f=ps1;u=$__bpty_user;h=$__bpty_host$__bpty_bel"
+unset __bpty_user __bpty_host
 # Else $_ would hold the mark, and `set -a` would export it.
 : ready

@@ -349,7 +349,11 @@ __bpty_install_now() {
 		features+=,nofs
 		unset HISTFILE
 	fi
-	__bpty_mark __HELLO__ ";v=1;sh=zsh;sv=${ZSH_VERSION//[^0-9A-Za-z.-]/_};f=$features"
+	# Who this is and on which machine; what a mark cannot hold is left out.
+	local user=${(%):-%n} host=${(%):-%M}
+	[[ -n ${user//[0-9A-Za-z._-]/} || $#user -gt 64 ]] && user=
+	[[ -n ${host//[0-9A-Za-z._-]/} || $#host -gt 64 ]] && host=
+	__bpty_mark __HELLO__ ";v=1;sh=zsh;sv=${ZSH_VERSION//[^0-9A-Za-z.-]/_};f=$features;u=$user;h=$host"
 	__bpty_put $__bpty_m
 	# The first prompt's own cycle; `$?` of the startup files means nothing to anybody.
 	__bpty_x=0

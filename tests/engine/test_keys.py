@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from blockpty.engine.keys import KEY_NAMES, PASTE_BEGIN, PASTE_END, KeyModes, bracket, encode_keys
+from blockpty.engine.keys import KEY_NAMES, PASTE_BEGIN, PASTE_END, KeyModes, bracket, encode_keys, names_text
 from blockpty.errors import BadRequest
 
 SENT = [
@@ -258,3 +258,37 @@ KITTY = [
 def test_the_kitty_keyboard(keys: str, sent: bytes) -> None:
     assert encode_keys(keys, KeyModes(keyboard=1)) == sent
     assert encode_keys("[ENTER][TAB]", KeyModes(keyboard=9)) == b"\x1b[13u\x1b[9u"
+
+
+SGR_MOUSE = KeyModes(mouse="click", mouse_encoding="sgr")
+
+
+def test_a_text_can_be_clicked_where_it_stands() -> None:
+    asked: list[tuple[str, int]] = []
+
+    def find(text: str, number: int) -> tuple[tuple[int, int] | None, int]:
+        asked.append((text, number))
+        return ((9, 4) if number < 3 else None), 2 if text != "none" else 0
+
+    assert encode_keys('x[CLICK "Save as"]', SGR_MOUSE, find) == b"x\x1b[<0;10;5M\x1b[<0;10;5m"
+    assert encode_keys(r'[C-RCLICK "a \"b\" [c] \\" 2]', SGR_MOUSE, find) == b"\x1b[<18;10;5M\x1b[<18;10;5m"
+    assert asked == [("Save as", 1), ('a "b" [c] \\', 2)]
+    with pytest.raises(BadRequest, match="stands on the screen 2 times"):
+        encode_keys('[CLICK "Save as" 3]', SGR_MOUSE, find)
+    with pytest.raises(BadRequest, match="does not listen to the mouse") as off:
+        encode_keys('[CLICK "Save as"]', KeyModes(), find)
+    assert "[TAB]" in off.value.hint
+    with pytest.raises(BadRequest, match="no screen is known here"):
+        encode_keys('[CLICK "Save as"]', SGR_MOUSE)
+    with pytest.raises(BadRequest, match="no key is named"):
+        encode_keys('[CLICK ""]', SGR_MOUSE, find)
+
+
+def test_whether_the_screen_is_needed() -> None:
+    assert names_text('a[CLICK "b"]') and not names_text('a[CLICK 1,2] "b"')
+
+
+def test_a_text_that_is_not_there_is_an_error_with_advice() -> None:
+    with pytest.raises(BadRequest, match="not on the screen now") as missing:
+        encode_keys('[CLICK "Save"]', SGR_MOUSE, lambda text, number: (None, 0))
+    assert missing.value.details == {"text": "Save", "count": 0} and "look at the screen" in missing.value.hint

@@ -323,6 +323,31 @@ def test_background_output_at_a_prompt_opens_no_block() -> None:
     assert blocks_of(pty.recording) == []
 
 
+@pytest.mark.parametrize(
+    ("said", "who"),
+    [
+        ({"u": "me", "h": "box"}, {"user": "me", "host": "box"}),
+        ({"u": "", "h": ""}, {"user": None, "host": None}),
+        # Of an older version: its prompts stay what they were.
+        ({}, None),
+    ],
+)
+def test_a_prompt_says_who_is_at_it_where_the_shell_has_said_so(
+    said: dict[str, str], who: dict[str, str | None] | None
+) -> None:
+    pty = FakePty()
+    pty.spawn()
+    pty.output(pty.mark("HELLO", v=1, sh="bash", f="ps0,ps1", **said))
+    pty.end()
+    pty.output(pty.mark("CWD", d="/a%ff"))
+    pty.prompt()
+    lines = map(orjson.loads, derive(pty.recording, ()).events.splitlines())
+    (prompt,) = [line for line in lines if line["type"] == "prompt"]
+    extra = {name: value for name, value in prompt.items() if name in ("user", "host", "cwd_b64")}
+    assert extra == ({} if who is None else {**who, "cwd_b64": "L2H/"})
+    assert prompt["cwd"] == "/a\ufffd"
+
+
 @pytest.mark.parametrize(("features", "state", "output"), [
     ("ps0,ps1,ps2,pc", "rejected", b""), ("ps1,ps2,pc", "ended", b"out\n"), ("ps1", "ended", b"out\n"),
 ])  # fmt: skip

@@ -14,7 +14,7 @@ import pytest
 
 from blockpty.errors import Busy, StorageFull
 from blockpty.host.client import Hello, HostClient
-from tests.host.test_kills import kill_recorder
+from tests.host.test_keeper import kill_recorder
 from tests.support.async_tests import async_test
 from tests.support.host_driver import BOUND_SECONDS, Host, Spoken, death, running_host
 

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from blockpty.errors import StorageFull
-from tests.host.test_kills import kill_recorder
+from tests.host.test_keeper import kill_recorder
 from tests.support.async_tests import async_test
 from tests.support.host_driver import Spoken, running_host
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import fields
+
 from blockpty.model.block import ListedBlock
 from blockpty.model.results import RunResult, ScreenResult
 from blockpty.model.shown import framed, preformatted, shortened
@@ -56,4 +58,4 @@ KINDS = ("text", "html", "svg")
 
 
 def as_fields(screen: ScreenResult) -> dict[str, object]:
-    return {name: getattr(screen, name) for name in screen.__dataclass_fields__}
+    return {item.name: getattr(screen, item.name) for item in fields(screen)}

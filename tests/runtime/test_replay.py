@@ -15,8 +15,8 @@ from blockpty.runtime.export.recording_events import Source
 from blockpty.runtime.replay import Replay
 from blockpty.screen.emulator import Emulator
 from blockpty.testing import FakePty
-from tests.runtime.test_export import pty, saved, small_session
 from tests.support.async_tests import async_test
+from tests.support.exports import pty, saved, small_session
 
 
 class Clock:

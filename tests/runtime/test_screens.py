@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import base64
 import json
+import re
 import shlex
 import sys
 from pathlib import Path
@@ -299,4 +300,138 @@ async def test_the_rendered_view_is_drawn_and_bounded(home: Path) -> None:
         block = (await conversation.run(r"for i in {1..2000}; do printf 'x\033[9999b\n'; done")).block
         seen = await conversation.read(block_id=block.block_id, view="rendered", max_bytes=100_000)
         assert len(seen.data) <= 100_000 and set(seen.data) <= {"x", "\n"}
+        await conversation.close()
+
+
+# Three entries, of which the arrows and clicks choose one, and a counter of both; every byte that comes ends a wait.
+MENU = r"""
+import curses
+def main(screen):
+    curses.curs_set(0)
+    curses.mousemask(curses.ALL_MOUSE_EVENTS)
+    curses.mouseinterval(0)
+    names, chosen, done = ["Setup", "Meters", "Save \u6f22 as"], 0, 0
+    while True:
+        screen.erase()
+        screen.addstr(0, 0, "Menu".ljust(40), curses.A_REVERSE)
+        for number, name in enumerate(names):
+            screen.addstr(2 + number, 4, name, curses.A_STANDOUT if number == chosen else curses.A_NORMAL)
+        screen.addstr(8, 0, f"step {done}")
+        screen.refresh()
+        key = screen.getch()
+        if key == ord("q"):
+            return
+        if key == curses.KEY_DOWN:
+            chosen = (chosen + 1) % 3
+        if key == curses.KEY_MOUSE:
+            _, x, y, _, _ = curses.getmouse()
+            if 0 <= y - 2 < 3 and 4 <= x < 4 + len(names[y - 2]) + 1:
+                chosen = y - 2
+        if key == ord("b"):
+            curses.beep()
+            print("\x1b[?7777h", end="", flush=True)
+        done += 1
+curses.wrapper(main)
+"""
+
+
+def standing_out(screen: blockpty.ScreenResult) -> list[str]:
+    return screen.content.partition("[End Terminal Screen]\n")[2].splitlines()
+
+
+@async_test
+async def test_a_menu_is_read_in_words_and_clicked_by_text(home: Path, tmp_path: Path) -> None:
+    async with blockpty.Engine(home) as engine:
+        conversation = await engine.open("c1", shell="bash", env={"TERM": "xterm-256color", "LC_ALL": "C.UTF-8"})
+        await conversation.exec_interactive("cat")
+        with pytest.raises(BadRequest, match="does not listen to the mouse"):
+            await conversation.send_keys('[CLICK "cat"]')
+        await conversation.send_keys("^D", match=blockpty.PROMPT)
+        await conversation.exec_interactive(program(tmp_path, MENU))
+        assert (await conversation.wait_for({"screen": "step 0$"}, timeout_ms=20_000)).matched
+        menu, first = standing_out(await conversation.screen(format="annotated"))
+        assert menu.startswith("highlighted: row 0") and first.startswith('selected: row 2, columns 4-8, "Setup"')
+        before = await conversation.screen()
+        assert (before.bells, before.unhandled) == (0, None)
+
+        assert (await conversation.send_keys("[DOWN]", match={"screen": "step 1$"})).matched
+        assert '"Meters"' in standing_out(await conversation.screen(format="annotated"))[1]
+        clicked = await conversation.send_keys('[CLICK "\u6f22 as"]', match={"screen": "step [23]$"})
+        assert clicked.matched
+        assert '"Save \u6f22 as"' in standing_out(await conversation.screen(format="annotated"))[1]
+        with pytest.raises(BadRequest, match="not on the screen now"):
+            await conversation.send_keys('[CLICK "Quit"]')
+        with pytest.raises(BadRequest, match="stands on the screen once"):
+            await conversation.send_keys('[CLICK "Meters" 2]')
+
+        step = int((await conversation.screen()).content.rpartition(" ")[2])
+        assert (await conversation.send_keys("b", match={"screen": f"step {step + 1}$"})).matched
+        rung = await conversation.screen()
+        assert (rung.bells, rung.unhandled) == (1, {"CSI ?7777 h": 1})
+        past = await conversation.screen(at=before.cursor)
+        assert (past.bells, past.unhandled) == (0, None), "it is a function of the record"
+        await conversation.send_keys("q", match=blockpty.PROMPT)
+        await conversation.close()
+
+
+@pytest.mark.needs("bash", "whiptail", "vim", "less")
+@async_test
+async def test_what_stands_out_in_real_programs(home: Path, tmp_path: Path) -> None:
+    (tmp_path / "text").write_text("".join(f"line {number}\n" for number in range(1, 60)), "utf-8")
+    text = shlex.quote(str(tmp_path / "text"))
+    async with blockpty.Engine(home) as engine:
+        conversation = await engine.open("c1", shell="bash", env={"TERM": "xterm-256color"})
+
+        async def seen(command: str, shows: str, keys: str, wanted: str) -> list[str]:
+            """Return the lines about a program once one of them is what is wanted."""
+            await conversation.exec_interactive(command)
+            assert (await conversation.wait_for({"screen": shows}, timeout_ms=20_000)).matched, command
+            if keys:
+                await conversation.send_keys(keys)
+            while True:
+                screen = await conversation.screen(format="annotated")
+                found = standing_out(screen)
+                if any(re.match(wanted, line) for line in found):
+                    return found
+                await conversation.wait_for({"changed": screen.hash}, timeout_ms=200)
+
+        assert len(await seen("whiptail --yesno Really? 8 40", "<No>", "[TAB]", r'focused: row 13.*"<No>"')) == 1
+        await conversation.send_keys("[ENTER]", match=blockpty.PROMPT)
+        menu = "whiptail --menu Pick 14 50 5 a one b two c three"
+        assert len(await seen(menu, "<Ok>", "[DOWN]", r'focused: row 9.*"b two"')) == 1
+        await conversation.send_keys("[ESC]", match=blockpty.PROMPT)
+        assert len(await seen("whiptail --inputbox Name 8 40 bob", "<Ok>", "", r'focused: row 11.*"bob_')) == 1
+        await conversation.send_keys("[ESC]", match=blockpty.PROMPT)
+        words = await seen(f"less {text}", "line 1$", "/line 1[ENTER]", r'highlighted: row 9.*"line 1" \(reverse')
+        assert all('"line 1"' in line for line in words)
+        await conversation.send_keys("q", match=blockpty.PROMPT)
+        await seen(f"vim -u NONE -i NONE -N {text}", "line 1$", "3GVjj", r'highlighted: row 3.*"line 4"')
+        await conversation.send_keys("[ESC]:q![ENTER]", match=blockpty.PROMPT)
+        await conversation.close()
+
+
+@async_test
+async def test_a_range_of_lines_above_the_screen_and_on_it(home: Path) -> None:
+    async with blockpty.Engine(home) as engine:
+        conversation = await engine.open("c1", shell="bash", cols=40, rows=10)
+        await conversation.run("clear; seq 100 | sed 's/^50$/& then a line that goes on in the next row/'")
+        top = await conversation.screen(first_line=0, last_line=2)
+        first = int(top.content.split("\n")[0])
+        assert top.content.split("\n") == [str(first + number) for number in range(3)] and top.first_line == 0
+        above = await conversation.screen(first_line=-5, last_line=-2)
+        assert above.content.split("\n") == [str(first - number) for number in (5, 4, 3, 2)]
+        assert above.first_line == -5
+        both = await conversation.screen(first_line=-2, last_line=1, format="agent")
+        assert both.content.split("\n")[1:-1] == [str(first + number) for number in (-2, -1, 0, 1)]
+        rows = (await conversation.screen(first_line=-60, last_line=-1)).content.split("\n")
+        assert len(rows) == 60, "a line on two rows has two numbers"
+        cut = next(number for number, row in enumerate(rows) if row.startswith("50"))
+        assert (rows[cut], rows[cut + 1]) == ("50 then a line that goes on in the next", "row")
+        everything = await conversation.screen(first_line=-100_000)
+        assert everything.first_line is not None and -1000 <= everything.first_line < -80
+        assert (await conversation.screen()).first_line is None
+        for wrong in ({"first_line": 3, "last_line": 1}, {"first_line": 0, "format": "json"}, {"first_line": 5000}):
+            with pytest.raises(BadRequest):
+                await conversation.screen(**wrong)
+        assert len((await conversation.screen(first_line=-1, last_line=-1, scrollback=3)).content.split("\n")) == 1
         await conversation.close()

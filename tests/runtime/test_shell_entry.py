@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import asyncio
+import base64
 import os
+import pwd
 import shutil
 import socket
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -165,6 +168,10 @@ async def test_a_shell_inside(shell: str, home: Path) -> None:
         entered = await conversation.enter_shell()
         assert entered.how == "file"
         await play(conversation)
+        near, far = await prompts(conversation)
+        me = pwd.getpwuid(os.getuid()).pw_name
+        assert (near["user"], near["host"]) == (me, socket.gethostname()) == (far["user"], far["host"])
+        assert base64.b64decode(far["cwd_b64"]).decode() == far["cwd"]
         sleeping = await conversation.exec_block("sh -c 'echo started; exec sleep 600'")
         await conversation.wait_for("started", from_cursor=sleeping.cursor)
         assert (await conversation.interrupt(grace_ms=5000)).how == "SIGINT"
@@ -304,6 +311,12 @@ def far_side(tmp_path: Path) -> Iterator[str]:
         daemon.wait()
         if daemon.stderr is not None:
             daemon.stderr.close()
+
+
+async def prompts(conversation: blockpty.Conversation) -> tuple[Mapping[str, Any], Mapping[str, Any]]:
+    """Return the first prompt and the last one."""
+    found = [event.fields async for event in conversation.events(follow=False) if event.type == "prompt"]
+    return found[0], found[-1]
 
 
 @pytest.mark.parametrize("shell", ["bash", "zsh"])

@@ -11,7 +11,6 @@ from typing import Any
 from blockpty.engine.machine import Machine
 from blockpty.model.entries import Entry
 from blockpty.model.events import Event
-from blockpty.redact.redaction import redact_output
 from tests.scenarios import tortures
 from tests.scenarios.jobs import memory
 from tests.scenarios.stage import PROMPT, SHORT_MS, Stage
@@ -75,13 +74,19 @@ async def random_bytes(stage: Stage) -> Any:
             stage.told(result.block).output == data,
             stage.stream()[begin:end] == printed,
             # One in 150 such files has what looks like a password to a reader who has no reason to doubt it.
-            raw == redact_output(printed),
+            _is_covered(raw, printed, most=100),
         ),
         "text": ("\ufffd" in text, "\x1b" not in text and "\0" not in text),
         "next": await stage.done("echo next"),
         "blocks": len(await stage.blocks()),
         "doubts": await stage.doubts(),
     }
+
+
+def _is_covered(shown: bytes, sent: bytes, *, most: int) -> bool:
+    """Whether bytes are those that were sent, but for at most so many that are covered by an asterisk."""
+    covered = [one for one, other in zip(shown, sent, strict=False) if one != other]
+    return len(shown) == len(sent) and set(covered) <= {ord("*")} and len(covered) <= most
 
 
 async def _read_whole(stage: Stage, block_id: str, step: int) -> str:

@@ -14,9 +14,13 @@ class Listener:
 
     def __init__(self) -> None:
         self.found: list[str] = []
+        self.strings: list[str] = []
 
     def dispatch(self, sequence: str) -> None:
         self.found.append(sequence)
+
+    def swallowed(self, beginning: str) -> None:
+        self.strings.append(beginning)
 
 
 def parsed(chunks: list[str]) -> list[str]:
@@ -103,3 +107,17 @@ def _feed(parser: Parser, character: str) -> None:
         parser.resume(character)
     elif character in STARTS:
         parser.begin(STARTS[character])
+
+
+def test_of_a_string_that_is_swallowed_its_beginning_is_kept() -> None:
+    text = "P+q544e\x1b\\\x1b_G" + "a" * 100 + "\x1b\\\x1bX\x18\x1b^ab\x1b[m"
+    for step in (1, 3, len(text)):
+        listener = Listener()
+        parser = Parser(listener)
+        parser.begin(STARTS["\x1b"])
+        for at in range(0, len(text), step):
+            rest = text[at : at + step]
+            while rest and (rest := parser.resume(rest)):
+                parser.begin(STARTS[rest[0]])
+                rest = rest[1:]
+        assert listener.strings == ["P+q544e", "_G" + "a" * 14, "X", "^ab"], step

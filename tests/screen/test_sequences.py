@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 
+from blockpty.screen import Emulator
 from blockpty.screen.pens import Link, Pen
 from tests.support.emulators import cells, fed, text
 
@@ -288,3 +291,42 @@ def test_what_is_no_history(output: str) -> None:
 def test_a_screen_of_one_cell() -> None:
     emulator = fed("a漢\r\n\x1b[5;5Hb\x1b[@\x1b[P\x1b[L\x1b[M\tc", 1, 1)
     assert text(emulator) == ["c"]
+
+
+@pytest.mark.parametrize(
+    ("data", "unhandled"),
+    [
+        (b"\x1b[?2031h\x1b[?2031h\x1b[?9999;25l", {"CSI ?2031 h": 2, "CSI ?9999 l": 1}),
+        (b"\x1b[99h", {"CSI 99 h": 1}),
+        (b"\x1b[3;4x\x1b[=c", {"CSI x": 1, "CSI =c": 1}),
+        (b"\x1b]52;c;aGk=\x07\x1b]10;#fff\x1b\\\x1b]nonsense\x07", {"OSC 52": 1, "OSC 10": 1, "OSC": 1}),
+        (b"\x1bP0;1q#0!9~\x1b\\\x1b_Ga=T;AAAA\x1b\\\x1bP+q544e\x1b\\", {"DCS q": 1, "APC G": 1, "DCS +q": 1}),
+        (b"\x1b%G\xc2\x9b", {"ESC %G": 1, "C1 9B": 1}),
+        # Obeyed, answered, of shell integrations, or an end of what has ended.
+        (b"\x1b[c\x1b[6n\x1b[?1$p\x1bP$qm\x1b\\\x1b]11;?\x07\x1b]7717;x\x07\x1b]633;A\x07\x1b]133;A\x07", {}),
+        (b"\x1b\\\x00\x05\x1b[?1049h\x1b[31m\x1b]2;t\x07\x1b]8;;\x07", {}),
+    ],
+)
+def test_what_is_not_obeyed_is_counted_by_its_kind(data: bytes, unhandled: dict[str, int]) -> None:
+    whole, cut = Emulator(20, 4), Emulator(20, 4)
+    whole.feed(data)
+    for at in range(len(data)):
+        cut.feed(data[at : at + 1])
+    assert whole.unhandled == cut.unhandled == unhandled
+
+
+def test_the_bell_is_counted_wherever_it_rings_and_a_reset_forgets_nothing() -> None:
+    screen = Emulator(20, 4)
+    screen.feed(b"\x07a\x07\x1b[1\x07;2H\x1b]2;title\x07\x1b[?7777h\x1bc\x07")
+    assert (screen.bells, screen.unhandled) == (4, {"CSI ?7777 h": 1})
+    again = Emulator.restore(json.loads(json.dumps(screen.dump())))
+    assert (again.bells, again.unhandled) == (4, {"CSI ?7777 h": 1})
+    older = {name: value for name, value in screen.dump().items() if name not in ("bells", "unhandled")}
+    assert (Emulator.restore(older).bells, Emulator.restore(older).unhandled) == (0, {})
+
+
+def test_kinds_that_are_not_obeyed_do_not_grow_without_end() -> None:
+    screen = Emulator(20, 4)
+    screen.feed(b"".join(b"\x1b[?%dh" % number for number in range(5000, 5100)))
+    assert len(screen.unhandled) == 33 and sum(screen.unhandled.values()) == 100
+    assert screen.unhandled["others"] == 68

@@ -152,6 +152,19 @@ def test_what_is_there_is_named_while_parts_become_one(tmp_path: Path, monkeypat
         reader.close()
 
 
+def test_a_home_that_has_gone_is_not_made_again(tmp_path: Path) -> None:
+    (tmp_path / "home").mkdir()
+    index = SqliteIndex(tmp_path / "home" / "index")
+    try:
+        assert index.positions().of == {}
+        (tmp_path / "home").rename(tmp_path / "moved")
+        with pytest.raises(IndexUnavailable, match="home"):
+            index.positions()
+        assert not (tmp_path / "home").exists()
+    finally:
+        index.close()
+
+
 def test_only_its_owner_can_read_it(tmp_path: Path, records: Records) -> None:
     index = SqliteIndex(tmp_path / "index")
     fill(index, records)

@@ -175,6 +175,20 @@ def _writer(home: Path, name: str, count: int) -> subprocess.Popen[bytes]:
     return subprocess.Popen([sys.executable, "-c", _WRITER, str(home), name, str(count)], stdout=subprocess.PIPE)
 
 
+def test_a_home_that_has_gone_is_not_made_again(tmp_path: Path) -> None:
+    log = AuditLog(tmp_path / "home")
+    log.add("verdict", principal="before")
+    log.flush()
+    (tmp_path / "home").rename(tmp_path / "moved")
+    log.add("verdict", principal="after")
+    log.flush()
+    assert not (tmp_path / "home").exists()
+    # What could not be written comes when the home is back.
+    (tmp_path / "moved").rename(tmp_path / "home")
+    log.flush()
+    assert [one["principal"] for one in log.entries(AuditFilter())] == ["before", "after"]
+
+
 def test_processes_append_at_once(tmp_path: Path) -> None:
     writers = [_writer(tmp_path / "home", str(number), 200) for number in range(3)]
     assert [writer.wait(60) for writer in writers] == [0, 0, 0]

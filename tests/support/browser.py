@@ -51,11 +51,15 @@ def browser() -> Iterator[Browser]:
 
 @dataclass
 class Watched:
-    """A page, what it sent over sockets, and its complaints: console errors (violations of the policy too), dialogs."""
+    """A page, the sockets it opened, what it sent over them, and its complaints.
+
+    Complaints are errors of the console, with violations of the policy, and dialogs.
+    """
 
     page: Page
     complaints: list[str] = field(default_factory=list)
     sent: list[str | bytes] = field(default_factory=list)
+    opened: list[str] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         def console(message: Any) -> None:
@@ -65,7 +69,11 @@ class Watched:
         self.page.set_default_timeout(WAIT_MS)
         self.page.on("console", console)
         self.page.on("pageerror", lambda error: self.complaints.append(f"error: {error}"))
-        self.page.on("websocket", lambda opened: opened.on("framesent", lambda frame: self.sent.append(frame)))
+        def opened(socket: Any) -> None:
+            self.opened.append(socket.url)
+            socket.on("framesent", lambda frame: self.sent.append(frame))
+
+        self.page.on("websocket", opened)
         self.page.on("dialog", lambda dialog: (self.complaints.append("dialog"), dialog.dismiss()))
 
     def screen(self) -> list[str]:
@@ -99,10 +107,13 @@ class Served:
             self.port = free.getsockname()[1]
         self.start()
 
-    def start(self) -> None:
+    def start(self, *options: str) -> None:
         """Start it, and again on the same port."""
         self._process = subprocess.Popen(
-            [sys.executable, "-m", "blockpty", "--home", str(self.home), "serve", "--json", "--port", str(self.port)],
+            [
+                *(sys.executable, "-m", "blockpty", "--home", str(self.home)),
+                *("serve", "--json", "--port", str(self.port), *options),
+            ],
             stdout=subprocess.PIPE, text=True,
         )  # fmt: skip
         assert self._process.stdout is not None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import random
 from pathlib import Path
 from typing import Any
@@ -12,8 +13,10 @@ from blockpty.screen.pens import Pen
 TOP = Path(__file__).resolve().parents[2]
 # The cases are not part of the project. A worktree lies a directory deeper than the checkout.
 _PLACES = [parent / "shared" / "fixtures" for parent in (TOP.parent, TOP.parent.parent)]
+if named := os.environ.get("BLOCKPTY_FIXTURES"):
+    _PLACES = [Path(named)]
 FIXTURES = next((place for place in _PLACES if place.is_dir()), None)
-MISSING = "the third-party cases are not here (../shared/fixtures beside the checkout)"
+MISSING = "the third-party cases are not here (../shared/fixtures beside the checkout, or BLOCKPTY_FIXTURES)"
 
 
 def fed(data: bytes | str, cols: int = 80, rows: int = 24, **options: Any) -> Emulator:

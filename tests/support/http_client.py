@@ -13,8 +13,8 @@ import httpx2
 
 from blockpty.surfaces.client import Client
 from blockpty.surfaces.http.server import serve
+from blockpty.surfaces.private_files import owner_token
 from blockpty.surfaces.settings import Settings
-from blockpty.surfaces.tokens import owner_token
 
 
 @contextlib.asynccontextmanager

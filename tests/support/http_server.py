@@ -17,8 +17,8 @@ from typing import Any
 from blockpty.errors import BlockptyError
 from blockpty.surfaces.client import Client
 from blockpty.surfaces.http.server import serve
+from blockpty.surfaces.private_files import owner_token
 from blockpty.surfaces.settings import Settings
-from blockpty.surfaces.tokens import owner_token
 
 ERROR_KEYS = {"code", "message", "hint", "details"}
 JSON_TYPE = ("Content-Type", "application/json")

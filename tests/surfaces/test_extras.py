@@ -171,7 +171,8 @@ import httpx2
 from blockpty.surfaces.http.app import application
 from blockpty.surfaces.http.mcp import MountedMcp
 from blockpty.surfaces.http.metrics import Metrics
-from blockpty.surfaces.tokens import TokenBook, owner_token
+from blockpty.surfaces.private_files import owner_token
+from blockpty.surfaces.tokens import TokenBook
 
 async def main():
     home = Path(sys.argv[1])

@@ -12,7 +12,7 @@ import pytest
 from blockpty.errors import BadRequest, InternalError
 from blockpty.host.protocol import socket_address
 from blockpty.surfaces import launching
-from blockpty.surfaces.tokens import server_directory
+from blockpty.surfaces.private_files import server_directory
 
 
 def listen(home: Path) -> socket.socket:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from blockpty.surfaces.tokens import server_directory
+from blockpty.surfaces.private_files import server_directory
 from tests.support.processes import stop_server
 from tests.surfaces.test_full_disk import blockpty
 

@@ -25,7 +25,8 @@ from blockpty.ops.table import OPERATIONS
 from blockpty.surfaces.cli.main import main
 from blockpty.surfaces.http.app import application
 from blockpty.surfaces.http.metrics import Metrics
-from blockpty.surfaces.tokens import TokenBook, owner_token
+from blockpty.surfaces.private_files import owner_token
+from blockpty.surfaces.tokens import TokenBook
 from tests.support.async_tests import async_test
 from tests.support.http_client import http, serving
 from tests.support.operations import PARAMS, RESULTS, RecordingEngine

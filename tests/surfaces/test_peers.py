@@ -21,7 +21,8 @@ from blockpty.errors import Forbidden, NotFound
 from blockpty.surfaces.cli.main import main
 from blockpty.surfaces.client import Client
 from blockpty.surfaces.peers import PeerClient, Peers
-from blockpty.surfaces.tokens import add_token, owner_token, server_directory, write_private
+from blockpty.surfaces.private_files import owner_token, server_directory, write_private
+from blockpty.surfaces.tokens import add_token
 from tests.support.async_tests import async_test
 from tests.support.http_client import serving
 from tests.support.mcp_clients import end_watcher, http_client, ok

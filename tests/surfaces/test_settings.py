@@ -20,8 +20,8 @@ from blockpty.errors import BadRequest, Busy, NotFound
 from blockpty.surfaces import launching
 from blockpty.surfaces.client import Client
 from blockpty.surfaces.http.server import serve
+from blockpty.surfaces.private_files import owner_token
 from blockpty.surfaces.settings import Settings, load
-from blockpty.surfaces.tokens import owner_token
 from tests.support.async_tests import async_test
 from tests.support.http_server import read_answer, serving
 

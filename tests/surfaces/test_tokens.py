@@ -14,16 +14,8 @@ import pytest
 
 from blockpty.control.principals import OWNER, Scope
 from blockpty.errors import BadRequest, BlockptyError, NotFound, SpoolCorrupt, Unauthorized
-from blockpty.surfaces import tokens
-from blockpty.surfaces.tokens import (
-    TokenBook,
-    add_token,
-    list_tokens,
-    owner_token,
-    remove_token,
-    renew_owner_token,
-    server_directory,
-)
+from blockpty.surfaces.private_files import owner_token, renew_owner_token, server_directory, write_private
+from blockpty.surfaces.tokens import TokenBook, add_token, list_tokens, remove_token
 
 
 def mode(path: Path) -> int:
@@ -46,12 +38,6 @@ def test_files_are_private_and_a_token_has_256_bits(home: Path) -> None:
     assert owner_token(home) == token
     assert made not in (directory / "tokens.json").read_text("utf-8"), "only its digest is kept"
     assert [(one.name, one.scope, one.conversations) for one in list_tokens(home)] == [("ci", "read", None)]
-
-
-def test_programs_that_need_the_first_token_at_once_get_the_same_one(home: Path) -> None:
-    with ThreadPoolExecutor(16) as pool:
-        found = list(pool.map(lambda _: owner_token(home), range(64)))
-    assert len(set(found)) == 1
 
 
 def test_tokens_that_are_made_at_once_are_all_kept(home: Path) -> None:
@@ -102,7 +88,7 @@ def test_the_directory_must_be_ours(home: Path, tmp_path: Path) -> None:
 def test_an_emptied_file_is_no_token(home: Path, content: bytes) -> None:
     owner_token(home)
     book = TokenBook(home)
-    tokens.write_private(server_directory(home) / "token", content)
+    write_private(server_directory(home) / "token", content)
     for guess in ("", "\n", content.decode("latin-1"), content.decode("ascii", "replace").strip()):
         if len(guess) < 43:
             with pytest.raises(Unauthorized):
@@ -125,7 +111,7 @@ def record(**fields: object) -> bytes:
 def test_a_damaged_list_lets_nobody_in(home: Path, content: bytes) -> None:
     owner = owner_token(home)
     book = TokenBook(home)
-    tokens.write_private(server_directory(home) / "tokens.json", content)
+    write_private(server_directory(home) / "tokens.json", content)
     with pytest.raises(SpoolCorrupt):
         book.principal(owner, 0)
     with pytest.raises(SpoolCorrupt):

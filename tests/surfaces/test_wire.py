@@ -15,8 +15,8 @@ import pytest
 from blockpty import Client
 from blockpty.errors import InternalError, NotFound
 from blockpty.surfaces import launching
-from blockpty.surfaces.tokens import server_directory
-from blockpty.surfaces.wire import Unanswered, ask
+from blockpty.surfaces.private_files import server_directory
+from blockpty.surfaces.wire import Exchange, Unanswered, ask
 from tests.support.async_tests import async_test
 
 OK = b'{"ok": true}'
@@ -50,6 +50,28 @@ async def test_an_answer_is_taken_whole_however_it_comes() -> None:
         assert found == (409, OK)
     assert asked.startswith(b"POST /v1/x HTTP/1.0\r\n") and asked.endswith(b'\r\n\r\n{"a": 1}')
     assert b"\r\nAuthorization: Bearer secret\r\n" in asked and b"\r\nContent-Length: 8\r\n" in asked
+
+
+@async_test
+async def test_an_answer_can_be_waited_for_by_blocking_and_then_by_a_loop() -> None:
+    ours, theirs = socket.socketpair()
+    exchange = Exchange(ours, "GET", "/v1/x", {}, None)
+    assert theirs.recv(4096).startswith(b"GET /v1/x HTTP/1.0\r\n")
+    theirs.sendall(b"HTTP/1.1 200 OK\r\n\r\n ")
+    assert not exchange.wait(0)
+    rest = asyncio.ensure_future(exchange.rest())
+    theirs.sendall(OK)
+    theirs.close()
+    assert await rest == (200, b" " + OK)
+
+    ours, theirs = socket.socketpair()
+    exchange = Exchange(ours, "GET", "/v1/x", {}, None)
+    theirs.sendall(b"HTTP/1.1 200 OK\r\n\r\n" + OK)
+    theirs.shutdown(socket.SHUT_WR)
+    assert exchange.wait() and exchange.answer() == (200, OK)
+    theirs.recv(4096)
+    assert theirs.recv(4096) == b"", "the connection is closed"
+    theirs.close()
 
 
 @async_test

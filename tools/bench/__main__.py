@@ -39,6 +39,7 @@ BENCHES = {
     "policy": "bench.policy",
     "agent": "bench.agent",
     "ssh": "bench.ssh",
+    "viewer": "bench.viewer",
 }
 
 

@@ -21,7 +21,7 @@ from typing import Any
 from bench.report import Row, Run, median, percentile, skipped
 from blockpty import Client, Engine
 from blockpty.surfaces import launching
-from blockpty.surfaces.tokens import owner_token
+from blockpty.surfaces.private_files import owner_token
 
 TOP = Path(__file__).resolve().parents[2]
 WARM_UP = 20

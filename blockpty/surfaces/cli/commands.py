@@ -21,13 +21,17 @@ from blockpty.surfaces.cli.completion import COMPLETED
 from blockpty.surfaces.cli.confirming import CONFIRMED, confirm, confirm_option
 from blockpty.surfaces.cli.groups import GroupedCommands
 from blockpty.surfaces.cli.inputs import KEYED, LOCAL, STDIN, options_of, take
-from blockpty.surfaces.cli.invocation import Invocation, anywhere, finished
+from blockpty.surfaces.cli.invocation import Invocation, anywhere, finished, unless_unread
 from blockpty.surfaces.cli.values import Conditions, Duration, ParamType, PointInTime, Variables
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator
 
     from blockpty.ops.manifest import ManifestEntry
+    from blockpty.surfaces.plain_call import PlainCall
+
+# A call that ends sooner is shown from its result, also to a person who watches.
+SOON_SECONDS: Final = 0.4
 
 # Each is a module of this package with a function `command`; what it needs to run, it imports when it runs.
 HAND_WRITTEN: Final = (
@@ -75,24 +79,22 @@ class _Operations(GroupedCommands):
     """Looks up the table only when a command is asked for, and makes only that command."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        from blockpty.ops.manifest import manifest
+        from blockpty.ops.manifest import operation_names
 
-        return [*(_dashed(name) for name in manifest()), "replay", *HAND_WRITTEN]
+        return [*(_dashed(name) for name in operation_names()), "replay", *HAND_WRITTEN]
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        from blockpty.ops.manifest import manifest_entry, operation_names
+
         if cmd_name in ("replay", *HAND_WRITTEN):
             if cmd_name == "import":
-                from blockpty.ops.manifest import manifest_entry
-
                 # Its own name, import_recording, is that of a method; a person would not look for it here.
                 return _command(manifest_entry("import_recording"), cmd_name)
             made: click.Command = import_module(f"blockpty.surfaces.cli.{cmd_name.replace('-', '_')}").command()
             return made
-        from blockpty.ops.manifest import manifest
-
-        operation = manifest().get(cmd_name.replace("-", "_"))
+        name = cmd_name.replace("-", "_")
         # Only kebab-case, so that there is one name for one thing.
-        return _command(operation) if operation is not None and "_" not in cmd_name else None
+        return _command(manifest_entry(name)) if name in operation_names() and "_" not in cmd_name else None
 
 
 def _command(operation: ManifestEntry, name: str | None = None) -> click.Command:
@@ -207,7 +209,7 @@ def _callback(operation: ManifestEntry) -> Callable[..., int]:
 
             values, output = taken_local(operation.name, values)
         params = _params(operation, take(operation.name, values))
-        return finished(run_operation(invocation, operation, params, output))
+        return called(invocation, operation, params, output)
 
     return cast("Callable[..., int]", callback)
 
@@ -232,14 +234,39 @@ def _merged(variables: tuple[Mapping[str, Any], ...]) -> dict[str, Any]:
     return {name: content for mapping in variables for name, content in mapping.items()}
 
 
-async def run_operation(
+def called(
     invocation: Invocation, operation: ManifestEntry, params: Mapping[str, Any], output: str | None = None
 ) -> int:
-    """Call an operation, show its result, and return the exit status; an export or a file goes to `output`."""
+    """Call an operation, show its result, and return the exit status; an export or a file goes to `output`.
+
+    A call without a person who watches needs no event loop, nor does one that ends at once.
+    """
+    call = invocation.begin(operation, params)
+    if call is None:
+        return finished(run_operation(invocation, operation, params, output))
+    screen = invocation.screen()
+    try:
+        if screen.watched(operation.name, params) and not call.wait(SOON_SECONDS):
+            return finished(run_operation(invocation, operation, params, output, call))
+        result = call.result()
+    except KeyboardInterrupt:
+        if operation.name == "run":
+            screen.runs_on(params)
+        raise
+    return unless_unread(lambda: _shown(invocation, operation, params, result, output))
+
+
+async def run_operation(
+    invocation: Invocation,
+    operation: ManifestEntry,
+    params: Mapping[str, Any],
+    output: str | None = None,
+    begun: PlainCall | None = None,
+) -> int:
+    """Call an operation, or take the answer of a call that was begun; the rest as in `called`."""
     import asyncio
 
     from blockpty.ops.manifest import Shape
-    from blockpty.surfaces.cli.render import exit_status
 
     screen = invocation.screen()
     async with invocation.open_engine(invocation.home) as engine:
@@ -252,17 +279,26 @@ async def run_operation(
                     screen.event(event, params["conversation_id"])
             return 0
         try:
-            if operation.name == "run" and screen.live and "max_bytes" not in params:
+            call = begun.rest() if begun is not None else _call(engine, operation.name, params)
+            if screen.shows_output(operation.name, params):
                 from blockpty.surfaces.cli.running import run_shown
 
-                result: Any = await run_shown(screen, engine, params, _call(engine, "run", params))
+                result: Any = await run_shown(screen, engine, params, cast("Any", call))
             else:
                 async with screen.progress(operation.name):
-                    result = await _call(engine, operation.name, params)
+                    result = await call
         except asyncio.CancelledError:
             if operation.name == "run":
                 screen.runs_on(params)
             raise
+    return _shown(invocation, operation, params, result, output)
+
+
+def _shown(
+    invocation: Invocation, operation: ManifestEntry, params: Mapping[str, Any], result: Any, output: str | None
+) -> int:
+    from blockpty.surfaces.cli.render import exit_status
+
     if operation.name == "export":
         from blockpty.surfaces.cli.export import delivered
 
@@ -275,7 +311,7 @@ async def run_operation(
         result = delivered_file(result, output, as_json=invocation.as_json)
         if result is None:
             return 0
-    screen.result(operation.name, result, params)
+    invocation.screen().result(operation.name, result, params)
     return exit_status(operation.name, result)
 
 

@@ -90,11 +90,7 @@ COMPLETED: Final[Mapping[str, Completer]] = {"conversation_id": offer_conversati
 def _conversations(ctx: click.Context) -> Path:
     from blockpty.spool.layout import conversations_directory
 
-    return conversations_directory((ctx.find_object(Invocation) or Invocation(_no_engine)).directory())
-
-
-def _no_engine(home: str | None) -> Any:
-    raise AssertionError("completion opens no engine")
+    return conversations_directory((ctx.find_object(Invocation) or Invocation()).directory())
 
 
 def _is_id(name: object) -> bool:

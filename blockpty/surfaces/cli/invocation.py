@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Mapping
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, Protocol
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from blockpty.ops.manifest import ManifestEntry
     from blockpty.ops.operation import Operation
     from blockpty.surfaces.cli.render import ResultPrinter
+    from blockpty.surfaces.plain_call import PlainCall
 
 EXIT_BROKEN_PIPE: Final = 141  # 128 + SIGPIPE, as a shell reports it
 
@@ -34,12 +35,34 @@ class OpenEngine(Protocol):
 
 @dataclass(slots=True)
 class Invocation:
-    """What holds for one run of the command line; the options that may stand anywhere land here."""
+    """What holds for one run of the command line; the options that may stand anywhere land here.
 
-    open_engine: OpenEngine
+    Attributes:
+        given: opens the engine that is used in place of the home's server.
+    """
+
+    given: OpenEngine | None = None
     home: str | None = None
     as_json: bool = False
     read_only: bool = False
+
+    def open_engine(self, home: str | None) -> AbstractAsyncContextManager[Any]:
+        """Return what has the operations: the engine that was given, else a client of the home's server."""
+        if self.given is not None:
+            return self.given(home)
+        from blockpty.surfaces.client import Client
+
+        return Client(home)
+
+    def begin(self, operation: ManifestEntry, params: Mapping[str, Any]) -> PlainCall | None:
+        """Begin a call without a client; return None where that cannot be: with another engine, with no server yet."""
+        from blockpty.ops.manifest import Shape
+
+        if self.given is not None or operation.shape is not Shape.CALL:
+            return None
+        from blockpty.surfaces import plain_call
+
+        return plain_call.begin(self.directory(), operation, params)
 
     def screen(self) -> ResultPrinter:
         """Return where results are shown."""
@@ -101,9 +124,16 @@ def _directories(_ctx: click.Context, _parameter: click.Parameter, incomplete: s
 def finished(run: Coroutine[Any, Any, int]) -> int:
     """Run a command to its end and return its exit status, also when who reads our output goes away."""
     import asyncio
+    import gc
 
+    gc.enable()
+    return unless_unread(lambda: asyncio.run(run))
+
+
+def unless_unread(run: Callable[[], int]) -> int:
+    """Return what a function returns, and the status for a broken pipe when who reads our output goes away."""
     try:
-        status = asyncio.run(run)
+        status = run()
         sys.stdout.flush()
     except BrokenPipeError:
         # Python would complain again when it flushes at the end.

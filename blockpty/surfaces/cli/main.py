@@ -1,6 +1,7 @@
 """Entry point of the command line: from arguments to an exit status.
 
-Exit statuses: 0 ok, 1 error, 2 usage, 3 timeout, 4 exited, 130 interrupted; `run` returns the command's own. Everything
+Exit statuses: 0 ok, 1 error, 2 usage, 3 timeout, 4 exited, 5 the command of `run` waits for input, 130 interrupted;
+`run` returns the command's own. Everything
 is imported when called, so that shell completion and `--version` need not wait for what only operations use.
 """
 
@@ -10,8 +11,7 @@ import io
 import os
 import sys
 from collections.abc import Sequence
-from contextlib import AbstractAsyncContextManager
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
     from blockpty.errors import BlockptyError
@@ -38,7 +38,7 @@ def main(argv: Sequence[str] | None = None, *, open_engine: OpenEngine | None = 
         if isinstance(standard, io.TextIOWrapper):
             # In a locale that lacks a character, show its number; do not fail.
             standard.reconfigure(errors="backslashreplace")
-    invocation = Invocation(open_engine or _engine)
+    invocation = Invocation(open_engine)
     try:
         status = program().main(arguments, prog_name="blockpty", standalone_mode=False, obj=invocation)
     except click.UsageError as error:
@@ -60,12 +60,6 @@ def main(argv: Sequence[str] | None = None, *, open_engine: OpenEngine | None = 
         defect = InternalError(f"{type(error).__name__}: {error}", hint="please report this defect of blockpty")
         return _report(defect, as_json=as_json)
     return int(status or 0)
-
-
-def _engine(home: str | None) -> AbstractAsyncContextManager[Any]:
-    from blockpty.surfaces.client import Client
-
-    return Client(home)
 
 
 def _report(error: BlockptyError, *, as_json: bool) -> int:

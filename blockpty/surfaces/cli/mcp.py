@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import os
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -48,12 +49,16 @@ def _serve(invocation: Invocation, /, url: str | None, token_file: str | None, t
     from blockpty.surfaces.extras import require
 
     require("mcp", "blockpty mcp")
+    # What is imported stays: to look through all of it again and again would take a tenth of the start.
+    gc.disable()
     from blockpty.surfaces.access import Caller
     from blockpty.surfaces.client import Client
     from blockpty.surfaces.mcp.stdio import serve_stdio
     from blockpty.surfaces.mcp.toolsets import tool_set
-    from blockpty.surfaces.tokens import read_private
+    from blockpty.surfaces.private_files import read_private
 
+    gc.freeze()
+    gc.enable()
     offered = tool_set(tools)
     token = os.environ.get("BLOCKPTY_TOKEN")
     if token_file is not None:

@@ -54,7 +54,7 @@ def _proxy(invocation: Invocation, /, session: bool, greet: bool) -> int:
         import json
 
         from blockpty.host.ssh_bridge import GREETING
-        from blockpty.surfaces.tokens import owner_token
+        from blockpty.surfaces.private_files import owner_token
 
         connection.close()
         # Over a connection on which this user could read the file of the token as well.

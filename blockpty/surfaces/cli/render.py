@@ -11,49 +11,49 @@ import json
 import os
 import re
 import shlex
-import shutil
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, nullcontext
 from datetime import datetime
-from typing import Any, Final, TextIO
+from typing import TYPE_CHECKING, Any, Final, TextIO
 
 from blockpty.errors import BlockptyError
-from blockpty.model.block import Block
-from blockpty.model.events import Event
-from blockpty.model.results import (
-    ApprovalsResult,
-    AuditResult,
-    BlockResult,
-    BlocksResult,
-    ControlResult,
-    ConversationInfo,
-    DiffResult,
-    ExportResult,
-    HaltResult,
-    ListResult,
-    OverviewResult,
-    ReadResult,
-    RepairResult,
-    Result,
-    RunResult,
-    ScreenResult,
-    SearchHit,
-    SearchResult,
-    SendResult,
-    UserInputResult,
-    VerdictResult,
-    VerifyResult,
-    WaitResult,
-)
-from blockpty.ops.manifest import manifest
-from blockpty.surfaces import approvals
-from blockpty.surfaces.cli.progress import shown_progress
 from blockpty.surfaces.sanitize import RESET, one_line, sanitize
+
+if TYPE_CHECKING:
+    from blockpty.model.block import Block
+    from blockpty.model.events import Event
+    from blockpty.model.results import (
+        ApprovalsResult,
+        AuditResult,
+        BlockResult,
+        BlocksResult,
+        ControlResult,
+        ConversationInfo,
+        DiffResult,
+        ExportResult,
+        HaltResult,
+        ListResult,
+        OverviewResult,
+        ReadResult,
+        RepairResult,
+        Result,
+        RunResult,
+        ScreenResult,
+        SearchHit,
+        SearchResult,
+        SendResult,
+        UserInputResult,
+        VerdictResult,
+        VerifyResult,
+        WaitResult,
+    )
 
 EXIT_TIMEOUT: Final = 3
 _PROMPT: Final = '{"token": "PROMPT"}'
 EXIT_EXITED: Final = 4
+EXIT_INPUT: Final = 5
+_ASKING: Final = ("input", "password", "incomplete_input")
 
 _LONG_OPERATIONS: Final = frozenset(
     {
@@ -99,23 +99,37 @@ _GIVEN: Final[Mapping[str | None, str]] = {
 
 def exit_status(operation: str, result: Result) -> int:
     """Return the exit status that a result stands for."""
-    if isinstance(result, RunResult):
-        if result.timed_out:
-            return EXIT_TIMEOUT
-        if result.exit_status is not None:
-            return result.exit_status
-        return EXIT_EXITED if result.block.state in ("shell_exited", "connection_lost") else 1
-    if isinstance(result, WaitResult | SendResult) and result.matched is False:
-        return {"timeout": EXIT_TIMEOUT, "eof": EXIT_EXITED}.get(result.reason or "", 1)
-    if isinstance(result, VerifyResult | RepairResult):
-        return 0 if result.clean else 1
-    if isinstance(result, SearchResult):
-        return 0 if result.hits else 1
-    if isinstance(result, AuditResult):
-        return 1 if result.findings else 0
-    if isinstance(result, UserInputResult):
-        return _OUTCOMES[result.outcome][0]
-    return 0
+    kind = type(result).__name__
+    return _EXITS[kind](result) if kind in _EXITS else 0
+
+
+def _exit_of_run(result: RunResult) -> int:
+    if result.timed_out:
+        return EXIT_TIMEOUT
+    if result.exit_status is not None:
+        return result.exit_status
+    if result.block.state == "running" and result.reason in _ASKING:
+        return EXIT_INPUT
+    return EXIT_EXITED if result.block.state in ("shell_exited", "connection_lost") else 1
+
+
+def _exit_of_wait(result: WaitResult | SendResult) -> int:
+    if result.matched is not False:
+        return 0
+    return {"timeout": EXIT_TIMEOUT, "eof": EXIT_EXITED}.get(result.reason or "", 1)
+
+
+# By the name of the class: only that of the result at hand is ever loaded.
+_EXITS: Final[Mapping[str, Callable[[Any], int]]] = {
+    "RunResult": _exit_of_run,
+    "WaitResult": _exit_of_wait,
+    "SendResult": _exit_of_wait,
+    "VerifyResult": lambda result: 0 if result.clean else 1,
+    "RepairResult": lambda result: 0 if result.clean else 1,
+    "SearchResult": lambda result: 0 if result.hits else 1,
+    "AuditResult": lambda result: 1 if result.findings else 0,
+    "UserInputResult": lambda result: _OUTCOMES[result.outcome][0],
+}
 
 
 def colours_wanted() -> bool:
@@ -157,32 +171,22 @@ class ResultPrinter:
 
     def result(self, operation: str, result: Result, params: Mapping[str, Any]) -> None:
         """Show a result."""
-        plain: Mapping[type[Result], Callable[[Any], None]] = {
-            ReadResult: self._read, ListResult: self._conversations, BlocksResult: self._blocks,
-            DiffResult: self._diff, AuditResult: self._audit, OverviewResult: self._overview,
-            VerifyResult: self._verify, RepairResult: self._repair, ApprovalsResult: self._approvals,
-            ControlResult: self._control, UserInputResult: self._user_input, VerdictResult: self._verdict,
+        shown: Mapping[str, Callable[[Any], None]] = {
+            "ReadResult": self._read, "ListResult": self._conversations, "BlocksResult": self._blocks,
+            "DiffResult": self._diff, "AuditResult": self._audit, "OverviewResult": self._overview,
+            "VerifyResult": self._verify, "RepairResult": self._repair, "ApprovalsResult": self._approvals,
+            "ControlResult": self._control, "UserInputResult": self._user_input, "VerdictResult": self._verdict,
+            "ScreenResult": self._screen, "BlockResult": self._block, "ExportResult": self._export,
+            "RunResult": lambda result: self._run(result, params),
+            "WaitResult": lambda result: self._wait(result, params),
+            "SendResult": lambda result: self._sent(result, params),
+            "SearchResult": lambda result: self._search(result, params),
+            "HaltResult": lambda result: self._halt(operation, result, params),
         }  # fmt: skip
         if self._json:
             self.record(result.to_dict())
-        elif type(result) in plain:
-            plain[type(result)](result)
-        elif isinstance(result, RunResult):
-            self._run(result, params)
-        elif isinstance(result, ScreenResult):
-            self._output(result.content if result.content.endswith("\n") else f"{result.content}\n")
-        elif isinstance(result, ExportResult) and result.data is not None:
-            self._output(result.data)
-        elif isinstance(result, WaitResult) or (isinstance(result, SendResult) and result.matched is not None):
-            self._wait(result, params)
-        elif isinstance(result, SearchResult):
-            self._search(result, params)
-        elif isinstance(result, HaltResult):
-            self._halt(operation, result, params)
-        elif isinstance(result, BlockResult):
-            self._fields(result.block.to_dict())
         else:
-            self._fields({name: value for name, value in result.to_dict().items() if name != "ok"})
+            shown.get(type(result).__name__, self._plain_fields)(result)
 
     def event(self, event: Event, conversation_id: str) -> None:
         """Show one event of a stream, at once."""
@@ -216,10 +220,24 @@ class ResultPrinter:
         self.note(f"  stop it: blockpty interrupt {name}")
         self.note(f"  wait for its end: blockpty wait-for {name} {shlex.quote(_PROMPT)}")
 
+    def shows_output(self, operation: str, params: Mapping[str, Any]) -> bool:
+        """Return whether what a command prints is shown while it runs."""
+        return self.live and operation == "run" and "max_bytes" not in params
+
+    def watched(self, operation: str, params: Mapping[str, Any]) -> bool:
+        """Return whether a person sees something of a call before it has ended."""
+        return self.shows_output(operation, params) or self._shows_progress(operation)
+
     def progress(self, operation: str) -> AbstractAsyncContextManager[None]:
         """Show on a terminal that something lasts."""
-        shown = not self._json and operation in _LONG_OPERATIONS and self._err.isatty()
-        return shown_progress(self._err, operation.replace("_", "-")) if shown else nullcontext()
+        if not self._shows_progress(operation):
+            return nullcontext()
+        from blockpty.surfaces.cli.progress import shown_progress
+
+        return shown_progress(self._err, operation.replace("_", "-"))
+
+    def _shows_progress(self, operation: str) -> bool:
+        return not self._json and operation in _LONG_OPERATIONS and self._err.isatty()
 
     # One kind of result each
 
@@ -240,6 +258,27 @@ class ResultPrinter:
             why = _WHY.get(result.reason) if block.state == "running" else None
             self.note(f"blockpty: {block.block_id} has no exit status ({why or block.state})", style="33")
         self._advise(result.hint)
+
+    def _plain_fields(self, result: Result) -> None:
+        self._fields({name: value for name, value in result.to_dict().items() if name != "ok"})
+
+    def _screen(self, result: ScreenResult) -> None:
+        self._output(result.content if result.content.endswith("\n") else f"{result.content}\n")
+
+    def _block(self, result: BlockResult) -> None:
+        self._fields(result.block.to_dict())
+
+    def _export(self, result: ExportResult) -> None:
+        if result.data is not None:
+            self._output(result.data)
+        else:
+            self._plain_fields(result)
+
+    def _sent(self, result: SendResult, params: Mapping[str, Any]) -> None:
+        if result.matched is not None:
+            self._wait(result, params)
+        else:
+            self._plain_fields(result)
 
     def _wait(self, result: WaitResult | SendResult, params: Mapping[str, Any]) -> None:
         self._printed(result.text or "", result.tty, params)
@@ -386,6 +425,8 @@ class ResultPrinter:
             self._line(one_line(f"left: {one['where']}: {one['message']}"))
 
     def _approvals(self, result: ApprovalsResult) -> None:
+        from blockpty.surfaces import approvals
+
         now_ms = time.time_ns() // 1_000_000
         for number, one in enumerate(result.approvals):
             if number:
@@ -445,7 +486,11 @@ class ResultPrinter:
     @property
     def width(self) -> int | None:
         """Columns of the terminal; None where lines have no width."""
-        return shutil.get_terminal_size().columns if self._terminal else None
+        if not self._terminal:
+            return None
+        import shutil
+
+        return shutil.get_terminal_size().columns
 
     def _output(self, text: str) -> None:
         """Write what a program wrote: as it is to a file, safely to a terminal, which also gets the last line's end."""
@@ -498,7 +543,9 @@ class ResultPrinter:
 
 def _in_commands(text: str) -> str:
     """Return a message with the operations named as commands: the table's names have underscores."""
-    names = [name for name in manifest() if "_" in name]
+    from blockpty.ops.manifest import operation_names
+
+    names = [name for name in operation_names() if "_" in name]
     return re.sub(rf"\b(?:{'|'.join(names)})\b", lambda found: found[0].replace("_", "-"), text)
 
 

@@ -36,6 +36,9 @@ def command() -> click.Command:
             click.Option(
                 ["--allowed-origin", "allowed_origins"], multiple=True, help="Origin of a web page that may call."
             ),
+            click.Option(
+                ["--allowed-frame", "allowed_frames"], multiple=True, help="Origin of a page that may frame /embed/."
+            ),
             click.Option(["--tls-certificate"], metavar="FILE", help="PEM file; needed to listen beyond loopback."),
             click.Option(["--tls-key"], metavar="FILE", help="PEM file with its key."),
             click.Option(["--behind-proxy"], help="A proxy in front of the server does TLS.", **flag),
@@ -157,7 +160,7 @@ def _spare_what_stays() -> None:
 
 
 def _plain(flags: dict[str, Any]) -> list[tuple[str, Any]]:
-    singular = {"allowed_hosts": "allowed_host", "allowed_origins": "allowed_origin"}
+    singular = {"allowed_hosts": "allowed_host", "allowed_origins": "allowed_origin", "allowed_frames": "allowed_frame"}
     pairs: list[tuple[str, Any]] = []
     for name, value in flags.items():
         if isinstance(value, tuple):

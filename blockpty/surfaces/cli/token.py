@@ -92,7 +92,7 @@ def _remove(invocation: Invocation, /, name: str) -> int:
 
 
 def _renew(invocation: Invocation, /) -> int:
-    from blockpty.surfaces.tokens import renew_owner_token
+    from blockpty.surfaces.private_files import renew_owner_token
 
     renew_owner_token(invocation.directory())
     if invocation.as_json:

@@ -8,6 +8,7 @@
     /openapi.json  /docs  /metrics  /healthz  /readyz
     /auth/code  /auth/token       a one-time code for a browser, and the token it is changed into
     /  /c/...  /search  /assets   the page, without a token
+    /embed/...                    one terminal, to be framed by other pages
 """
 
 from __future__ import annotations
@@ -57,6 +58,7 @@ def application(
     *,
     hosts: Iterable[str],
     origins: Iterable[str],
+    frames: Iterable[str] = (),
     mcp: App | None = None,
     elsewhere: access.PeerForwarder | None = None,
     stop: Callable[[], None] | None = None,
@@ -68,6 +70,7 @@ def application(
         engine: the engine of one home.
         tokens, metrics: who may call, and what is counted.
         hosts, origins: the values of these headers that are ours.
+        frames: origins of pages that may frame a terminal.
         mcp: what answers at /mcp.
         elsewhere: asked for conversations of other hosts.
         stop: ends the server; without it `/admin/stop` is not there.
@@ -93,7 +96,7 @@ def application(
         Route("/auth/code", beside.code, methods=["POST"]),
         Route("/auth/token", beside.token, methods=["POST"]),
     ]
-    routes += BuiltPage().routes()
+    routes += BuiltPage(frames=frames).routes()
     if stop is not None:
         routes.append(Route("/admin/stop", beside.stop, methods=["POST"]))
     if mcp is not None:

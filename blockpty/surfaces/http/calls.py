@@ -17,7 +17,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 from urllib.parse import parse_qsl
 
-from blockpty.errors import BadRequest, BlockptyError, InternalError
+from blockpty.errors import BadRequest, BlockptyError, InternalError, NotFound
 from blockpty.ops.operation import Effect, Operation
 from blockpty.runtime.shell_start import no_descriptors
 from blockpty.surfaces.access import Caller, PeerForwarder
@@ -27,6 +27,10 @@ from blockpty.surfaces.http.metrics import Metrics
 from blockpty.surfaces.peers import FORWARDED
 
 KEEP_ALIVE_SECONDS: Final = 10.0
+# As a client says it of a server that is gone.
+_STOPS: Final = NotFound(
+    "the server stops, and this call had not ended", hint="blockpty serve starts one; the shells run on"
+)
 _JSON: Final = (b"content-type", b"application/json")
 
 
@@ -80,17 +84,23 @@ class CallEndpoint:
         self, task: asyncio.Future[tuple[int, bytes]], gone: asyncio.Future[None], send: Send
     ) -> None:
         late = False
-        while True:
-            await asyncio.wait((task, gone), timeout=KEEP_ALIVE_SECONDS, return_when=asyncio.FIRST_COMPLETED)
-            if task.done() or gone.done():
-                break
-            if not late:
-                await send({"type": "http.response.start", "status": 200, "headers": [_JSON]})
-                late = True
-            await send({"type": "http.response.body", "body": b" ", "more_body": True})
-        if not task.done():
-            return
-        status, body = task.result()
+        try:
+            while True:
+                await asyncio.wait((task, gone), timeout=KEEP_ALIVE_SECONDS, return_when=asyncio.FIRST_COMPLETED)
+                if task.done() or gone.done():
+                    break
+                if not late:
+                    await send({"type": "http.response.start", "status": 200, "headers": [_JSON]})
+                    late = True
+                await send({"type": "http.response.body", "body": b" ", "more_body": True})
+        except asyncio.CancelledError:
+            # The server stops, and this has not ended in the time that it gives: the caller is told, and nothing is
+            # wrong that a trace in the log would help with.
+            status, body = 503, json.dumps(_STOPS.to_dict()).encode()
+        else:
+            if not task.done():
+                return
+            status, body = task.result()
         if not late:
             headers = [_JSON, (b"content-length", str(len(body)).encode())]
             await send({"type": "http.response.start", "status": status, "headers": headers})

@@ -19,7 +19,7 @@ from blockpty.control.principals import Principal
 from blockpty.errors import BadRequest, BlockptyError, Forbidden, SpoolError, Unauthorized
 from blockpty.surfaces.access import AGENT_HEADER
 from blockpty.surfaces.faults import status_of
-from blockpty.surfaces.http.page import is_page
+from blockpty.surfaces.http.page import EMBED, is_page
 from blockpty.surfaces.tokens import TokenBook
 
 Scope = MutableMapping[str, Any]
@@ -103,7 +103,10 @@ class Guard:
             raise Forbidden("this web page may not call the server", hint="allow its origin (allowed_origins)")
         is_open_page = scope["type"] == "http" and scope["method"] in ("GET", "HEAD") and is_page(scope["path"])
         # A link on another site may lead to the page, which says nothing without a token.
-        is_link = is_open_page and headers.only(b"sec-fetch-dest") == "document"
+        leads_here = headers.only(b"sec-fetch-dest")
+        is_link = is_open_page and (
+            leads_here == "document" or (leads_here == "iframe" and scope["path"].startswith(EMBED))
+        )
         if origin is None and not is_link and headers.only(b"sec-fetch-site") == "cross-site":
             raise Forbidden("another site's page may not call the server")
         if scope["type"] == "http":

@@ -1,6 +1,7 @@
 """The page: static files of blockpty/_page, which the build makes, at paths that need no token.
 
     /  /c/...  /search    the page itself, the same for every place
+    /embed/...            one terminal to look at, for a frame in a page of an allowed origin
     /assets/...           its scripts, styles and fonts; their names change with their content
 
 Rules of this file: nothing of a home or a request is put into an answer, and only files that were there when the server
@@ -11,7 +12,7 @@ from __future__ import annotations
 
 import hashlib
 import mimetypes
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -24,11 +25,12 @@ if TYPE_CHECKING:
 
 BUILT: Final = Path(__file__).parents[2] / "_page"
 ASSETS: Final = "/assets/"
+EMBED: Final = "/embed/"
 _POLICY: Final = "; ".join(
     (
         "default-src 'none'", "script-src 'self'", "style-src 'self'", "connect-src 'self'", "img-src 'self' data:",
         "font-src 'self'", "worker-src 'self'", "manifest-src 'self'", "base-uri 'none'", "form-action 'none'",
-        "frame-ancestors 'none'", "require-trusted-types-for 'script'", "trusted-types 'none'",
+        "require-trusted-types-for 'script'", "trusted-types 'none'",
     )
 )  # fmt: skip
 _OFF: Final = (
@@ -36,7 +38,7 @@ _OFF: Final = (
     "payment", "publickey-credentials-get", "screen-wake-lock", "serial", "usb", "xr-spatial-tracking",
 )  # fmt: skip
 _HEADERS: Final[Mapping[str, str]] = {
-    "Content-Security-Policy": _POLICY,
+    "Content-Security-Policy": f"{_POLICY}; frame-ancestors 'none'",
     "X-Content-Type-Options": "nosniff",
     "Referrer-Policy": "no-referrer",
     "Cross-Origin-Opener-Policy": "same-origin",
@@ -52,7 +54,7 @@ _TYPES: Final = {".js": "text/javascript", ".css": "text/css", ".woff2": "font/w
 
 def is_page(path: str) -> bool:
     """Whether a path is one of the page, which needs no token."""
-    return path in ("/", "/search") or path.startswith(("/c/", ASSETS))
+    return path in ("/", "/search") or path.startswith(("/c/", ASSETS, EMBED))
 
 
 def page_address(url: str, code: str) -> str:
@@ -72,9 +74,12 @@ class BuiltPage:
 
     Args:
         directory: where they are; the page that stands there says so when it is missing.
+        frames: origins of pages that may frame a terminal; by default none.
     """
 
-    def __init__(self, directory: Path = BUILT) -> None:
+    def __init__(self, directory: Path = BUILT, *, frames: Iterable[str] = ()) -> None:
+        ancestors = " ".join(frames) or "'none'"
+        self._framed = {**_HEADERS, "Content-Security-Policy": f"{_POLICY}; frame-ancestors {ancestors}"}
         self._files = {
             f"/{path.relative_to(directory).as_posix()}": _read(path)
             for path in sorted(directory.rglob("*"))
@@ -83,19 +88,20 @@ class BuiltPage:
 
     def routes(self) -> list[Route]:
         """Return the routes; HEAD is answered where GET is."""
-        paths = ("/", "/search", "/c/{place:path}", ASSETS + "{name:path}")
+        paths = ("/", "/search", "/c/{place:path}", EMBED + "{place:path}", ASSETS + "{name:path}")
         return [Route(path, self._answer, methods=["GET"]) for path in paths]
 
     async def _answer(self, request: Request) -> Response:
         path = request.scope["path"]
         is_asset = path.startswith(ASSETS)
-        found = self._files.get(path if is_asset else "/index.html")
+        is_embedded = path.startswith(EMBED)
+        found = self._files.get(path if is_asset else "/embed.html" if is_embedded else "/index.html")
         if found is None:
             words = "There is no such file.\n" if is_asset else _MISSING
             return PlainTextResponse(words, 404 if is_asset else 503, dict(_HEADERS))
         # An asset's name has a hash of its content; the page itself is asked for again each time.
         caching = "public, max-age=31536000, immutable" if is_asset else "no-cache"
-        headers = {**_HEADERS, "ETag": found.tag, "Cache-Control": caching}
+        headers = {**(self._framed if is_embedded else _HEADERS), "ETag": found.tag, "Cache-Control": caching}
         given = [one.strip().removeprefix("W/") for one in request.headers.get("if-none-match", "").split(",")]
         if found.tag in given:
             return Response(status_code=304, headers=headers)

@@ -37,8 +37,9 @@ from blockpty.surfaces.http.page import page_address
 from blockpty.surfaces.http.token_uses import TokenUses
 from blockpty.surfaces.launching import LOCK_NAME, SOCKET_NAME, STATE_NAME
 from blockpty.surfaces.peers import Peers
+from blockpty.surfaces.private_files import open_private, server_directory, write_private
 from blockpty.surfaces.settings import DEFAULT_PORT, Settings
-from blockpty.surfaces.tokens import TokenBook, open_private, server_directory, write_private
+from blockpty.surfaces.tokens import TokenBook
 
 GRACE_SECONDS: Final = 3
 _PORT_NAME: Final = "port"
@@ -98,8 +99,8 @@ async def _serve(
             mcp = MountedMcp(engine, hosts=hosts | {UNIX_HOST}, origins=origins, elsewhere=peers)
             tokens = TokenBook(home)
             app = application(
-                engine, tokens, metrics, hosts=hosts, origins=origins, mcp=mcp, elsewhere=peers,
-                stop=lambda: plain.leave(), entered=TokenUses(engine.audit_log),
+                engine, tokens, metrics, hosts=hosts, origins=origins, frames=settings.allowed_frames, mcp=mcp,
+                elsewhere=peers, stop=lambda: plain.leave(), entered=TokenUses(engine.audit_log),
             )  # fmt: skip
             plain = _Listener(app, settings, tls=False)
             listeners = [(plain, unix), (_Listener(app, settings, tls=bool(settings.tls_certificate)), tcp)]

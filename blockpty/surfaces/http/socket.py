@@ -14,7 +14,11 @@ binary frame is at its cursor. `data` is text: output that makes a new terminal 
 `scrollback` rows above it, 0 to 1000. With `window`, no more than so many bytes are sent beyond the last
 {"type": "ack", "cursor"} of the client, and who is further behind than `max_lag` gets a `screen` with `skipped_bytes`.
 
-With `data=false`, events of output have its span and not its text, which the binary frames have already.
+With `data=false`, events of output have its span and not its text, which the binary frames have already. With
+`types=agent_block_begin,agent_block_end` only events of these types are sent.
+
+With `watchers=true`, {"type": "watchers", "count", "names"} says how many sockets are open on the conversation at this
+server, and whose they are, at first and whenever one is opened or closed.
 
 From the client: binary frames are input, text frames JSON: {"type": "input", "data" | "data_b64"}, {"type": "resize",
 "cols", "rows"}, {"type": "take_control", "who"?, "shared"?} or {"type": "release_control"}. Who has taken control over
@@ -37,7 +41,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_valida
 
 from blockpty.api.limits import SCROLLBACK
 from blockpty.errors import BadRequest, BlockptyError, Unauthorized
-from blockpty.model.events import Event
+from blockpty.model.events import EVENT_TYPES, Event
 from blockpty.ops.requests import ConversationId
 from blockpty.ops.table import find
 from blockpty.runtime.watching import FlowWindow, Joined, Restarted, SizeChange, TerminalWatch
@@ -46,6 +50,7 @@ from blockpty.surfaces.http.calls import defect, query
 from blockpty.surfaces.http.frames import Frames, accept, object_of
 from blockpty.surfaces.http.guard import Receive, Scope, Send, refuse
 from blockpty.surfaces.http.metrics import Metrics
+from blockpty.surfaces.http.presence import Presence
 from blockpty.surfaces.http.relay import query_of, refuse_or_relay
 
 LIMIT_BYTES: Final = 8 * 1024 * 1024
@@ -60,6 +65,8 @@ class _SocketQuery(BaseModel):
     from_seq: int | None = Field(default=None, ge=0)
     events: bool = True
     data: bool = True
+    types: str | None = Field(default=None, max_length=1000)
+    watchers: bool = False
     join: Literal["screen"] | None = None
     scrollback: int | None = Field(default=None, ge=0, le=SCROLLBACK)
     window: int | None = Field(default=None, ge=4096, le=16 * 1024 * 1024)
@@ -71,7 +78,15 @@ class _SocketQuery(BaseModel):
             raise ValueError("give either join or from_cursor")
         if self.max_lag is not None and self.window is None:
             raise ValueError("max_lag needs window")
+        for name in self.types.split(",") if self.types is not None else ():
+            if name not in EVENT_TYPES:
+                raise ValueError(f"types: {name[:40]!r} is no type of event")
         return self
+
+    @property
+    def wanted(self) -> frozenset[str]:
+        """Which types of events were asked for; empty for all."""
+        return frozenset(self.types.split(",")) if self.types is not None else frozenset()
 
     @property
     def flow(self) -> FlowWindow | None:
@@ -86,6 +101,7 @@ class SocketEndpoint:
         self._engine = engine
         self._metrics = metrics
         self._elsewhere = elsewhere
+        self._presence = Presence()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         caller = Caller(self._engine, scope["state"]["principal"])
@@ -115,7 +131,9 @@ class SocketEndpoint:
         await accept(scope, send)
         with self._metrics.stream("websocket"):
             frames = Frames(receive, send, scope["state"]["renew"])
-            await _Connection(self._metrics, caller, conversation, frames, asked).serve(hello)
+            connection = _Connection(self._metrics, caller, conversation, frames, asked, self._presence)
+            with self._presence.here(conversation.id, caller.principal.name):
+                await connection.serve(hello)
 
     async def _hello(self, caller: Caller, conversation: Any, asked: _SocketQuery) -> dict[str, Any]:
         status = await caller.call("status", {"conversation_id": asked.conversation_id})
@@ -154,9 +172,11 @@ class _Connection:
     """One open socket."""
 
     def __init__(
-        self, metrics: Metrics, caller: Caller, conversation: Any, frames: Frames, asked: _SocketQuery
-    ) -> None:
+        self, metrics: Metrics, caller: Caller, conversation: Any, frames: Frames, asked: _SocketQuery,
+        presence: Presence,
+    ) -> None:  # fmt: skip
         self._asked = asked
+        self._presence = presence
         self._watch: TerminalWatch | None = None
         self._metrics = metrics
         self._caller = caller
@@ -167,6 +187,7 @@ class _Connection:
     async def serve(self, hello: dict[str, Any]) -> None:
         code = 1000
         streams = [self._bytes(hello["cursor"])] + ([self._events(hello["seq"])] if self._asked.events else [])
+        streams += [self._watchers()] if self._asked.watchers else []
         await self._frames.tell(hello)
         tasks = [asyncio.ensure_future(one) for one in streams]
         reading = asyncio.ensure_future(self._frames.read(self._take))
@@ -227,12 +248,20 @@ class _Connection:
     async def _events(self, seq: int) -> None:
         params = {"conversation_id": self._conversation.id, "from_seq": seq}
         events = self._caller.stream("events", params)
+        wanted = self._asked.wanted
         async with aclosing(cast("AsyncGenerator[Event, None]", events)):
             async for event in events:
                 content = event.to_dict(self._conversation.id)
+                if wanted and event.type not in wanted:
+                    continue
                 if not self._asked.data and event.type == "agent_block_delta":
                     content.pop("data", None)
                 await self._frames.tell({"type": "event", "event": content})
+
+    async def _watchers(self) -> None:
+        async with aclosing(self._presence.follow(self._conversation.id)) as changes:
+            async for names in changes:
+                await self._frames.tell({"type": "watchers", "count": len(names), "names": sorted(set(names))})
 
     async def _take(self, message: Mapping[str, Any]) -> None:
         if message.get("bytes") is not None:

@@ -1,20 +1,20 @@
 """JSON Schemas of the tools: the request models in the plain form that every client understands.
 
-Rules of this file: nothing is described here, only rewritten. References are put in place, "or null" is left out where
-a parameter may simply be missing, and titles say nothing. The limits of this surface replace the wider ones of the
-table.
+Rules of this file: nothing is described here, only rewritten, from the file that is generated of the table: to make the
+schemas anew takes a third of a second, in every program that serves an agent. References are put in place, "or null" is
+left out where a parameter may simply be missing, and titles say nothing. The limits of this surface replace the wider
+ones of the table.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from functools import cache
 from typing import Any, Final
 
 from blockpty.model.events import Event
+from blockpty.ops.manifest import definitions as known_definitions
 from blockpty.ops.operation import Operation
 from blockpty.ops.requests import Request
-from blockpty.ops.schema import document
 
 NOTE: Final = "mcp_note"
 """Field that is added to a result of which this surface has left something out."""
@@ -37,8 +37,11 @@ def input_schema(
         without: parameters that mean nothing here.
         optional: required parameters that may be left out here, with what is taken then.
     """
-    schema = request.model_json_schema()
-    definitions = schema.get("$defs", {})
+    definitions = known_definitions()
+    schema = definitions.get(request.__name__)
+    if schema is None:  # of a tool that is no operation
+        schema = request.model_json_schema()
+        definitions = schema.get("$defs", {})
     properties = {
         name: _argument(_inlined(field, definitions))
         for name, field in schema.get("properties", {}).items()
@@ -61,7 +64,7 @@ def input_schema(
 
 def output_schema(operation: Operation) -> dict[str, Any]:
     """Return the schema of an operation's structured content: its result, or the one error shape."""
-    definitions = _definitions()
+    definitions = known_definitions()
     if operation.result is Event:
         raise ValueError(f"{operation.name} is a stream")
     schema = _inlined(definitions[operation.result.__name__], definitions)
@@ -73,7 +76,7 @@ def outcome_schema(properties: Mapping[str, Any], required: Iterable[str]) -> di
 
     Some clients hold even the structured content of an error to the tool's schema, so it must allow both.
     """
-    error = _definitions()["Error"]["properties"]["error"]
+    error = known_definitions()["Error"]["properties"]["error"]
     fields = {name: field for name, field in properties.items() if name != "ok"}
     return {
         "type": "object",
@@ -86,12 +89,6 @@ def outcome_schema(properties: Mapping[str, Any], required: Iterable[str]) -> di
         "required": ["ok"],
         "anyOf": [{"required": [name for name in required if name != "ok"]}, {"required": ["error"]}],
     }
-
-
-@cache
-def _definitions() -> dict[str, Any]:
-    definitions: dict[str, Any] = document()["$defs"]
-    return definitions
 
 
 def _inlined(schema: Any, definitions: Mapping[str, Any]) -> Any:

@@ -11,7 +11,7 @@ import re
 from collections.abc import Mapping
 from typing import Any, Final
 
-from blockpty.runtime.wait_text import SHOWN_BYTES
+from blockpty.api.limits import SHOWN_BYTES
 from blockpty.surfaces.mcp.schemas import NOTE
 from blockpty.surfaces.sanitize import one_line, sanitize
 

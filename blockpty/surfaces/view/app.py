@@ -252,7 +252,7 @@ class ViewProgram(App[None], inherit_bindings=False):
 
     def _show_changed(self) -> None:
         self._drawing = None
-        if self.conversation is None:
+        if self.conversation is None or not self.screen_stack:  # a timer may come when the program is leaving
             return
         self.blocks.show(self.conversation.blocks.list)
         self._show_control()

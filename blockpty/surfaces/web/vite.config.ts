@@ -9,6 +9,7 @@ export default defineConfig({
     assetsInlineLimit: 0,
     modulePreload: { polyfill: false },
     target: "es2022",
+    rolldownOptions: { input: ["index.html", "embed.html"] },
     license: { fileName: "licences.txt" },
   },
 });

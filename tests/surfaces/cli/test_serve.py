@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import socket
 import subprocess
@@ -10,6 +11,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
+from blockpty import Client, NotFound
+from tests.support.async_tests import async_test
 
 
 def blockpty(home: Path, *arguments: str) -> tuple[int, dict[str, Any]]:
@@ -50,3 +54,31 @@ def test_a_home_that_cannot_be_made_is_named(place: str) -> None:
     status, answer = blockpty(Path(place), "list")
     assert status == 2 and answer["error"]["code"] == "bad_request"
     assert place.rpartition("/")[0] in answer["error"]["message"] and "BLOCKPTY_HOME" in answer["error"]["hint"]
+
+
+POLICY = """
+[[rule]]
+name = "echo"
+action = "ask"
+commands = ["echo"]
+"""
+
+
+@pytest.mark.needs("bash")
+@async_test
+async def test_stopping_while_a_call_waits_is_no_defect(home: Path) -> None:
+    (home / "policy.toml").write_text(POLICY)
+    async with Client(home, agent="mcp") as client:
+        conversation = await client.open("c1", shell="bash")
+        call = asyncio.ensure_future(conversation.run("echo one"))
+        while not (await client.approvals()).approvals:  # noqa: ASYNC110  (no event says it to all)
+            await asyncio.sleep(0.01)
+        assert (await asyncio.to_thread(blockpty, home, "serve", "--stop"))[0] == 0
+        with pytest.raises(NotFound, match="the server stops"):
+            await call
+        log = (home / "server" / "server.log").read_text()
+        assert "Traceback" not in log and "CancelledError" not in log
+    async with Client(home) as person:
+        conversation = await person.conversation("c1")
+        assert (await conversation.run("true")).exit_status == 0
+        await conversation.close()

@@ -18,7 +18,7 @@ from urllib.parse import urlsplit
 import httpx2
 import pytest
 
-from blockpty.surfaces.tokens import owner_token
+from blockpty.surfaces.private_files import owner_token
 from tests.support.async_tests import async_test
 from tests.support.http_client import http, post, serving
 from tests.support.processes import stop_server

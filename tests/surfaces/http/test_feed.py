@@ -12,7 +12,8 @@ from websockets.asyncio.client import ClientConnection, connect
 from websockets.exceptions import ConnectionClosed, InvalidStatus
 
 from blockpty import Client
-from blockpty.surfaces.tokens import add_token, owner_token, remove_token
+from blockpty.surfaces.private_files import owner_token
+from blockpty.surfaces.tokens import add_token, remove_token
 from tests.support.async_tests import async_test
 from tests.support.http_client import serving
 

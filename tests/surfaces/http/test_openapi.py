@@ -27,7 +27,7 @@ from blockpty.search.query import MatchKey
 from blockpty.surfaces import launching
 from blockpty.surfaces.http.openapi import openapi
 from blockpty.surfaces.launching import STATE_NAME
-from blockpty.surfaces.tokens import owner_token
+from blockpty.surfaces.private_files import owner_token
 
 pytestmark = [pytest.mark.needs("bash")]
 
@@ -154,14 +154,28 @@ def tame(case: schemathesis.Case, operation: Operation) -> None:
             del params["stop"]  # it ends a wait, and without match there is none
         if operation.name == "search" and params.get("mode") in ("words", "phrase"):
             params.pop("regex", None)  # they contradict each other, which the schema does not say
+        if operation.name == "screen":
+            tame_lines(params, operation)
         if operation.name in ("put_file", "get_file"):
             tame_file(params, operation)
         if operation.name == "send":
-            params.pop("secret_name", None)  # none is stored here
-        if operation.name == "send" and params.get("data") is None and params.get("data_b64") is None:
-            params["data"] = "x"  # one of the two must be there, which the schema does not say
-        if operation.name == "send" and params.get("data") == "x" and params.get("data_b64") == "eA==":
-            del params["data_b64"]
+            tame_send(params)
+
+
+def tame_send(params: dict[str, Any]) -> None:
+    """Give one of the two forms of the data, which the schema does not say."""
+    params.pop("secret_name", None)  # none is stored here
+    if params.get("data") is None and params.get("data_b64") is None:
+        params["data"] = "x"
+    if params.get("data") == "x" and params.get("data_b64") == "eA==":
+        del params["data_b64"]
+
+
+def tame_lines(params: dict[str, Any], operation: Operation) -> None:
+    """Leave out a range of lines where it has no format or no lines, which the schema does not say."""
+    if params.get("format") not in ("text", "agent") or is_sound(operation, "last_line", params.get("last_line")):
+        params.pop("first_line", None)
+        params.pop("last_line", None)
 
 
 def tame_file(params: dict[str, Any], operation: Operation) -> None:

@@ -12,7 +12,8 @@ import blockpty
 from blockpty import Client
 from blockpty.errors import BadRequest, Forbidden, NotFound
 from blockpty.model.replay_frames import Moment
-from blockpty.surfaces.tokens import add_token, owner_token
+from blockpty.surfaces.private_files import owner_token
+from blockpty.surfaces.tokens import add_token
 from tests.support.async_tests import async_test
 from tests.support.http_client import serving
 

@@ -22,8 +22,9 @@ from blockpty.errors import NotFound, SpoolCorrupt, Unauthorized
 from blockpty.surfaces import launching
 from blockpty.surfaces.client import Client
 from blockpty.surfaces.http.server import serve
+from blockpty.surfaces.private_files import owner_token, renew_owner_token
 from blockpty.surfaces.settings import Settings
-from blockpty.surfaces.tokens import add_token, owner_token, renew_owner_token
+from blockpty.surfaces.tokens import add_token
 from tests.support.async_tests import async_test
 from tests.support.http_server import read_answer, serving
 

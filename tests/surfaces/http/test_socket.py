@@ -12,10 +12,12 @@ from urllib.parse import urlsplit
 
 import pytest
 from websockets.asyncio.client import ClientConnection, connect
+from websockets.exceptions import InvalidStatus
 
 from blockpty import Client, UserInControl
 from blockpty.surfaces.http import socket as endpoint
-from blockpty.surfaces.tokens import add_token, owner_token
+from blockpty.surfaces.private_files import owner_token
+from blockpty.surfaces.tokens import add_token
 from tests.support.async_tests import async_test
 from tests.support.http_client import serving
 
@@ -227,4 +229,23 @@ async def test_control_over_a_socket(home: Path) -> None:
             refused = await terminal.answer(b"x", "error")
             assert refused["error"]["code"] in ("user_in_control", "no_session")
         await conversation.release_control()
+        await conversation.close()
+
+
+@async_test
+async def test_only_the_types_of_events_that_were_asked_for_are_sent(home: Path) -> None:
+    async with serving(home) as url, Client(home, start=False) as client:
+        conversation = await client.open("c1", shell="bash")
+        async with joined(home, url, "?from_seq=0&types=agent_block_begin,agent_block_end") as socket:
+            terminal = Terminal(socket)
+            await conversation.run("echo one")
+            await conversation.run("echo two")
+            while sum(content["type"] == "event" for content in terminal.told) < 4:
+                await terminal.next()
+            types = [content["event"]["type"] for content in terminal.told if content["type"] == "event"]
+            assert types == ["agent_block_begin", "agent_block_end"] * 2
+        with pytest.raises(InvalidStatus) as refused:
+            async with joined(home, url, "?types=nothing"):
+                pass
+        assert refused.value.response.status_code == 400
         await conversation.close()

@@ -83,25 +83,25 @@ async def test_a_client_that_does_not_read_costs_no_memory_and_misses_nothing(
     async with serving(home) as url, Client(home) as client, http(home, url) as plain:
         conversation = await client.open("c1", shell="bash")
         # What engine, index and allocator take once, and keep of what came last, is there before.
-        for _ in range(100):
+        for _ in range(60):
             await conversation.run(f": {'x' * 200_000}; echo done")
         async with plain.stream("GET", EVENTS) as response:
             reader = messages(response)
             assert (await anext(reader))[0] == 0
             before = resident_kib()
             # Every command makes some events; with its text each is kilobytes that somebody could have queued.
-            for _ in range(250):
+            for _ in range(120):
                 await conversation.run(f": {'x' * 200_000}; echo done")
             grown = resident_kib() - before
             seen = [0]
             async for number, _content in reader:
                 seen.append(number)
-                if _content["type"] == "agent_block_end" and len(seen) > 350 * 5:
+                if _content["type"] == "agent_block_end" and len(seen) > 180 * 5:
                     break
         assert seen == list(range(len(seen)))
-        # After it had stopped reading 50 MB of commands went by twice (begin and end), of which half would be too much;
+        # After it had stopped reading 24 MB of commands went by twice (begin and end), of which half would be too much;
         # client and server are both in this process.
-        assert grown < 50 * 1024, f"{grown} KiB"
+        assert grown < 24 * 1024, f"{grown} KiB"
         await conversation.close()
 
 

@@ -146,6 +146,16 @@ def test_nothing_else_loads_the_sdk() -> None:
     assert found.stdout == "False\n"
 
 
+def test_serving_an_agent_loads_no_engine_and_makes_no_schemas() -> None:
+    program = (
+        "import sys, blockpty.surfaces.client, blockpty.surfaces.mcp.stdio, blockpty.surfaces.mcp.toolsets as sets; "
+        "assert len(sets.tool_set('all').listed) > 40; print(*sys.modules)"
+    )
+    found = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True, timeout=60)
+    loaded = set(found.stdout.split())
+    assert not {"blockpty.runtime", "blockpty.redact", "blockpty.screen", "blockpty.ops.schema"} & loaded
+
+
 # What the tools answer
 
 

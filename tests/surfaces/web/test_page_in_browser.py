@@ -206,6 +206,9 @@ def test_an_approval_is_shown_exactly_and_answered(context: BrowserContext, serv
     assert watched.page.title().startswith("(1)")
     assert watched.page.evaluate("document.activeElement.closest('.ask')") is None, "it never takes the focus"
     watched.page.bring_to_front()
+    card.get_by_role("button", name="Always…").click()
+    assert 'action = "allow"' in card.locator("pre").last.inner_text(), "the rule that would be added"
+    card.get_by_role("button", name="Back").click()
     card.get_by_role("button", name="Refuse", exact=True).click()
     refused = watched.page.evaluate("window.answer")
     assert refused["error"]["code"] == "approval_denied"

@@ -61,29 +61,6 @@ def test_the_first_page_shows_what_runs_and_what_failed(context: BrowserContext,
         served.cli("close", "c2")
 
 
-def test_five_pages_go_on_after_a_killed_server(chromium: Browser, served: Served) -> None:
-    contexts = [chromium.new_context() for _ in range(5)]
-    try:
-        pages = [sign_in(context, served) for context in contexts]
-        for watched in pages[1:]:
-            _conversation(watched, served)
-        served.kill()
-        for watched in pages:
-            watched.page.get_by_text("server does not answer").wait_for()
-        served.start()
-        served.cli("run", "c1", "echo after; false", check=False)
-        pages[0].page.locator(".lately a", has_text="echo after").wait_for()
-        for watched in pages[1:]:
-            watched.page.wait_for_selector("#b5.fail")
-            assert watched.page.locator(".block").count() == 5, "none is missing, and none is there twice"
-            watched.until(lambda watched=watched: watched.screen() == served.rows(), "the screen is that of the engine")
-        lost = ("WebSocket connection", "Failed to load resource")
-        assert [one for watched in pages for one in watched.complaints if not any(word in one for word in lost)] == []
-    finally:
-        for context in contexts:
-            context.close()
-
-
 def test_a_password_is_asked_for_on_the_first_page_and_typed(context: BrowserContext, served: Served) -> None:
     watched = _session(context, served, "read -rs -p 'Secret: ' x; echo; echo length ${#x}")
     try:

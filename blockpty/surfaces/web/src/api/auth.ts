@@ -1,4 +1,5 @@
 import { signal } from "@preact/signals";
+import { ofTab } from "../store/kept.ts";
 
 /**
  * The token of this page: in sessionStorage, since cookies of 127.0.0.1 go to every port. A new tab asks the others
@@ -23,13 +24,18 @@ export const mayType = (): boolean => grant.value !== null && grant.value.scope 
 export const isPerson = (): boolean => mayType() && grant.value!.person;
 
 function keep(found: Grant): void {
-  sessionStorage.setItem(KEY, JSON.stringify(found));
+  ofTab.set(KEY, JSON.stringify(found));
   grant.value = found;
+}
+
+/** Use a token that another page has lent: to look only, and kept nowhere. */
+export function useBorrowed(token: string): void {
+  grant.value = { token, scope: "read", name: "", person: false };
 }
 
 /** Forget the token: the server does not know it any more. */
 export function signedOut(): void {
-  sessionStorage.removeItem(KEY);
+  ofTab.remove(KEY);
   grant.value = null;
 }
 
@@ -49,7 +55,7 @@ export async function redeem(code: string): Promise<void> {
 
 function stored(): Grant | null {
   try {
-    return JSON.parse(sessionStorage.getItem(KEY) ?? "null") as Grant | null;
+    return JSON.parse(ofTab.get(KEY) ?? "null") as Grant | null;
   } catch {
     return null;
   }

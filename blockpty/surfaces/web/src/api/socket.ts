@@ -16,6 +16,26 @@ const LONGEST_WAIT = 5000;
 const KICKED = 4410;
 const SIGNED_OUT = 4401;
 
+const LOOK_MS = 5000;
+const SLEPT_MS = 30_000;
+
+/** Call when this page was not run for a while though it was shown: a laptop slept, and its connections may be dead. */
+function onWaking(woken: () => void): () => void {
+  let last = Date.now();
+  const timer = setInterval(() => {
+    const now = Date.now();
+    if (now - last > LOOK_MS + SLEPT_MS) woken();
+    last = now;
+  }, LOOK_MS);
+  // Timers of a page that is not shown are slowed down.
+  const shown = () => (last = Date.now());
+  document.addEventListener("visibilitychange", shown);
+  return () => {
+    clearInterval(timer);
+    document.removeEventListener("visibilitychange", shown);
+  };
+}
+
 /** One socket that is opened again whenever it closes, sooner when the network or the page comes back. */
 export class Socket {
   #address: string;
@@ -27,6 +47,10 @@ export class Socket {
   #wake = () => {
     if (this.#timer && !document.hidden) this.now();
   };
+  #sleeping = onWaking(() => {
+    // A connection that closes is opened again; a dead one never says that it has closed.
+    if (!document.hidden && this.#socket?.readyState === WebSocket.OPEN) this.#again();
+  });
 
   constructor(address: string, listener: Listener) {
     this.#address = address;
@@ -54,12 +78,22 @@ export class Socket {
   close(): void {
     this.#closed = true;
     clearTimeout(this.#timer);
+    this.#sleeping();
     removeEventListener("online", this.#wake);
     document.removeEventListener("visibilitychange", this.#wake);
     const socket = this.#socket;
     // The browser complains of a connection that is closed before it is there.
     if (socket?.readyState === WebSocket.CONNECTING) socket.onopen = () => socket.close();
     else socket?.close();
+  }
+
+  /** Leave the connection there is, whatever becomes of it, and open another one. */
+  #again(): void {
+    const old = this.#socket!;
+    old.onmessage = old.onclose = null;
+    old.close();
+    this.#listener.state("reconnecting");
+    this.now();
   }
 
   async #open(): Promise<void> {

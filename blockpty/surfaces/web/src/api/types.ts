@@ -148,7 +148,8 @@ export interface ApprovalRequest {
   cwd: string | null;
   requested_ts: number;
   expires_ts: number;
-  always: unknown;
+  /** The rule that approving it always adds to the policy. */
+  always: string | null;
 }
 
 export interface JournalEvent {

@@ -13,13 +13,13 @@ export interface Line {
   style: Style;
 }
 
-interface Style {
+export interface Style {
   front: string;
   back: string;
   flags: number;
 }
 
-const PLAIN: Style = { front: "", back: "", flags: 0 };
+export const PLAIN: Style = { front: "", back: "", flags: 0 };
 const NAMES: Record<number, string> = { 1: "bold", 2: "faint", 4: "italic", 8: "under", 16: "inverse", 32: "strike" };
 const ON: Record<number, number> = { 1: 1, 2: 2, 3: 4, 4: 8, 7: 16, 9: 32 };
 const OFF: Record<number, number> = { 22: 3, 23: 4, 24: 8, 27: 16, 29: 32 };
@@ -27,25 +27,35 @@ const LONGEST = 2000;
 
 // A control sequence, a string (OSC, DCS, APC, PM, SOS), or another escape.
 const SEQUENCE = /\x1b\[([0-9:;<=>?]*)([ -/]*)([@-~])|\x1b[\]PX^_][^\x07\x1b]*(?:\x07|\x1b\\|$)|\x1b[ -/]*[0-~]|\x1b/y;
-const CURSOR = /\x1b\[[0-9;]*[ABEFHJLMSTfdsu]|\x1b\[\?(?:47|1047|1049)[hl]|\x1b[78DEMc]/;
-const WHOLE_SCREEN = /\x1b\[\?(?:47|1047|1049)h/;
+const SGR = /\x1b\[([0-9:;]*)m/y;
+const CURSOR = /\x1b\[[0-9;]*[ABEFHJLMSTfdsu]|\x1b\[\?(?:47|1047|1049)[hl]|\x1b[78DEMc]/y;
+const WHOLE_SCREEN = /\x1b\[\?(?:47|1047|1049)h/y;
+const UNFINISHED = /\x1b(?:\[[0-9:;<=>?]{0,64}[ -/]*)?$/;
 
-/** Whether an output moves the cursor beyond its line, so that only the view `rendered` shows what was seen. */
-export const movesCursor = (text: string): boolean => CURSOR.test(text);
+interface After {
+  style: Style;
+  /** Whether the cursor was moved beyond its line, so that only a drawing shows what was seen. */
+  moves: boolean;
+  /** Whether a program drew on the alternate screen. */
+  wholeScreen: boolean;
+  /** A sequence that was begun at the end. */
+  rest: string;
+}
 
-/** Whether a program drew on the alternate screen. */
-export const usesWholeScreen = (text: string): boolean => WHOLE_SCREEN.test(text);
-
-/** Split an output into lines; a line end at its end begins no further line. */
-export function split(text: string): Line[] {
-  if (text === "") return [];
-  const parts = (text.endsWith("\n") ? text.slice(0, -1) : text).split("\n");
-  let style = PLAIN;
-  return parts.map((raw) => {
-    const line = { raw, style };
-    if (raw.includes("\x1b[")) for (const [, given] of raw.matchAll(/\x1b\[([0-9:;]*)m/g)) style = changed(style, given);
-    return line;
-  });
+/** Follow the sequences of a piece of a line from the style it begins in. */
+export function after(style: Style, text: string): After {
+  let moves = false;
+  let wholeScreen = false;
+  for (let at = text.indexOf("\x1b"); at !== -1; at = text.indexOf("\x1b", at + 1)) {
+    SGR.lastIndex = CURSOR.lastIndex = WHOLE_SCREEN.lastIndex = at;
+    const found = SGR.exec(text);
+    if (found) style = changed(style, found[1]);
+    else if (CURSOR.test(text)) {
+      moves = true;
+      wholeScreen ||= WHOLE_SCREEN.test(text);
+    }
+  }
+  return { style, moves, wholeScreen, rest: UNFINISHED.exec(text)?.[0] ?? "" };
 }
 
 function changed(style: Style, given: string): Style {

@@ -1,7 +1,9 @@
 import { useEffect, useRef, useState } from "preact/hooks";
 import { draw, type Line } from "./lines.ts";
+import type { Lines } from "./store.ts";
 
-const HEIGHT = 19;
+/** Pixels of a row, as in the style sheet. */
+export const HEIGHT = 19;
 const AROUND = 20;
 /** Fewer lines than this are simply all there. */
 const ALL = 200;
@@ -25,28 +27,32 @@ export function Row({ line }: { line: Line }) {
   );
 }
 
-/** Lines of an output; of a long one only the rows in view are in the document. */
-export function Rows({ lines }: { lines: Line[] }) {
-  return lines.length <= ALL ? (
+const range = (from: number, to: number): number[] => Array.from({ length: Math.max(0, to - from) }, (_, at) => from + at);
+
+/** Lines of an output; of a long one only the rows in view are in the document. `coming`: lines that are not here yet. */
+export function Rows({ lines, coming = 0 }: { lines: Lines; coming?: number }) {
+  return lines.length + coming <= ALL ? (
     <div class="out">
-      {lines.map((line, at) => (
-        <Row key={at} line={line} />
+      {range(0, lines.length).map((at) => (
+        <Row key={at} line={lines.at(at)} />
       ))}
     </div>
   ) : (
-    <VirtualRows lines={lines.slice(0, MOST)} />
+    <VirtualRows lines={lines} coming={coming} />
   );
 }
 
-function VirtualRows({ lines }: { lines: Line[] }) {
+function VirtualRows({ lines, coming }: { lines: Lines; coming: number }) {
   const box = useRef<HTMLDivElement>(null);
   const [[first, last], setView] = useState([0, 80]);
+  const there = Math.min(lines.length, MOST);
+  const count = Math.min(lines.length + coming, MOST);
   useEffect(() => {
     const scroller = box.current!.closest(".blocks")!;
     const look = () => {
       const top = scroller.getBoundingClientRect().top - box.current!.getBoundingClientRect().top;
       const from = Math.max(0, Math.floor(top / HEIGHT) - AROUND);
-      const to = Math.min(lines.length, Math.ceil((top + scroller.clientHeight) / HEIGHT) + AROUND);
+      const to = Math.min(count, Math.ceil((top + scroller.clientHeight) / HEIGHT) + AROUND);
       setView((old) => (old[0] === from && old[1] === to ? old : [from, Math.max(from, to)]));
     };
     look();
@@ -56,12 +62,13 @@ function VirtualRows({ lines }: { lines: Line[] }) {
       scroller.removeEventListener("scroll", look);
       removeEventListener("resize", look);
     };
-  }, [lines]);
+  }, [lines, count]);
+  // Rows are used again for other lines: to make new ones for each look takes most of a frame.
   return (
-    <div class="out" ref={box} style={{ height: `${lines.length * HEIGHT}px` }}>
+    <div class="out" ref={box} style={{ height: `${count * HEIGHT}px` }}>
       <div style={{ transform: `translateY(${first * HEIGHT}px)` }}>
-        {lines.slice(first, last).map((line, at) => (
-          <Row key={first + at} line={line} />
+        {range(first, Math.min(last, there)).map((at) => (
+          <Row key={at - first} line={lines.at(at)} />
         ))}
       </div>
     </div>

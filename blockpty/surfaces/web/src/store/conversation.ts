@@ -6,9 +6,9 @@ import { type Blocks, reduce, sign } from "./blocks.ts";
 import { Find } from "./find.ts";
 import { attempt } from "./notice.ts";
 
-const PAGE = 200;
+const PAGE = 100;
 /** The screen first, then no more than a window of bytes that the screen has not drawn yet. */
-const JOIN = "join=screen&scrollback=1000&window=262144&max_lag=1048576&data=false";
+const JOIN = "join=screen&scrollback=1000&window=262144&max_lag=1048576&data=false&watchers=true";
 
 /** What draws the terminal: bytes and sizes in their order, and a new beginning where one is sent. */
 export interface Glass {
@@ -34,6 +34,8 @@ export class Conversation {
   readonly more = signal(false);
   readonly cursor = signal(0);
   readonly skipped = signal(0);
+  /** Whose sockets are open on this conversation, ours too. */
+  readonly watchers = signal<{ count: number; names: string[] }>({ count: 0, names: [] });
   readonly selected = signal("");
   readonly filter = signal<Filter>("all");
   /** A block, and a byte of its output, that the list is to show; a new object each time. */
@@ -147,7 +149,8 @@ export class Conversation {
     else if (type === "control") {
       this.#leased.value = content.control !== "agent";
       this.#merge({ control: content.control, control_by: content.who, halted: content.halted });
-    } else if (type === "event") this.#event(content.event as JournalEvent);
+    } else if (type === "watchers") this.watchers.value = { count: content.count, names: content.names };
+    else if (type === "event") this.#event(content.event as JournalEvent);
   }
 
   #event(event: JournalEvent): void {

@@ -96,10 +96,15 @@ export class Replaying {
   #seek(to: object): void {
     this.ended.value = false;
     this.#seekTo = to;
-    this.#seekTimer ||= window.setTimeout(() => {
+    if (this.#seekTimer) return;
+    const send = () => {
       this.#seekTimer = 0;
+      if (!this.#seekTo) return;
       this.#socket?.send({ type: "seek", ...this.#seekTo, tag: ++this.#tag });
-    }, SEEK_MS);
+      this.#seekTo = null;
+      this.#seekTimer = window.setTimeout(send, SEEK_MS);
+    };
+    send();
   }
 
   async #load(): Promise<void> {

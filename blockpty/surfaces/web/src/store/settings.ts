@@ -1,10 +1,11 @@
 import { effect, signal } from "@preact/signals";
+import { ofBrowser } from "./kept.ts";
 
 /** What this browser remembers. */
 export type Theme = "light" | "dark";
 
 const system = matchMedia("(prefers-color-scheme: dark)");
-const chosen = signal<string | null>(localStorage.getItem("blockpty.theme"));
+const chosen = signal<string | null>(ofBrowser.get("blockpty.theme"));
 const dark = signal(system.matches);
 system.onchange = () => (dark.value = system.matches);
 
@@ -16,5 +17,5 @@ effect(() => {
 
 export function switchTheme(): void {
   chosen.value = theme.peek() === "dark" ? "light" : "dark";
-  localStorage.setItem("blockpty.theme", chosen.value);
+  ofBrowser.set("blockpty.theme", chosen.value);
 }

@@ -1,6 +1,7 @@
 import { Terminal } from "@xterm/xterm";
 import type { Glass } from "../store/conversation.ts";
 import type { Theme } from "../store/settings.ts";
+import { measureCharacters } from "./characters.ts";
 import { silence } from "./quiet.ts";
 
 const PADDING = 26;
@@ -25,12 +26,14 @@ export class XtermGlass implements Glass {
       lineHeight: 1.2,
       cursorInactiveStyle: "block",
       disableStdin: false,
+      allowProposedApi: true,
       minimumContrastRatio: 4.5,
       windowOptions: {},
       logLevel: "off",
       theme: colours(theme),
     });
     silence(this.terminal);
+    measureCharacters(this.terminal);
     this.terminal.onData((data) => typed(new TextEncoder().encode(data)));
     this.terminal.onBinary((data) => typed(Uint8Array.from(data, (one) => one.charCodeAt(0))));
     this.terminal.attachCustomKeyEventHandler((event) => !(event.ctrlKey && event.key === "]"));

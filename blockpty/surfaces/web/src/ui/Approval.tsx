@@ -13,6 +13,7 @@ const DEAD_MS = 400;
 export function Approval({ asked, link }: { asked: ApprovalRequest; link?: preact.ComponentChildren }) {
   const [armed, setArmed] = useState(false);
   const [refusing, setRefusing] = useState(false);
+  const [widening, setWidening] = useState(false);
   const reason = useRef<HTMLInputElement>(null);
   useEffect(() => {
     const timer = setTimeout(() => setArmed(true), DEAD_MS);
@@ -25,7 +26,7 @@ export function Approval({ asked, link }: { asked: ApprovalRequest; link?: preac
   };
   const approve = (scope: string) => decide("approve", { scope });
   const key = (event: KeyboardEvent) => {
-    if (event.repeat || event.ctrlKey || event.metaKey || event.altKey || !isPerson() || refusing) return;
+    if (event.repeat || event.ctrlKey || event.metaKey || event.altKey || !isPerson() || refusing || widening) return;
     if (event.key === "y") approve("once");
     else if (event.key === "x") decide("deny", {});
     else return;
@@ -53,7 +54,7 @@ export function Approval({ asked, link }: { asked: ApprovalRequest; link?: preac
         )}
       </p>
       <pre>{asked.text === null ? "(a secret, which is not shown)" : visible(asked.text)}</pre>
-      {isPerson() && !refusing && (
+      {isPerson() && !refusing && !widening && (
         <div class="answers">
           <button class="button primary" disabled={!armed} onClick={() => approve("once")}>
             Approve once <kbd aria-hidden="true">y</kbd>
@@ -61,6 +62,11 @@ export function Approval({ asked, link }: { asked: ApprovalRequest; link?: preac
           <button class="button" disabled={!armed} onClick={() => approve("conversation")}>
             For this conversation
           </button>
+          {asked.always !== null && (
+            <button class="button" disabled={!armed} onClick={() => setWidening(true)}>
+              Always…
+            </button>
+          )}
           <span class="space" />
           <button class="button danger" disabled={!armed} onClick={() => decide("deny", {})}>
             Refuse <kbd aria-hidden="true">x</kbd>
@@ -69,6 +75,20 @@ export function Approval({ asked, link }: { asked: ApprovalRequest; link?: preac
             Refuse, and say why…
           </button>
         </div>
+      )}
+      {widening && (
+        <>
+          <p>Approving it always adds this rule to the policy, for every conversation and agent:</p>
+          <pre>{visible(asked.always ?? "").trimEnd()}</pre>
+          <div class="answers">
+            <button class="button primary" onClick={() => approve("always")}>
+              Add the rule and approve
+            </button>
+            <button class="button" onClick={() => setWidening(false)}>
+              Back
+            </button>
+          </div>
+        </>
       )}
       {refusing && (
         <form

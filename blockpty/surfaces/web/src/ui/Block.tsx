@@ -1,26 +1,31 @@
 import { useEffect, useRef, useState } from "preact/hooks";
 import type { Block } from "../api/types.ts";
-import { shown, split } from "../output/lines.ts";
-import { linesBefore, type Output, plain, readOutput } from "../output/reading.ts";
-import { Rows } from "../output/rows.tsx";
+import { readText } from "../api/output.ts";
+import { shown } from "../output/lines.ts";
+import { inTurn } from "../output/reading.ts";
+import { HEIGHT, Rows } from "../output/rows.tsx";
+import { LastLines, MOST, OutputStore } from "../output/store.ts";
 import { follow, toConversation, toReplay } from "../router.ts";
 import { ending, sign } from "../store/blocks.ts";
+import { ofTab } from "../store/kept.ts";
 import { attempt, copy } from "../store/notice.ts";
 import { bytes, duration, lines as inLines, number, time, visible } from "../words.ts";
 import { Icon } from "./icons.tsx";
 import { Author, StateSign, WORDS } from "./Sign.tsx";
 
 const RUNNING_MS = 300;
-/** Pixels of a row of output, as in the style sheet. */
-const ROW = 19;
+/** Up to this size an output is fetched whole; of a longer one its end, until all is asked for. */
+const WHOLE = 64 * 1024;
+const TAIL = 16 * 1024;
 
 const foldKey = (conversation: string, block: Block): string => `blockpty.fold.${conversation}.${block.block_id}`;
 
 export function BlockView(props: { conversation: string; block: Block; selected: boolean; above: Block | undefined }) {
   const { conversation, block, selected, above } = props;
   const root = useRef<HTMLElement>(null);
-  const [output, setOutput] = useState<Output | null>(null);
-  const [mode, setMode] = useState(() => sessionStorage.getItem(foldKey(conversation, block)) ?? "");
+  const [output, setOutput] = useState<OutputStore | null>(null);
+  const [, setLength] = useState(0);
+  const [mode, setMode] = useState(() => ofTab.get(foldKey(conversation, block)) ?? "");
   const [seen, setSeen] = useState(false);
   const state = sign(block);
 
@@ -30,31 +35,42 @@ export function BlockView(props: { conversation: string; block: Block; selected:
     return () => watch.disconnect();
   }, []);
 
+  const [begin, ended] = block.span;
+  const end = ended ?? begin + block.out_bytes;
+  /** Return the output from where it is wanted: the one that is here, as far as that goes. */
+  const wantedStore = (all: boolean): OutputStore => {
+    const isTail = !all && end - begin > WHOLE;
+    const fits = output && (all || !isTail ? output.begin === begin : end - output.begin < 4 * WHOLE);
+    return fits ? output : new OutputStore(conversation, block.block_id, isTail ? end - TAIL : begin);
+  };
+  const fill = async (store: OutputStore, to: number, isGone: () => boolean): Promise<void> => {
+    await inTurn(() =>
+      store.fill(to, () => {
+        if (isGone()) return false;
+        setOutput(store);
+        setLength(store.cursor);
+        return true;
+      }),
+    );
+  };
   useEffect(() => {
-    if (!seen || (block.out_bytes === 0 && state === "run")) return;
-    if (block.out_bytes === 0 && block.span[1] === block.span[0]) return;
+    if (!seen || end === begin) return;
     let gone = false;
-    const read = async () => {
-      try {
-        const found = await readOutput(conversation, block, mode === "all");
-        if (!gone) setOutput(found);
-      } catch {
-        // The connection is gone: the banner says so, and the next change of the block reads again.
-      }
-    };
+    // What cannot be read now, because the connection is gone, is read with the next change of the block.
+    const read = () => void fill(wantedStore(mode === "all"), end, () => gone).catch(() => undefined);
     // A running block is read again as it grows, not more often than a person can look.
     const timer = setTimeout(read, state === "run" && output ? RUNNING_MS : 0);
     return () => {
       gone = true;
       clearTimeout(timer);
     };
-  }, [seen, block.state, block.span[1], state === "run" ? Math.floor(block.out_bytes) : 0, mode]);
+  }, [seen, block.state, end, mode]);
 
   const change = (wanted: string) => {
     setMode(wanted);
-    sessionStorage.setItem(foldKey(conversation, block), wanted);
+    ofTab.set(foldKey(conversation, block), wanted);
   };
-  const whole = async () => split((await readOutput(conversation, block, true)).text).map(plain).join("\n");
+  const whole = () => readText(conversation, block.block_id, output?.movesCursor ? "rendered" : "text", end);
   const copyOutput = () => attempt(async () => copy(await whole(), "Output copied"));
   const copyCommand = () => copy(block.cmd, "Command copied");
   const copyBoth = () => attempt(async () => copy(`$ ${block.cmd}\n${await whole()}`, "Command and output copied"));
@@ -64,18 +80,16 @@ export function BlockView(props: { conversation: string; block: Block; selected:
   const reveal = (at: number) =>
     attempt(async () => {
       setSeen(true);
-      const [line, found] = await Promise.all([
-        linesBefore(conversation, block, at),
-        readOutput(conversation, block, true),
-      ]);
-      setOutput(found);
+      const store = wantedStore(true);
+      await fill(store, Math.min(end, at + WHOLE), () => false);
+      setOutput(store);
       change("all");
       requestAnimationFrame(() => {
         const out = root.current?.querySelector<HTMLElement>(".out");
         const scroller = root.current?.closest<HTMLElement>(".blocks");
         if (!out || !scroller) return;
         const top = out.getBoundingClientRect().top - scroller.getBoundingClientRect().top + scroller.scrollTop;
-        scroller.scrollTop = top + line * ROW - scroller.clientHeight / 2;
+        scroller.scrollTop = top + store.lineAt(at) * HEIGHT - scroller.clientHeight / 2;
       });
     });
   const act: Record<string, (detail: number) => void> = {
@@ -99,12 +113,17 @@ export function BlockView(props: { conversation: string; block: Block; selected:
     return () => node.removeEventListener("block-action", take);
   });
 
-  const count = output?.lines.length ?? 0;
+  const partial = output !== null && output.begin > begin;
+  const count = output ? output.length - (partial && output.length > 1 ? 1 : 0) : 0;
+  // Of what is not here yet, as many lines as so many bytes had so far.
+  const left = output && mode === "all" ? Math.min(end, begin + MOST) - output.cursor : 0;
+  const coming = left > 0 ? Math.ceil((left * count) / Math.max(1, output!.cursor - begin)) : 0;
   const wanted = mode === "none" ? 0 : mode === "all" ? count : shown(count, state === "run" ? "run" : state === "ok" ? "ok" : "fail");
   const folded = count - wanted;
+  const isShort = folded > 0 || (partial && mode !== "all");
   const label = ending(block);
   const [first, ...rest] = visible(block.cmd).split(" ");
-  const size = block.out_bytes === 0 ? "" : output?.whole ? inLines(count) : bytes(block.out_bytes);
+  const size = block.out_bytes === 0 ? "" : output && !partial && left <= 0 ? inLines(count) : bytes(block.out_bytes);
   const when = `${new Date(block.ts_begin).toISOString()} to ${block.ts_end ? new Date(block.ts_end).toISOString() : "now"}`;
   return (
     <article
@@ -157,9 +176,9 @@ export function BlockView(props: { conversation: string; block: Block; selected:
       ) : (
         output && (
           <>
-            {(folded > 0 || output.partial) && state !== "ok" && <Fold {...{ folded, output, change, block }} />}
-            {wanted > 0 && <Rows lines={wanted === count ? output.lines : output.lines.slice(-wanted)} />}
-            {(folded > 0 || output.partial) && state === "ok" && <Fold {...{ folded, output, change, block }} />}
+            {isShort && state !== "ok" && <Fold {...{ folded, partial, change, block }} />}
+            {wanted > 0 && <Rows lines={wanted === output.length ? output : new LastLines(output, wanted)} coming={coming} />}
+            {isShort && state === "ok" && <Fold {...{ folded, partial, change, block }} />}
             {mode === "all" && count > 12 && (
               <div class="fold">
                 <button onClick={() => change("")}>Fold</button>
@@ -172,9 +191,9 @@ export function BlockView(props: { conversation: string; block: Block; selected:
   );
 }
 
-function Fold(props: { folded: number; output: Output; block: Block; change: (mode: string) => void }) {
-  const { folded, output, block, change } = props;
-  const words = output.partial
+function Fold(props: { folded: number; partial: boolean; block: Block; change: (mode: string) => void }) {
+  const { folded, partial, block, change } = props;
+  const words = partial
     ? `${bytes(block.out_bytes)} in all, folded`
     : `${number(folded)} ${folded === 1 ? "line" : "lines"} folded`;
   return (

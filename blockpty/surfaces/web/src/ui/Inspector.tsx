@@ -6,17 +6,18 @@ import { bind } from "../keys.ts";
 import { follow, toConversation } from "../router.ts";
 import { ending, sign } from "../store/blocks.ts";
 import type { Conversation } from "../store/conversation.ts";
+import { ofBrowser } from "../store/kept.ts";
 import { bytes, duration, number, time, visible } from "../words.ts";
 import { StateSign } from "./Sign.tsx";
 
 const RUNS = 24;
 const DIFF_BYTES = 16_384;
 const DIFF_LINES = 200;
-const shown = signal(localStorage.getItem("blockpty.inspector") !== "no");
+const shown = signal(ofBrowser.get("blockpty.inspector") !== "no");
 
 function toggle(): void {
   shown.value = !shown.value;
-  localStorage.setItem("blockpty.inspector", shown.value ? "yes" : "no");
+  ofBrowser.set("blockpty.inspector", shown.value ? "yes" : "no");
 }
 
 /** All that is known of the selected block: exact times, bytes, the runs of its command, what changed since the last. */

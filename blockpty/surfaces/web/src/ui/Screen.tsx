@@ -5,7 +5,7 @@ import type { Conversation } from "../store/conversation.ts";
 import { attempt, say } from "../store/notice.ts";
 import { theme } from "../store/settings.ts";
 import { XtermGlass } from "../terminal/glass.ts";
-import { number } from "../words.ts";
+import { number, visible } from "../words.ts";
 import { Icon } from "./icons.tsx";
 
 /** The live terminal, at the program's size. */
@@ -61,12 +61,23 @@ export function Screen({ conversation, children }: { conversation: Conversation;
       <div class="tail">
         <span>{who(conversation)}</span>
         <span class="space" />
+        <Watchers conversation={conversation} />
         <span>
           cursor <span class="mono">{number(conversation.cursor.value)}</span>
         </span>
       </div>
       {children}
     </aside>
+  );
+}
+
+function Watchers({ conversation }: { conversation: Conversation }) {
+  const { count, names } = conversation.watchers.value;
+  if (count < 2) return null;
+  return (
+    <span class="watchers" title={names.map(visible).join(", ")}>
+      {number(count)} watching
+    </span>
   );
 }
 

@@ -1,0 +1,76 @@
+"""Results of commands: submitted, and run to their end."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from blockpty.model.block import Block
+from blockpty.model.result import REVIVED, Result
+from blockpty.model.shown import preformatted, shortened
+
+
+@dataclass(frozen=True, slots=True)
+class ExecResult(Result):
+    """A command was submitted as one block; it runs."""
+
+    block_id: str
+    seq: int
+    ts_begin: int
+    cursor: int
+
+
+@dataclass(frozen=True, slots=True)
+class SessionResult(Result):
+    """An interactive program was submitted; use `send` and `wait_for`."""
+
+    session_id: str
+    block_id: str
+    ts_begin: int
+    cursor: int
+
+
+@dataclass(frozen=True, slots=True)
+class RunResult(Result):
+    """A command ran, or its time was up or it waits for input, and it runs on.
+
+    Attributes:
+        block: the block's record; state `running` when it has not ended.
+        output: text view of its output, at most max_bytes, head and tail kept.
+        output_bytes: size of the whole text; truncated: whether some was left out.
+        reason: `prompt` (it has ended), `timeout`, `input`, `password`, `incomplete_input`, `eof` or `hooks_lost`.
+        cursor: where to go on reading or waiting.
+        tty, foreground: when it has not ended, as in `status`: what the terminal does, and the program that has it.
+        hint: what to do then.
+    """
+
+    block: Block
+    output: str
+    output_bytes: int
+    truncated: bool
+    timed_out: bool
+    reason: str
+    cursor: int
+    tty: str | None = None
+    foreground: str | None = None
+    hint: str | None = None
+
+    @property
+    def exit_status(self) -> int | None:
+        """The command's exit status; None when unknown or still running."""
+        return self.block.exit_status
+
+    @property
+    def ok(self) -> bool:
+        """Whether the command has ended with exit status 0."""
+        return self.block.exit_status == 0
+
+    def __repr__(self) -> str:
+        how = "timed out" if self.timed_out else f"exit_status={self.exit_status}"
+        return f"<RunResult {shortened(self.block.cmd)} {how} output={shortened(self.output, 400)}>"
+
+    def _repr_html_(self) -> str:
+        """Show it in a notebook."""
+        return preformatted(f"$ {self.block.cmd}\n{self.output}", summary=self.block.summary)
+
+
+REVIVED["Block"] = Block.from_dict

@@ -1,0 +1,51 @@
+"""Results of copying files through a terminal."""
+
+from __future__ import annotations
+
+import base64
+from dataclasses import dataclass
+
+from blockpty.model.result import Result
+
+# The class, in those that have a field of this name.
+_Bytes = bytes
+
+
+@dataclass(frozen=True, slots=True)
+class PutFileResult(Result):
+    """A file was written.
+
+    Attributes:
+        bytes, digest: its length, and its SHA-256 in hex.
+        how: `direct` (the engine wrote it, next to the shell) or `terminal` (the shell did).
+    """
+
+    bytes: int
+    digest: str
+    cursor: int
+    how: str
+
+
+@dataclass(frozen=True, slots=True)
+class GetFileResult(Result):
+    """A file was read.
+
+    Attributes:
+        bytes, digest: length and SHA-256 in hex of what is returned: of the file, unless it is `redacted`.
+        data: the content, where it is UTF-8; data_b64: where it is not. Both are None where it went to `local_path`.
+        how: as in the result of `put_file`.
+        redacted: secrets in it are covered, so it is not the file as it is there.
+    """
+
+    bytes: int
+    digest: str
+    data: str | None
+    data_b64: str | None
+    cursor: int
+    how: str
+    redacted: bool = False
+
+    @property
+    def content(self) -> _Bytes:
+        """The exact bytes; empty where they went to `local_path`."""
+        return base64.b64decode(self.data_b64) if self.data_b64 is not None else (self.data or "").encode("utf-8")
