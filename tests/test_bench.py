@@ -43,6 +43,7 @@ EXPECTED = {
         *("catch-up, numbered", "catch-up, a plain log", "catch-up, a coloured log", "every byte drawn, a plain log"),
         *("catch-up beside tmux", "full screen, vim", "snapshot", "1 GB through a", "memory of a screen"),
     ],
+    "ssh": ['run("true"), ssh', 'run("true"), ssh, resume', "output, ssh", "output, ssh, resume", "output, ssh -tt"],
     "viewer": [
         "script before the first paint", "3 viewers of 10 lines/s", "flood at", "other calls meanwhile",
         "blockpty view, start",

@@ -28,6 +28,7 @@ from blockpty.spool.layout import check_conversation_id, conversations_directory
 from blockpty.surfaces import launching
 from blockpty.surfaces.access import AGENT_HEADER, AGENT_LENGTH
 from blockpty.surfaces.extras import require
+from blockpty.surfaces.live_socket import growing
 from blockpty.surfaces.operation_methods import ConversationOperations, EngineOperations
 from blockpty.surfaces.private_files import owner_token, server_directory
 from blockpty.surfaces.replay import RemoteReplay
@@ -35,10 +36,16 @@ from blockpty.surfaces.requesting import content_of, error_of, request_of, wire_
 from blockpty.surfaces.wire import Unanswered, ask, lost
 
 if TYPE_CHECKING:
+    from collections.abc import AsyncGenerator
+
     import httpx2
     from websockets.asyncio.client import ClientConnection
 
+    from blockpty.surfaces.ssh_way import SshWay
+
 CONNECT_SECONDS: Final = 10.0
+AGAIN_SECONDS: Final = 60.0
+"""How long a connection over ssh that was lost is made again for what only looks."""
 
 
 class Client(EngineOperations):
@@ -46,7 +53,8 @@ class Client(EngineOperations):
 
     Args:
         home: the home whose server is meant, reached by its unix socket; default as in the documentation.
-        url: a server elsewhere, such as https://host:7717, in place of a home.
+        url: a server elsewhere, such as https://host:7717, in place of a home; or ssh:[user@]host[:port], where
+            blockpty is installed there: no token is needed then, and the server is started when there is none.
         token: what to show there; by default the owner's token of the home.
         start: start the home's server when none runs.
         certificates: file with the certificates that `url` may have, if not the system's.
@@ -80,6 +88,11 @@ class Client(EngineOperations):
             self._headers = {**self._headers, AGENT_HEADER: quote(agent[:AGENT_LENGTH], safe=" ")}
         self._http: httpx2.AsyncClient | None = None
         self._leaving = contextlib.ExitStack()
+        self._way: SshWay | None = None
+        if url is not None and url.startswith("ssh:"):
+            from blockpty.surfaces.ssh_way import SshWay
+
+            self._way = SshWay(url)
 
     async def __aenter__(self) -> Self:
         return self
@@ -98,6 +111,8 @@ class Client(EngineOperations):
         http, self._http = self._http, None
         if http is not None:
             await http.aclose()
+        if self._way is not None:
+            await self._way.close()
         self._leaving.close()
 
     async def conversation(self, conversation_id: str) -> RemoteConversation:
@@ -134,11 +149,20 @@ class Client(EngineOperations):
             # The server left or died. What was never sent, and what only looks, can be asked for again.
             if problem.sent and operation.effect is not Effect.READ:
                 raise self._lost(problem) from None
-            try:
-                content = await self._ask(*request)
-            except Unanswered as again:
-                raise self._lost(again) from None
+            content = await self._ask_again(request)
         return operation.result.from_dict(content)
+
+    async def _ask_again(self, request: tuple[str, str, Any, Callable[[], None]]) -> dict[str, Any]:
+        """Return the answer to what was asked before in vain; over ssh for a while, until there is a connection."""
+        deadline = asyncio.get_running_loop().time() + (AGAIN_SECONDS if self._way is not None else 0.0)
+        for pause in growing():
+            try:
+                return await self._ask(*request)
+            except Unanswered as problem:
+                if asyncio.get_running_loop().time() + pause > deadline:
+                    raise self._lost(problem) from None
+            await asyncio.sleep(pause)
+        raise AssertionError("the pauses have no end")
 
     async def post(self, path: str, content: Mapping[str, Any] | None = None) -> dict[str, Any]:
         """Ask for something of the server that is no operation; raises BlockptyError."""
@@ -185,10 +209,32 @@ class Client(EngineOperations):
         return {**self._headers, "Authorization": f"Bearer {self._shown()}"}
 
     def _shown(self) -> str:
+        if self._token is None and self._way is not None:
+            return self._way.token
         return self._token if self._token is not None else owner_token(self.home)
 
     async def stream(self, name: str, params: Mapping[str, Any]) -> AsyncIterator[Event]:
-        """Run an operation of shape STREAM; close the iterator when done."""
+        """Run an operation of shape STREAM; close the iterator when done.
+
+        Over ssh a lost connection is made again, and the next event is the one behind the last.
+        """
+        loop, deadline, pauses = asyncio.get_running_loop(), 0.0, growing()
+        while True:
+            try:
+                events = self._streamed(name, params)
+                async with contextlib.aclosing(cast("AsyncGenerator[Event, None]", events)):
+                    async for event in events:
+                        yield event
+                        params, deadline, pauses = {**params, "from_seq": event.seq + 1}, 0.0, growing()
+                return
+            except NotFound as problem:
+                # No server answers; that there is no such conversation is said by one.
+                deadline = deadline or loop.time() + AGAIN_SECONDS
+                if self._way is None or "server" not in problem.details or loop.time() > deadline:
+                    raise
+            await asyncio.sleep(next(pauses))
+
+    async def _streamed(self, name: str, params: Mapping[str, Any]) -> AsyncIterator[Event]:
         require("server", "following events through a server", "httpx2")
         import httpx2
 
@@ -217,8 +263,11 @@ class Client(EngineOperations):
         from websockets.asyncio.client import connect, unix_connect
         from websockets.exceptions import InvalidStatus, WebSocketException
 
+        path = await self._way.open() if self._way is not None else None
         options: dict[str, Any] = {"additional_headers": self._sent(), "max_size": None, "compression": None}
         try:
+            if path is not None:
+                return await unix_connect(path, f"ws://localhost{target}", **options)
             if self._url is None:
                 (await self._connection()).close()
                 return await unix_connect(self._socket(), f"ws://localhost{target}", **options)
@@ -240,13 +289,15 @@ class Client(EngineOperations):
 
             limits = httpx2.Limits(max_connections=None, max_keepalive_connections=20)
             where: dict[str, Any] = {"verify": False}
-            if self._url is None:
+            if self._way is not None:
+                where["uds"] = await self._way.open()
+            elif self._url is None:
                 where["uds"] = self._socket()
             elif self._url.startswith("https:"):
                 where["verify"] = _trust(self._certificates)
             # A wait takes as long as it takes; the server keeps the connection alive and ends the wait.
             self._http = httpx2.AsyncClient(
-                base_url=self._url or "http://localhost",
+                base_url="http://localhost" if self._way is not None else self._url or "http://localhost",
                 headers=self._sent(),
                 transport=httpx2.AsyncHTTPTransport(trust_env=False, limits=limits, **where),
                 timeout=httpx2.Timeout(None, connect=CONNECT_SECONDS, read=self._silence_seconds),

@@ -1,11 +1,12 @@
 """Peers: servers of other hosts, which are asked for the conversations that they have.
 
     <home>/server/peers         a line for each: its address, a blank, a token of that server; a file of mode 0600,
-                                which `blockpty peers` writes
+                                which `blockpty peers` writes. An address ssh:[user@]host[:port] has `-` for a token:
+                                ssh lets us in, and the far side is `blockpty proxy`
 
 Rules of this file: a token is shown to the address that stands before it and to no other, whatever a catalogue says,
-and beyond this machine only over TLS. What has been handed on is not handed on again. Who may ask what was decided
-before, as for a conversation of this home.
+and beyond this machine only over TLS or ssh. What has been handed on is not handed on again. Who may ask what was
+decided before, as for a conversation of this home.
 """
 
 from __future__ import annotations
@@ -23,11 +24,13 @@ from blockpty.model.results import Result
 from blockpty.surfaces.client import Client
 from blockpty.surfaces.private_files import locked, read_private, server_directory, write_private
 from blockpty.surfaces.settings import LOOPBACK
+from blockpty.surfaces.ssh_way import is_way
 
 if TYPE_CHECKING:
     from websockets.asyncio.client import ClientConnection
 
 PEERS_NAME: Final = "peers"
+NO_TOKEN: Final = "-"
 FORWARDED: Final = "Blockpty-Forwarded"
 """Header of what was handed on."""
 _ADDRESS: Final = re.compile(r"https?://[A-Za-z0-9._\[\]:-]{1,256}(?:/[A-Za-z0-9._~/-]{0,256})?")
@@ -87,7 +90,8 @@ class Peers:
         if not _may_be_asked(address):
             raise _unasked(found, "its address is not one of https")
         if (address, token) not in self._clients:
-            self._clients[address, token] = PeerClient(self._home, url=address, token=token)
+            shown = None if is_way(address) else token
+            self._clients[address, token] = PeerClient(self._home, url=address, token=shown)
         return self._clients[address, token]
 
     def _tokens(self, found: NotFound) -> dict[str, str]:
@@ -103,11 +107,18 @@ class Peers:
 
 
 def add_peer(home: Path, address: str, token: str) -> None:
-    """Let the server of a home ask the one at an address with this token, in place of any before; raises BadRequest."""
+    """Let the server of a home ask the one at an address with this token, in place of any before; raises BadRequest.
+
+    An address of ssh needs no token.
+    """
+    if is_way(address):
+        _change(home, address, f"{address} {NO_TOKEN}")
+        return
     if not _ADDRESS.fullmatch(address) or not _may_be_asked(address):
         raise BadRequest(
             f"not an address that a token may be shown to: {address[:200]!r}",
-            hint="https://host:port, as the other host has it in BLOCKPTY_ADDRESS; http only on this machine",
+            hint="https://host:port or ssh:user@host, as the other host has it in BLOCKPTY_ADDRESS; http only on this "
+            "machine",
         )
     if not _TOKEN.fullmatch(token):
         raise BadRequest("that is no token", hint="`blockpty token add` on the other host shows one, once")
@@ -153,7 +164,9 @@ def _pairs(lines: list[str]) -> dict[str, str]:
 
 
 def _may_be_asked(address: str) -> bool:
-    """Whether a token may go there: over TLS, or within this machine."""
+    """Whether a token may go there: over TLS, or within this machine; over ssh none is sent that is ours."""
+    if is_way(address):
+        return True
     try:
         parts = urlsplit(address)
         return parts.scheme == "https" or (parts.scheme == "http" and parts.hostname in LOOPBACK)

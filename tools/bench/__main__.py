@@ -38,6 +38,7 @@ BENCHES = {
     "screen": "bench.screen",
     "policy": "bench.policy",
     "agent": "bench.agent",
+    "ssh": "bench.ssh",
     "viewer": "bench.viewer",
 }
 

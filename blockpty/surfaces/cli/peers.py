@@ -28,7 +28,8 @@ def command() -> click.Command:
                 "add",
                 params=[address, *anywhere()],
                 help="Let this home's server ask the one at ADDRESS, as the shared catalogue has it. The token, made"
-                " there by `blockpty token add`, comes from standard input, or is asked for on a terminal, not shown.",
+                " there by `blockpty token add`, comes from standard input, or is asked for on a terminal, not shown."
+                " An address ssh:[user@]host needs none: blockpty proxy is its far side.",
                 callback=click.pass_obj(_add),
             ),
             click.Command("list", params=[*anywhere()], help="List addresses.", callback=click.pass_obj(_list)),
@@ -42,8 +43,12 @@ def command() -> click.Command:
 def _add(invocation: Invocation, /, address: str) -> int:
     from blockpty.surfaces.cli.inputs import ask_hidden
     from blockpty.surfaces.peers import add_peer
+    from blockpty.surfaces.ssh_way import is_way
 
-    if sys.stdin.isatty():
+    token = ""
+    if is_way(address):
+        pass  # ssh lets us in
+    elif sys.stdin.isatty():
         token = ask_hidden("its token, not shown: ", "the token comes from standard input")
     else:
         token = sys.stdin.read(_MOST)
