@@ -135,9 +135,9 @@ WIDE: Final = (
     (b"sntry",),
 )
 
-# A token is not the middle of a longer word, but it may stand behind a percent code of a URL. It begins with a letter
-# or digit, which spares the others a look at each.
-_BEFORE: Final = "(?:(?<![A-Za-z0-9])|(?<=%[0-9A-Fa-f][0-9A-Fa-f]))(?=[A-Za-z0-9])"
+# A token is not the middle of a longer word, but it may stand behind a percent code of a URL, and behind the letter of
+# an escape such as `\n` in JSON. It begins with a letter or digit, which spares the others a look at each.
+_BEFORE: Final = r"(?:(?<![A-Za-z0-9])|(?<=%[0-9A-Fa-f][0-9A-Fa-f])|(?<=\\[abfnrtv]))(?=[A-Za-z0-9])"
 
 
 def _any(

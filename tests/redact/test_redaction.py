@@ -263,3 +263,18 @@ def test_rows_of_ordinary_output_are_not_joined() -> None:
     for end in (b"\r\r\n", b" \r\n", b"\r\r\n\x1b[m", b"\x1b[A\x1b[2K\r", b"\r\n\x1b[A", b"\r"):
         text = b"ghp_4fK94fK94fK9" + end + b"4fK94fK94fK94fK94fK94fK94fK9" + end + b"done\r\n"
         assert redact_output(text) == text
+
+
+@pytest.mark.parametrize(
+    ("before", "hidden"),
+    [
+        # Behind the letter of an escape it begins a word; behind any other letter it is the middle of one.
+        ('{"said": "one\\n', True), ("a\\t", True), ("%0A", True), (" ", True), ("_", True),
+        ("h", False), ("\\x", False), ("7", False),
+    ],
+)  # fmt: skip
+def test_what_may_stand_before_a_token(before: str, hidden: bool) -> None:
+    token = "ghp_" + "4fK9" * 9
+    shown = redact_text(f'{before}{token}"\n')
+    assert (token not in shown) is hidden
+    assert not hidden or f"{before}ghp_***" in shown

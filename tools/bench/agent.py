@@ -1,7 +1,7 @@
 """What a piece of work costs an agent over MCP: calls, bytes in and out, and whether it came out right.
 
-Each flow is played as an agent would work that has the core tools only. Beside it stands a count, which is not played:
-the calls of the same flow through tmux, one to send keys and one to look at the screen for every step.
+Each flow is played as an agent would work that has the core tools only. Beside it the same flow is played through tmux
+and through a plain bash tool (agent_beside.py).
 """
 
 from __future__ import annotations
@@ -18,15 +18,21 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
+from bench.agent_beside import Check, Step, through_pipes, through_tmux
 from bench.report import Row, Run, skipped
 
 TOP = Path(__file__).resolve().parents[2]
-NOTE: Final = "agent: MCP over stdio with the core tools; beside: counted for tmux, two calls a step, not played"
+NOTE: Final = (
+    "agent: MCP over stdio with the core tools; beside: the same flow through tmux, where a step is a call that sends"
+    " keys and calls that look at the pane every half second until two show the same; bash tool: one bash on pipes"
+)
 PROMPT: Final = {"token": "PROMPT"}
 INPUT: Final = {"token": "INPUT"}
 # Of an npm project, beginning with its name; an empty answer takes the default.
 ANSWERS: Final = ("demo", "", "a demo", "", "", "", "", "me", "MIT", "")
-REBASE: Final = "git -c core.editor=vim rebase -i HEAD~2"
+STATEMENTS: Final = (
+    "create table t (n);", "insert into t values (1),(2),(3);", "select count(*) from t;", "select sum(n) from t;",
+)  # fmt: skip
 
 
 @dataclass
@@ -97,8 +103,7 @@ async def git_rebase(agent: Agent, place: Path) -> bool:
 async def sqlite(agent: Agent, place: Path) -> bool:
     """Five statements in the shell of sqlite3."""
     await agent("run", command="sqlite3 -batch -interactive data.db")
-    statements = ("create table t (n);", "insert into t values (1),(2),(3);", "select count(*) from t;")
-    for statement in (*statements, "select sum(n) from t;"):
+    for statement in STATEMENTS:
         text = await agent("send_line", text=statement, match=INPUT)
     await agent("send_line", text=".quit", match=PROMPT)
     return "6" in text
@@ -106,22 +111,58 @@ async def sqlite(agent: Agent, place: Path) -> bool:
 
 async def progress_bar(agent: Agent, place: Path) -> bool:
     """A download that draws its bar a hundred times."""
-    command = "for i in $(seq 0 100); do printf '\\rDownloading %3d%%' $i; sleep 0.01; done; echo; echo done"
-    text = await agent("run", command=command)
+    text = await agent("run", command=LOOP)
     return "Downloading 100%" in text and "done" in text and agent.cost.received < 500
 
 
-# Of each flow what it needs, its most calls, and the keys of the same through tmux.
-FLOWS: Final[Sequence[tuple[str, Flow, str, int, Sequence[str]]]] = (
-    ("npm init wizard", npm_init, "npm", 15, ("npm init", *ANSWERS)),
-    ("git log of 60 commits", git_log, "git", 1, ("git log --oneline",)),
-    ("vim edit", vim_edit, "vim", 5, ("vim -u NONE notes.txt", "iHello from vim\x1b", ":wq")),
-    ("git rebase -i in vim", git_rebase, "vim", 6, (REBASE, ":2s/pick/fixup/", ":wq")),
+def _notes(place: Path, seen: str) -> bool:
+    notes = place / "notes.txt"
+    return notes.exists() and notes.read_text() == "Hello from vim\n"
+
+
+def _package(place: Path, seen: str) -> bool:
+    package = place / "package.json"
+    return package.exists() and json.loads(package.read_text())["author"] == "me"
+
+
+def _logged(place: Path, seen: str) -> bool:
+    return all(f"commit-{number}\n" in seen for number in range(1, 61))
+
+
+def _loop(place: Path, seen: str) -> bool:
+    return "Downloading 100%" in seen and "done" in seen
+
+
+LOOP: Final = "for i in $(seq 0 100); do printf '\\rDownloading %3d%%' $i; sleep 0.01; done; echo; echo done"
+_VIM: Final = "vim -u NONE -i NONE"
+# Of each flow what it needs, its most calls, and the same for other tools with what must have come of it.
+FLOWS: Final[Sequence[tuple[str, Flow, str, int, Sequence[Step], Check]]] = (
+    # The last answer is for the versions that ask one question more.
+    ("npm init wizard", npm_init, "npm", 15, [Step("npm init"), *map(Step, ANSWERS), Step("")], _package),
+    (
+        "git log of 60 commits", git_log, "git", 1,
+        [Step("git log --oneline"), Step("", ("Space",), "(END)"), Step("", ("q",))], _logged,
+    ),
+    (
+        "vim edit", vim_edit, "vim", 5,
+        [Step(f"{_VIM} notes.txt"), Step("iHello from vim", ("Escape",)), Step(":wq")], _notes,
+    ),
+    (
+        "git rebase -i in vim", git_rebase, "vim", 6,
+        [
+            Step(f"GIT_EDITOR='{_VIM}' git rebase -i HEAD~2"), Step(":2s/pick/fixup/"), Step(":wq"),
+            Step("git rev-list --count HEAD"),
+        ],
+        lambda place, seen: "\n59\n" in f"\n{seen}\n",
+    ),
     (
         "sqlite3, 5 statements", sqlite, "sqlite3", 8,
-        ("sqlite3 data.db", "create table t (n);", "insert into t values (1);", "select 1;", "select 2;", ".quit"),
+        [
+            Step("sqlite3 -batch -interactive data.db"), *map(Step, STATEMENTS), Step(".quit"),
+        ],
+        lambda place, seen: "\n6\n" in seen,
     ),
-    ("progress bar of 101 steps", progress_bar, "bash", 1, ("for i in $(seq 0 100); do printf '\\r%3d%%' $i; done",)),
+    ("progress bar of 101 steps", progress_bar, "bash", 1, [Step(LOOP)], _loop),
 )  # fmt: skip
 
 
@@ -136,7 +177,7 @@ async def _flows(run: Run) -> list[Row]:
 
     environment = {**os.environ, "BLOCKPTY_HOME": str(run.place / "home"), "PYTHONPATH": str(TOP)}
     rows = []
-    for number, (name, flow, needs, most, keys) in enumerate(FLOWS):
+    for number, (name, flow, needs, most, steps, check) in enumerate(FLOWS):
         if shutil.which(needs) is None:
             rows.append(skipped("agent", name, f"no {needs}"))
             continue
@@ -150,12 +191,24 @@ async def _flows(run: Run) -> list[Row]:
             begin = time.perf_counter()
             right = await flow(agent, place)
             seconds = time.perf_counter() - begin
-        cost, beside = agent.cost, 2 * len(keys)
-        note = f"{'right' if right else 'WRONG'}, {cost.sent} bytes in, {cost.received} out, {seconds:.1f} s"
+        cost = agent.cost
+        others = []
+        for kind, play in (("tmux", through_tmux), ("pipes", through_pipes)):
+            beside = run.place / f"{kind}{number}"
+            _prepare(beside)
+            # A quick run shows that they can be played.
+            here = shutil.which(kind if kind == "tmux" else "bash") and (flow is progress_bar or not run.quick)
+            others.append(await asyncio.to_thread(play, steps, check, beside) if here else None)
+        tmux, pipes = others
+        note = f"{'right' if right else 'WRONG'}, {cost.sent} bytes in, {cost.received} out, {seconds:.1f} s; "
+        note += f"tmux: {tmux.words if tmux is not None else 'not played'}; "
+        note += f"bash tool: {pipes.words if pipes is not None else 'not played'}"
+        calls = tmux.calls if tmux is not None else None
+        ratio = cost.calls / calls if calls else None
         rows.append(
             Row(
-                "agent", name, cost.calls, "calls", "tmux", beside, cost.calls / beside, "value / beside",
-                f"<= {most} calls", right and cost.calls <= most, note=note,
+                "agent", name, cost.calls, "calls", "tmux" if calls else None, calls, ratio,
+                "value / beside" if calls else None, f"<= {most} calls", right and cost.calls <= most, note=note,
             )
         )  # fmt: skip
     stop = [sys.executable, "-m", "blockpty", "serve", "--stop"]

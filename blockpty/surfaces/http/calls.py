@@ -94,8 +94,8 @@ class CallEndpoint:
                     late = True
                 await send({"type": "http.response.body", "body": b" ", "more_body": True})
         except asyncio.CancelledError:
-            # The server stops, and this has not ended in the time that it gives: the caller is told, and nothing is
-            # wrong that a trace in the log would help with.
+            # The server stops, and this has not ended in the time that it gives: the caller gets an error, and no trace
+            # in the log would help with that.
             status, body = 503, json.dumps(_STOPS.to_dict()).encode()
         else:
             if not task.done():

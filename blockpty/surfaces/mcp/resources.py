@@ -69,7 +69,7 @@ async def list_resources(caller: Caller) -> ListResourcesResult:
     try:
         found = (await caller.call("list", {})).to_dict()
     except BlockptyError as error:
-        raise _refusal(error) from None
+        raise refusal(error) from None
     resources: list[Resource] = []
     for one in found["conversations"]:
         if not one["live"]:
@@ -90,10 +90,19 @@ async def read_resource(caller: Caller, params: ReadResourceRequestParams) -> Re
         name, reader, rest, query = _parsed(uri)
         return ReadResourceResult(contents=[*await reader(caller, uri, name, query, rest)])
     except BlockptyError as error:
-        raise _refusal(error) from None
+        raise refusal(error) from None
 
 
-def _refusal(error: BlockptyError) -> MCPError:
+def subscribed(uri: str) -> tuple[str, str]:
+    """Return the conversation and the kind of a resource that can be subscribed to; raises BadRequest, NotFound."""
+    name, _, rest, query = _parsed(uri)
+    if rest or query:
+        raise BadRequest(f"{uri[:200]!r} cannot be followed", hint="transcript, blocks, screen and status can")
+    return name, urlsplit(uri).path.rpartition("/")[2]
+
+
+def refusal(error: BlockptyError) -> MCPError:
+    """Return the error of the protocol for one of ours, which is its data."""
     code = _NOT_FOUND if isinstance(error, NotFound) else INVALID_PARAMS
     if isinstance(error, InternalError):
         code = INTERNAL_ERROR

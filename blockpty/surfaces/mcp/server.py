@@ -16,6 +16,7 @@ from mcp_types import (
     INVALID_REQUEST,
     CallToolRequestParams,
     CallToolResult,
+    EmptyResult,
     GetPromptRequestParams,
     GetPromptResult,
     InputRequiredResult,
@@ -26,12 +27,14 @@ from mcp_types import (
     PaginatedRequestParams,
     ReadResourceRequestParams,
     ReadResourceResult,
+    SubscribeRequestParams,
+    UnsubscribeRequestParams,
 )
 
 from blockpty import __version__
 from blockpty.errors import BlockptyError
 from blockpty.surfaces.access import Caller
-from blockpty.surfaces.mcp import prompts, resources, tools
+from blockpty.surfaces.mcp import prompts, resources, subscriptions, tools
 from blockpty.surfaces.mcp.answering import ToolCalls
 from blockpty.surfaces.mcp.approvals import ApprovalQuestions, PersonOf
 from blockpty.surfaces.mcp.calling import CallerOf, Context
@@ -87,6 +90,14 @@ def build_server(
     async def read_resource(context: Context, params: ReadResourceRequestParams) -> ReadResourceResult:
         return await resources.read_resource(caller(context), params)
 
+    async def subscribe(context: Context, params: SubscribeRequestParams) -> EmptyResult:
+        await subscriptions.subscribe(caller(context), context, params.uri)
+        return EmptyResult()
+
+    async def unsubscribe(context: Context, params: UnsubscribeRequestParams) -> EmptyResult:
+        await subscriptions.unsubscribe(context, params.uri)
+        return EmptyResult()
+
     async def list_prompts(_context: Context, _params: PaginatedRequestParams | None) -> ListPromptsResult:
         return prompts.listed_prompts()
 
@@ -103,6 +114,8 @@ def build_server(
         on_list_resources=list_resources,
         on_list_resource_templates=list_templates,
         on_read_resource=read_resource,
+        on_subscribe_resource=subscribe,
+        on_unsubscribe_resource=unsubscribe,
         on_list_prompts=list_prompts,
         on_get_prompt=get_prompt,
     )
