@@ -591,7 +591,8 @@ class ViewProgram(App[None], inherit_bindings=False):
     def action_replay(self) -> None:
         if self.here is not None:
             block = self.blocks.selected_block
-            self.push_screen(ReplayView(self.client, self.here, block.span[0] if block is not None else 0, self.colours))
+            cursor = block.span[0] if block is not None else 0
+            self.push_screen(ReplayView(self.client, self.here, cursor, self.colours))
 
     def action_cancel_request(self) -> None:
         viewed = self.conversation
