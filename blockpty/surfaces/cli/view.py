@@ -85,7 +85,12 @@ def show(invocation: Invocation, command: str, conversation_id: str | None, *, o
             if conversation_id is not None:
                 # An error is shown as any other, before the terminal changes.
                 await (await client.conversation(conversation_id)).status()
-            await run(client, conversation_id, read_only=invocation.read_only, only_screen=only_screen)
+            from blockpty.surfaces import launching
+
+            url = str((launching.state(client.home) or {}).get("url", ""))
+            await run(
+                client, conversation_id, read_only=invocation.read_only, only_screen=only_screen, page_url=url
+            )  # fmt: skip
         return 0
 
     return finished(shown())

@@ -24,9 +24,12 @@ from blockpty.surfaces.view.approvals import ApprovalBar
 from blockpty.surfaces.view.block_list import BlockList
 from blockpty.surfaces.view.conversation import ViewedConversation
 from blockpty.surfaces.view.dialogs import Help, Reason
+from blockpty.surfaces.view.finding import Find
 from blockpty.surfaces.view.home import ConversationList, HomeFollower
+from blockpty.surfaces.view.inspector import Inspector
 from blockpty.surfaces.view.keys import bindings
 from blockpty.surfaces.view.output import read_output
+from blockpty.surfaces.view.replaying import ReplayView
 from blockpty.surfaces.view.search import Search
 from blockpty.surfaces.view.strips import safe
 from blockpty.surfaces.view.terminal import MOST_PER_SECOND, TerminalView
@@ -60,6 +63,7 @@ class ViewProgram(App[None], inherit_bindings=False):
         conversation_id: the one that is open first; None: the first of the list.
         read_only: nothing is typed and nothing is answered.
         only_screen: only this conversation's screen is shown, and nothing is typed, as `blockpty watch` does.
+        page_url: address of the server's page, for links; "" where that is not known.
         wall_ms: the time of day, in ms since 1970.
         steady_ms: a clock that never goes back, in ms.
     """
@@ -92,6 +96,7 @@ class ViewProgram(App[None], inherit_bindings=False):
         *,
         read_only: bool = False,
         only_screen: bool = False,
+        page_url: str = "",
         wall_ms: Callable[[], int] = _wall_ms,
         steady_ms: Callable[[], float] = _steady_ms,
     ) -> None:
@@ -100,6 +105,7 @@ class ViewProgram(App[None], inherit_bindings=False):
         self.client = client
         self.read_only = read_only or only_screen
         self.only_screen = only_screen
+        self.page_url = page_url
         self.failure: BaseException | None = None
         self.here = conversation_id
         self.conversation: ViewedConversation | None = None
@@ -447,7 +453,9 @@ class ViewProgram(App[None], inherit_bindings=False):
         if "password" in needs and viewed.mine:
             return "A program asks for a password: what you type is not recorded, not even its length."
         if "user_input" in needs and not self.read_only:
-            return f"You are asked to do something here: {'^] hands back' if viewed.mine else 't takes over'}."
+            asked = f"You are asked: {safe(viewed.message)}" if viewed.message else "You are asked to do something here"
+            done = "^] says that it is done" if viewed.mine else "t takes over, X says that it was not done"
+            return f"{asked.rstrip('.')}. {done}."
         if status.integrity != "ok":
             return f"The record is {status.integrity}: {safe(status.integrity_reason or 'no reason is known')}."
         return ""
@@ -479,6 +487,9 @@ class ViewProgram(App[None], inherit_bindings=False):
             return runs and not self.read_only and not (action == "take_over" and viewed is not None and viewed.mine)
         if action.startswith(("approve", "refuse")):
             return self.approval.display and not self.read_only and not self.terminal.typing
+        if action == "cancel_request":
+            listed = self.home.conversations.get(self.here or "")
+            return not self.read_only and listed is not None and "user_input" in listed.info.needs
         if action == "show_screen":
             return self.size.width < WIDE and not self.only_screen
         if action == "show_list":
@@ -546,6 +557,51 @@ class ViewProgram(App[None], inherit_bindings=False):
         if block is not None:
             self.copy_to_clipboard(block.cmd)
             self.say("command copied")
+
+    def action_copy_link(self) -> None:
+        block = self.blocks.selected_block
+        if block is None or self.here is None:
+            return
+        if not self.page_url:
+            self.say("the address of the page is not known")
+            return
+        self.copy_to_clipboard(f"{self.page_url}/c/{self.here}/{block.block_id}")
+        self.say("link to this block copied")
+
+    def action_line_numbers(self) -> None:
+        self.blocks.number_lines()
+
+    def action_inspect(self) -> None:
+        self._inspect(diff=False)
+
+    def action_diff(self) -> None:
+        self._inspect(diff=True)
+
+    def _inspect(self, *, diff: bool) -> None:
+        block, viewed = self.blocks.selected_block, self.conversation
+        if block is not None and viewed is not None:
+            all_blocks = viewed.blocks.list
+            self.push_screen(Inspector(self.client, viewed.id, block, all_blocks, self.colours, diff=diff))
+
+    def action_find(self) -> None:
+        if self.here is not None:
+            self._go("blocks")
+            self.push_screen(Find(self.client, self.here, self.blocks.mark, self.blocks.seek_match))
+
+    def action_replay(self) -> None:
+        if self.here is not None:
+            block = self.blocks.selected_block
+            cursor = block.span[0] if block is not None else 0
+            self.push_screen(ReplayView(self.client, self.here, cursor, self.colours))
+
+    def action_cancel_request(self) -> None:
+        viewed = self.conversation
+        if viewed is not None:
+
+            async def cancel() -> None:
+                await (await self.client.conversation(viewed.id)).release_control(cancelled=True)
+
+            self._start(self._ask(cancel(), "the agent gets that it was not done"))
 
     def action_take_over(self) -> None:
         self._send({"type": "take_control"})
@@ -710,10 +766,11 @@ class _Notified:
 
 
 async def run(
-    client: Any, conversation_id: str | None, *, read_only: bool = False, only_screen: bool = False
+    client: Any, conversation_id: str | None, *, read_only: bool = False, only_screen: bool = False,
+    page_url: str = "",
 ) -> None:  # fmt: skip
     """Run the program on this terminal until the person leaves; raises what the server answered at first."""
-    program = ViewProgram(client, conversation_id, read_only=read_only, only_screen=only_screen)
+    program = ViewProgram(client, conversation_id, read_only=read_only, only_screen=only_screen, page_url=page_url)
     with contextlib.suppress(asyncio.CancelledError):
         await program.run_async()
     if program.failure is not None:

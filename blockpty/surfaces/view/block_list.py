@@ -23,7 +23,7 @@ from textual.strip import Strip
 from blockpty.model.block import Block
 from blockpty.surfaces.view.blocks import FILTERS
 from blockpty.surfaces.view.output import SHORT, BlockOutput, shown
-from blockpty.surfaces.view.strips import fitted, segments, strip, visible
+from blockpty.surfaces.view.strips import fitted, marked, segments, strip, visible
 from blockpty.surfaces.view.theme import DARK, Colours
 from blockpty.surfaces.view.words import SIGNS, author, clock, duration, ending, lines, sign, size
 
@@ -93,6 +93,10 @@ class BlockList(ScrollView, can_focus=True):
         self._follows = True
         # A block to go to as soon as it is there.
         self._sought: str | None = None
+        # Whether lines have numbers; what is marked in them; a match to go to as soon as its output is there.
+        self._numbered = False
+        self._marked = ""
+        self._sought_match: tuple[str, int] | None = None
 
     # What there is
 
@@ -102,6 +106,7 @@ class BlockList(ScrollView, can_focus=True):
         self._read.clear()
         self._modes.clear()
         self.selected, self.filter, self._follows, self._sought = None, "all", True, None
+        self._sought_match = None
         self.show(())
 
     def show(self, blocks: Sequence[Block]) -> None:
@@ -121,6 +126,45 @@ class BlockList(ScrollView, can_focus=True):
         self.filter, self._sought = "all", block_id
         self.show(self._all)
 
+    def seek_match(self, block_id: str, number: int) -> None:
+        """Go to a match of what is marked in a block, from 0, and open its output."""
+        self._sought_match = (block_id, number)
+        self._modes[block_id] = "all"
+        self.seek(block_id)
+        self._to_match()
+
+    def _to_match(self) -> None:
+        if self._sought_match is None or not self._marked:
+            return
+        block_id, number = self._sought_match
+        at, output = self._index(block_id), self._outputs.get(block_id)
+        if at is None or output is None or output.partial:
+            return
+        self._sought_match = None
+        wanted, seen = self._marked.casefold(), 0
+        for line in range(len(output.raw)):
+            seen += "".join(run.text for run in output.line(line)).casefold().count(wanted)
+            if seen > number:
+                y = self._tops[at] + 1 + bool(self._parts[at].note) + line - self.size.height // 2
+                self._follows = False
+                # By force: Textual does not know yet that it has become so high that it scrolls.
+                self.scroll_to(y=max(0, y), animate=False, immediate=True, force=True)
+                self._follows = False
+                break
+        self.refresh()
+
+    def mark(self, text: str) -> None:
+        """Mark a text where it stands in outputs, in upper and lower case."""
+        self._marked = text
+        self._strips.clear()
+        self.refresh()
+
+    def number_lines(self) -> None:
+        """Show the numbers of lines, or hide them again."""
+        self._numbered = not self._numbered
+        self._strips.clear()
+        self.refresh()
+
     def choose(self, name: str) -> None:
         """Let only those blocks through that this filter does."""
         self.filter, self._follows = name, True
@@ -131,6 +175,7 @@ class BlockList(ScrollView, can_focus=True):
         self._outputs[block_id] = output
         self._strips.clear()
         self._arrange()
+        self._to_match()
 
     def not_read(self, block_id: str) -> None:
         """Take note that an output could not be read; it is asked for again when it is looked at again."""
@@ -313,8 +358,11 @@ class BlockList(ScrollView, can_focus=True):
         else:
             output = self._outputs[block.block_id]
             number = len(output.raw) - part.count + line - 1 - bool(part.note)
-            runs = segments(output.line(number), colours, ground, exact=False)
-            rest = Strip([Segment("  ", Style(bgcolor=ground)), *runs]).adjust_cell_length(room, Style(bgcolor=ground))
+            runs = marked(segments(output.line(number), colours, ground, exact=False), self._marked, colours)
+            gutter = Segment("  ", Style(bgcolor=ground))
+            if self._numbered and not output.partial:
+                gutter = Segment(f"{number + 1:>6}  ", Style(bgcolor=ground, color=colours.muted))
+            rest = Strip([gutter, *runs]).adjust_cell_length(room, Style(bgcolor=ground))
         return Strip([*margin, *rest], width)
 
     def _header(self, block: Block, width: int, ground: str) -> Strip:

@@ -43,6 +43,7 @@ class ViewedConversation:
         status: its state; None before it was read.
         mine: this program has control.
         live: there is a connection.
+        message: what an agent has asked the person to do, while that is open and was asked since this is followed.
     """
 
     def __init__(self, client: Any, conversation_id: str, viewer: Viewer) -> None:
@@ -52,6 +53,7 @@ class ViewedConversation:
         self.status: StatusResult | None = None
         self.mine = False
         self.live = False
+        self.message = ""
         self._client = client
         self._viewer = viewer
         self.socket = LiveSocket(client, lambda: conversation_target(conversation_id, self.blocks.next))
@@ -121,6 +123,10 @@ class ViewedConversation:
             self._set(control=values.get("state"), control_by=values.get("who"), halted=values.get("halted"))
         elif event.type == "resize":
             self._set(cols=int(values["cols"]), rows=int(values["rows"]))
+        elif event.type == "user_input_requested":
+            self.message = str(values.get("message") or "")
+        elif event.type == "user_input_done":
+            self.message = ""
         elif event.type == "prompt":
             self._set(mode="idle", cwd=values.get("cwd"))
         elif event.type == "agent_block_begin":

@@ -10,7 +10,7 @@ from textual.containers import VerticalScroll
 from textual.screen import ModalScreen
 from textual.widgets import Input, Static
 
-from blockpty.surfaces.view.keys import table
+from blockpty.surfaces.view.keys import replay_table, table
 from blockpty.surfaces.view.theme import Colours
 
 if TYPE_CHECKING:
@@ -45,6 +45,10 @@ class Help(ModalScreen[None]):
                 if key.where == place:
                     text.append(f"  {' '.join(key.keys):<14}", f"bold {self._colours.wait}")
                     text.append(f"{key.words}\n", self._colours.text)
+        text.append("\nReplay\n", f"bold {self._colours.text}")
+        for key in replay_table():
+            text.append(f"  {' '.join(one if one != ' ' else 'Space' for one in key.keys):<14}", self._colours.wait)
+            text.append(f"{key.words}\n", self._colours.text)
         with VerticalScroll():
             yield Static(text, markup=False)
 

@@ -46,7 +46,19 @@ class BoundKey(NamedTuple):
 def table() -> tuple[BoundKey, ...]:
     """Return the keys of the terminal program."""
     entries = (BoundKey(**{**entry, "keys": tuple(entry["keys"])}) for entry in json.loads(TABLE.read_text()))
-    return tuple(entry for entry in entries if entry.only != "page")
+    return tuple(entry for entry in entries if entry.only != "page" and entry.where != "replay")
+
+
+@functools.cache
+def replay_table() -> tuple[BoundKey, ...]:
+    """Return the keys of a replay, which is a screen of its own."""
+    entries = (BoundKey(**{**entry, "keys": tuple(entry["keys"])}) for entry in json.loads(TABLE.read_text()))
+    return tuple(entry for entry in entries if entry.where == "replay" and entry.only != "page")
+
+
+def replay_bindings() -> list[Binding]:
+    """Return the bindings of a replay."""
+    return [Binding(",".join(map(textual_key, one.keys)), one.action, one.words) for one in replay_table()]
 
 
 def bindings() -> list[Binding]:
@@ -65,6 +77,7 @@ _RENAMED: Final = {
     "solidus": "slash", "reverse_solidus": "backslash", "commercial_at": "at", "hyphen_minus": "minus",
     "plus_sign": "plus", "low_line": "underscore",
 }  # fmt: skip
+_ARROWS: Final = {"arrowleft": "left", "arrowright": "right"}
 _UNICODE_NAMES: Final = {short: name for name, short in _RENAMED.items()}
 
 
@@ -75,7 +88,7 @@ def textual_key(written: str) -> str:
         name = unicodedata.name(key).lower().replace("-", "_").replace(" ", "_")
         key = _RENAMED.get(name, name)
     elif len(key) > 1:
-        key = key.lower()
+        key = _ARROWS.get(key.lower(), key.lower())
     return "+".join([*(modifier.lower() for modifier in modifiers), key])
 
 
@@ -97,6 +110,18 @@ def encoded(key: str, character: str | None, modes: KeyModes) -> bytes:
             return encode_keys(f"[{notation.replace('S-', '')}{name}]", modes)
         except BadRequest:
             return character.encode("utf-8", "replace") if character is not None else b""
+
+
+def encoded_mouse(name: str, x: int, y: int, modes: KeyModes) -> bytes:
+    """Return what a terminal sends for the mouse at a cell, from 0; nothing where the program does not listen.
+
+    `name`: CLICK, MCLICK, RCLICK, SCROLLUP or SCROLLDOWN.
+    """
+    if modes.mouse == "off":
+        return b""
+    with suppress(BadRequest):
+        return encode_keys(f"[{name} {x},{y}]", modes)
+    return b""
 
 
 def _character(name: str) -> str:

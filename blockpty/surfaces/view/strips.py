@@ -80,6 +80,28 @@ def segments(
     return made
 
 
+def marked(parts: list[Segment], text: str, colours: Colours) -> list[Segment]:
+    """Return segments with each place marked where a text stands, in upper and lower case."""
+    if not text:
+        return parts
+    whole = "".join(part.text for part in parts)
+    places = [found.span() for found in re.finditer(re.escape(text), whole, re.IGNORECASE)]
+    if not places:
+        return parts
+    cuts = sorted({place for span in places for place in span})
+    made, at = [], 0
+    look = Style(bgcolor=Color.parse(colours.wait), color=Color.parse(colours.surface))
+    for part in parts:
+        end = at + len(part.text)
+        inner = [cut for cut in cuts if at < cut < end]
+        for begin, stop in zip([at, *inner], [*inner, end], strict=True):
+            inside = any(first <= begin and stop <= last for first, last in places)
+            own = part.style or Style()
+            made.append(Segment(part.text[begin - at : stop - at], own + look if inside else own))
+        at = end
+    return made
+
+
 def strip(parts: Iterable[tuple[str, str]], width: int, ground: str) -> Strip:
     """Return a line of our own words: texts, which must be safe, each with its colours in Rich's form."""
     made = [Segment(text, Style.parse(f"{look} on {ground}")) for text, look in parts if text]

@@ -22,7 +22,7 @@ from blockpty.screen.lazy import LazyScreen
 from blockpty.screen.protocol import Line
 from blockpty.screen.snapshot import Snapshot
 from blockpty.surfaces.live_socket import Frame
-from blockpty.surfaces.view.keys import encoded, textual_key
+from blockpty.surfaces.view.keys import encoded, encoded_mouse, textual_key
 from blockpty.surfaces.view.strips import segments, strip
 from blockpty.surfaces.view.theme import DARK, Colours
 
@@ -260,6 +260,31 @@ class TerminalView(Widget, can_focus=True):
             self.post_message(self.Typed(bracket(event.text, bracketed=bracketed)))
         else:
             self.post_message(self.Watching())
+
+    def on_click(self, event: events.Click) -> None:
+        """Send a click to a program that listens to the mouse."""
+        name = {1: "CLICK", 2: "MCLICK", 3: "RCLICK"}.get(event.button, "")
+        if name:
+            self._mouse(name, event)
+
+    def on_mouse_scroll_up(self, event: events.MouseScrollUp) -> None:
+        """Send a turn of the wheel to a program that listens to the mouse."""
+        self._mouse("SCROLLUP", event)
+
+    def on_mouse_scroll_down(self, event: events.MouseScrollDown) -> None:
+        """Send a turn of the wheel to a program that listens to the mouse."""
+        self._mouse("SCROLLDOWN", event)
+
+    def _mouse(self, name: str, event: events.MouseEvent) -> None:
+        place = event.get_content_offset(self)
+        if not self.typing or place is None or place.y < 1 or self.screen_shown is None:
+            return
+        frame = self.screen_shown.frame
+        x, y = place.x + self._left, place.y - 1 + self._top
+        data = encoded_mouse(name, x, y, self._key_modes()) if x < frame.cols and y < frame.rows else b""
+        if data:
+            event.stop()
+            self.post_message(self.Typed(data))
 
     def _key_modes(self) -> KeyModes:
         if self.screen_shown is None:

@@ -33,7 +33,7 @@ export class Find {
     await attempt(async () => {
       const found = await call<SearchResult>(`/search?${params}`);
       // Another text was typed meanwhile.
-      if (asked === this.#asked) this.#show(found.hits.reverse(), found.next !== null || found.partial);
+      if (asked === this.#asked) this.#show(found.hits.sort((one, other) => one.span[0] - other.span[0]), found.next !== null || found.partial);
     });
   }
 

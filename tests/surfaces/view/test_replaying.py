@@ -1,0 +1,45 @@
+"""A replay in the terminal program: moments as they were, played, paused, stepped through."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from blockpty.surfaces.client import Client
+from blockpty.surfaces.view.replaying import ReplayView
+from tests.support.async_tests import async_test
+from tests.surfaces.view.pilots import until, viewing
+
+pytestmark = [pytest.mark.needs("bash"), pytest.mark.linux]
+
+
+@async_test
+async def test_a_replay_plays_to_the_end_and_goes_back(home: Path) -> None:
+    async with Client(home) as client:
+        conversation = await client.open("c1", shell="bash", cwd="/")
+        for number in (1, 2, 3):
+            await conversation.run(f"echo part-{number}")
+        async with viewing(client) as (program, pilot):
+            await until(pilot, lambda: len(program.blocks.blocks) == 3)
+            await pilot.press("k", "r")
+            await until(pilot, lambda: isinstance(program.screen, ReplayView))
+            replay = program.screen
+            assert isinstance(replay, ReplayView)
+
+            def shown() -> str:
+                height = replay.shown.size.height
+                return "\n".join(replay.shown.render_line(y).text.rstrip() for y in range(1, height))
+
+            await until(pilot, lambda: replay.ended and "part-3" in shown())
+            await pilot.press("k")
+            await until(pilot, lambda: "part-2" in shown() and "part-3" not in shown())
+            await pilot.press("plus")
+            await until(pilot, lambda: replay.speed == 2)
+            await pilot.press("space")
+            await until(pilot, lambda: replay.ended and "part-3" in shown())
+            await pilot.press("left")
+            await until(pilot, lambda: "part-1" not in shown())
+            await pilot.press("escape")
+            await until(pilot, lambda: not isinstance(program.screen, ReplayView))
+        await conversation.close()
