@@ -366,8 +366,13 @@ def _with_data(live: RecordFollower, event: Event) -> Event:
     return replace(event, fields={**event.fields, "data": data.decode("utf-8", "replace")})
 
 
-async def follow_events(live: RecordFollower, from_seq: int, follow: bool) -> AsyncIterator[Event]:
-    """Yield events from the file, and with `follow` those that come, until the record is closed."""
+async def follow_events(
+    live: RecordFollower, from_seq: int, follow: bool, *, with_data: bool = True
+) -> AsyncIterator[Event]:
+    """Yield events from the file, and with `follow` those that come, until the record is closed.
+
+    `with_data`: events of output that a follower gets have its text, which takes far longer than all else of them.
+    """
     reader = LineReader(live.layout.events, holes=True)
     changes = changes_of(asyncio.get_running_loop())
     with ExitStack() as stack:
@@ -387,7 +392,7 @@ async def follow_events(live: RecordFollower, from_seq: int, follow: bool) -> As
                     for line, _ in lines:
                         if line.get("seq", -1) >= from_seq:
                             event = live.redactor.event(Event.from_dict(line), live.stream)
-                            yield _with_data(live, event) if follow else event
+                            yield _with_data(live, event) if follow and with_data else event
                 if not follow or live.closed:
                     return
                 await asyncio.wait(

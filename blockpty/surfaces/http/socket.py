@@ -33,7 +33,7 @@ from __future__ import annotations
 
 import asyncio
 import base64
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Mapping
 from contextlib import aclosing
 from typing import Any, Final, Literal, cast
 
@@ -44,6 +44,7 @@ from blockpty.errors import BadRequest, BlockptyError, Unauthorized
 from blockpty.model.events import EVENT_TYPES, Event
 from blockpty.ops.requests import ConversationId
 from blockpty.ops.table import find
+from blockpty.runtime.reading import follow_events
 from blockpty.runtime.watching import FlowWindow, Joined, Restarted, SizeChange, TerminalWatch
 from blockpty.surfaces.access import Caller, PeerForwarder, check
 from blockpty.surfaces.http.calls import defect, query
@@ -246,16 +247,18 @@ class _Connection:
                     self._metrics.sent.labels("websocket").inc(len(piece.data))
 
     async def _events(self, seq: int) -> None:
-        params = {"conversation_id": self._conversation.id, "from_seq": seq}
-        events = self._caller.stream("events", params)
         wanted = self._asked.wanted
+        events: AsyncIterator[Event]
+        if self._asked.data and (not wanted or "agent_block_delta" in wanted):
+            events = self._caller.stream("events", {"conversation_id": self._conversation.id, "from_seq": seq})
+        else:
+            # The text of each piece of output is not read, looked at for secrets and dropped again for each socket.
+            events = follow_events(self._conversation.live, seq, True, with_data=False)
         async with aclosing(cast("AsyncGenerator[Event, None]", events)):
             async for event in events:
                 content = event.to_dict(self._conversation.id)
                 if wanted and event.type not in wanted:
                     continue
-                if not self._asked.data and event.type == "agent_block_delta":
-                    content.pop("data", None)
                 await self._frames.tell({"type": "event", "event": content})
 
     async def _watchers(self) -> None:
