@@ -93,6 +93,7 @@ class RecordFollower:
         points: places from which the record can be read again.
         mask: the nonces of its shells.
         answers: replies to what programs ask the terminal; None while old bytes are read.
+        shared: the last parts of the stream that were sent to those who follow it, as they left, by where they begin.
         closed: whether `close` was called.
     """
 
@@ -115,6 +116,7 @@ class RecordFollower:
         self.joining = Joining(self)
         self.closed = False
         self.answers: Replies | None = None
+        self.shared: dict[int, bytes] = {}
         self.tasks = BackgroundTasks()
         self.waits = WaitRegistry()
         self.subscribers = Subscribers()
@@ -168,6 +170,7 @@ class RecordFollower:
     def reopen(self, *, owner: bool) -> None:
         """Go on after `close`, from the checkpoint."""
         self.closed = False
+        self.shared.clear()
         self.deriver.reopen()
         self._resume(owner)
 

@@ -36,6 +36,9 @@ _DRAWING: Final = re.compile(rb"[\x00-\x08\x0b-\x1f\x7f]")
 # Of an output up to this the view rendered is drawn as a whole: a progress bar leaves one line of it.
 _DRAWN_WHOLE: Final = 1024 * 1024
 _PIECE_BYTES: Final = 256 * 1024
+# Of a stream that is followed by several, and how many such parts are kept.
+_SHARED_BYTES: Final = 64 * 1024
+_SHARED_PARTS: Final = 8
 # Another engine writes its lines after we learn that the stream grew. Where the system does not tell of changes of
 # files (a network file system), they are looked for so often.
 _RECHECK_SECONDS: Final = 1.0
@@ -351,10 +354,26 @@ def covered_piece(live: RecordFollower, cursor: int, stop: int, end: int, *, qui
 
     None of what may be the beginning of a secret at its end, unless it is `quiet`: nothing has come for a while.
     """
+    if end - cursor > 2 * _SHARED_BYTES and (shared := _shared(live, cursor, stop)):
+        return shared
     data, settled = live.redactor.read_settled(live.drawn, cursor, min(_PIECE_BYTES, stop - cursor))
     if cursor + len(data) == end <= cursor + LONGEST and not (quiet or live.closed or live.state.eof):
         return data[:settled]
     return data
+
+
+def _shared(live: RecordFollower, cursor: int, stop: int) -> bytes:
+    """Return bytes of one of the equal parts of a stream, which are looked through once for all who follow a flood."""
+    begin = cursor - cursor % _SHARED_BYTES
+    part = live.shared.get(begin)
+    if part is None and begin >= live.stream.begin:
+        part, settled = live.redactor.read_settled(live.drawn, begin, _SHARED_BYTES)
+        if settled < len(part):
+            return b""
+        if len(live.shared) >= _SHARED_PARTS:
+            del live.shared[next(iter(live.shared))]
+        live.shared[begin] = part
+    return (part or b"")[cursor - begin : stop - begin]
 
 
 def _with_data(live: RecordFollower, event: Event) -> Event:
