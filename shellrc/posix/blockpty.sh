@@ -79,6 +79,7 @@ __bpty_hello() {
 	esac
 }
 # Who this is and on which machine, as far as variables and files say it; what a mark cannot hold is left out.
+# shellcheck disable=SC3028  # where a shell does not set it, a file says it
 __bpty_user=${LOGNAME-${USER-}} __bpty_host=${HOSTNAME-}
 if [ -z "$__bpty_host" ] && [ -r /proc/sys/kernel/hostname ]; then
 	read -r __bpty_host </proc/sys/kernel/hostname || __bpty_host=''

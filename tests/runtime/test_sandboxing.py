@@ -156,9 +156,8 @@ async def _scene(tmp_path: Path, home: Path, user_home: Path) -> AsyncIterator[S
         listeners["unix"].bind(str(unix))
         listeners["abstract"].bind(f"\0blockpty-{os.getpid()}")
         (home / "server").mkdir(mode=0o700)
-        os.chdir(home / "server")
-        listeners["home"].bind("sock")
-        os.chdir("/")
+        with contextlib.chdir(home / "server"):
+            listeners["home"].bind("sock")
         (home / "server" / "token").write_text(SECRET)
         other = home / "conversations" / "other"
         other.mkdir(parents=True, mode=0o700)

@@ -34,7 +34,8 @@ FETCHED: Final = _fetched()
 
 def startup(name: str, path: Path) -> tuple[str, str] | None:
     """Return name and text of a startup file without which a shell does not find its own parts."""
-    modules = [str(folder) for folder in path.parent.parent.glob("lib/*/zsh/*")] if name == "zsh" else []
+    fetched = name == "zsh" and path.is_absolute()
+    modules = [str(folder) for folder in path.parent.parent.glob("lib/*/zsh/*")] if fetched else []
     # zsh takes MODULE_PATH from no environment.
     return (".zshenv", f"module_path=({' '.join(modules)})\n") if modules else None
 

@@ -233,11 +233,8 @@ async def test_s13_a_server_of_another_user_is_not_talked_to(home: Path) -> None
     """Whoever could put a socket in place would be sent the token."""
     owner_token(home)
     heard = socket.socket(socket.AF_UNIX)
-    os.chdir(home / "server")  # a short name
-    try:
+    with contextlib.chdir(home / "server"):  # a short name
         heard.bind("socket")
-    finally:
-        os.chdir("/")
     # Who listens is who called listen(): another user, who was handed the socket.
     ready_r, ready_w = os.pipe()
     stop_r, stop_w = os.pipe()
