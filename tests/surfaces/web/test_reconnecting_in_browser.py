@@ -152,5 +152,6 @@ def test_a_page_that_slept_asks_anew(
     # Its connections are dead, and nothing says so.
     watched.page.clock.fast_forward("01:00:00")
     watched.until(lambda: len(watched.opened) > opened, "it has opened others")
+    watched.until(lambda: _printed(watched) > 20, "there is enough to fold")
     end.touch()
     _check(watched, served)
