@@ -1,8 +1,8 @@
 """The program on the terminal of an ssh source that survives its connection: bytes from and to a session far away.
 
 It runs as a script of its own, with the standard library only, between the recorder's terminal (standard input and
-output) and `ssh host blockpty proxy --session`. The far host keeps the shell and records what it prints; a connection
-that is lost is made again, and the stream goes on at the byte at which it was cut.
+output) and `ssh host blockpty proxy --session`. The far host keeps the shell and records what it prints. When the
+connection is lost, the bridge reconnects, and the stream continues at the byte where it was cut.
 
 Rules:
 * ssh asks its questions (a password, a host key) on this terminal, before it is raw; a connection that is made again

@@ -103,10 +103,13 @@ async def _only_one(directory: Path) -> int:
 
 
 def _is_ours(pid: int) -> bool:
+    """Whether a process is one of these: the number may be that of one that has ended, and another's by now."""
     try:
-        return b"proxy" in Path(f"/proc/{pid}/cmdline").read_bytes()
+        arguments = Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")
     except OSError:
-        return True
+        # It has ended; where no process can be looked at, nothing tells.
+        return not Path("/proc/self").exists()
+    return b"proxy" in arguments and b"--session" in arguments
 
 
 class _Session:

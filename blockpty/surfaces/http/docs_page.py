@@ -27,7 +27,7 @@ DOCS_POLICY: Final = "; ".join(
     )
 )
 _USE: Final = """curl -H "Authorization: Bearer $BLOCKPTY_TOKEN" \\
-  --json '{"command": "echo hello"}' http://127.0.0.1:7717/v1/conversations/work/run"""
+  --json '{"command": "echo hello"}' http://127.0.0.1:7717/v1/conversations/c1/run"""
 
 
 @functools.cache
