@@ -68,7 +68,7 @@ class Watched:
 
         self.page.set_default_timeout(WAIT_MS)
         self.page.on("console", console)
-        self.page.on("pageerror", lambda error: self.complaints.append(f"error: {error}"))
+        self.page.on("pageerror", lambda error: self.complaints.append(f"error: {error.stack or error}"))
         def opened(socket: Any) -> None:
             self.opened.append(socket.url)
             socket.on("framesent", lambda frame: self.sent.append(frame))

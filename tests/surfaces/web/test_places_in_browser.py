@@ -106,6 +106,22 @@ def test_a_search_finds_as_one_types_and_opens_at_the_line(context: BrowserConte
     assert watched.complaints == []
 
 
+def test_a_long_output_that_has_gone_is_looked_for_no_more(context: BrowserContext, served: Served) -> None:
+    watched = sign_in(context, served)
+    (second,) = [one for one in json.loads(served.cli("blocks", "c1", "--json"))["blocks"] if one["block_id"] == "b2"]
+    watched.page.goto(f"{served.url}/c/c1/b2?at={second['span'][1] - 1}")
+    watched.page.locator("#b2 .row", has_text="two words").wait_for()
+    # In the same turn of the browser's loop, before anything is undone that may wait for the next frame.
+    watched.page.evaluate(
+        """async () => { const blocks = document.querySelector('.blocks');
+        document.querySelector('a[href="/"]').click();
+        while (blocks.isConnected) await null;
+        blocks.dispatchEvent(new Event('scroll')); dispatchEvent(new Event('resize')) }"""
+    )
+    watched.page.wait_for_selector(".home h1")
+    assert watched.complaints == []
+
+
 def test_a_search_takes_its_filters_from_the_address(context: BrowserContext, served: Served) -> None:
     watched = sign_in(context, served)
     watched.page.goto(f"{served.url}/search?q=^two&mode=regex")

@@ -1,4 +1,4 @@
-import { useEffect, useRef, useState } from "preact/hooks";
+import { useLayoutEffect, useRef, useState } from "preact/hooks";
 import { draw, type Line } from "./lines.ts";
 import type { Lines } from "./store.ts";
 
@@ -47,7 +47,8 @@ function VirtualRows({ lines, coming }: { lines: Lines; coming: number }) {
   const [[first, last], setView] = useState([0, 80]);
   const there = Math.min(lines.length, MOST);
   const count = Math.min(lines.length + coming, MOST);
-  useEffect(() => {
+  // An effect is undone a moment after its rows have gone; a view that still scrolls then would look for them.
+  useLayoutEffect(() => {
     const scroller = box.current!.closest(".blocks")!;
     const look = () => {
       const top = scroller.getBoundingClientRect().top - box.current!.getBoundingClientRect().top;
