@@ -10,6 +10,8 @@ The faults: kill -9 of the engine, the recorder, the keeper or a shell; SIGSTOP 
 their newest part only, so that a night fits in the file system. After each: nothing recorded has changed (I1), `verify`
 finds nothing (I2 to I6, I8), every command that is kept and whose end was told is there with exactly what it printed,
 and no password is in any file (I7). At the end memory and descriptors must not have grown.
+
+The first time that something is wrong, the home is copied to where `--evidence` says, as it is at that moment.
 """
 
 from __future__ import annotations
@@ -64,8 +66,8 @@ class Seen(NamedTuple):
 class Soak:
     """A home, the engine that works in it, and what is known of both."""
 
-    def __init__(self, place: Path, conversations: int, seed: int) -> None:
-        self.place, self.home = place, place / "home"
+    def __init__(self, place: Path, conversations: int, seed: int, evidence: Path) -> None:
+        self.place, self.home, self.evidence = place, place / "home", evidence
         self.names = [f"c{number}" for number in range(conversations)]
         self.seed, self.lives = seed, 0
         self.wrong: list[str] = []
@@ -137,6 +139,23 @@ class Soak:
         for role in ("engine", "recorder", "keeper"):
             with contextlib.suppress(OSError, ValueError, KeyError):
                 self.sizes.setdefault(role, []).append(_size(self.pid(role)))
+        self.keep_evidence()
+
+    def keep_evidence(self) -> None:
+        """Copy the home, with what the conversations know for certain, if this is the first time something is wrong."""
+        if not self.wrong or self.evidence.exists():
+            return
+        running = [] if self.engine is None else [self.engine.pid]
+        with contextlib.suppress(OSError, ValueError, KeyError):
+            running.append(self.pid("recorder"))
+        for pid in running:
+            _kill(pid, signal.SIGSTOP)
+        try:
+            shutil.copytree(self.place, self.evidence, symlinks=True, ignore=_no_files, dirs_exist_ok=True)
+        finally:
+            for pid in running:
+                _kill(pid, signal.SIGCONT)
+        print(f"the home as it is now: {self.evidence}", flush=True)
 
     def _only_grown(self, name: str, after: str) -> None:
         """I1: what was there is there, byte for byte, but for a beginning that is not kept."""
@@ -227,6 +246,11 @@ class Soak:
                 (directory / "checkpoint.json").unlink(missing_ok=True)
 
 
+def _no_files(directory: str, names: list[str]) -> list[str]:
+    """Return what cannot be copied: sockets and pipes."""
+    return [name for name in names if (path := Path(directory, name)).is_socket() or path.is_fifo()]
+
+
 def _kill(pid: int, number: int) -> None:
     if pid:
         with contextlib.suppress(ProcessLookupError):
@@ -261,7 +285,8 @@ def soak(given: argparse.Namespace, seed: int) -> int:
     chance, done = random.Random(seed), Counter[str]()
     with tempfile.TemporaryDirectory(prefix="soak") as place, file_system(Path(place)) as small:
         faults = [one for one in given.fault or FAULTS if small or one != "full"]
-        one = Soak(Path(place), given.conversations, seed)
+        evidence = given.evidence or Path(tempfile.gettempdir(), f"soak-evidence-{seed}")
+        one = Soak(Path(place), given.conversations, seed, evidence)
         try:
             one.start()
             one.check("the start")
@@ -280,6 +305,7 @@ def soak(given: argparse.Namespace, seed: int) -> int:
         except (TimeoutError, EOFError, OSError) as problem:
             one.wrong.append(repr(problem))
         finally:
+            one.keep_evidence()
             one.kill_engine()
             _end(one.home)
         summary = f"{one.acts:,} acts, {dict(done)}, {len(one.dropped)} records cut"
@@ -313,6 +339,7 @@ def main() -> int:
     parser.add_argument("--conversations", type=int, default=4, help="4")
     parser.add_argument("--pause", type=float, default=2.0, help="seconds between two faults, about; 2")
     parser.add_argument("--seed", type=int, default=None, help="of the faults and the work")
+    parser.add_argument("--evidence", type=Path, help="where to keep a home in which something is wrong")
     parser.add_argument("--worker", nargs="+", help=argparse.SUPPRESS)
     parser.add_argument("--life", default="", help=argparse.SUPPRESS)
     given = parser.parse_args()
