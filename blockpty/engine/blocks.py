@@ -168,18 +168,22 @@ class BlockBuilder:
     def leave_block(self, offset: int) -> None:
         """Close the open block: the shell that it started, or that replaced its own, gets our hooks and blocks."""
         state = self.state
-        if state.submission is not None:
-            self.open_unseen("begin_lost")
+        self._open_pending()
         if state.block is not None:
             state.block.degraded = "shell_entered"
             self.close(offset, state="ended")
         self.region(None, offset)
 
+    def _open_pending(self) -> None:
+        """Open the block of a submission whose BEGIN has not come; one that came while a block is open has none."""
+        if self.state.submission is not None and self.state.block is None:
+            self.open_unseen("begin_lost")
+        self.state.submission = None
+
     def end_block(self, offset: int, status: int | None) -> None:
         """Close what was open in a shell that has ended, with the status that the shell outside of it reports."""
         state = self.state
-        if state.submission is not None:
-            self.open_unseen("begin_lost")
+        self._open_pending()
         if state.block is not None and state.block.ended_at is None:
             self.close(offset, status=status, state="shell_exited")
         else:

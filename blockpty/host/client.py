@@ -80,6 +80,7 @@ class Inspected(Sizes):
     own process runs now. `programs`: those of the processes of the foreground, the leader first and parents before
     children; only when asked, as `reader` (name of the one that waits for input from the terminal, if one does) and
     `quiet_ms` (for how long nothing has come or gone in). `stopped`: the shell or the foreground program is stopped.
+    `working`: the shell itself computes, or waits for a child of its own process group; False where that is unknown.
     `storage`: why nothing can be recorded now, or None.
     """
 
@@ -97,6 +98,7 @@ class Inspected(Sizes):
     cols: int | None = None
     rows: int | None = None
     stopped: bool | None = None
+    working: bool | None = None
     storage: str | None = None
     persist: bool | None = None
     program: str | None = None

@@ -379,6 +379,7 @@ def inspect(recorder: Recorder, client: ConnectedClient, request: dict[str, Any]
         "foreground_pid": group, "foreground_name": spawn.process_name(group) if group else None,
         "foreground_copy": spawn.is_copy(group, terminal.shell_pid) if group else None,
         "cols": cols, "rows": rows, "stopped": any(fact is not None and fact[0] in "Tt" for fact in facts),
+        "working": terminal.shell_works(),
         "storage": _why(terminal.failed),
         "persist": terminal.shell.persist, "program": spawn.process_name(terminal.shell_pid), "programs": programs,
         "reader": spawn.process_name(reader) if reader is not None else None, "quiet_ms": quiet_ms,

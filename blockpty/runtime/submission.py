@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from blockpty.control.principals import current
-from blockpty.engine.loading import KEYS
+from blockpty.engine.loading import KEYS, is_keyed
 from blockpty.engine.machine_state import MachineState
 from blockpty.engine.outcome import is_whole
 from blockpty.engine.states import ShellState
@@ -257,6 +257,10 @@ class Submission:
                     await live.subscribers.changed(deadline - loop.time())
                     continue
                 return self._form(state, command, cwd) if await self._reads_on(state) else None
+            if state.shell is ShellState.RETURNING and is_keyed(state.submission):
+                # Another line has ended; its prompt, and whether ours still comes, is about to be known.
+                await live.subscribers.changed(deadline - loop.time())
+                continue
             if state.shell is not ShellState.SUBMITTED:
                 return None
             if state.incomplete:
@@ -278,12 +282,17 @@ class Submission:
                 return self._form(live.state, command, cwd)
 
     async def _reads_on(self, state: MachineState) -> bool:
-        """Return whether the line editor has read the key, and waits for more."""
+        """Return whether the line editor has read the key, and waits for more: what the key has loaded does not run.
+
+        A wrong yes would run a command twice. So nothing may be left to be recorded, as on a full disk, where a command
+        may have run to its end unseen, and the shell may not be at work.
+        """
         # Without a silence so far, and when nothing is printed for the key, nothing but a look at the terminal tells.
         if (state.tty or {}).get("icanon", False) is not False or state.echo.opening is not None:
             return False
         sample = await self._channel.host.inspect(self._channel.id)
-        return sample.icanon is False and not sample.unread
+        held_up = sample.storage is not None or sample.stopped or sample.working
+        return sample.icanon is False and not sample.unread and not held_up
 
     async def _abandon(self) -> None:
         """Empty the command line, and wait for the prompt that says so."""

@@ -434,3 +434,23 @@ def test_an_offer_is_taken_by_the_hello_with_its_nonce_and_by_no_other() -> None
     assert state.offered is None and MachineState.from_dict(state.to_dict()) == state
     for cuts in every_split(terminal.recording.stream):
         assert derive(terminal.recording, cuts) == derived
+
+
+def test_a_submission_that_comes_while_a_block_is_open_leaves_no_block_without_an_end() -> None:
+    pty = at_prompt()
+    pty.submit("first")
+    pty.begin()
+    pty.output(b"one\r\n")
+    # The marks of its end are lost, and another line is typed all the same; then the shell gets new hooks.
+    pty.submit("second")
+    pty.output(b"two\r\n")
+    pty.enter("BBBBBBBBBBBBBBBBBBBBBB", nested=False, pid=FakePty().pid)
+    pty.end()
+    pty.prompt()
+    pty.run("third", b"three\r\n", 0)
+    events = events_of(pty.recording)
+    bounds = [(event.type, event.fields["block_id"]) for event in events if event.type.startswith("agent_block_")]
+    for kind in ("agent_block_begin", "agent_block_end"):
+        assert [block_id for name, block_id in bounds if name == kind] == ["b1", "b2"]
+    found = [(block["cmd"], block["state"], block["degraded"]) for block in blocks_of(pty.recording)]
+    assert found == [("first", "ended", "shell_entered"), ("third", "ended", None)]

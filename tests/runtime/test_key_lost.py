@@ -1,13 +1,15 @@
-"""A key that the shell has flushed: the command is typed again, unless something else may have ended it."""
+"""A key that the shell has flushed: the command is typed again, unless something else may have ended it, or run it."""
 
 from __future__ import annotations
 
+import asyncio
 from pathlib import Path
 from types import SimpleNamespace
 from typing import cast
 
 import pytest
 
+import blockpty
 from blockpty.engine import authentication
 from blockpty.engine.loading import KEYS
 from blockpty.engine.machine_state import MachineState
@@ -24,22 +26,27 @@ from tests.support.async_tests import async_test
 class Shell:
     """A shell at its prompt: a command was typed, its key was flushed, and a silence tells that nothing comes of it."""
 
-    def __init__(self, layout: Layout, *, unread: bool) -> None:
+    def __init__(self, layout: Layout, *, unread: bool = False, **sampled: object) -> None:
         self.layout, self.id = layout, "c1"
         self.live = self.host = self.subscribers = self
         self.reader = SimpleNamespace(position=SimpleNamespace(offset=0))
         self.state = MachineState(shell=ShellState.IDLE, current=authentication.Shell("n", features="key", name="bash"))
         self.state.submission = {"request": "1.1", "cmd": "true", "key": True}
-        self._unread = unread
+        self._sample = SimpleNamespace(
+            **{"icanon": False, "unread": unread, "storage": None, "stopped": False, "working": False, **sampled}
+        )
+        self.to_come = [ShellState.IDLE]
 
     def pump(self) -> None:
         """Nothing comes."""
 
     async def changed(self, timeout: float | None = None) -> None:
-        self.state.submission = None
+        self.state.shell = self.to_come.pop(0)
+        if not self.to_come:
+            self.state.submission = None
 
     async def inspect(self, conversation_id: str) -> SimpleNamespace:
-        return SimpleNamespace(icanon=False, unread=self._unread)
+        return self._sample
 
 
 @pytest.mark.parametrize(
@@ -64,3 +71,46 @@ async def test_a_flushed_key(tmp_path: Path, unread: bool, disturbed: bool, retr
     if typed is not None:
         assert typed.data == KEYS["bash"]
         assert layout.submit.read_bytes() == load_text("true")
+
+
+@pytest.mark.parametrize(
+    "sampled",
+    [{"storage": "stream: No space left on device"}, {"stopped": True}, {"working": True}],
+    ids=["full disk", "stopped", "working"],
+)
+@async_test
+async def test_nothing_is_typed_again_that_may_have_run_unseen(tmp_path: Path, sampled: dict[str, object]) -> None:
+    shell = Shell(Layout(tmp_path), **sampled)
+    completion = Completion(cast("RecordFollower", shell), "1.1")
+    submission = Submission(cast("ConversationChannel", shell))
+    assert await submission._taken(completion, "true", None, False) is None
+
+
+@async_test
+async def test_the_end_of_another_line_is_not_yet_its_prompt(tmp_path: Path) -> None:
+    shell = Shell(Layout(tmp_path))
+    shell.state.shell = ShellState.RETURNING
+    shell.to_come = [ShellState.IDLE, ShellState.IDLE]
+    completion = Completion(cast("RecordFollower", shell), "1.1")
+    submission = Submission(cast("ConversationChannel", shell))
+    assert await submission._taken(completion, "true", None, False) is not None
+
+
+SHELLS = [pytest.param(name, marks=pytest.mark.needs(name)) for name in ("bash", "zsh", "fish")]
+
+
+@pytest.mark.parametrize("name", SHELLS)
+@async_test
+async def test_an_interrupt_at_the_prompt_takes_no_command_with_it(home: Path, name: str) -> None:
+    # bash that is interrupted before its line editor waits obeys with the next key, which is ours.
+    async with blockpty.Engine(home) as engine:
+        conversation = await engine.open("one", shell=name)
+        for number in range(40):
+            await conversation.ctrl_c()
+            for _ in range(number % 4):
+                await asyncio.to_thread(int)
+            result = await conversation.run(f"echo {number}", timeout_ms=30_000)
+            assert (result.output, result.block.exit_status) == (f"{number}\n", 0)
+        blocks = (await conversation.blocks(page_size=100)).blocks
+        assert [block.cmd for block in blocks] == [f"echo {number}" for number in range(40)]
+        await conversation.close()
