@@ -12,6 +12,7 @@ import json
 import random
 import sys
 import zlib
+from collections import Counter
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
@@ -54,6 +55,8 @@ class Talk:
         self.free.set()
         self.resting = asyncio.Event()
         self.facts = home / f"{name}.facts"
+        # What commands have said themselves, on a disk that is never full: nothing may have run twice.
+        self.ran = home / f"{name}.ran"
         self.acts = 0
         self._conversation: Any = None
 
@@ -117,7 +120,7 @@ class Talk:
 
     async def _echo(self) -> None:
         word = f"w{self.chance.getrandbits(60)}"
-        await self._run(f"echo {word}", f"{word}\n".encode())
+        await self._run(f"echo {word} | tee -a '{self.ran}'", f"{word}\n".encode())
 
     async def _lines(self, most: int = 3000) -> None:
         first = self.chance.randrange(10**6)
@@ -176,9 +179,14 @@ class Talk:
             if (block.seq, block.cmd, zlib.crc32(printed)) != (fact["seq"], fact["cmd"], fact["crc"]):
                 there = f"{block.cmd!r} with {len(printed)} bytes"
                 wrong.append(f"{self.name}: {fact['cmd']!r}, {fact['size']} bytes, is {there}")
+        wrong += self._run_twice()
         found = await self._verified(conversation)
         wrong += [f"{self.name}: {one['invariant']} {one['where']}: {one['message']}" for one in found.differences]
         return len(facts), wrong
+
+    def _run_twice(self) -> list[str]:
+        said = Counter(self.ran.read_text().split()) if self.ran.exists() else Counter()
+        return [f"{self.name}: `echo {word}` has run {count} times" for word, count in said.items() if count > 1]
 
     async def _verified(self, conversation: Any) -> Any:
         """Verify; again where derived files wait for room, or the record was cut meanwhile. Raises what stays so."""
