@@ -27,7 +27,8 @@ class Completion:
         request: the name of the command's input.
         future: done once the command has ended, or cannot be waited for any longer.
         stop_at_input: whether it is done as well when the command waits for input.
-        disturbed: whether something else was typed, or a signal was sent, since the command was.
+        disturbed: whether something else was typed, a signal was sent, or a mark was rejected, since the command was
+            typed. Whether it has run is not sure then.
     """
 
     reads = False
@@ -49,6 +50,8 @@ class Completion:
             return None
         if step.entry is not None and (step.entry.kind == "input" or _is_interrupt(step.entry)):
             self.disturbed = True
+        # A mark that is not taken for one may have been the command's own.
+        self.disturbed = self.disturbed or any(event.type == "spoofed_mark" for event in step.events)
         for signal in step.signals:
             at = signal.offset
             if signal.kind == "prompt":

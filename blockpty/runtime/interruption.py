@@ -10,8 +10,10 @@ from blockpty.engine.machine_state import MachineState
 from blockpty.engine.outcome import is_whole
 from blockpty.engine.states import ShellState
 from blockpty.errors import BadRequest, Exited, NotFound, StorageFull
+from blockpty.host.shells import clear_keys
 from blockpty.model.results import DoneResult
 from blockpty.runtime.follower import BEGIN_SECONDS
+from blockpty.runtime.sessions import lost_its_prompt
 
 if TYPE_CHECKING:
     from blockpty.host.client import Inspected
@@ -193,6 +195,13 @@ async def _signals(
         channel.note({"type": "interrupt", "signal": f"SIG{name}"})
         if await _signalled(channel, name, grace):
             return f"SIG{name}"
+        # The shell waits at its prompt, and does not say so: the next signal would only end the shell.
+        if channel.live.state.hooks_lost:
+            return f"SIG{name}"
+        if lost_its_prompt(channel.live.state, signalled=True):
+            await channel.type(clear_keys(channel.live.state.current.name), "engine")
+            if await ended_within(channel, grace):
+                return f"SIG{name}"
     return None
 
 
@@ -251,7 +260,9 @@ async def _signalled(channel: ConversationChannel, name: str, grace: float) -> b
         left = deadline - loop.time()
         # A child that has not executed its program yet is the shell under another number.
         program = sample.foreground != "shell" and sample.foreground_name != channel.live.state.current.name
-        if program or left <= RETRY_SECONDS:
+        # Behind END only the prompt is due, and fish that is interrupted while it makes one shows none.
+        over = channel.live.state.shell is ShellState.RETURNING
+        if program or over or left <= RETRY_SECONDS:
             return await ended_within(channel, left, program=program)
         if await ended_within(channel, RETRY_SECONDS):
             return True

@@ -46,6 +46,17 @@ def alive(channel: ConversationChannel) -> None:
         raise ended(channel.id, state)
 
 
+def lost_its_prompt(state: MachineState, *, signalled: bool = False) -> bool:
+    """Return whether a Ctrl-C has ended the function that draws fish's prompt: fish reads then, and shows none.
+
+    `signalled`: a signal was sent since, which ends fish's own `read`, and the handler that would have written END.
+    """
+    tty = state.tty or {}
+    reads = tty.get("icanon") is False and tty.get("foreground") == "shell"
+    over = state.shell is ShellState.RETURNING or (signalled and state.shell is ShellState.RUNNING)
+    return state.current.name == "fish" and over and reads
+
+
 async def sample(channel: ConversationChannel) -> Mapping[str, Any] | None:
     """Return what the terminal does now, as a silence entry says it; None when that cannot be known."""
     try:

@@ -41,7 +41,7 @@ from blockpty.model.results import DoneResult
 from blockpty.runtime.completion import Completion
 from blockpty.runtime.drawn import drawn_command
 from blockpty.runtime.redactor import Redactor
-from blockpty.runtime.sessions import clear_line, ended
+from blockpty.runtime.sessions import clear_line, ended, lost_its_prompt
 from blockpty.runtime.shell_entry import REPAIR_SECONDS, can_repair, enter_shell, may_repair
 from blockpty.runtime.status import is_session
 from blockpty.spool.layout import make_private
@@ -353,7 +353,7 @@ class Submission:
                 await channel.live.subscribers.changed()
                 deadline = loop.time() + READY_SECONDS
                 continue
-            if not redrawn and _lost_its_prompt(state):
+            if not redrawn and lost_its_prompt(state):
                 redrawn = True
                 await channel.type(clear_keys(state.current.name), "engine")
                 continue
@@ -405,13 +405,6 @@ def _write(path: Path, text: bytes) -> None:
             os.close(descriptor)
     except OSError as problem:
         raise refused("the command's text", problem) from None
-
-
-def _lost_its_prompt(state: MachineState) -> bool:
-    """Return whether a Ctrl-C has ended the function that draws fish's prompt: fish reads then, and shows none."""
-    tty = state.tty or {}
-    reads = tty.get("icanon") is False and tty.get("foreground") == "shell"
-    return state.current.name == "fish" and state.shell is ShellState.RETURNING and reads
 
 
 def _refuse_busy(conversation_id: str, state: MachineState, queue: bool, redactor: Redactor) -> None:

@@ -121,6 +121,13 @@ end
 # A submitted line calls __bpty_begun itself, as its first command: after this event fish still writes the window title and
 # resets colours, which would be output otherwise. For a typed line there is no later place.
 function __bpty_begin --on-event fish_preexec
+    switch "$__bpty_x"
+        case ''
+            # A Ctrl-C has ended both handlers that would have said before the prompt that the last command is over.
+            set -l l $__bpty_l
+            __bpty_end
+            set __bpty_l $l
+    end
     # fish raises this event for blanks and comments as well; they are no commands.
     if not builtin string match -qr '^( __bpty_begun; .*|\s*(#[^\n]*)?)$' -- $argv[1]
         switch $argv[1]
