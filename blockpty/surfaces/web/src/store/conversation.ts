@@ -46,13 +46,15 @@ export class Conversation {
   readonly find: Find;
   /** What the agent has asked a person to do, while that is open. */
   readonly message = signal("");
+  /** The blocks alone: most events change none. */
+  readonly list = computed(() => this.blocks.value.list);
   readonly counts = computed(() => {
-    const { list } = this.blocks.value;
+    const list = this.list.value;
     return Object.fromEntries(
       (["all", "failed", "slow", "agent", "you"] as Filter[]).map((one) => [one, list.filter(passes(one)).length]),
     ) as Record<Filter, number>;
   });
-  readonly visible = computed(() => this.blocks.value.list.filter(passes(this.filter.value)));
+  readonly visible = computed(() => this.list.value.filter(passes(this.filter.value)));
   readonly mine = computed(() => this.status.value?.control !== "agent" && this.#leased.value);
   #leased = signal(false);
   #socket: Socket | null = null;
