@@ -77,14 +77,15 @@ class Joining:
         self._last: tuple[Position, int, int, Emulator] | None = None
         self._made: dict[int, JoinPoint] = {}
 
-    async def point(self, scrollback: int, at_least: int) -> JoinPoint:
+    async def point(self, scrollback: int, at_least: int, timeline: int = 0) -> JoinPoint:
         """Return the newest join point, or one made lately whose cursor is `at_least` this one.
 
-        `scrollback`: at most so many rows above the screen, 0 to 1000. Cancelling is safe.
+        `scrollback`: at most so many rows above the screen, 0 to 1000. `timeline`: how far that must have been applied
+        to one made lately. Cancelling is safe.
         """
         async with self._turns:
             made = self._made.get(scrollback)
-            if made is not None and made.cursor >= at_least:
+            if made is not None and made.cursor >= at_least and made.timeline >= timeline:
                 return made
             live = self._live
             place, seq = Position(live.state.classified, live.reader.position.timeline), live.state.next_event

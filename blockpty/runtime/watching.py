@@ -2,7 +2,8 @@
 
 Rules of this file: nothing is queued; the next thing is read when it is asked for. A size stands between the two bytes
 that it was changed between. Who says what has been drawn is never sent more than a window ahead of that; who falls
-back too far then goes on at a new join point. A client that says nothing is sent on by cursor, as in `follow`.
+back too far then goes on at a new join point. A client that says nothing is sent on by cursor, as in `follow`. Who
+wraps lines anew in another way than the engine may have a join point after each change of size.
 """
 
 from __future__ import annotations
@@ -75,11 +76,13 @@ class TerminalWatch:
         scrollback: a join point has at most so many rows above the screen, 0 to 1000.
         window: flow control; None: as fast as it is taken.
         limit_bytes: without a window, who falls back by more than these is sent on.
+        redraws: after a change of size go on at a join point, however few bytes lie between.
     """
 
     def __init__(
         self, live: RecordFollower, from_cursor: int | None = None, *, joins: bool = False,
         scrollback: int = SCROLLBACK, window: FlowWindow | None = None, limit_bytes: int | None = None,
+        redraws: bool = False,
     ) -> None:  # fmt: skip
         self._live = live
         self._from = from_cursor
@@ -87,6 +90,9 @@ class TerminalWatch:
         self._scrollback = scrollback
         self._window = window
         self._limit = limit_bytes
+        self._redraws = redraws
+        # Up to where of the timeline sizes were sent that no join point has shown yet.
+        self._resized = 0
         self._sent = self._base = self._acknowledged = self._joined = 0
         self._shut = False
         self._sizes = _Sizes(live, 0)
@@ -156,7 +162,14 @@ class TerminalWatch:
         if (first := live.stream.begin) > cursor:
             return self._skip_to(first)
         if (change := self._sizes.due(cursor)) is not None:
+            if self._redraws:
+                self._resized = self._sizes.position
             return change
+        if self._resized:
+            point = await live.joining.point(self._scrollback, cursor, self._resized)
+            # In front of an echo that is not whole the screen may still be the one before.
+            if point.cursor >= cursor and point.timeline >= self._resized:
+                return self._go_on(point, 0)
         behind = end - cursor
         room = self._room(behind)
         self._shut = behind > 0 and room <= 0
@@ -181,6 +194,7 @@ class TerminalWatch:
     def _go_on(self, point: JoinPoint, skipped: int) -> Joined:
         # What was on its way before counts no more.
         self._sent = self._base = self._joined = point.cursor
+        self._resized = 0
         self._sizes.close()
         self._sizes = _Sizes(self._live, point.timeline)
         return Joined(point, skipped)
@@ -205,7 +219,9 @@ class _Sizes:
     ) -> None:
         self._live = live
         self._reader = TimelineReader(live.layout.timeline, timeline)
-        self._entries: deque[tuple[Entry, tuple[int, int]]] = deque()
+        self._entries: deque[tuple[Entry, tuple[int, int], int]] = deque()
+        self.position = timeline
+        """Behind the last change that was returned, in the timeline."""
         self._size = size
         self._sized = sized
 
@@ -214,9 +230,9 @@ class _Sizes:
         until = self._live.reader.position.timeline
         while self._reader.position < until:
             position = self._reader.position
-            for entry, _ in self._reader.read_new(until, some=True):
+            for entry, after in self._reader.read_new(until, some=True):
                 if (size := size_of(entry)) is not None:
-                    self._entries.append((entry, size))
+                    self._entries.append((entry, size, after))
             if self._reader.position == position:
                 return
             if self._reader.position < until:
@@ -232,12 +248,12 @@ class _Sizes:
         """Return the next change up to a cursor; None when all have been returned."""
         if not self._entries or self._entries[0][0].offset > cursor:
             return None
-        entry, size = self._entries[0]
+        entry, size, after = self._entries[0]
         if entry.kind == "spawn" and self._sized:
             self._sized = False
             return Restarted(cursor, AFTER_ANOTHER)
         self._entries.popleft()
-        self._sized = True
+        self._sized, self.position = True, after
         return SizeChange(cursor, *size, entry.kind == "spawn")
 
     def next_offset(self, end: int) -> int:

@@ -9,7 +9,8 @@ import pytest
 import blockpty
 from blockpty.errors import BadCursor, BadRequest
 from blockpty.runtime.reading import StreamPiece, covered_piece
-from blockpty.runtime.watching import FlowWindow, Restarted, SizeChange, TerminalWatch
+from blockpty.runtime.watching import FlowWindow, Joined, Restarted, SizeChange, TerminalWatch
+from blockpty.screen.emulator import Emulator
 from tests.support.async_tests import async_test
 
 pytestmark = pytest.mark.needs("bash")
@@ -94,4 +95,34 @@ async def test_who_follows_a_flood_gets_what_a_read_gives_wherever_a_secret_lies
                 # Small steps only around the borders of the parts.
                 at, steps = at + max(len(data), 65_536 - 2 if room == 1 else 0), steps + 1
         assert 0 < len(live.shared) <= 8
+        await conversation.close()
+
+
+@async_test
+async def test_who_wraps_lines_in_another_way_has_the_screen_after_a_size(home: Path) -> None:
+    async with blockpty.Engine(home) as engine:
+        conversation = await engine.open("c1", shell="bash", cols=80, rows=24)
+        await conversation.run("printf '%0200d\\n' 1 2 3")
+        live = conversation.live
+        items = TerminalWatch(live, joins=True, redraws=True).items()
+        assert isinstance(await anext(items), Joined)
+        await conversation.resize(60, 10)
+        await conversation.resize(33, 12)
+        await conversation.run("echo more")
+        end, at, seen = live.state.classified, -1, []
+        while at < end or not isinstance(seen[-1], Joined):
+            seen.append(one := await anext(items))
+            at = one.cursor + len(one.data) if isinstance(one, StreamPiece) else getattr(one, "point", one).cursor
+        sizes = [(one.cols, one.rows) for one in seen if isinstance(one, SizeChange)]
+        # The second one may be in the screen that follows the first.
+        assert sizes in ([(60, 10)], [(60, 10), (33, 12)])
+        point = seen[-1].point
+        drawn = Emulator(point.cols, point.rows)
+        drawn.feed(point.data.encode() + live.redactor.read(live.drawn, point.cursor, end - point.cursor))
+        shown = await conversation.screen(format="text")
+        assert (point.cols, point.rows) == (33, 12)
+        assert [line.text.rstrip() for line in drawn.frame().lines] == [
+            row.rstrip() for row in (shown.content.split("\n") + [""] * 12)[:12]
+        ]
+        await items.aclose()  # type: ignore[attr-defined]
         await conversation.close()

@@ -13,6 +13,8 @@ With `join=screen`, `hello` is followed by {"type": "screen", "cursor", "seq", "
 binary frame is at its cursor. `data` is text: output that makes a new terminal of this size what ours is there, with
 `scrollback` rows above it, 0 to 1000. With `window`, no more than so many bytes are sent beyond the last
 {"type": "ack", "cursor"} of the client, and who is further behind than `max_lag` gets a `screen` with `skipped_bytes`.
+With `redraw=true`, another `screen` follows each `resize` as soon as there is one, and shows all bytes up to its
+cursor: for a terminal that wraps lines anew in another way than ours.
 
 With `data=false`, events of output have its span and not its text, which the binary frames have already. With
 `types=agent_block_begin,agent_block_end` only events of these types are sent.
@@ -72,6 +74,7 @@ class _SocketQuery(BaseModel):
     scrollback: int | None = Field(default=None, ge=0, le=SCROLLBACK)
     window: int | None = Field(default=None, ge=4096, le=16 * 1024 * 1024)
     max_lag: int | None = Field(default=None, ge=4096, le=1024 * 1024 * 1024)
+    redraw: bool = False
 
     @model_validator(mode="after")
     def _fit_together(self) -> _SocketQuery:
@@ -79,6 +82,8 @@ class _SocketQuery(BaseModel):
             raise ValueError("give either join or from_cursor")
         if self.max_lag is not None and self.window is None:
             raise ValueError("max_lag needs window")
+        if self.redraw and self.join is None:
+            raise ValueError("redraw needs join")
         for name in self.types.split(",") if self.types is not None else ():
             if name not in EVENT_TYPES:
                 raise ValueError(f"types: {name[:40]!r} is no type of event")
@@ -231,6 +236,7 @@ class _Connection:
             scrollback=SCROLLBACK if asked.scrollback is None else asked.scrollback,
             window=asked.flow,
             limit_bytes=LIMIT_BYTES,
+            redraws=asked.redraw,
         )
         pieces = self._watch.items()
         async with aclosing(cast("AsyncGenerator[Any, None]", pieces)):

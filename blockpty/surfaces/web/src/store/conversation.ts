@@ -7,8 +7,11 @@ import { Find } from "./find.ts";
 import { attempt } from "./notice.ts";
 
 const PAGE = 100;
-/** The screen first, then no more than a window of bytes that the screen has not drawn yet. */
-const JOIN = "join=screen&scrollback=1000&window=262144&max_lag=1048576&data=false&watchers=true";
+/**
+ * The screen first, then no more than a window of bytes that the screen has not drawn yet. It comes anew after a change
+ * of size: xterm.js wraps lines anew in its own way, which may end a row apart from the engine.
+ */
+const JOIN = "join=screen&scrollback=1000&window=262144&max_lag=1048576&redraw=true&data=false&watchers=true";
 
 /** What draws the terminal: bytes and sizes in their order, and a new beginning where one is sent. */
 export interface Glass {
@@ -43,13 +46,15 @@ export class Conversation {
   readonly find: Find;
   /** What the agent has asked a person to do, while that is open. */
   readonly message = signal("");
+  /** The blocks alone: most events change none. */
+  readonly list = computed(() => this.blocks.value.list);
   readonly counts = computed(() => {
-    const { list } = this.blocks.value;
+    const list = this.list.value;
     return Object.fromEntries(
       (["all", "failed", "slow", "agent", "you"] as Filter[]).map((one) => [one, list.filter(passes(one)).length]),
     ) as Record<Filter, number>;
   });
-  readonly visible = computed(() => this.blocks.value.list.filter(passes(this.filter.value)));
+  readonly visible = computed(() => this.list.value.filter(passes(this.filter.value)));
   readonly mine = computed(() => this.status.value?.control !== "agent" && this.#leased.value);
   #leased = signal(false);
   #socket: Socket | null = null;

@@ -47,8 +47,10 @@ export class XtermGlass implements Glass {
   }
 
   begin(cols: number, rows: number, data: string, cursor: number): void {
-    this.terminal.reset();
-    this.#size(cols, rows);
+    this.terminal.write("", () => {
+      this.terminal.reset();
+      this.#size(cols, rows);
+    });
     this.#cursor = cursor;
     this.#write(data, 0);
   }

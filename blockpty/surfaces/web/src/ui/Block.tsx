@@ -11,6 +11,7 @@ import { ofTab } from "../store/kept.ts";
 import { attempt, copy } from "../store/notice.ts";
 import { bytes, duration, lines as inLines, number, time, visible } from "../words.ts";
 import { Icon } from "./icons.tsx";
+import { memo } from "./memo.ts";
 import { Author, StateSign, WORDS } from "./Sign.tsx";
 
 const RUNNING_MS = 300;
@@ -20,8 +21,9 @@ const TAIL = 16 * 1024;
 
 const foldKey = (conversation: string, block: Block): string => `blockpty.fold.${conversation}.${block.block_id}`;
 
-export function BlockView(props: { conversation: string; block: Block; selected: boolean; above: Block | undefined }) {
-  const { conversation, block, selected, above } = props;
+/** One block; `moved`: the one above it ran in another directory. */
+export const BlockView = memo((props: { conversation: string; block: Block; selected: boolean; moved: boolean }) => {
+  const { conversation, block, selected, moved } = props;
   const root = useRef<HTMLElement>(null);
   const [output, setOutput] = useState<OutputStore | null>(null);
   const [, setLength] = useState(0);
@@ -165,7 +167,7 @@ export function BlockView(props: { conversation: string; block: Block; selected:
         </span>
         <Author author={block.author} />
       </header>
-      {block.cwd && above && block.cwd !== above.cwd && <div class="directory">{visible(block.cwd)}</div>}
+      {block.cwd && moved && <div class="directory">{visible(block.cwd)}</div>}
       {output?.wholeScreen ? (
         <div class="fold">
           Draws on the whole screen{" "}
@@ -189,7 +191,7 @@ export function BlockView(props: { conversation: string; block: Block; selected:
       )}
     </article>
   );
-}
+});
 
 function Fold(props: { folded: number; partial: boolean; block: Block; change: (mode: string) => void }) {
   const { folded, partial, block, change } = props;

@@ -129,7 +129,7 @@ export function BlockList(props: { conversation: Conversation; target: string; a
               key={block.block_id}
               conversation={conversation.id}
               block={block}
-              above={list[at - 1]}
+              moved={at > 0 && block.cwd !== list[at - 1].cwd}
               selected={conversation.selected.value === block.block_id}
             />
           ))}

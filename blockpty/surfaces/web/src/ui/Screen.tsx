@@ -1,3 +1,4 @@
+import { useComputed } from "@preact/signals";
 import type { ComponentChildren } from "preact";
 import { useEffect, useRef } from "preact/hooks";
 import { mayType } from "../api/auth.ts";
@@ -43,6 +44,8 @@ export function Screen({ conversation, children }: { conversation: Conversation;
     if (mine) glass.current?.terminal.focus();
   }, [mine]);
 
+  // Put into the document without drawing anything else anew: it changes with all that is printed.
+  const cursor = useComputed(() => number(conversation.cursor.value));
   const status = conversation.status.value;
   const live = conversation.state.value === "live" && status?.mode !== "exited";
   return (
@@ -63,7 +66,7 @@ export function Screen({ conversation, children }: { conversation: Conversation;
         <span class="space" />
         <Watchers conversation={conversation} />
         <span>
-          cursor <span class="mono">{number(conversation.cursor.value)}</span>
+          cursor <span class="mono">{cursor}</span>
         </span>
       </div>
       {children}
