@@ -127,6 +127,8 @@ class SqliteIndex:
             except sqlite3.OperationalError as problem:
                 # Locked, full, read-only: nothing is wrong with what is there.
                 self._close()
+                if attempt == 1 and "disk I/O error" in str(problem):
+                    continue  # so it says as well where another process has just replaced the files
                 if "no such table" not in str(problem):
                     raise IndexUnavailable(str(problem)) from None
                 self._remove()
