@@ -27,6 +27,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from blockpty import sync
     from blockpty.api.any_conversation import AnyConversation
+    from blockpty.api.progress import Progress
     from blockpty.control.principals import Principal, acting
     from blockpty.errors import (
         ApprovalDenied,
@@ -166,6 +167,7 @@ __all__ = [
     "PROMPT",
     "PasswordPrompt",
     "Principal",
+    "Progress",
     "PruneResult",
     "PtyLimit",
     "PutFileResult",
@@ -230,6 +232,7 @@ _ROOMS = {
     "Timeout": "blockpty.model.unmet",
     "Engine": "blockpty.ops.engine",
     "AnyConversation": "blockpty.api.any_conversation",
+    "Progress": "blockpty.api.progress",
     "Conversation": "blockpty.runtime.conversation",
     "Client": "blockpty.surfaces.client",
     "RemoteConversation": "blockpty.surfaces.client",

@@ -14,6 +14,7 @@ import os
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from blockpty.api.progress import Progress
 from blockpty.control.principals import ENGINE, acting, current
 from blockpty.engine.states import ShellState
 from blockpty.engine.views import transform
@@ -66,8 +67,11 @@ class TerminalFiles:
     async def put(self, path: str, content: bytes, digest: str, mode: str | None, refusal: Refusal) -> None:
         """Write a file: on from where an earlier call with the same content was cut."""
         name = digest[:16]
+        progress = Progress.of_caller()
+        progress.begin("put_file", len(content))
         done = await self._prepared(path, name, content, refusal)
         while done < len(content):
+            progress.reach(done)
             chunk = content[done : done + CHUNK_BYTES]
             answer = await self._answer(refusal, APPEND, path, name, typed=chunk)
             done += len(chunk)
@@ -90,7 +94,10 @@ class TerminalFiles:
         self, path: str, most: int, refusal: Refusal, too_long: Callable[[int | None], BlockptyError]
     ) -> bytes:
         """Read a file."""
-        answer = await self._answer(refusal, GET, path, str(most))
+        progress = Progress.of_caller()
+        # How long it is, it says at its end.
+        progress.begin("get_file", None)
+        answer = await self._answer(refusal, GET, path, str(most), progress=progress)
         if answer.word == "EFBIG":
             raise too_long(int(answer.rest[0]))
         try:
@@ -102,8 +109,9 @@ class TerminalFiles:
         return content
 
     async def _answer(
-        self, refusal: Refusal, script: Sequence[str], *arguments: str, typed: bytes | None = None
-    ) -> _Answer:
+        self, refusal: Refusal, script: Sequence[str], *arguments: str, typed: bytes | None = None,
+        progress: Progress | None = None,
+    ) -> _Answer:  # fmt: skip
         """Run a command, type what it reads, and return what it says; raises what it says is wrong."""
         channel, live = self._channel, self._channel.live
         # A person may have taken control since the last one.
@@ -114,7 +122,7 @@ class TerminalFiles:
             try:
                 if typed is not None and await self._until(run, reads=True):
                     await self._type(typed_chunk(typed))
-                await self._until(run)
+                await self._until(run, progress=progress)
             except BaseException:
                 # Nothing of it may run on, or what is typed next would go to it.
                 if is_under_way(live.state, run.request):
@@ -133,7 +141,7 @@ class TerminalFiles:
         _check(answer, refusal)
         return answer
 
-    async def _until(self, run: Submitted, *, reads: bool = False) -> bool:
+    async def _until(self, run: Submitted, *, reads: bool = False, progress: Progress | None = None) -> bool:
         """Return when the command has ended, and the shell is at its prompt.
 
         With `reads` return True as well when it reads, with echo off. No wait for a prompt would do: one ends early
@@ -151,6 +159,8 @@ class TerminalFiles:
                 break
             if state.shell is ShellState.IDLE and not is_under_way(state, run.request):
                 return False
+            if progress is not None and state.block is not None and state.block.request == run.request:
+                progress.reach((state.classified - state.block.begin) * 3 // 4)  # of base64
             if reads and state.block is not None and state.block.request == run.request:
                 begin = state.block.begin
                 if ANSWER.search(transform("text", live.stream.read(begin, state.classified - begin))):

@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from blockpty.api.progress import Progress
 from blockpty.engine.matchers import PatternTimeout
 from blockpty.engine.records import new_nonce
 from blockpty.engine.waiter import Outcome
@@ -110,11 +111,14 @@ class _Verification:
         self, conversation_id: str, layout: Layout, seen: Seen, key: Key | None, pace: Callable[[], None]
     ) -> None:
         self._pace = pace
+        self._progress = Progress.of_caller()
         self._layout = layout
         self._seen = seen
         self._until = seen.until
         self._key = key
         self._stream = StreamReader(layout.stream)
+        self._first = self._stream.begin
+        self._length = max(0, seen.until.offset - self._first)
         self._drawn = DrawnStream(layout)
         self._screens = Screens(layout, self._drawn, lambda: self.mask)
         self._sink = CompareSink(layout, seen.lying, written=seen.written)
@@ -138,6 +142,9 @@ class _Verification:
 
     def run(self) -> VerifyResult:
         reader = RecordReader(self._layout, self._stream)
+        # The stream is read twice: for the chain of the timeline, and to derive all else from it.
+        derived = self._derived()
+        self._progress.begin("verify", 2 * self._length + sum(map(_size, derived)))
         try:
             chain, sealed_to = self._record()
             try:
@@ -149,7 +156,7 @@ class _Verification:
                     "I1", "stream", f"ends at {reader.position.offset}, readers have seen {self._until.offset}"
                 )
             self._sink.finish(1 if self._beginning is None else self._beginning.first_block())
-            self._secrets()
+            self._secrets(derived)
             return VerifyResult(
                 clean=not self._sink.differences,
                 stream_bytes=reader.position.offset,
@@ -173,6 +180,7 @@ class _Verification:
         reader.look()
         while (step := reader.step(self._until)) is not None:
             self._pace()
+            self._progress.reach(self._length + reader.position.offset - self._first)
             if step.entry is not None:
                 self._entry(step.entry)
                 if step.entry.kind in ("silence", "input"):
@@ -199,7 +207,10 @@ class _Verification:
             self._layout.timeline, self._stream, sink.differ, 0 if self._beginning is None else self._beginning.timeline
         )
         seals = seals_in(self._layout.timeline, seen.record.timeline) if self._key is not None else []
-        chain.walk(seen.record.timeline, frozenset(at.timeline for at, _ in seals))
+        chain.walk(
+            seen.record.timeline, frozenset(at.timeline for at, _ in seals),
+            lambda offset: self._progress.reach(min(offset - self._first, self._length)),
+        )  # fmt: skip
         known_to = (("the checkpoint", seen.saved), ("`forced`", seen.forced), ("the recorder", seen.least))
         for name, known in known_to:
             if known is not None and known.offset > seen.record.offset:
@@ -328,15 +339,25 @@ class _Verification:
                     )
                 self._span_end = max(self._span_end, end)
 
-    def _secrets(self) -> None:
+    def _derived(self) -> list[Path]:
+        outputs = sorted(self._layout.outputs.glob("*.out")) if self._layout.outputs.is_dir() else []
+        return [self._layout.events, self._layout.blocks, *outputs]
+
+    def _secrets(self, derived: Sequence[Path]) -> None:
         """No nonce in any derived file."""
-        derived = [self._layout.events, self._layout.blocks]
-        derived += sorted(self._layout.outputs.glob("*.out")) if self._layout.outputs.is_dir() else []
         nonces = [nonce.encode() for nonce in self.mask.nonces]
         for path in derived:
             self._pace()
             if path.exists() and _contains(path, nonces):
                 self._sink.differ("I7", path.name, "holds a nonce")
+            self._progress.add(_size(path))
+
+
+def _size(path: Path) -> int:
+    try:
+        return path.stat().st_size
+    except FileNotFoundError:
+        return 0
 
 
 def _contains(path: Path, needles: Sequence[bytes]) -> bool:

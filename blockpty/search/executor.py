@@ -15,6 +15,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Final, NamedTuple, TypeVar
 
+from blockpty.api.progress import Progress
 from blockpty.errors import SpoolError
 from blockpty.model.block import Block
 from blockpty.model.results import SearchHit, SearchResult
@@ -108,10 +109,14 @@ class SearchRun:
         # Everything above this key has been looked at.
         self._passed = query.before
         self._scanned_only = False
+        self._progress = Progress.of_caller()
 
     def run(self) -> tuple[list[Match], MatchKey | None, bool, tuple[str, ...]]:
         """Return the matches, where to go on, whether time ran out, and which parts of the index did not answer."""
         before = self._query.before
+        if Progress.wanted() is not None:
+            # An index leaves most of it out.
+            self._progress.begin("search", self._records.size(self._query.filters.conversation_id))
         if before is not None and before.offset != _ALL_OF_IT and self._query.per_block:
             self._last_block = (before.conversation_id, before.seq)
         while True:
@@ -279,6 +284,7 @@ class SearchRun:
             self._remaining()
             for window in reversed(list(record.chunks(block, tails[name].cursor, begin))):
                 key = ChunkKey(ts, name, seq, window.number)
+                self._progress.add(window.end - window.begin)
                 yield Chunk(key, block, lambda window=window: (window,), None, None)  # type: ignore[misc]
 
     # What is indexed
@@ -301,6 +307,8 @@ class SearchRun:
                 self._remaining()  # it may be gone, and then the rest is for the next page
             for candidate in page.candidates:
                 key = candidate.key
+                if candidate.pieces is None:
+                    self._progress.add(candidate.end - candidate.begin)
                 block = fresh.get((key.conversation_id, key.seq), candidate.block)
                 whole = partial(self._window, candidate)
                 yield Chunk(
@@ -347,6 +355,7 @@ class SearchRun:
         for name, spans in conversations:
             nothing = [b""] * len(spans)
             pieces += self._ask(name, lambda record, spans=spans: record.bare(spans), nothing)  # type: ignore[misc]
+            self._progress.add(sum(end - begin for begin, end in spans))
         return self._prefilter.among(pieces, kinds)
 
     def _ask(self, name: str, action: Callable[[Record], T], gone: T) -> T:

@@ -5,6 +5,7 @@ Rules of this file: nothing is written, and no shell, host or engine is needed. 
 
 from __future__ import annotations
 
+import contextlib
 import os
 import threading
 from collections import OrderedDict
@@ -261,6 +262,14 @@ class Records:
             return os.listdir(self._directory)
         except FileNotFoundError:
             return []
+
+    def size(self, conversation_id: str | None = None) -> int:
+        """Return the bytes of all streams, or of one conversation's; 0 for one that has gone."""
+        found = 0
+        for name in self.names() if conversation_id is None else (conversation_id,):
+            with contextlib.suppress(OSError), os.scandir(f"{self._directory}/{name}/stream") as segments:
+                found += sum(segment.stat().st_size for segment in segments)
+        return found
 
     def exists(self, conversation_id: str) -> bool:
         """Whether there is such a conversation in this home."""

@@ -56,8 +56,10 @@ class Chain:
         """Whether nothing may follow."""
         return {"exit", "eof"} <= self._ends
 
-    def walk(self, until: int, asked: frozenset[int] = frozenset()) -> None:
-        """Look at every line up to a position of the file."""
+    def walk(
+        self, until: int, asked: frozenset[int] = frozenset(), reached: Callable[[int], None] = lambda offset: None
+    ) -> None:
+        """Look at every line up to a position of the file; `reached` is called with each offset in the stream."""
         size = self._stream.size()
         at = self.position
         for line in self._lines(until):
@@ -68,6 +70,7 @@ class Chain:
             if self._broken:
                 self._damaged = (at, at + len(line))
             at += len(line)
+            reached(self.last or 0)
             if at in asked and self.head is not None:
                 self.heads[at] = self.head
         if self._broken and self._damaged is not None:

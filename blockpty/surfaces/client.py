@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final, Self, cast
 from urllib.parse import quote
 
 from blockpty.api.conversation_context import ConversationContext, output_path
+from blockpty.api.progress import Progress
 from blockpty.errors import BadRequest, BlockptyError, InternalError, NotFound
 from blockpty.model.block import Block
 from blockpty.model.events import Event
@@ -33,7 +34,7 @@ from blockpty.surfaces.operation_methods import ConversationOperations, EngineOp
 from blockpty.surfaces.private_files import owner_token, server_directory
 from blockpty.surfaces.replay import RemoteReplay
 from blockpty.surfaces.requesting import content_of, error_of, request_of, wire_params
-from blockpty.surfaces.wire import Unanswered, ask, lost
+from blockpty.surfaces.wire import PROGRESS_TYPE, Unanswered, ask, lost, report_last, without_progress
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator
@@ -176,19 +177,29 @@ class Client(EngineOperations):
     ) -> dict[str, Any]:
         """Return the content of the answer; raises BlockptyError and Unanswered."""
         body = None if content is None else json.dumps(content).encode()
+        progress = Progress.wanted()
+        headers = {} if progress is None else {"Accept": PROGRESS_TYPE}
+        report = None if progress is None else progress.take
         if self._url is None:
-            return content_of(*await ask(await self._connection(check), method, target, self._sent(), body))
+            sent = {**self._sent(), **headers}
+            return content_of(*await ask(await self._connection(check), method, target, sent, body, report))
         require("server", "a client of a server elsewhere", "httpx2")
         import httpx2
 
         http = await self._library()
-        headers = {"Content-Type": "application/json"} if body is not None else None
+        if body is not None:
+            headers["Content-Type"] = "application/json"
         try:
-            response = await http.request(method, target, content=body, headers=headers)
+            async with http.stream(method, target, content=body, headers=headers) as response:
+                received = bytearray()
+                async for piece in response.aiter_bytes():
+                    received += piece
+                    if report is not None:
+                        report_last(received, report)
         except httpx2.HTTPError as problem:
-            sent = not isinstance(problem, httpx2.ConnectError)
-            raise Unanswered(type(problem).__name__, sent=sent) from None
-        return content_of(response.status_code, response.content)
+            was_sent = not isinstance(problem, httpx2.ConnectError)
+            raise Unanswered(type(problem).__name__, sent=was_sent) from None
+        return content_of(response.status_code, without_progress(bytes(received)))
 
     async def _connection(self, check: Callable[[], None] | None = None) -> socket.socket:
         """Return a connection to the home's server, which is started when there is none and it may be.

@@ -12,12 +12,13 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from blockpty.api.progress import Progress
 from blockpty.errors import BlockptyError
 from blockpty.ops.manifest import Effect, ManifestEntry
 from blockpty.surfaces import launching
 from blockpty.surfaces.private_files import owner_token
 from blockpty.surfaces.requesting import content_of, request_of, wire_params
-from blockpty.surfaces.wire import Exchange, Unanswered, lost
+from blockpty.surfaces.wire import PROGRESS_TYPE, Exchange, Unanswered, lost
 
 if TYPE_CHECKING:
     from blockpty.model.results import Result
@@ -49,6 +50,8 @@ class PlainCall:
             return False
         method, target, content = self._request
         headers = {"Authorization": f"Bearer {owner_token(self._home)}"}
+        if Progress.wanted() is not None:
+            headers["Accept"] = PROGRESS_TYPE
         try:
             self._exchange = Exchange(connection, method, target, headers, content)
         except Unanswered as problem:
@@ -80,7 +83,8 @@ class PlainCall:
     async def rest(self) -> Result:
         """Return the answer once it is there; raises BlockptyError. Cancelling it lets the server drop the call."""
         try:
-            return self._result(await self._asked.rest())
+            progress = Progress.wanted()
+            return self._result(await self._asked.rest(None if progress is None else progress.take))
         except Unanswered as problem:
             raise self._lost(problem) from None
 

@@ -8,15 +8,22 @@ one call can wait for its answer without an event loop.
 
 from __future__ import annotations
 
+import json
 import select
 import socket
 import time
-from collections.abc import Mapping
-from typing import Final
+from collections.abc import Callable, Mapping
+from typing import Any, Final
 
 from blockpty.errors import BlockptyError, NotFound
 
 _PIECE: Final = 1 << 16
+
+PROGRESS_TYPE: Final = "application/x-ndjson"
+"""What a request accepts that wants the progress of its call: lines of it, and the answer as the last one."""
+
+Report = Callable[[dict[str, Any]], None]
+"""Takes what a line of progress says."""
 
 
 class Unanswered(Exception):
@@ -78,28 +85,43 @@ class Exchange:
         self.close()
         return _answer(bytes(self._received))
 
-    async def rest(self) -> tuple[int, bytes]:
+    async def rest(self, report: Report | None = None) -> tuple[int, bytes]:
         """Return status and body of the answer once it is there; raises Unanswered."""
-        return _answer(bytes(self._received) + await _read(self._connection, b""))
+        return _answer(await _read(self._connection, b"", report, self._received))
 
 
 async def ask(
-    connection: socket.socket, method: str, target: str, headers: Mapping[str, str], content: bytes | None
+    connection: socket.socket,
+    method: str,
+    target: str,
+    headers: Mapping[str, str],
+    content: bytes | None,
+    report: Report | None = None,
 ) -> tuple[int, bytes]:
     """Return status and body of the answer to one request; closes the connection, also when cancelled.
 
-    Raises Unanswered.
+    `report`: takes the progress of the call until then. Raises Unanswered.
     """
-    return _answer(await _read(connection, _request(method, target, headers, content)))
+    return _answer(await _read(connection, _request(method, target, headers, content), report))
 
 
-async def _read(connection: socket.socket, request: bytes) -> bytes:
+async def _read(
+    connection: socket.socket, request: bytes, report: Report | None, received: bytes | bytearray = b""
+) -> bytes:
     import asyncio
 
     reader, writer = await asyncio.open_connection(sock=connection)
     try:
         writer.write(request)
-        return await reader.read()
+        if report is None:
+            return bytes(received) + await reader.read()
+        received = bytearray(received)
+        report_last(received, report)
+        while piece := await reader.read(_PIECE):
+            received += piece
+            if b"\n" in piece:
+                report_last(received, report)
+        return bytes(received)
     except OSError as problem:
         raise Unanswered(type(problem).__name__, sent=True) from None
     finally:
@@ -114,6 +136,27 @@ def _request(method: str, target: str, headers: Mapping[str, str], content: byte
     return head.encode("ascii") + b"\r\n" + (content or b"")
 
 
+def report_last(received: bytes | bytearray, report: Report) -> None:
+    """Report the last whole line of what was received, if it says progress."""
+    end = received.rfind(b"\n")
+    line = received[received.rfind(b"\n", 0, max(0, end)) + 1 : max(0, end)]
+    if line.startswith(_PROGRESS):
+        report(json.loads(line)["progress"])
+
+
+_PROGRESS: Final = b'{"progress": '
+
+
+def progress_line(said: Mapping[str, Any]) -> bytes:
+    """Return the line of an answer that says how far its call is."""
+    return json.dumps({"progress": said}).encode() + b"\n"
+
+
+def without_progress(body: bytes) -> bytes:
+    """Return the answer itself; it is JSON on one line, the last."""
+    return body.rpartition(b"\n")[2] if body.startswith(_PROGRESS) else body
+
+
 def _answer(answer: bytes) -> tuple[int, bytes]:
     top, found, body = answer.partition(b"\r\n\r\n")
     lines = top.split(b"\r\n")
@@ -125,7 +168,7 @@ def _answer(answer: bytes) -> tuple[int, bytes]:
         # A long answer begins before its length is known; then it is JSON that says whether all of it came.
         if name.lower() == b"content-length" and int(value) != len(body):
             raise Unanswered("half an answer", sent=True)
-    return int(parts[1]), body
+    return int(parts[1]), without_progress(body)
 
 
 def lost(where: str, problem: Unanswered) -> BlockptyError:

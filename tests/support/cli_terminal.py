@@ -40,5 +40,5 @@ def unsafe(shown: str) -> list[str]:
     """Return what a terminal would obey: everything but colours, tabs and line ends."""
     without_ends = _SGR.sub("", shown).replace("\r\n", "\n")
     # Progress goes back to the begin of its own line and wipes it.
-    rest = re.sub(r"(?:\r(?:[a-z-]+ \.\.\. \d+ s)? *)+\r", "", without_ends)
+    rest = re.sub(r"(?:\r(?:[a-z-]+ \.\.\. \d[0-9A-Za-z %.,/]*)? *)+\r", "", without_ends)
     return [*_UNSAFE.findall(rest), *(["CR"] if "\r" in rest else [])]

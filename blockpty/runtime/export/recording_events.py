@@ -11,6 +11,7 @@ from collections.abc import Generator, Iterator
 from dataclasses import dataclass, replace
 from typing import Final, NamedTuple
 
+from blockpty.api.progress import Progress
 from blockpty.engine.marks import INTRODUCER, MAX_MARK
 from blockpty.engine.records import exit_number
 from blockpty.engine.views import Unmarked
@@ -169,9 +170,10 @@ class Source:
         """Yield the bytes of a part of the stream, as far as it lies in the span; `drawn`: as they are drawn."""
         stream = DrawnStream(self.layout) if drawn else StreamReader(self.layout.stream)
         try:
-            at, end = max(begin, self.begin), min(end, self.end)
+            at, end, progress = max(begin, self.begin), min(end, self.end), Progress.of_caller()
             while at < end and (data := self.redactor.read(stream, at, min(_READ, end - at))):
                 at += len(data)
+                progress.reach(at - self.begin)
                 yield data
         finally:
             stream.close()
@@ -180,12 +182,13 @@ class Source:
         """Yield the same in lines; what they show is only known where they begin at a fresh line, or at the begin."""
         stream = DrawnStream(self.layout) if drawn else StreamReader(self.layout.stream)
         try:
-            at, end, fresh = max(begin, self.begin), min(end, self.end), True
+            at, end, fresh, progress = max(begin, self.begin), min(end, self.end), True, Progress.of_caller()
             while at < end:
                 data, shown = self.redactor.read_lines(stream, at, min(_READ, end - at))
                 if not data:
                     return
                 at += len(data)
+                progress.reach(at - self.begin)
                 yield OutputLines(data, shown if fresh else None)
                 fresh = data.endswith(b"\n")
         finally:

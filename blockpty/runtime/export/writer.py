@@ -17,6 +17,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Final, Self
 
+from blockpty.api.progress import Progress
 from blockpty.errors import BadRequest, InternalError, StorageFull
 from blockpty.model.results import ExportResult
 from blockpty.runtime.export import pages
@@ -59,6 +60,7 @@ class ExportStopped(Exception):
 
 def export(source: Source, style: str, max_bytes: int, stopped: threading.Event) -> ExportResult:
     """Export a source, in any thread. Raises StorageFull, and ExportStopped when its caller has gone."""
+    Progress.of_caller().begin("export", source.end - source.begin)
     directory = source.layout.exports
     make_private(directory)
     _clean(directory, time.time())

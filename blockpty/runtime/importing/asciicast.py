@@ -14,6 +14,7 @@ from typing import IO, Any, Final
 
 import orjson
 
+from blockpty.api.progress import Progress
 from blockpty.runtime.importing.parts import (
     MAX_LINE,
     Border,
@@ -76,8 +77,10 @@ def _lines(name: str, about: dict[str, Any], file: IO[bytes]) -> Iterator[Part]:
     yield _header(f"{name}, line 1", about, *size)
     passed, at_ms, number = 0.0, 0, 1
     status, over = None, False
+    progress = Progress.of_caller()
     while line := file.readline(MAX_LINE + 1):
         number += 1
+        progress.add(len(line))
         where = f"{name}, line {number}"
         if len(line) > MAX_LINE:
             raise bad(where, f"longer than {MAX_LINE} bytes")

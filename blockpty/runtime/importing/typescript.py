@@ -13,6 +13,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import IO, Final
 
+from blockpty.api.progress import Progress
 from blockpty.runtime.export.typescript import BLOCK
 from blockpty.runtime.importing.parts import (
     MAX_SECONDS,
@@ -53,6 +54,7 @@ class _Pair:
         self._at = 0.0
         self._status: int | None = None
         self._over = False
+        self._progress = Progress.of_caller()
 
     def parts(self) -> Iterator[Part]:
         first = self._log.readline(_LINE)
@@ -124,6 +126,7 @@ class _Pair:
             if not data:
                 return False
             left -= len(data)
+            self._progress.add(len(data))
             yield Shown(at_ms, data)
         return True
 

@@ -21,6 +21,7 @@ from typing import IO, Any, Final
 
 import orjson
 
+from blockpty.api.progress import Progress
 from blockpty.errors import BadRequest, Busy, NotFound, StorageFull
 from blockpty.files.lines import DIGEST_DIGITS, link_of, linked
 from blockpty.files.segments import segment_name
@@ -48,6 +49,7 @@ def import_file(
 ) -> ImportResult:
     """Make a conversation of a recording; runs in any thread. Raises BadRequest, NotFound, Busy, StorageFull."""
     parts, marked = _parts(path, timing)
+    Progress.of_caller().begin("import", path.stat().st_size)
     header = next(parts)
     assert isinstance(header, Header)
     ts = header.ts if header.ts is not None else max(0, path.stat().st_mtime_ns // 1_000_000)

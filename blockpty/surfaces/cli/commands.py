@@ -23,6 +23,7 @@ from blockpty.surfaces.cli.groups import GroupedCommands
 from blockpty.surfaces.cli.inputs import KEYED, LOCAL, STDIN, options_of, take
 from blockpty.surfaces.cli.invocation import Invocation, anywhere, finished, unless_unread
 from blockpty.surfaces.cli.values import Conditions, Duration, ParamType, PointInTime, Variables
+from blockpty.surfaces.progress_text import REPORTING
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator
@@ -107,6 +108,8 @@ def _command(operation: ManifestEntry, name: str | None = None) -> click.Command
     parameters += options_of(operation.name)
     if operation.name in CONFIRMED:
         parameters.append(confirm_option())
+    if operation.name in REPORTING:
+        parameters.append(_progress_option())
     note = _NOTES.get(operation.name)
     return click.Command(
         name or _dashed(operation.name),
@@ -115,6 +118,11 @@ def _command(operation: ManifestEntry, name: str | None = None) -> click.Command
         short_help=operation.doc.partition("\n")[0],
         callback=_callback(operation),
     )
+
+
+def _progress_option() -> click.Option:
+    text = "Show percent, bytes and rate on stderr. [default: where that is a terminal]"
+    return click.Option(["--progress/--no-progress"], default=None, help=text)
 
 
 def _dashed(name: str) -> str:
@@ -196,6 +204,8 @@ def _callback(operation: ManifestEntry) -> Callable[..., int]:
     def callback(invocation: Invocation, /, **values: Any) -> int:
         invocation.check(operation)
         output = None
+        if operation.name in REPORTING:
+            invocation.progress = values.pop("progress")
         if isinstance(words := values.get("command"), tuple):
             values["command"] = (words[0] if len(words) == 1 else shlex.join(words)) if words else None
         if operation.name in CONFIRMED:
@@ -241,19 +251,20 @@ def called(
 
     A call without a person who watches needs no event loop, nor does one that ends at once.
     """
-    call = invocation.begin(operation, params)
-    if call is None:
-        return finished(run_operation(invocation, operation, params, output))
     screen = invocation.screen()
-    try:
-        if screen.watched(operation.name, params) and not call.wait(SOON_SECONDS):
-            return finished(run_operation(invocation, operation, params, output, call))
-        result = call.result()
-    except KeyboardInterrupt:
-        if operation.name == "run":
-            screen.runs_on(params)
-        raise
-    return unless_unread(lambda: _shown(invocation, operation, params, result, output))
+    # What is called here says to this screen how far it is.
+    with screen.looks(operation.name):
+        call = invocation.begin(operation, params)
+        if call is None:
+            return finished(run_operation(invocation, operation, params, output))
+        try:
+            if not screen.watched(operation.name, params) or call.wait(SOON_SECONDS):
+                result = call.result()
+                return unless_unread(lambda: _shown(invocation, operation, params, result, output))
+        except KeyboardInterrupt:
+            screen.interrupted(operation.name, params)
+            raise
+        return finished(run_operation(invocation, operation, params, output, call))
 
 
 async def run_operation(
@@ -285,11 +296,10 @@ async def run_operation(
 
                 result: Any = await run_shown(screen, engine, params, cast("Any", call))
             else:
-                async with screen.progress(operation.name):
+                async with screen.progress(operation.name, passed_seconds=SOON_SECONDS if begun is not None else 0.0):
                     result = await call
         except asyncio.CancelledError:
-            if operation.name == "run":
-                screen.runs_on(params)
+            screen.interrupted(operation.name, params)
             raise
     return _shown(invocation, operation, params, result, output)
 

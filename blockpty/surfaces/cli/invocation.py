@@ -39,12 +39,14 @@ class Invocation:
 
     Attributes:
         given: opens the engine that is used in place of the home's server.
+        progress: whether progress is shown; None: where stderr is a terminal.
     """
 
     given: OpenEngine | None = None
     home: str | None = None
     as_json: bool = False
     read_only: bool = False
+    progress: bool | None = None
 
     def open_engine(self, home: str | None) -> AbstractAsyncContextManager[Any]:
         """Return what has the operations: the engine that was given, else a client of the home's server."""
@@ -68,7 +70,7 @@ class Invocation:
         """Return where results are shown."""
         from blockpty.surfaces.cli.render import ResultPrinter
 
-        return ResultPrinter(sys.stdout, sys.stderr, as_json=self.as_json)
+        return ResultPrinter(sys.stdout, sys.stderr, as_json=self.as_json, progress=self.progress)
 
     def directory(self) -> Path:
         """Return the home, which need not exist."""

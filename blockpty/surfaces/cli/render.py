@@ -13,11 +13,13 @@ import re
 import shlex
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractAsyncContextManager, nullcontext
+from contextlib import AbstractAsyncContextManager, AbstractContextManager, nullcontext
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Final, TextIO
 
+from blockpty.api.progress import Progress
 from blockpty.errors import BlockptyError
+from blockpty.surfaces.progress_text import REPORTING
 from blockpty.surfaces.sanitize import RESET, one_line, sanitize
 
 if TYPE_CHECKING:
@@ -63,6 +65,7 @@ _LONG_OPERATIONS: Final = frozenset(
         "end_session",
         "reset",
         "export",
+        "search",
         "stop_capture",
         "import_recording",
         "put_file",
@@ -160,7 +163,8 @@ def ending(exit_status: int | None, signal: str | None, state: str) -> str:
 class ResultPrinter:
     """Where results are shown: a terminal, or a file or pipe that gets plain text."""
 
-    def __init__(self, out: TextIO, err: TextIO, *, as_json: bool = False) -> None:
+    def __init__(self, out: TextIO, err: TextIO, *, as_json: bool = False, progress: bool | None = None) -> None:
+        self._progress = progress
         self._out = out
         self._err = err
         self._json = as_json
@@ -228,16 +232,34 @@ class ResultPrinter:
         """Return whether a person sees something of a call before it has ended."""
         return self.shows_output(operation, params) or self._shows_progress(operation)
 
-    def progress(self, operation: str) -> AbstractAsyncContextManager[None]:
-        """Show on a terminal that something lasts."""
+    def looks(self, operation: str) -> AbstractContextManager[Progress | None]:
+        """Have an operation that is called inside say how far it is, where that is shown."""
+        if operation not in REPORTING or not self._shows_progress(operation):
+            return nullcontext()
+        return Progress()
+
+    def progress(self, operation: str, *, passed_seconds: float = 0.0) -> AbstractAsyncContextManager[None]:
+        """Show on a terminal that something lasts, and how far it is; it has taken so many seconds before."""
         if not self._shows_progress(operation):
             return nullcontext()
         from blockpty.surfaces.cli.progress import shown_progress
 
-        return shown_progress(self._err, operation.replace("_", "-"))
+        return shown_progress(self._err, operation, Progress.wanted(), passed_seconds=passed_seconds)
+
+    def interrupted(self, operation: str, params: Mapping[str, Any]) -> None:
+        """Say what a call has done that is interrupted, and what goes on."""
+        if operation == "run":
+            self.runs_on(params)
+            return
+        from blockpty.surfaces.cli.progress import stopped
+
+        if text := stopped(operation, Progress.wanted()):
+            self.note(f"blockpty: {text}", style="33")
 
     def _shows_progress(self, operation: str) -> bool:
-        return not self._json and operation in _LONG_OPERATIONS and self._err.isatty()
+        if operation not in _LONG_OPERATIONS or self._progress is False:
+            return False
+        return self._progress is True or (not self._json and self._err.isatty())
 
     # One kind of result each
 

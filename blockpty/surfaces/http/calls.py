@@ -4,11 +4,15 @@ A call that lasts is answered in time all the same: after `KEEP_ALIVE_SECONDS` t
 now and again, which JSON allows before a value, so that no proxy takes the connection for dead. The status is 200
 then; whether it went well stands in `ok`, as always. When the client goes away, a call that waits, reads or gives input
 is cancelled, which never touches the program; one that begins or ends a shell is finished.
+
+A caller that accepts `application/x-ndjson` gets lines while a long operation works, such as
+`{"progress": {"what": "verify", "done": 1048576, "total": 4194304}}`, and the answer as the last line.
 """
 
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import errno
 import json
 import sys
@@ -17,6 +21,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 from urllib.parse import parse_qsl
 
+from blockpty.api.progress import Progress
 from blockpty.errors import BadRequest, BlockptyError, InternalError, NotFound
 from blockpty.ops.operation import Effect, Operation
 from blockpty.runtime.shell_start import no_descriptors
@@ -25,13 +30,18 @@ from blockpty.surfaces.faults import status_of
 from blockpty.surfaces.http.guard import Receive, Scope, Send, refuse
 from blockpty.surfaces.http.metrics import Metrics
 from blockpty.surfaces.peers import FORWARDED
+from blockpty.surfaces.wire import PROGRESS_TYPE, progress_line
 
 KEEP_ALIVE_SECONDS: Final = 10.0
+PROGRESS_SECONDS: Final = 0.25
+# Neither begins nor ends a shell, and leaves nothing when it is cancelled.
+_STOPPED: Final = frozenset({"import_recording"})
 # As a client says it of a server that is gone.
 _STOPS: Final = NotFound(
     "the server stops, and this call had not ended", hint="blockpty serve starts one; the shells run on"
 )
 _JSON: Final = (b"content-type", b"application/json")
+_LINES: Final = (b"content-type", PROGRESS_TYPE.encode())
 
 
 class ClientGone(Exception):
@@ -60,13 +70,15 @@ class CallEndpoint:
         except ClientGone:
             return
         caller = Caller(self._engine, scope["state"]["principal"], not_forwarded(scope, self._elsewhere))
-        task = asyncio.ensure_future(self._call(caller, params))
+        progress = Progress() if _accepts_lines(scope) else None
+        with progress or contextlib.nullcontext():
+            task = asyncio.ensure_future(self._call(caller, params))
         gone = asyncio.ensure_future(disconnected(receive))
         try:
-            await self._answer(task, gone, send)
+            await self._answer(task, gone, send, progress)
         finally:
             gone.cancel()
-            if operation.effect is not Effect.LIFECYCLE:
+            if operation.effect is not Effect.LIFECYCLE or operation.name in _STOPPED:
                 task.cancel()
             await asyncio.wait((task, gone))
 
@@ -81,18 +93,28 @@ class CallEndpoint:
             return 500, json.dumps(defect(problem).to_dict()).encode()
 
     async def _answer(
-        self, task: asyncio.Future[tuple[int, bytes]], gone: asyncio.Future[None], send: Send
+        self, task: asyncio.Future[tuple[int, bytes]], gone: asyncio.Future[None], send: Send, progress: Progress | None
     ) -> None:
-        late = False
+        late, said, silent = False, 0, 0.0
+        seconds = KEEP_ALIVE_SECONDS if progress is None else PROGRESS_SECONDS
         try:
             while True:
-                await asyncio.wait((task, gone), timeout=KEEP_ALIVE_SECONDS, return_when=asyncio.FIRST_COMPLETED)
+                await asyncio.wait((task, gone), timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
                 if task.done() or gone.done():
                     break
+                silent += seconds
+                if progress is not None and progress.done > said:
+                    said, line = progress.done, progress_line(progress.to_dict())
+                elif silent < KEEP_ALIVE_SECONDS:
+                    continue
+                else:
+                    line = b" "
+                silent = 0.0
                 if not late:
-                    await send({"type": "http.response.start", "status": 200, "headers": [_JSON]})
+                    headers = [_JSON if progress is None else _LINES]
+                    await send({"type": "http.response.start", "status": 200, "headers": headers})
                     late = True
-                await send({"type": "http.response.body", "body": b" ", "more_body": True})
+                await send({"type": "http.response.body", "body": line, "more_body": True})
         except asyncio.CancelledError:
             # The server stops, and this has not ended in the time that it gives: the caller gets an error, and no trace
             # in the log would help with that.
@@ -105,6 +127,10 @@ class CallEndpoint:
             headers = [_JSON, (b"content-length", str(len(body)).encode())]
             await send({"type": "http.response.start", "status": status, "headers": headers})
         await send({"type": "http.response.body", "body": body})
+
+
+def _accepts_lines(scope: Scope) -> bool:
+    return any(key == b"accept" and PROGRESS_TYPE.encode() in value for key, value in scope["headers"])
 
 
 def not_forwarded(scope: Scope, elsewhere: PeerForwarder | None) -> PeerForwarder | None:

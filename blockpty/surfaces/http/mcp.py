@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Collection
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from blockpty.surfaces.access import Caller, PeerForwarder
 from blockpty.surfaces.extras import require
 from blockpty.surfaces.http.guard import App, Receive, Scope, Send
+
+if TYPE_CHECKING:
+    from blockpty.surfaces.mcp.http import StreamableHttp
 
 
 class MountedMcp:
@@ -28,6 +31,7 @@ class MountedMcp:
         self._hosts = list(hosts)
         self._origins = list(origins)
         self._app: App | None = None
+        self._mounted: StreamableHttp | None = None
         self._making = asyncio.Lock()
         self._leave = asyncio.Event()
         self._running: asyncio.Task[None] | None = None
@@ -37,6 +41,11 @@ class MountedMcp:
             if self._app is None:
                 self._app = await self._begin()
         await self._app(scope, receive, send)
+
+    def end_streams(self) -> None:
+        """End the streams of clients that listen: the server stops."""
+        if self._mounted is not None:
+            self._mounted.end_streams()
 
     async def close(self) -> None:
         """End all sessions."""
@@ -55,7 +64,7 @@ class MountedMcp:
         try:
             from blockpty.surfaces.mcp.http import StreamableHttp
 
-            mounted = StreamableHttp(
+            self._mounted = mounted = StreamableHttp(
                 lambda principal: Caller(self._engine, principal.as_agent("mcp"), self._elsewhere),
                 allowed_hosts=self._hosts,
                 allowed_origins=self._origins,

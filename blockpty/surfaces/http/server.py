@@ -100,12 +100,17 @@ async def _serve(
             tokens = TokenBook(home)
             app = application(
                 engine, tokens, metrics, hosts=hosts, origins=origins, frames=settings.allowed_frames, mcp=mcp,
-                elsewhere=peers, stop=lambda: plain.leave(), entered=TokenUses(engine.audit_log),
+                elsewhere=peers, stop=lambda: leave(), entered=TokenUses(engine.audit_log),
             )  # fmt: skip
             plain = _Listener(app, settings, tls=False)
             listeners = [(plain, unix), (_Listener(app, settings, tls=bool(settings.tls_certificate)), tcp)]
             for listener, _ in listeners:
                 listener.peers = [one for one, _ in listeners]
+
+            def leave() -> None:
+                mcp.end_streams()
+                plain.leave()
+
             own = _home_of(home)
             leaving.callback(_forget, home, own, directory / STATE_NAME)
             said = asyncio.ensure_future(_say_where(directory / STATE_NAME, json.dumps(state).encode() + b"\n"))
@@ -113,9 +118,9 @@ async def _serve(
             await asyncio.sleep(0)
             loop = asyncio.get_running_loop()
             for number in (signal.SIGINT, signal.SIGTERM):
-                loop.add_signal_handler(number, plain.leave)
-            idle = asyncio.ensure_future(_leave_when_idle(engine, metrics, settings.idle_exit_seconds, plain.leave))
-            watching = asyncio.ensure_future(_leave_when_moved(home, own, plain.leave))
+                loop.add_signal_handler(number, leave)
+            idle = asyncio.ensure_future(_leave_when_idle(engine, metrics, settings.idle_exit_seconds, leave))
+            watching = asyncio.ensure_future(_leave_when_moved(home, own, leave))
             # Both sockets listen by now: who connects is kept waiting, not refused.
             code = tokens.make_code(OWNER, time.time())
             ready({**state, "page": page_address(url, code)})

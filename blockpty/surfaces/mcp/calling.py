@@ -15,11 +15,13 @@ from typing import Any, Final
 import anyio
 from mcp.server.context import ServerRequestContext
 
+from blockpty.api.progress import Progress
 from blockpty.errors import BlockptyError
 from blockpty.model.results import Result
 from blockpty.ops.manifest import Effect, manifest_entry
 from blockpty.surfaces.access import Caller
 from blockpty.surfaces.mcp.approvals import ApprovalQuestions, Person, Resumed
+from blockpty.surfaces.progress_text import in_words
 from blockpty.surfaces.sanitize import one_line
 
 Context = ServerRequestContext[Any, Any]
@@ -68,8 +70,12 @@ class Call:
         # What waits already is not what this call will wait for.
         known = {one["approval_id"] for one in await self._approvals(params)} if looks else set()
         shown: set[str] = set()
+        # It may only grow.
+        said = 0
         # Tasks of their own: a cancel scope would cancel again what the operation does to end properly.
-        task = loop.create_task(self.caller.call(operation, params))
+        progress = Progress()
+        with progress if self.wants_progress else contextlib.nullcontext():
+            task = loop.create_task(self.caller.call(operation, params))
         asking: asyncio.Task[None] | None = None
         report_at = loop.time() + PROGRESS_SECONDS
         timeout = FIRST_LOOK_SECONDS if looks else PROGRESS_SECONDS
@@ -88,8 +94,10 @@ class Call:
                     asking = loop.create_task(self.questions.ask(self.context, person, approval, self.resumed))
                 if loop.time() >= report_at:
                     report_at = loop.time() + PROGRESS_SECONDS
-                    if self.wants_progress:
-                        await self._report(round((loop.time() - begin) * 1000), params, approval)
+                    elapsed_ms = round((loop.time() - begin) * 1000)
+                    if self.wants_progress and (value := progress.done if progress.what else elapsed_ms) > said:
+                        said = value
+                        await self._report(elapsed_ms, params, approval, progress)
                 timeout = max(0.0, report_at - loop.time())
         finally:
             for one in (task, asking):
@@ -127,8 +135,12 @@ class Call:
         return meta is not None and meta.get("progress_token") is not None
 
     async def _report(
-        self, elapsed_ms: int, params: Mapping[str, Any], approval: Mapping[str, Any] | None
-    ) -> None:  # fmt: skip
+        self, elapsed_ms: int, params: Mapping[str, Any], approval: Mapping[str, Any] | None, progress: Progress
+    ) -> None:
+        if progress.what:
+            shown = in_words(progress, elapsed_ms / 1000)
+            await self.context.session.report_progress(progress.done, progress.total, f"{progress.what}: {shown}")
+            return
         message = f"{elapsed_ms / 1000:.0f} s"
         conversation_id = params.get("conversation_id")
         if approval is not None:

@@ -29,6 +29,7 @@ from blockpty.surfaces.mcp.approvals import Person
 from blockpty.surfaces.mcp.calling import Context
 from blockpty.surfaces.mcp.own_conversation import OwnConversations
 from blockpty.surfaces.mcp.server import build_server
+from blockpty.surfaces.mcp.subscriptions import ListenStreams
 from blockpty.surfaces.mcp.toolsets import ToolSet, tool_set
 
 if TYPE_CHECKING:
@@ -90,8 +91,9 @@ class StreamableHttp:
             allowed_origins=list(allowed_origins),
         )
         self._own, self._caller_of = OwnConversations(), caller_of
+        self._streams = ListenStreams()
         self._sessions = StreamableHTTPSessionManager(
-            build_server(caller, person, tools_of=_tools, own=self._own),
+            build_server(caller, person, tools_of=_tools, own=self._own, streams=self._streams),
             security_settings=security,
             max_sessions=MAX_SESSIONS,
             session_idle_timeout=IDLE_SECONDS,
@@ -146,6 +148,10 @@ class StreamableHttp:
             """Whether it had ended already does not matter."""
 
         await self._inner(ending, receive, send)
+
+    def end_streams(self) -> None:
+        """End the streams of clients that listen, which would keep a server that stops."""
+        self._streams.close()
 
     def run(self) -> AbstractAsyncContextManager[None]:
         """Return what must be entered before the first request, and left after the last; once."""

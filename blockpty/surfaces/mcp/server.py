@@ -28,6 +28,8 @@ from mcp_types import (
     ReadResourceRequestParams,
     ReadResourceResult,
     SubscribeRequestParams,
+    SubscriptionsListenRequestParams,
+    SubscriptionsListenResult,
     UnsubscribeRequestParams,
 )
 
@@ -51,6 +53,7 @@ def build_server(
     *,
     tools_of: Callable[[Context], ToolSet] | None = None,
     own: OwnConversations | None = None,
+    streams: subscriptions.ListenStreams | None = None,
 ) -> Server[Any]:
     """Return the server; serve it with stdio.py or http.py.
 
@@ -59,8 +62,10 @@ def build_server(
         person_of: finds the person at the client of a request, who is asked for approvals; None: no person is.
         tools_of: gives the tools that are offered to a request; raises BlockptyError; by default all.
         own: knows the conversations that are meant where none is named.
+        streams: has the streams of clients that listen, for who ends them.
     """
     every = tool_set("all")
+    streams = streams or subscriptions.ListenStreams()
     calls = ToolCalls(caller_of, ApprovalQuestions(person_of), own or OwnConversations())
 
     def offered(context: Context) -> ToolSet:
@@ -98,6 +103,9 @@ def build_server(
         await subscriptions.unsubscribe(context, params.uri)
         return EmptyResult()
 
+    async def listen(context: Context, params: SubscriptionsListenRequestParams) -> SubscriptionsListenResult:
+        return await streams.listen(caller(context), context, params)
+
     async def list_prompts(_context: Context, _params: PaginatedRequestParams | None) -> ListPromptsResult:
         return prompts.listed_prompts()
 
@@ -116,6 +124,7 @@ def build_server(
         on_read_resource=read_resource,
         on_subscribe_resource=subscribe,
         on_unsubscribe_resource=unsubscribe,
+        on_subscriptions_listen=listen,
         on_list_prompts=list_prompts,
         on_get_prompt=get_prompt,
     )

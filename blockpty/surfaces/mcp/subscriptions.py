@@ -1,18 +1,25 @@
 """Subscriptions to resources: a client is notified when screen, blocks or transcript of a conversation change.
 
 Rules of this file: a notification says that something changed and nothing else; what it is, the client reads, with the
-rights that it has then. A subscription follows the events of the conversation, which are there once the record is, and
-ends with the connection. A busy program causes no flood: of one resource there is at most one notification in
-`PAUSE_SECONDS`, and always one after the last change.
+rights that it has then. A subscription follows the events of the conversation, which are there once the record is. A
+busy program causes no flood: of one resource there is at most one notification in `PAUSE_SECONDS`, and always one after
+the last change.
+
+Up to 2025-11-25 a client subscribes to one resource after another (`resources/subscribe`), and that ends with its
+connection. Since 2026-07-28 it asks for a stream (`subscriptions/listen`), which is the answer to that request.
 """
 
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from contextlib import aclosing, suppress
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final, cast
 
+from mcp.server.subscriptions import InMemorySubscriptionBus, ListenHandler
 from mcp.shared.exceptions import MCPError
+from mcp.shared.subscriptions import ResourceUpdated
 
 from blockpty.errors import BadRequest, BlockptyError
 from blockpty.surfaces.mcp.resources import refusal, subscribed
@@ -21,6 +28,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncGenerator
 
     from mcp.server.context import ServerRequestContext
+    from mcp_types import SubscriptionsListenRequestParams, SubscriptionsListenResult
 
     from blockpty.surfaces.access import Caller
 
@@ -46,7 +54,7 @@ async def subscribe(caller: Caller, context: ServerRequestContext[Any, Any], uri
     if not followed:
         connection.exit_stack.push_async_callback(_end, followed)
     if uri not in followed:
-        follower = _Follower(caller, context, uri, kind)
+        follower = _Follower(caller, kind, lambda: context.session.send_resource_updated(uri))
         followed[uri] = asyncio.create_task(follower.follow(name, start))
 
 
@@ -57,19 +65,62 @@ async def unsubscribe(context: ServerRequestContext[Any, Any], uri: str) -> None
         task.cancel()
 
 
-async def _end(followed: dict[str, asyncio.Task[None]]) -> None:
+class ListenStreams:
+    """The streams of the clients that listen; `close` ends them, each with its last message."""
+
+    def __init__(self) -> None:
+        self._open: set[ListenHandler] = set()
+
+    def close(self) -> None:
+        """End all streams: their server stops."""
+        for handler in self._open:
+            handler.close()
+
+    async def listen(
+        self, caller: Caller, context: ServerRequestContext[Any, Any], params: SubscriptionsListenRequestParams
+    ) -> SubscriptionsListenResult:
+        """Answer with a stream of notifications until the client leaves it; raises MCPError.
+
+        The first one says which resources are followed: those that can be, and that this caller may read.
+        """
+        asked = params.notifications
+        bus = InMemorySubscriptionBus()
+        handler = ListenHandler(bus)
+        honoured: list[str] = []
+        starts: dict[str, Callable[[], Coroutine[Any, Any, None]]] = {}
+        followers: dict[str, asyncio.Future[None]] = {}
+        try:
+            for uri in dict.fromkeys(asked.resource_subscriptions or ()):
+                with suppress(BlockptyError):
+                    name, kind = subscribed(uri)
+                    seq = (await caller.call("status", {"conversation_id": name})).to_dict()["next_seq"]
+                    if len(honoured) < _MOST:
+                        honoured.append(uri)
+                        follower = _Follower(caller, kind, partial(bus.publish, ResourceUpdated(uri)))
+                        starts[uri] = partial(follower.follow, name, seq)
+            # Tools and prompts never change; which conversations there are, a client lists.
+            followed = asked.model_copy(update={"resource_subscriptions": honoured, "resources_list_changed": None})
+            self._open.add(handler)
+            # None of them runs before the handler has subscribed to the bus.
+            followers.update((uri, asyncio.ensure_future(start())) for uri, start in starts.items())
+            return await handler(context, params.model_copy(update={"notifications": followed}))
+        finally:
+            self._open.discard(handler)
+            await _end(followers)
+
+
+async def _end(followed: Mapping[str, asyncio.Future[None]]) -> None:
     for task in followed.values():
         task.cancel()
     await asyncio.gather(*followed.values(), return_exceptions=True)
 
 
 class _Follower:
-    """Follows one resource for one client."""
+    """Follows one resource for one client; `notify` sends it a notification."""
 
-    def __init__(self, caller: Caller, context: ServerRequestContext[Any, Any], uri: str, kind: str) -> None:
+    def __init__(self, caller: Caller, kind: str, notify: Callable[[], Awaitable[None]]) -> None:
         self._caller = caller
-        self._session = context.session
-        self._uri = uri
+        self._send = notify
         self._types = _CHANGES.get(kind)
         self._changed = asyncio.Event()
 
@@ -92,5 +143,5 @@ class _Follower:
             await self._changed.wait()
             self._changed.clear()
             with suppress(MCPError):
-                await self._session.send_resource_updated(self._uri)
+                await self._send()
             await asyncio.sleep(PAUSE_SECONDS)

@@ -6,6 +6,7 @@ import time
 from typing import Final, Literal, Protocol
 
 from blockpty.surfaces.cli.render import duration as duration
+from blockpty.surfaces.progress_text import size as size
 
 Sign = Literal["ok", "fail", "run", "stop", "unknown"]
 SIGNS: Final = {"ok": "✓", "fail": "✗", "run": "◌", "stop": "■", "unknown": "?"}
@@ -68,13 +69,6 @@ def clock(ts: int) -> str:
 def lines(count: int) -> str:
     """Return a number of lines in words."""
     return "1 line" if count == 1 else f"{count:,} lines"
-
-
-def size(count: int) -> str:
-    """Return a number of bytes in the unit that fits."""
-    if count < 1000:
-        return f"{count} B"
-    return f"{count / 1000:.0f} kB" if count < 1_000_000 else f"{count / 1_000_000:.1f} MB"
 
 
 def author(name: str) -> str:

@@ -37,6 +37,7 @@ from blockpty.surfaces.mcp.text import describe
 from blockpty.surfaces.mcp.tools import TOOLS, takes_own
 from tests.support.async_tests import async_test
 from tests.support.mcp_clients import ok, text_of
+from tests.support.slow_verify import slow_verify
 
 READING = {name for name, operation in OPERATIONS.items() if operation.effect is Effect.READ}
 
@@ -578,3 +579,20 @@ async def test_a_match_does_not_come_twice(home: Path) -> None:
         text = text_of(await client.call_tool("pty_wait_for", found))
         assert "match: port 80" in text and text.endswith("before the match:\n\nfirst\n")
         assert ", which was there already: cursor" in text and "behind" not in text
+
+
+@async_test
+async def test_progress_is_that_of_the_operation(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    told: list[tuple[float, float | None, str | None]] = []
+    async with blockpty.Engine(home) as engine, client_of(engine) as client:
+        await ok(client, "pty_open", conversation_id="c1", shell="bash")
+        with slow_verify(monkeypatch) as going:
+
+            async def progress(done: float, total: float | None, message: str | None) -> None:
+                told.append((done, total, message))
+                going.set()
+
+            arguments = {"conversation_id": "c1"}
+            result = await client.call_tool("pty_verify", arguments, progress_callback=progress)
+        assert result.structured_content["clean"]
+    assert told[0][:2] == (5.0, 8.0) and str(told[0][2]).startswith("verify: 62 %, 5 B of 8 B, ")
