@@ -209,8 +209,18 @@ class SqliteIndex:
         self._catalogue = self._known = None
 
     def _remove(self) -> None:
+        """Remove the files, all at once: file by file, the journal of a catalogue that was just made would go too."""
         self._close()
-        shutil.rmtree(self._directory, ignore_errors=True)
+        gone = self._directory.with_name(f"{self._directory.name}.{secrets.token_hex(4)}.removed")
+        try:
+            os.rename(self._directory, gone)
+        except FileNotFoundError:
+            pass  # there is none
+        except OSError:
+            shutil.rmtree(self._directory, ignore_errors=True)  # a file system of its own, say
+        # With those of an engine that was killed in here.
+        for left in self._directory.parent.glob(f"{self._directory.name}.*.removed"):
+            shutil.rmtree(left, ignore_errors=True)
 
     # Writing
 
