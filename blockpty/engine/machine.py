@@ -717,6 +717,8 @@ class Machine:
         if stimulus is Stimulus.PROMPT:
             self._blocks.recovered("prompt_lost")
             self._blocks.recovered("no_prompt")
+            # Whatever a Ctrl-C kept the hooks from, they are there.
+            state.hooks_lost = False
             state.owed = 0
         here = state.current
         # The prompts of a record by an older version stay as they are.

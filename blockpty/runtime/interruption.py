@@ -195,14 +195,25 @@ async def _signals(
         channel.note({"type": "interrupt", "signal": f"SIG{name}"})
         if await _signalled(channel, name, grace):
             return f"SIG{name}"
-        # The shell waits at its prompt, and does not say so: the next signal would only end the shell.
-        if channel.live.state.hooks_lost:
+        if await _reads_a_command(channel, grace):
             return f"SIG{name}"
-        if lost_its_prompt(channel.live.state, signalled=True):
-            await channel.type(clear_keys(channel.live.state.current.name), "engine")
-            if await ended_within(channel, grace):
-                return f"SIG{name}"
     return None
+
+
+async def _reads_a_command(channel: ConversationChannel, grace: float) -> bool:
+    """Return whether the shell waits at a prompt that it has not marked; the next signal would only end the shell."""
+    state = channel.live.state
+    if state.hooks_lost:
+        # A program that runs in such a shell leaves no marks either.
+        sample = await channel.host.inspect(channel.id)
+        return sample.foreground == "shell" and sample.icanon is False
+    if not lost_its_prompt(state, signalled=True):
+        return False
+    try:
+        await channel.type(clear_keys(state.current.name), "engine")
+    except StorageFull:
+        return False
+    return await ended_within(channel, grace)
 
 
 def _is_far(state: MachineState) -> bool:

@@ -1,9 +1,9 @@
 """Watching a terminal: its bytes as they come, with the sizes in their place, for a client that draws it.
 
-Rules of this file: nothing is queued; the next thing is read when it is asked for. A size stands between the two bytes
-that it was changed between. Who says what has been drawn is never sent more than a window ahead of that; who falls
-back too far then goes on at a new join point. A client that says nothing is sent on by cursor, as in `follow`. Who
-wraps lines anew in another way than the engine may have a join point after each change of size.
+Rules of this file: nothing is queued; the next item is read when the client asks for it. A size stands between the two
+bytes that it was changed between. A client that acknowledges what it has drawn is never sent more than a window ahead
+of that; one that lags too far continues at a new join point. A client that acknowledges nothing is sent to a later
+cursor, as in `follow`. A client whose terminal reflows lines in its own way can have a join point after each resize.
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ class TerminalWatch:
         scrollback: a join point has at most so many rows above the screen, 0 to 1000.
         window: flow control; None: as fast as it is taken.
         limit_bytes: without a window, who falls back by more than these is sent on.
-        redraws: after a change of size go on at a join point, however few bytes lie between.
+        redraws: continue at a join point after each resize, however few bytes lie between.
     """
 
     def __init__(

@@ -152,6 +152,7 @@ class SqliteIndex:
                 make_private(self._directory, parents=False)
             except BadRequest as problem:
                 raise IndexUnavailable(problem.message) from None
+            self._clear_removed()
             with _pinned(path) as before:
                 database, generation = self._connected(path)
                 # Else it is not known which file was opened: another engine may have removed one and made another.
@@ -211,14 +212,17 @@ class SqliteIndex:
     def _remove(self) -> None:
         """Remove the files, all at once: file by file, the journal of a catalogue that was just made would go too."""
         self._close()
-        gone = self._directory.with_name(f"{self._directory.name}.{secrets.token_hex(4)}.removed")
+        aside = self._directory.with_name(f"{self._directory.name}.{secrets.token_hex(4)}.removed")
         try:
-            os.rename(self._directory, gone)
+            os.rename(self._directory, aside)
         except FileNotFoundError:
-            pass  # there is none
+            return
         except OSError:
             shutil.rmtree(self._directory, ignore_errors=True)  # a file system of its own, say
-        # With those of an engine that was killed in here.
+        self._clear_removed()
+
+    def _clear_removed(self) -> None:
+        """Delete what was taken away, also by an engine that was killed before it could."""
         for left in self._directory.parent.glob(f"{self._directory.name}.*.removed"):
             shutil.rmtree(left, ignore_errors=True)
 

@@ -6,9 +6,7 @@ from typing import Final
 
 from blockpty.api.progress import Progress
 
-REPORTING: Final = frozenset(
-    {"search", "export", "import_recording", "verify", "repair", "put_file", "get_file"}
-)  # fmt: skip
+REPORTING: Final = frozenset({"search", "export", "import_recording", "verify", "repair", "put_file", "get_file"})
 """Operations that say how many bytes of how many they have done."""
 
 

@@ -157,6 +157,23 @@ def test_a_shell_that_waits_where_its_prompt_does_has_lost_its_hooks(
     assert (play(pty)[0].state.prompt_depth, play(pty)[0].state.hooks_lost) == (None, False)
 
 
+def test_a_prompt_that_is_marked_shows_that_the_hooks_are_there() -> None:
+    pty = FakePty()
+    pty.spawn(nonce=NONCE)
+    pty.prompt()
+    pty.silence(icanon=False, echo=False, foreground="shell", depth=6000)
+    pty.submit("read x")
+    pty.begin()
+    pty.silence(icanon=False, echo=False, foreground="shell", depth=6000)
+    assert play(pty)[0].state.hooks_lost
+    # END was never written; the prompt says so by its number.
+    pty.seq += 1
+    pty.prompt()
+    machine, _ = play(pty)
+    assert (machine.state.hooks_lost, machine.state.shell) == (False, ShellState.IDLE)
+    assert (machine.state.current.integrity_reason or "").startswith("end_lost")
+
+
 def test_a_shell_that_still_computes_its_prompt_has_not_lost_it() -> None:
     pty = FakePty()
     pty.spawn(nonce=NONCE)

@@ -130,6 +130,41 @@ async def test_nothing_is_typed_into_a_program_that_does_not_read(home: Path) ->
         assert [event.fields.get("bytes") for event in typed if event.fields["author"] == "engine"] == [1]
 
 
+@pytest.mark.needs("bash")
+@async_test
+async def test_a_program_in_a_shell_without_hooks_is_ended_and_the_shell_is_not(home: Path) -> None:
+    async with blockpty.Engine(home) as engine:
+        conversation = await engine.open("c1", shell="bash", cwd="/")
+        await conversation.wait_for({"idle_ms": 100})  # where the shell waits at its prompt is known by then
+        lost = await conversation.run("unset PROMPT_COMMAND PS0; PS1='> '", timeout_ms=20_000)
+        assert lost.reason == "hooks_lost"
+        await conversation.send("sh -c 'trap \"\" INT QUIT; echo rea\"\"dy; while :; do sleep 1; done'\r")
+        await conversation.wait_for("ready")
+        ended = await conversation.interrupt(grace_ms=500, up_to="KILL")
+        assert ended.how == "SIGTERM"
+        assert conversation.pid is not None and alive(conversation.pid)
+        await conversation.close()
+
+
+@pytest.mark.needs("fish")
+@async_test
+async def test_fish_outlives_signals_to_its_own_read(home: Path, tmp_path: Path) -> None:
+    # A Ctrl-C behind `read` may end the handlers that write END and count the prompt.
+    async with blockpty.Engine(home) as engine:
+        conversation = await engine.open("c1", shell="fish", cwd="/")
+        shell = conversation.pid
+        for number in range(10):
+            await conversation.exec_interactive("read x")
+            await conversation.send("v\r")
+            await conversation.interrupt(grace_ms=300, up_to="KILL")
+            result = await conversation.run(f"echo {number} | tee -a {tmp_path / 'ran'}", timeout_ms=30_000)
+            assert (result.output, result.block.exit_status) == (f"{number}\n", 0)
+        assert conversation.pid == shell
+        assert (tmp_path / "ran").read_text().split() == [str(number) for number in range(10)]
+        assert (await conversation.verify()).clean
+        await conversation.close()
+
+
 @pytest.mark.parametrize("running", [False, True])
 @pytest.mark.parametrize("shell", [*TWO, pytest.param("fish", marks=pytest.mark.needs("fish"))])
 @async_test

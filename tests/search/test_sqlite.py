@@ -165,6 +165,19 @@ def test_a_home_that_has_gone_is_not_made_again(tmp_path: Path) -> None:
         index.close()
 
 
+def test_what_a_killed_engine_has_taken_away_is_deleted_by_the_next(tmp_path: Path) -> None:
+    left = tmp_path / "index.0123abcd.removed"
+    left.mkdir()
+    (left / "catalogue.sqlite").write_text("a transcript")
+    index = SqliteIndex(tmp_path / "index")
+    index.positions()
+    index.drop()
+    assert [*tmp_path.iterdir()] == []
+    index.positions()
+    assert [path.name for path in tmp_path.iterdir()] == ["index"]
+    index.close()
+
+
 def test_only_its_owner_can_read_it(tmp_path: Path, records: Records) -> None:
     index = SqliteIndex(tmp_path / "index")
     fill(index, records)

@@ -14,7 +14,7 @@ binary frame is at its cursor. `data` is text: output that makes a new terminal 
 `scrollback` rows above it, 0 to 1000. With `window`, no more than so many bytes are sent beyond the last
 {"type": "ack", "cursor"} of the client, and who is further behind than `max_lag` gets a `screen` with `skipped_bytes`.
 With `redraw=true`, another `screen` follows each `resize` as soon as there is one, and shows all bytes up to its
-cursor: for a terminal that wraps lines anew in another way than ours.
+cursor: for a terminal that reflows long lines in another way than ours.
 
 With `data=false`, events of output have its span and not its text, which the binary frames have already. With
 `types=agent_block_begin,agent_block_end` only events of these types are sent.

@@ -47,7 +47,7 @@ function VirtualRows({ lines, coming }: { lines: Lines; coming: number }) {
   const [[first, last], setView] = useState([0, 80]);
   const there = Math.min(lines.length, MOST);
   const count = Math.min(lines.length + coming, MOST);
-  // An effect is undone a moment after its rows have gone; a view that still scrolls then would look for them.
+  // The cleanup of useEffect runs a frame after unmounting, when the listeners would look for rows that are gone.
   useLayoutEffect(() => {
     const scroller = box.current!.closest(".blocks")!;
     const look = () => {

@@ -8,8 +8,8 @@ import { attempt } from "./notice.ts";
 
 const PAGE = 100;
 /**
- * The screen first, then no more than a window of bytes that the screen has not drawn yet. It comes anew after a change
- * of size: xterm.js wraps lines anew in its own way, which may end a row apart from the engine.
+ * The screen first, then no more than a window of bytes that the screen has not drawn yet. The screen is sent again
+ * after each resize: xterm.js reflows lines in its own way, which can leave it a row apart from the engine.
  */
 const JOIN = "join=screen&scrollback=1000&window=262144&max_lag=1048576&redraw=true&data=false&watchers=true";
 

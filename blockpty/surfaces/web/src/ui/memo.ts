@@ -1,6 +1,6 @@
 import { Component, type FunctionComponent, h } from "preact";
 
-/** Have a component drawn anew only when one of its properties is another one, or a signal that it reads has changed. */
+/** Render a component again only when a property or a signal that it reads has changed. */
 export function memo<P extends object>(inner: FunctionComponent<P>) {
   return class extends Component<P> {
     shouldComponentUpdate(next: P): boolean {
