@@ -157,6 +157,9 @@ class Conversation(ConversationContext, ConversationChannel):
             self._notes.adopt(host)
         await self.live.catch_up()
         subscribed = await self._listen()
+        if not subscribed.live:
+            # The shell may have ended in order since we read, and its end is in the record.
+            await self.live.drain()
         if self._ownership is not None:
             if not again:
                 self.note({"type": "owner", "epoch": self.epoch, "pictures": True, "control": 1})

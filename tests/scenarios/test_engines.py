@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from blockpty import Engine
+from blockpty.runtime.follower import RecordFollower
 from tests.scenarios.stage import EOF, PROMPT, SHORT_MS, TIMEOUT_MS, Gate, Stage, in_every_shell, open_stage
 from tests.support.async_tests import async_test
 
@@ -199,6 +200,36 @@ async def test_shell_ends_while_no_engine_looks(shell: str, home: Path, tmp_path
             await stage.verified()
             await opened.close()
             await stage.verified()
+    finally:
+        gate.close()
+
+
+@in_every_shell()
+@async_test
+async def test_shell_ends_while_an_engine_attaches(
+    shell: str, home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The shell ends between the engine's look at the record and its question to the host: its status is kept."""
+    gate = Gate(tmp_path / "gate")
+    catch_up = RecordFollower.catch_up
+    try:
+        async with _engine_to_kill(
+            "open", shell, str(tmp_path), "persist", f"echo zero; {gate.child}; echo bye; exit 6", "zero"
+        ):
+            pass
+        async with Engine(home) as engine:
+
+            async def catch_up_then_end(live: RecordFollower) -> None:
+                await catch_up(live)
+                gate.release()
+                while "survivor" in await engine.live():
+                    await asyncio.sleep(0.01)
+
+            monkeypatch.setattr(RecordFollower, "catch_up", catch_up_then_end)
+            conversation = await engine.conversation("survivor")
+            status = await conversation.status()
+            assert (status.mode, status.exit) == ("exited", {"status": 6, "signal": None})
+            await Stage(engine, conversation, shell, tmp_path).verified()
     finally:
         gate.close()
 
