@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from blockpty.control.approvals import SCOPES, Approval
 from blockpty.control.principals import Principal
@@ -13,6 +14,9 @@ from blockpty.errors import ApprovalDenied, BadRequest, BlockptyError, Forbidden
 
 if TYPE_CHECKING:
     from blockpty.runtime.controlled import ControlledTerminal
+
+# So many calls that have gone can still be refused.
+_MOST_WITHDRAWN: Final = 256
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +43,18 @@ class _Pending:
     approval: Approval
     channel: ControlledTerminal
     answer: asyncio.Future[Answer]
+    audit: Callable[[Answer], None]
+
+    def enter(self, decided: Answer) -> None:
+        """Enter an answer in the record and in the audit log."""
+        self.channel.note(
+            {
+                "type": "approval_decided", "approval_id": self.approval.approval_id, "verdict": decided.verdict,
+                "scope": decided.scope, "digest": self.approval.digest, "reason": decided.reason,
+                "principal": decided.by,
+            }
+        )  # fmt: skip
+        self.audit(decided)
 
 
 class ApprovalBook:
@@ -51,12 +67,18 @@ class ApprovalBook:
     def __init__(self, add_rule: Callable[[str], None]) -> None:
         self._add_rule = add_rule
         self._pending: dict[tuple[str, str], _Pending] = {}
+        self._withdrawn: OrderedDict[tuple[str, str], _Pending] = OrderedDict()
 
-    async def ask(self, channel: ControlledTerminal, approval: Approval, seconds: float) -> Answer:
-        """Enter a question in the record, wait for its answer, and enter that; cancelling withdraws the question."""
+    async def ask(
+        self, channel: ControlledTerminal, approval: Approval, seconds: float, audit: Callable[[Answer], None]
+    ) -> Answer:
+        """Enter a question in the record, wait for its answer, and enter that; cancelling withdraws the question.
+
+        `audit`: enters an answer in the audit log.
+        """
         key = channel.id, approval.approval_id
         answer: asyncio.Future[Answer] = asyncio.get_running_loop().create_future()
-        self._pending[key] = _Pending(approval, channel, answer)
+        pending = self._pending[key] = _Pending(approval, channel, answer, audit)
         decided = Answer("withdrawn", approval.principal, reason="the call was cancelled")
         try:
             channel.note(approval.to_note())
@@ -66,13 +88,11 @@ class ApprovalBook:
             return decided
         finally:
             del self._pending[key]
-            channel.note(
-                {
-                    "type": "approval_decided", "approval_id": approval.approval_id, "verdict": decided.verdict,
-                    "scope": decided.scope, "digest": approval.digest, "reason": decided.reason,
-                    "principal": decided.by,
-                }
-            )  # fmt: skip
+            if not answer.done() and decided.verdict == "withdrawn":
+                self._withdrawn[key] = pending
+                if len(self._withdrawn) > _MOST_WITHDRAWN:
+                    self._withdrawn.popitem(last=False)
+            pending.enter(decided)
 
     def waiting(self, conversation_id: str | None = None) -> list[tuple[Approval, ControlledTerminal]]:
         """Return what has no answer yet, the oldest first."""
@@ -101,7 +121,16 @@ class ApprovalBook:
     def deny(
         self, principal: Principal, conversation_id: str, approval_id: str, digest: str, reason: str | None = None
     ) -> None:
-        """Refuse what waits; the agent gets the reason. Raises as `approve` does."""
+        """Refuse what waits; the agent gets the reason. Raises as `approve` does.
+
+        Where the call has gone meanwhile, the refusal is entered behind its withdrawal.
+        """
+        if self.is_withdrawn(conversation_id, approval_id):
+            _needs_person(principal)
+            gone = _of_digest(self._withdrawn[conversation_id, approval_id], digest)
+            del self._withdrawn[conversation_id, approval_id]
+            gone.enter(Answer("denied", principal.name, reason=reason))
+            return
         pending = self._found(principal, conversation_id, approval_id, digest)
         said = f": {reason}" if reason else ""
         problem = ApprovalDenied(
@@ -110,6 +139,10 @@ class ApprovalBook:
         )  # fmt: skip
         pending.answer.set_result(Answer("denied", principal.name, reason=reason, problem=problem))
 
+    def is_withdrawn(self, conversation_id: str, approval_id: str) -> bool:
+        """Whether the call that asked has gone, and nobody has said anything to it since."""
+        return (conversation_id, approval_id) in self._withdrawn
+
     def withdraw(self, problem: BlockptyError, conversation_id: str | None = None) -> None:
         """Have the calls that wait fail with an error."""
         for (name, _), one in self._pending.items():
@@ -117,22 +150,30 @@ class ApprovalBook:
                 one.answer.set_result(Answer("withdrawn", "engine", reason=problem.message, problem=problem))
 
     def _found(self, principal: Principal, conversation_id: str, approval_id: str, digest: str) -> _Pending:
-        if not principal.is_person:
-            raise Forbidden(
-                f"only a person may answer; {principal.name} types as an agent",
-                hint="use a token that was made with --types-as user",
-            )
+        _needs_person(principal)
         pending = self._pending.get((conversation_id, approval_id))
         if pending is None or pending.answer.done():
             raise NotFound(
                 f"no approval {approval_id[:40]!r} waits in {conversation_id}", hint="approvals lists what waits"
             )
-        if pending.approval.digest != digest:
-            raise Stale(
-                "this verdict is for something else than what waits", hint="look at approvals again",
-                details={"digest": pending.approval.digest},
-            )  # fmt: skip
-        return pending
+        return _of_digest(pending, digest)
+
+
+def _needs_person(principal: Principal) -> None:
+    if not principal.is_person:
+        raise Forbidden(
+            f"only a person may answer; {principal.name} types as an agent",
+            hint="use a token that was made with --types-as user",
+        )
+
+
+def _of_digest(pending: _Pending, digest: str) -> _Pending:
+    if pending.approval.digest != digest:
+        raise Stale(
+            "this verdict is for something else than what waits", hint="look at approvals again",
+            details={"digest": pending.approval.digest},
+        )  # fmt: skip
+    return pending
 
 
 def _expired(approval: Approval, seconds: float) -> Answer:

@@ -663,8 +663,13 @@ class Conversation(ConversationContext, ConversationChannel):
         return VerdictResult(approval_id, "approved", scope)
 
     async def deny(self, approval_id: str, digest: str, *, reason: str | None = None) -> VerdictResult:
-        """Refuse what waits; the agent gets the reason. Raises as `approve` does."""
+        """Refuse what waits; the agent gets the reason. Raises as `approve` does.
+
+        Where the call that asked has gone since, the refusal is recorded all the same.
+        """
         assert self.gate is not None
+        if self.gate.book.is_withdrawn(self.id, approval_id):
+            await self.own(stopping=True)
         self.gate.book.deny(current(), self.id, approval_id, digest, reason)
         return VerdictResult(approval_id, "denied")
 

@@ -25,7 +25,7 @@ from blockpty.control.principals import Principal, current
 from blockpty.control.state import ControlState, halted_by
 from blockpty.errors import ApprovalDenied, ApprovalRequired, BadRequest, BlockptyError
 from blockpty.redact.secret_prompts import asks_for_secret
-from blockpty.runtime.approvals import ApprovalBook
+from blockpty.runtime.approvals import Answer, ApprovalBook
 from blockpty.runtime.halt_file import HaltFile
 from blockpty.runtime.policy_file import PolicyFile
 from blockpty.runtime.status import inspect_in_step, tty_of
@@ -348,10 +348,11 @@ class Gate:
             always=None if hidden else allow_rule(question, verdict, f"allowed-{digest[:12]}"),
         )  # fmt: skip
         await channel.own()
-        answer = await self.book.ask(channel, approval, seconds)
-        self._record(
-            answer.verdict, channel, question, rule=verdict.rule, by=answer.by, scope=answer.scope
-        )
+
+        def audit(answer: Answer) -> None:
+            self._record(answer.verdict, channel, question, rule=verdict.rule, by=answer.by, scope=answer.scope)
+
+        answer = await self.book.ask(channel, approval, seconds, audit)
         if answer.problem is not None:
             raise answer.problem
         self._kinds[channel.id] = self._kinds.get(channel.id, frozenset()) | set(verdict.kinds)

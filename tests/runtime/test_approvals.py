@@ -44,7 +44,8 @@ class Asked:
         self.book = ApprovalBook(self.rules.append)
         self.terminal = Terminal(approval.conversation_id)
         channel = cast("ControlledTerminal", self.terminal)
-        self.call = asyncio.ensure_future(self.book.ask(channel, approval, seconds))
+        self.audited: list[Answer] = []
+        self.call = asyncio.ensure_future(self.book.ask(channel, approval, seconds, self.audited.append))
 
     async def waits(self) -> None:
         # To the note that asks, which the terminal has at once.
@@ -57,6 +58,7 @@ class Asked:
         first, last = self.terminal.notes
         assert (first["type"], last["type"]) == ("approval_requested", "approval_decided")
         assert not self.book.waiting()
+        assert self.audited == [answer]
         return answer, last
 
 
@@ -99,6 +101,29 @@ async def test_a_cancelled_call_is_withdrawn() -> None:
     with pytest.raises(asyncio.CancelledError):
         await asked.call
     assert asked.terminal.notes[-1]["verdict"] == "withdrawn" and not asked.book.waiting()
+    assert [one.verdict for one in asked.audited] == ["withdrawn"]
+
+
+@async_test
+async def test_a_refusal_that_comes_after_the_call_has_gone_is_recorded() -> None:
+    """A client of MCP 2026-07-28 makes its call again with the answer; until then nothing waits."""
+    asked = Asked()
+    await asked.waits()
+    asked.call.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await asked.call
+    with pytest.raises(Forbidden):
+        asked.book.deny(AGENT, "c1", "a1.1", DIGEST)
+    with pytest.raises(Stale):
+        asked.book.deny(PERSON, "c1", "a1.1", "e" * 64)
+    with pytest.raises(NotFound):
+        asked.book.approve(PERSON, "c1", "a1.1", DIGEST)
+    asked.book.deny(PERSON, "c1", "a1.1", DIGEST, "not today")
+    note = asked.terminal.notes[-1]
+    assert (note["verdict"], note["principal"], note["reason"]) == ("denied", PERSON.name, "not today")
+    assert [one.verdict for one in asked.audited] == ["withdrawn", "denied"]
+    with pytest.raises(NotFound):
+        asked.book.deny(PERSON, "c1", "a1.1", DIGEST)
 
 
 @async_test

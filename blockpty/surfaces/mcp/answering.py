@@ -86,7 +86,7 @@ class ToolCalls:
         structured = _Structured.of(tools, params.name, context)
         try:
             answers, state = params.input_responses, params.request_state
-            resumed = self._questions.resumed(state, answers)
+            resumed = await self._questions.resumed(context, state, answers)
             state = state if resumed is None else None
             arguments = params.arguments or {}
             caller = self._caller_of(context)

@@ -6,7 +6,7 @@ waiting, and any other surface may answer.
 
 A client either answers while the call waits (protocol versions up to 2025-11-25), or gets the question as the answer
 and makes the call again (2026-07-28). Then what waited is withdrawn, and the new call is allowed when it asks for the
-same digest; each question can be answered once.
+same digest; each question can be answered once. A refusal is recorded for what was withdrawn.
 """
 
 from __future__ import annotations
@@ -124,11 +124,13 @@ class ApprovalQuestions:
         self._given[name] = None
         if len(self._given) > _MOST_QUESTIONS:
             self._given.popitem(last=False)
-        state = {"name": name, "digest": approval["digest"], "conversation_id": approval["conversation_id"]}
+        state = {"name": name, "digest": approval["digest"], **_named(approval)}
         question = ElicitRequest(params=ElicitRequestFormParams(message=message, requested_schema=_FORM))
         return InputRequiredResult(input_requests={_KEY: question}, request_state=json.dumps({_KEY: state}))
 
-    def resumed(self, state: str | None, answers: Mapping[str, Any] | None) -> Resumed | None:
+    async def resumed(
+        self, context: ServerRequestContext[Any, Any], state: str | None, answers: Mapping[str, Any] | None
+    ) -> Resumed | None:
         """Return what a call brings along that is made again; None for another call. Raises ApprovalDenied.
 
         `state`: as the SDK has unsealed it, so we wrote it for the same principal, tool and arguments.
@@ -138,13 +140,16 @@ class ApprovalQuestions:
             return None
         answer = (answers or {}).get(_KEY)
         action = answer.action if isinstance(answer, ElicitResult) else "cancel"
+        fresh = question["name"] in self._given
+        self._given.pop(question["name"], None)
         if action == "decline":
+            person = self.person(context)
+            if fresh and person is not None:
+                await _decide(person, question, "deny")
             raise ApprovalDenied(
                 "the person at the client does not allow this", hint="do it another way, or ask that person",
                 details={"conversation_id": question["conversation_id"]},
             )  # fmt: skip
-        fresh = question["name"] in self._given
-        self._given.pop(question["name"], None)
         # What was answered before is asked about again.
         digest = question["digest"] if fresh and action == "accept" else None if fresh else ""
         return Resumed(digest, question["conversation_id"])

@@ -91,6 +91,8 @@ async def test_declining_refuses_it(home: Path, connection: str) -> None:
         assert "Do not try the same in another form" in text_of(result)
         assert (await ok(client, "pty_blocks", conversation_id="c1"))["blocks"] == []
         assert len(person.asked) == 1
+    by = "owner/mcp elicitation" if connection.startswith("http") else "owner"
+    assert verdicts(home)[-1] == ("denied", by)
 
 
 @everywhere
