@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import json
 import subprocess
 import sys
@@ -12,7 +13,8 @@ import jsonschema
 import pytest
 
 from blockpty.errors import BadRequest, Busy
-from blockpty.ops.schema import document, error_codes, render
+from blockpty.ops.schema import document as make_document
+from blockpty.ops.schema import error_codes, render
 from blockpty.ops.table import OPERATIONS
 from tests.ops.test_requests import REFUSED
 from tests.support.operations import PARAMS, RESULTS
@@ -35,6 +37,10 @@ ADDED = {
 }
 
 
+document = functools.cache(make_document)
+
+
+@functools.cache
 def validator(definition: str) -> jsonschema.Draft202012Validator:
     schema = {"$ref": f"#/$defs/{definition}", "$defs": document()["$defs"]}
     return jsonschema.Draft202012Validator(schema)

@@ -222,7 +222,7 @@ async def test_shell_ends_while_an_engine_attaches(
             async def catch_up_then_end(live: RecordFollower) -> None:
                 await catch_up(live)
                 gate.release()
-                while "survivor" in await engine.live():
+                while "survivor" in await engine.live():  # noqa: ASYNC110 - nobody has subscribed yet
                     await asyncio.sleep(0.01)
 
             monkeypatch.setattr(RecordFollower, "catch_up", catch_up_then_end)
