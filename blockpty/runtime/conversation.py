@@ -502,7 +502,10 @@ class Conversation(ConversationContext, ConversationChannel):
     async def ctrl_c(self, *, session_id: str | None = None) -> SendResult:
         """Type Ctrl-C; at a prompt it clears the line, and is typed again if the line editor has missed it."""
         self.live.pump()
-        if session_id is None and self.live.state.shell in (ShellState.IDLE, ShellState.EDITING):
+        state = self.live.state
+        # fish loses no key, and on an empty line it shows nothing that one could wait for.
+        shows_it = state.current.name != "fish" or state.dirty
+        if session_id is None and state.shell in (ShellState.IDLE, ShellState.EDITING) and shows_it:
             return await clear_line(self, b"\x03")
         return await self._control(b"\x03", session_id)
 
