@@ -21,6 +21,7 @@ from blockpty.runtime.follower import RecordFollower
 from blockpty.runtime.submission import Submission
 from blockpty.spool.layout import Layout
 from tests.support.async_tests import async_test
+from tests.support.profile import LONG
 
 
 class Shell:
@@ -103,14 +104,15 @@ SHELLS = [pytest.param(name, marks=pytest.mark.needs(name)) for name in ("bash",
 @async_test
 async def test_an_interrupt_at_the_prompt_takes_no_command_with_it(home: Path, name: str) -> None:
     # bash that is interrupted before its line editor waits obeys with the next key, which is ours.
+    rounds = 100 if LONG else 20
     async with blockpty.Engine(home) as engine:
         conversation = await engine.open("one", shell=name)
-        for number in range(40):
+        for number in range(rounds):
             await conversation.ctrl_c()
             for _ in range(number % 4):
                 await asyncio.to_thread(int)
             result = await conversation.run(f"echo {number}", timeout_ms=30_000)
             assert (result.output, result.block.exit_status) == (f"{number}\n", 0)
         blocks = (await conversation.blocks(page_size=100)).blocks
-        assert [block.cmd for block in blocks] == [f"echo {number}" for number in range(40)]
+        assert [block.cmd for block in blocks] == [f"echo {number}" for number in range(rounds)]
         await conversation.close()

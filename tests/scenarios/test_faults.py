@@ -21,6 +21,7 @@ from blockpty import (
 )
 from tests.scenarios.stage import PROMPT, TIMEOUT_MS, in_every_shell, open_stage
 from tests.support.async_tests import async_test
+from tests.support.profile import LONG
 
 
 def _facts(done: Any) -> tuple[Any, ...]:
@@ -102,9 +103,9 @@ async def test_unfinished_sequences(shell: str, home: Path) -> None:
 @pytest.mark.timeout(300)
 @async_test(timeout_seconds=290)
 async def test_long_lines(shell: str, home: Path) -> None:
-    """Waits with text and pattern in lines of 5 MB, one of them without an end."""
+    """Waits with text and pattern in lines of some MB, one of them without an end."""
     async with open_stage(home, shell) as stage:
-        size = 5_000_000
+        size = 5_000_000 if LONG else 2_000_000
         begun = await stage.conversation.exec_block(
             f"head -c {size} /dev/zero | tr '\\0' x; echo END; head -c {size} /dev/zero | tr '\\0' y"
         )

@@ -6,6 +6,7 @@ from pathlib import Path
 
 from tests.scenarios.stage import EOF, PROMPT, TIMEOUT_MS, Stage, in_every_shell, open_stage
 from tests.support.async_tests import async_test
+from tests.support.profile import LONG
 
 GUESS = r"""#!/bin/sh
 while :; do
@@ -21,7 +22,7 @@ while :; do
     fi
 done
 """
-ROUNDS = 200
+ROUNDS = 200 if LONG else 60
 
 
 def _write_guess(stage: Stage) -> None:
