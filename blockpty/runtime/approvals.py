@@ -140,7 +140,7 @@ class ApprovalBook:
         pending.answer.set_result(Answer("denied", principal.name, reason=reason, problem=problem))
 
     def is_withdrawn(self, conversation_id: str, approval_id: str) -> bool:
-        """Whether the call that asked has gone, and nobody has said anything to it since."""
+        """Whether the call that asked has gone, and no person has answered since."""
         return (conversation_id, approval_id) in self._withdrawn
 
     def withdraw(self, problem: BlockptyError, conversation_id: str | None = None) -> None:

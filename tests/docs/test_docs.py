@@ -29,14 +29,14 @@ from blockpty.ops.schema import error_codes
 from blockpty.ops.table import OPERATIONS
 from blockpty.surfaces.cli.commands import program
 from tests.docs.markdown import TOP, Code, anchors, code_blocks, links, named, pages, prose
+from tests.support.profile import LONG
 
 REFERENCE = TOP / "docs" / "reference"
 README_LINES = 120
 LONGEST_LINE = 120
 
-_shells = pytest.mark.parametrize(
-    "shell", [pytest.param(name, marks=pytest.mark.needs(name)) for name in ("bash", "zsh")]
-)
+# What a newcomer goes through is held against both shells, the other pages against one, unless much is to be played.
+_FIRST = ("README.md", "docs/tutorial.md")
 
 
 def commands() -> list[str]:
@@ -47,9 +47,13 @@ def commands() -> list[str]:
 # The examples
 
 
-def with_code(*languages: str) -> list[Any]:
-    found = [path for path in pages() if any(block.language in languages for block in code_blocks(path))]
-    return [pytest.param(path, id=named(path)) for path in found]
+def with_code(language: str) -> list[Any]:
+    found = [path for path in pages() if any(block.language == language for block in code_blocks(path))]
+    return [
+        pytest.param(path, shell, id=f"{named(path)}-{shell}", marks=pytest.mark.needs(shell))
+        for path in found
+        for shell in (("bash", "zsh") if LONG or named(path) in _FIRST else ("bash",))
+    ]
 
 
 def check_output(path: Path, block: Code, printed: str) -> None:
@@ -151,8 +155,7 @@ async def run_python(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
             await closed
 
 
-@_shells
-@pytest.mark.parametrize("path", with_code("python"))
+@pytest.mark.parametrize(("path", "shell"), with_code("python"))
 def test_python_examples_run(path: Path, shell: str, place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SHELL", str(shutil.which(shell)))
     asyncio.run(asyncio.wait_for(run_python(path, monkeypatch), 100))
@@ -191,8 +194,7 @@ def console(block: Code) -> Iterator[tuple[str, str]]:
     yield command, said
 
 
-@_shells
-@pytest.mark.parametrize("path", with_code("console"))
+@pytest.mark.parametrize(("path", "shell"), with_code("console"))
 def test_console_examples_run(path: Path, shell: str, place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SHELL", str(shutil.which(shell)))
     blocks = [block for block in code_blocks(path) if block.language == "console"]
