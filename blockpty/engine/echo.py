@@ -11,6 +11,7 @@ in the output. A later line that is equal to it is the program's.
 
 from __future__ import annotations
 
+from copy import copy
 from typing import Final, NamedTuple
 
 WINDOW: Final = 4096
@@ -73,6 +74,12 @@ class _Pieces:
         # Whether the last line had the whole echo, or its rest, around or behind other text.
         self._around = False
 
+    def copy(self) -> _Pieces:
+        """Return another one that goes on from here."""
+        twin = copy(self)
+        twin._had = set(self._had)
+        return twin
+
     def feed(self, data: bytes, following: bytes) -> int | None:
         """Take what comes next; return the offset at which the echo is over, None when nothing says so.
 
@@ -129,6 +136,14 @@ class EchoFilter:
         self._floor = 0
         # Of the first that is expected.
         self._pieces: _Pieces | None = None
+
+    def copy(self) -> EchoFilter:
+        """Return another one that goes on from here."""
+        twin = EchoFilter()
+        twin._expected, twin._held, twin._held_at = list(self._expected), self._held, self._held_at
+        twin._floor = self._floor
+        twin._pieces = self._pieces.copy() if self._pieces is not None else None
+        return twin
 
     def expect(self, expected: list[Expectation]) -> None:
         """Add the echo of one more input."""

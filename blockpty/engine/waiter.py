@@ -125,13 +125,18 @@ class Waiter:
         self.shown = ShownOutput()
         self.seen_bytes = self._known_bytes = 0
 
-    def attach(self, state: MachineState) -> None:
-        """Take over where the machine is; must be at or before the cursor, before the first `advance`."""
+    def attach(self, state: MachineState, echo: EchoFilter | None = None) -> None:
+        """Take over where the machine is; must be at or before the cursor, before the first `advance`.
+
+        `echo`: what is expected of the inputs in the state, where some of their echo may have passed.
+        """
         self._region = state.region.kind
         self._at = self._classified = state.classified
-        if not self._echo:
-            for offset, data, echo, icanon in state.inputs:
-                self._filter.expect(expectations(offset, data, echo, icanon))
+        if not self._echo and echo is not None:
+            self._filter = echo.copy()
+        elif not self._echo:
+            for offset, data, echoes, icanon in state.inputs:
+                self._filter.expect(expectations(offset, data, echoes, icanon))
         self._restart(max(self._cursor, state.classified))
         if self._redactor is not None:
             self._redactor.restart(state.classified, attach=True)
@@ -185,6 +190,11 @@ class Waiter:
             # The silence that would tell came before this wait.
             return Outcome(False, "incomplete_input", at, self.resume_cursor())
         return None
+
+    @property
+    def echo(self) -> EchoFilter:
+        """What takes echo out."""
+        return self._filter
 
     @property
     def reads(self) -> bool:

@@ -25,6 +25,7 @@ from blockpty.model.events import Event
 from blockpty.runtime.background_tasks import BackgroundTasks
 from blockpty.runtime.deriver import Deriver
 from blockpty.runtime.drawn import DrawnStream
+from blockpty.runtime.expected_echo import ExpectedEcho
 from blockpty.runtime.joining import Joining
 from blockpty.runtime.record_reader import Position, RecordReader, Step, resume_points
 from blockpty.runtime.redactor import Redactor
@@ -91,6 +92,7 @@ class RecordFollower:
         reader: the machine, and how far it has read.
         state: the machine's state; read it, never change it.
         points: places from which the record can be read again.
+        echo: what may still come back of what was typed.
         mask: the nonces of its shells.
         answers: replies to what programs ask the terminal; None while old bytes are read.
         shared: the last parts of the stream that were sent to those who follow it, as they left, by where they begin.
@@ -132,7 +134,7 @@ class RecordFollower:
     def _resume(self, owner: bool) -> None:
         saved = checkpoint.load_checkpoint(self.layout.checkpoint)
         beginning = load_log_start(self.layout.directory)
-        self.points = ResumePoints(first_point(beginning))
+        self.points, self.echo = ResumePoints(first_point(beginning)), ExpectedEcho()
         (state, timeline), journal, marks = self.points.first, None, None
         if beginning is not None:
             journal, marks = beginning.journal, beginning.marks()
@@ -233,6 +235,7 @@ class RecordFollower:
         while (step := self.reader.step()) is not None:
             moved = True
             events += step.events
+            self.echo.take(step, self.state, self.reader.position)
             self._mark_point(step)
             if self.answers is not None and step.data:
                 self.answers.look(step.data, self.state)
@@ -259,8 +262,9 @@ class RecordFollower:
                 self.points.add(state, self.reader.position)
                 break
         else:
-            if entry is not None and entry.kind == "silence":
-                self.points.pause(state, self.reader.position)
+            # Who asks again and again leaves no silence, but notes of each wait.
+            if entry is not None and entry.kind in ("silence", "note"):
+                self.points.pause(state, self.reader.position, self.echo.filter)
         if entry is not None and entry.kind in _WITH_NONCE and (nonce := new_nonce(entry)):
             self.mask.add(nonce)
         if state.shell is ShellState.STARTING or self._cleaned_instance == state.instance:

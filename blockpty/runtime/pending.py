@@ -42,15 +42,18 @@ async def begin_wait(
     position = live.reader.position
     start = live.points.before(request.cursor, None if since is None else since.timeline)
     nothing_held = live.state.classified == position.offset
-    ahead = since is None and request.cursor >= position.offset and not live.state.inputs and nothing_held
+    echo = live.echo.filter
+    known = nothing_held and (not live.state.inputs or echo is not None)
+    ahead = since is None and request.cursor >= position.offset and known
     source = live.screens.eye(position if ahead else start.position, request.redact) if looks else None
     waiter = request.waiter(live.stream, source)
     wait = PendingWait(waiter, asyncio.get_running_loop().create_future())
     outcome: Outcome | None = None
     if ahead:
-        waiter.attach(live.state)
+        waiter.attach(live.state, echo)
     else:
         reader = RecordReader(live.layout, live.stream, start.state, start.timeline)
+        waiter.attach(reader.machine.state, start.echo)
         outcome = await read_existing(
             waiter, reader, lambda: live.reader.position, live.turn, 2 * SLICE_BYTES, live_from=since
         )
@@ -143,14 +146,13 @@ async def read_existing(
     waiter: Waiter, reader: RecordReader, here: Callable[[], Position], turn: Callable[[], Awaitable[None]], room: int,
     *, live_from: Position | None = None,
 ) -> Outcome | None:  # fmt: skip
-    """Bring a waiter, with a reader that reads for it and is closed, to exactly where the live machine is by then.
+    """Bring an attached waiter, with a reader that reads for it and is closed, to where the live machine is by then.
 
     `live_from`: on the way there it goes live, at this place. `room` bytes are taken in a turn: more than the live
     reader takes, or it would never be reached. A turn that takes long has fewer of them; the longer it goes on, the
     longer a turn may be, for the same reason.
     """
     try:
-        waiter.attach(reader.machine.state)
         left, slice_seconds = room, SLICE_SECONDS
         ends_by = perf_counter() + slice_seconds
         while True:

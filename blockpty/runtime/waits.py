@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
+from blockpty.engine.echo import EchoFilter
 from blockpty.engine.machine_state import MachineState
 from blockpty.engine.waiter import Outcome, Waiter
 from blockpty.model.conditions import Changed, Condition, Screen, condition_to_wire, parse_conditions
@@ -118,10 +119,16 @@ def outcome_to_note(outcome: Outcome) -> dict[str, Any]:
 
 @dataclass(frozen=True, slots=True)
 class ResumePoint:
-    """A place from which the record can be read again."""
+    """A place from which the record can be read again.
+
+    Attributes:
+        state, timeline: the machine's state there, and the position in the timeline.
+        echo: what is still expected of the inputs in the state; None where that is all of their echo.
+    """
 
     state: MachineState
     timeline: int
+    echo: EchoFilter | None = None
 
     @property
     def position(self) -> Position:
@@ -139,39 +146,54 @@ def first_point(beginning: LogStart | None) -> ResumePoint:
 class ResumePoints:
     """Places to resume from: all recent ones and sparse older ones, so that a wait on old text re-reads little.
 
-    A silence less than `NEAR` bytes of stream and timeline behind the place before is none: to read on from there takes
-    less than a program that prints a little ten times a second would take for all its places.
+    A pause less than `NEAR` bytes of stream and timeline behind the place before is none: to read on from there takes
+    less than a program that prints a little ten times a second would take for all its places. One less than `APART`
+    bytes behind the place before it makes way for the next pause, so that the recent places reach far back.
     """
 
     RECENT: Final = 256
     SPACING: Final = 16 * 1024 * 1024
-    NEAR: Final = 16 * 1024
+    NEAR: Final = 4 * 1024
+    APART: Final = 16 * 1024
 
     def __init__(self, first: ResumePoint) -> None:
         self._sparse = [first]
         self._recent: deque[ResumePoint] = deque(maxlen=self.RECENT)
+        self._makes_way = False
 
-    def pause(self, state: MachineState, position: Position) -> None:
-        """Remember the place of a silence, unless there is one near it."""
-        last = self._recent[-1] if self._recent else self._sparse[-1]
-        if state.classified - last.state.classified + position.timeline - last.timeline >= self.NEAR:
-            self.add(state, position)
-
-    def add(self, state: MachineState, position: Position) -> None:
-        """Remember a place; one where bytes are held or typed input may still be echoed is of no use."""
-        if state.inputs or state.classified != position.offset:
+    def pause(self, state: MachineState, position: Position, echo: EchoFilter | None = None) -> None:
+        """Remember the place of a pause, unless there is one near it. `echo`: as for `add`."""
+        at = state.classified + position.timeline
+        if at - _size(self._last()) < self.NEAR:
             return
-        timeline = position.timeline
-        point = ResumePoint(state.copy(), timeline)
+        if self._makes_way and _is_certain(state, position, echo):
+            self._recent.pop()
+        before = _size(self._last())
+        self.add(state, position, echo)
+        self._makes_way = _size(self._last()) == at and at - before < self.APART
+
+    def add(self, state: MachineState, position: Position, echo: EchoFilter | None = None) -> None:
+        """Remember a place; one where bytes are held is of no use.
+
+        Where typed input may still be echoed it is of use with `echo`, and is not kept for good.
+        """
+        if not _is_certain(state, position, echo):
+            return
+        self._makes_way = False
+        point = ResumePoint(state.copy(), position.timeline, echo if state.inputs else None)
         self._recent.append(point)
-        if state.classified - self._sparse[-1].state.classified >= self.SPACING:
+        if not state.inputs and state.classified - self._sparse[-1].state.classified >= self.SPACING:
             self._sparse.append(point)
+
+    def _last(self) -> ResumePoint:
+        return self._recent[-1] if self._recent else self._sparse[-1]
 
     def begin_at(self, first: ResumePoint) -> None:
         """Forget the places before one, which is the first from now on."""
         place = first.position
         kept = [one for one in self._recent if one.position >= place]
         self._recent = deque(kept, maxlen=self.RECENT)
+        self._makes_way = False
         self._sparse = [first, *(one for one in self._sparse if one.position > place)]
 
     @property
@@ -191,6 +213,15 @@ class ResumePoints:
                 if point.state.classified <= cursor and (timeline is None or point.timeline <= timeline):
                     return point
         return self._sparse[0]
+
+
+def _size(point: ResumePoint) -> int:
+    """Return how much of stream and timeline lies before a place, in bytes."""
+    return point.state.classified + point.timeline
+
+
+def _is_certain(state: MachineState, position: Position, echo: EchoFilter | None) -> bool:
+    return (not state.inputs or echo is not None) and state.classified == position.offset
 
 
 def advance(waiter: Waiter, step: Step) -> Outcome | None:
@@ -215,7 +246,7 @@ def evaluate(
     waiter.budget = PATIENCE
     reader = RecordReader(layout, stream, start.state, start.timeline)
     try:
-        waiter.attach(reader.machine.state)
+        waiter.attach(reader.machine.state, start.echo)
         reader.look(horizon)
         for until in (seen, horizon):
             while (step := reader.step(until)) is not None:

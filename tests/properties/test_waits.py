@@ -21,6 +21,7 @@ from tests.support.machines import (
     wait_from,
     waiter_for,
 )
+from tests.support.profile import LONG
 
 WORDS = st.sampled_from(
     [b"foo", b"bar", b"abc", b"port 80", b"80", b" ", b"x", b"\r\n", b"\r\n", b"\n", b"\r", b"\x1b[31m", b"\x1b[0K",
@@ -113,13 +114,41 @@ def test_answer_is_the_same_from_every_place_to_go_on_from(
     for seen in (stops[-1], stops[len(stops) // 2]):
         expected = wait_from(recording, waiter_for(match, cursor), stops[0], seen)
         for stop in stops:
-            # The runtime's own rule: a place where bytes are held or typed input may still be echoed is of no use.
-            if (
-                stop.fed == stop.state.classified <= min(cursor, seen.fed)
-                and stop.applied <= seen.applied
-                and not stop.state.inputs
-            ):
+            if stop.is_certain and stop.fed <= min(cursor, seen.fed) and stop.applied <= seen.applied:
                 assert wait_from(recording, waiter_for(match, cursor), stop, seen) == expected
+
+
+LINES = st.sampled_from([b"foo\n", b"foo\n", b"foobar\n", b"f\n", b"80\n", b"\n"])
+TYPED = st.tuples(LINES, st.booleans(), st.booleans())
+# Echo that comes whole, in pieces, late or never, beside lines of a program that look the same.
+ECHOED = st.sampled_from(
+    [b"foo\r\n", b"foo\r\n", b"fo", b"o\r\n", b"foobar\r\n", b"80\r\n", b"\r\n", b"bar", b"f", b"x" * 3000]
+)
+ACTS = st.lists(st.one_of(TYPED, ECHOED, ECHOED, st.just(SETTLED)), max_size=14)
+
+
+@property_settings(400 if LONG else 200)
+@given(ACTS, CONDITION, st.integers(0, 400), PLACES)
+def test_answer_is_the_same_from_between_an_input_and_its_echo(
+    acts: list[Any], match: Any, cursor: int, places: list[int]
+) -> None:
+    pty, begin = running()
+    for act in acts:
+        if isinstance(act, tuple):
+            pty.type(act[0], echo=act[1], icanon=act[2])
+        elif act is not SETTLED:
+            pty.output(act)
+        else:
+            pty.silence()
+    recording = pty.recording
+    size = len(recording.stream)
+    cursor = begin + cursor % (size - begin + 1)
+    stops, _ = stops_of(recording, [begin + place % (size - begin + 1) for place in places])
+    seen, waiter = stops[-1], [match, "foo\n"]
+    expected = wait_from(recording, waiter_for(waiter, cursor), stops[0], seen)
+    for stop in stops:
+        if stop.is_certain and stop.fed <= cursor:
+            assert wait_from(recording, waiter_for(waiter, cursor), stop, seen) == expected
 
 
 @property_settings(400)

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
+from blockpty.engine.echo import EchoFilter
 from blockpty.engine.machine_state import MachineState
 from blockpty.runtime.record_reader import Position
 from blockpty.runtime.waits import ResumePoints, first_point
@@ -32,3 +35,25 @@ def test_silences_that_are_far_from_each_other_do_not() -> None:
 def test_a_long_timeline_has_places_as_well() -> None:
     # One byte now and then, and thousands of entries between them.
     assert len({place for _, place in places(1, 1000)}) == -(-200 // -(-NEAR // 1001))
+
+
+def test_a_place_in_between_makes_way_for_the_next_pause() -> None:
+    points, state = ResumePoints(first_point(None)), MachineState()
+    count = 4 * ResumePoints.RECENT
+    for number in range(1, count):
+        state.classified = number * NEAR
+        points.pause(state, Position(state.classified, 0))
+        # The newest place is always there, and the places before it are apart.
+        assert points.before(state.classified).state.classified == state.classified
+    kept = {points.before(number * NEAR).state.classified for number in range(count)} - {0, state.classified}
+    assert min(later - one for one, later in pairwise(sorted(kept))) >= ResumePoints.APART
+    assert len(kept) * ResumePoints.APART >= state.classified - ResumePoints.APART
+
+
+def test_a_place_between_an_input_and_its_echo_needs_what_is_expected() -> None:
+    points, state = ResumePoints(first_point(None)), MachineState()
+    state.classified, state.inputs = NEAR, [(NEAR, b"x\n", True, True)]
+    points.add(state, Position(NEAR, 0))
+    assert points.before(NEAR).state.classified == 0
+    points.add(state, Position(NEAR, 0), EchoFilter())
+    assert points.before(NEAR).echo is not None and not points.sparse

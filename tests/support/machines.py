@@ -15,12 +15,15 @@ import orjson
 import regex
 from hypothesis import HealthCheck, settings
 
+from blockpty.engine.echo import EchoFilter
 from blockpty.engine.machine import Machine
 from blockpty.engine.machine_state import MachineState
 from blockpty.engine.waiter import Outcome, Waiter
 from blockpty.model.conditions import Condition, Eof, Idle, Prompt, Regex, Text, parse_conditions
 from blockpty.model.entries import Entry
 from blockpty.model.events import Event
+from blockpty.runtime.expected_echo import ExpectedEcho
+from blockpty.runtime.record_reader import Position, Step
 from blockpty.testing import FakePty, Recording, every_split, wait_on
 
 # No border is a prefix of it: what the shell integration draws at random has one in one case of 64.
@@ -101,26 +104,35 @@ def through_json(state: MachineState) -> MachineState:
 
 
 class Stop(NamedTuple):
-    """A place of the record: what was fed, which entries were applied, and the machine's state there."""
+    """A place of the record: what was fed, which entries were applied, the machine's state, and what echo is due."""
 
     fed: int
     applied: int
     state: MachineState
     events: int
+    echo: EchoFilter | None = None
+
+    @property
+    def is_certain(self) -> bool:
+        """The runtime's own rule: a place where bytes are held is of no use, nor one where echo may have passed."""
+        return self.fed == self.state.classified and (not self.state.inputs or self.echo is not None)
 
 
 def stops_of(recording: Recording, cuts: Iterable[int]) -> tuple[list[Stop], list[Event]]:
     """Return a snapshot after every step, and all events."""
-    machine, events, fed, applied = Machine(), [], 0, 0
+    machine, events, fed, applied, echo = Machine(), [], 0, 0, ExpectedEcho()
     stops = [Stop(0, 0, machine.snapshot(), 0)]
     for step in recording.steps(cuts):
         if isinstance(step, bytes):
-            events += machine.feed(step)[0]
+            (found, signals), data, entry = machine.feed(step), step, None
             fed += len(step)
         else:
-            events += machine.apply(step)[0]
+            (found, signals), data, entry = machine.apply(step), b"", step
             applied += 1
-        stops.append(Stop(fed, applied, machine.snapshot(), len(events)))
+        events += found
+        taken = Step(data, entry, found, signals, machine.classified, applied)
+        echo.take(taken, machine.state, Position(fed, applied))
+        stops.append(Stop(fed, applied, machine.snapshot(), len(events), echo.filter))
     return stops, events
 
 
@@ -135,7 +147,7 @@ def steps_after(recording: Recording, stop: Stop, cuts: Iterable[int] = ()) -> I
 def wait_from(recording: Recording, waiter: Waiter, stop: Stop, seen: Stop, cuts: Iterable[int] = ()) -> Outcome | None:
     """Answer a wait that goes live at `seen`, reading the record from a snapshot on (as the runtime does)."""
     machine = Machine(stop.state)
-    waiter.attach(machine.state)
+    waiter.attach(machine.state, stop.echo)
     fed, applied, begun = stop.state.classified, stop.applied, False
     for step in [*steps_after(recording, stop, [*cuts, seen.fed]), None]:
         if not begun and fed >= seen.fed and applied >= seen.applied:
