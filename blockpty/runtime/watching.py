@@ -2,13 +2,16 @@
 
 Rules of this file: nothing is queued; the next item is read when the client asks for it. A size stands between the two
 bytes that it was changed between. A client that acknowledges what it has drawn is never sent more than a window ahead
-of that; one that lags too far continues at a new join point. A client that acknowledges nothing is sent to a later
-cursor, as in `follow`. A client whose terminal reflows lines in its own way can have a join point after each resize.
+of that; one that lags too far continues at a new join point, and until it has caught up it gets join points only, with
+rests between them: the bytes in between would be drawn for nothing, and a program that floods would wait for that. A
+client that acknowledges nothing is sent to a later cursor, as in `follow`. A client whose terminal reflows lines in its
+own way can have a join point after each resize.
 """
 
 from __future__ import annotations
 
 import asyncio
+import time
 from collections import deque
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
@@ -27,6 +30,12 @@ if TYPE_CHECKING:
 
 # After a piece of so many bytes others have their turn.
 _LARGE: Final = 64 * 1024
+# Between two join points of a watcher that lags: so long, so many times what the last one took to make, and at most.
+_REST_SECONDS: Final = 0.1
+_REST_SHARE: Final = 4
+_LONGEST_REST_SECONDS: Final = 1.0
+# A watcher that does not acknowledge its join point is sent bytes after so long.
+_DRAWN_SECONDS: Final = 1.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +69,10 @@ Seen = StreamPiece | SizeChange | Restarted | Joined
 
 @dataclass(frozen=True, slots=True)
 class FlowWindow:
-    """At most so many bytes beyond what was acknowledged; who is further behind than `max_lag` joins again."""
+    """At most `size` bytes beyond what was acknowledged; who is further behind than `max_lag` joins again.
+
+    It joins again and again until no more than `size` bytes are missing.
+    """
 
     size: int
     max_lag: int
@@ -95,6 +107,9 @@ class TerminalWatch:
         self._resized = 0
         self._sent = self._base = self._acknowledged = self._joined = 0
         self._shut = False
+        # Whether only join points are sent now, when the last was made, and when the next may be.
+        self._lagging = False
+        self._joined_at = self._rests_until = 0.0
         self._sizes = _Sizes(live, 0)
         self._opened = asyncio.Event()
 
@@ -135,9 +150,12 @@ class TerminalWatch:
                             await live.turn()
                     if live.closed or (live.state.eof and not self._shut):
                         return
-                    if self._shut:
+                    if self._shut and (rest := self._rests_until - time.monotonic()) > 0:
                         quiet = False
-                        await _either(changed, self._opened)
+                        await asyncio.sleep(rest)
+                    elif self._shut:
+                        quiet = False
+                        await _either(changed, self._opened, _DRAWN_SECONDS if self._lagging else None)
                     else:
                         await asyncio.wait((changed,), timeout=HOLD_SECONDS if self._sent < end else None)
                         quiet = self._sent < end and not changed.done()
@@ -172,11 +190,15 @@ class TerminalWatch:
                 return self._go_on(point, 0)
         behind = end - cursor
         room = self._room(behind)
-        self._shut = behind > 0 and room <= 0
+        self._shut = behind > 0 and (room <= 0 or (self._lags(behind) and not self._may_join()))
         if behind <= 0 or self._shut:
             return None
-        if self._lags(behind):
+        if self._lagging and self._acknowledged >= self._joined:
+            begun = time.monotonic()
             point = await live.joining.point(self._scrollback, end - room)
+            self._joined_at = time.monotonic()
+            rest = max(_REST_SECONDS, _REST_SHARE * (self._joined_at - begun))
+            self._rests_until = self._joined_at + min(rest, _LONGEST_REST_SECONDS)
             if point.cursor > cursor:
                 return self._go_on(point, point.cursor - cursor)
         if self._window is None and self._limit is not None and behind > self._limit:
@@ -200,8 +222,16 @@ class TerminalWatch:
         return Joined(point, skipped)
 
     def _lags(self, behind: int) -> bool:
-        """Whether to go on at a new join point; not before the last one has been drawn."""
-        return self._window is not None and behind > self._window.max_lag and self._acknowledged >= self._joined
+        """Whether to go on at join points only."""
+        if self._window is not None:
+            self._lagging = behind > (self._window.size if self._lagging else self._window.max_lag)
+        return self._lagging
+
+    def _may_join(self) -> bool:
+        """Whether it is time for the next join point: the last one has been drawn, and others have had a rest."""
+        now = time.monotonic()
+        drawn = self._acknowledged >= self._joined or now >= self._joined_at + _DRAWN_SECONDS
+        return drawn and now >= self._rests_until
 
     def _room(self, wanted: int) -> int:
         """Return how many bytes may be sent now; none while it is only a small part of a window."""
@@ -265,9 +295,9 @@ class _Sizes:
         self._reader.close()
 
 
-async def _either(changed: asyncio.Future[None], opened: asyncio.Event) -> None:
+async def _either(changed: asyncio.Future[None], opened: asyncio.Event, seconds: float | None) -> None:
     waiting = asyncio.ensure_future(opened.wait())
     try:
-        await asyncio.wait((changed, waiting), return_when=asyncio.FIRST_COMPLETED)
+        await asyncio.wait((changed, waiting), timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
     finally:
         waiting.cancel()

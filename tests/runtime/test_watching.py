@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
+import time
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -69,6 +72,52 @@ async def test_a_window_is_kept(home: Path) -> None:
             if at >= end:
                 break
         assert at == end
+        await items.aclose()  # type: ignore[attr-defined]
+        await conversation.close()
+
+
+@async_test
+async def test_who_lags_gets_screens_with_rests_until_it_has_caught_up(home: Path) -> None:
+    async with blockpty.Engine(home) as engine:
+        conversation = await engine.open("c1", shell="bash", cols=80, rows=24)
+        live = conversation.live
+        flood = asyncio.ensure_future(conversation.run("seq 1 600000", max_bytes=100, timeout_ms=60_000))
+        watch = TerminalWatch(live, joins=True, scrollback=0, window=FlowWindow(16_384, 65_536))
+        items, drawn, sent, joined = watch.items(), Emulator(80, 24), 0, []
+        at = -1
+        while not flood.done() or at < live.state.classified:
+            one = await anext(items)
+            if isinstance(one, Joined):
+                joined.append(time.monotonic())
+                at, drawn = one.point.cursor, Emulator(one.point.cols, one.point.rows)
+                drawn.feed(one.point.data.encode())
+            elif isinstance(one, StreamPiece):
+                at, sent = one.cursor + len(one.data), sent + len(one.data)
+                drawn.feed(one.data)
+            watch.acknowledge(at)
+        assert len(joined) > 1 and sent < flood.result().cursor / 2
+        assert min(later - one for one, later in pairwise(joined[1:])) >= 0.1 or len(joined) < 3
+        shown = await conversation.screen(format="text")
+        assert [line.text.rstrip() for line in drawn.frame().lines] == [
+            row.rstrip() for row in (shown.content.split("\n") + [""] * 24)[:24]
+        ]
+        await items.aclose()  # type: ignore[attr-defined]
+        await conversation.close()
+
+
+@async_test
+async def test_who_does_not_acknowledge_its_screen_gets_bytes_all_the_same(home: Path) -> None:
+    async with blockpty.Engine(home) as engine:
+        conversation = await engine.open("c1", shell="bash")
+        await conversation.run("seq 100000", max_bytes=100)
+        live = conversation.live
+        items = TerminalWatch(live, 0, window=FlowWindow(16_384, 65_536)).items()
+        while isinstance(joined := await anext(items), SizeChange):
+            pass
+        assert isinstance(joined, Joined) and joined.point.cursor == live.state.classified
+        await conversation.run("seq 100000", max_bytes=100)
+        piece = await anext(items)
+        assert isinstance(piece, StreamPiece) and piece.cursor == joined.point.cursor and 0 < len(piece.data) <= 16_384
         await items.aclose()  # type: ignore[attr-defined]
         await conversation.close()
 

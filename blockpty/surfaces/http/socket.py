@@ -13,6 +13,8 @@ With `join=screen`, `hello` is followed by {"type": "screen", "cursor", "seq", "
 binary frame is at its cursor. `data` is text: output that makes a new terminal of this size what ours is there, with
 `scrollback` rows above it, 0 to 1000. With `window`, no more than so many bytes are sent beyond the last
 {"type": "ack", "cursor"} of the client, and who is further behind than `max_lag` gets a `screen` with `skipped_bytes`.
+Until such a client is within a window again, it gets a `screen` at most ten times a second, each when it has
+acknowledged the last one, and no bytes in between.
 With `redraw=true`, another `screen` follows each `resize` as soon as there is one, and shows all bytes up to its
 cursor: for a terminal that reflows long lines in another way than ours.
 
