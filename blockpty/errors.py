@@ -183,7 +183,7 @@ class Exited(TerminalError):
 
 
 class ConnectionLost(Exited):
-    """The way to the far side of this conversation is gone (ssh, tmux, a container); what ran there may run on."""
+    """The way to the far side of this conversation, or to the server that was asked, is gone; what ran may run on."""
 
     code = "connection_lost"
 

@@ -15,7 +15,7 @@ import time
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
-from blockpty.errors import BlockptyError, NotFound
+from blockpty.errors import BlockptyError, ConnectionLost, NotFound
 
 _PIECE: Final = 1 << 16
 
@@ -173,6 +173,12 @@ def _answer(answer: bytes) -> tuple[int, bytes]:
 
 def lost(where: str, problem: Unanswered) -> BlockptyError:
     """Return the error for a server that has not answered."""
+    if problem.sent:
+        return ConnectionLost(
+            f"the connection to {where} was lost before the answer: {problem}",
+            hint="what was asked may have been done, and shells run on; status and blocks tell, before you ask again",
+            details={"server": where},
+        )
     return NotFound(
         f"no server answers at {where}: {problem}", hint="blockpty serve starts one", details={"server": where}
     )

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from blockpty.errors import Busy, NotFound
+from blockpty.errors import Busy, ConnectionLost
 from blockpty.ops.manifest import manifest_entry
 from blockpty.surfaces import launching, plain_call
 from blockpty.surfaces.private_files import owner_token, server_directory
@@ -68,10 +68,10 @@ def test_what_only_looks_is_asked_for_again_and_nothing_else(home: Path) -> None
     with pretending(home, FOUND[:-3], FOUND, b"", b"") as asked:
         assert called(home, "list", {}).conversations == []
         assert len(asked) == 2, "half an answer, and then a whole one"
-        with pytest.raises(NotFound, match="no server answers"):
+        with pytest.raises(ConnectionLost, match="lost before the answer"):
             called(home, "run", {"conversation_id": "c1", "command": "true"})
         assert len(asked) == 3, "it may have run"
-        with pytest.raises(NotFound, match="no server answers"):
+        with pytest.raises(ConnectionLost, match="lost before the answer"):
             called(home, "enter", {"conversation_id": "c1"})
     assert asked[0].startswith("GET /v1/conversations") and f"Bearer {owner_token(home)}" in asked[0]
 
@@ -92,5 +92,5 @@ async def test_the_rest_of_a_call_can_be_awaited(home: Path) -> None:
         assert (await call.rest()).to_dict() == {"ok": True, "conversations": []}
         call = plain_call.begin(home, LIST, {})
         assert call is not None
-        with pytest.raises(NotFound, match="no server answers"):
+        with pytest.raises(ConnectionLost, match="lost before the answer"):
             await call.rest()
