@@ -503,7 +503,7 @@ class Conversation(ConversationContext, ConversationChannel):
         """Type Ctrl-C; at a prompt it clears the line, and is typed again if the line editor has missed it."""
         self.live.pump()
         state = self.live.state
-        # fish loses no key, and on an empty line it shows nothing that one could wait for.
+        # On an empty line fish shows nothing that one could wait for, and if it loses the key, nothing is lost.
         shows_it = state.current.name != "fish" or state.dirty
         if session_id is None and state.shell in (ShellState.IDLE, ShellState.EDITING) and shows_it:
             return await clear_line(self, b"\x03")

@@ -41,7 +41,7 @@ from blockpty.model.results import DoneResult
 from blockpty.runtime.completion import Completion
 from blockpty.runtime.drawn import drawn_command
 from blockpty.runtime.redactor import Redactor
-from blockpty.runtime.sessions import clear_line, ended, lost_its_prompt
+from blockpty.runtime.sessions import CLEAR_SECONDS, CLEAR_TRIES, clear_line, ended, lost_its_prompt
 from blockpty.runtime.shell_entry import REPAIR_SECONDS, can_repair, enter_shell, may_repair
 from blockpty.runtime.status import is_session
 from blockpty.spool.layout import make_private
@@ -295,13 +295,20 @@ class Submission:
         return sample.icanon is False and not sample.unread and not held_up
 
     async def _abandon(self) -> None:
-        """Empty the command line, and wait for the prompt that says so."""
-        channel = self._channel
-        await channel.type(clear_keys(channel.live.state.current.name), "engine")
-        loop = asyncio.get_running_loop()
-        deadline = loop.time() + READY_SECONDS
-        while channel.live.state.shell is not ShellState.IDLE and loop.time() < deadline:
-            await channel.live.subscribers.changed(deadline - loop.time())
+        """Empty the command line, and wait for the prompt that says so.
+
+        zsh loses a Ctrl-C that comes while it draws its second prompt: where the line editor reads on, it is typed
+        again.
+        """
+        channel, loop = self._channel, asyncio.get_running_loop()
+        deadline, tries, again_at = loop.time() + READY_SECONDS, 0, 0.0
+        while channel.live.state.shell is not ShellState.IDLE and (now := loop.time()) < deadline:
+            if now >= again_at and tries < CLEAR_TRIES and (not tries or await self._reads_on(channel.live.state)):
+                await channel.type(clear_keys(channel.live.state.current.name), "engine")
+                tries, again_at = tries + 1, now + CLEAR_SECONDS
+            else:
+                again_at = max(again_at, now + UNBOUND_POLL_SECONDS)
+            await channel.live.subscribers.changed(min(again_at, deadline) - now)
 
     async def _ready(self, queue: bool) -> None:
         """Return when the shell is at a clean prompt; raise when it cannot be, or only later without `queue`."""

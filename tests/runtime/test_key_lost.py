@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from pathlib import Path
 from types import SimpleNamespace
-from typing import cast
+from typing import Any, cast
 
 import pytest
 
@@ -115,4 +115,32 @@ async def test_an_interrupt_at_the_prompt_takes_no_command_with_it(home: Path, n
             assert (result.output, result.block.exit_status) == (f"{number}\n", 0)
         blocks = (await conversation.blocks(page_size=100)).blocks
         assert [block.cmd for block in blocks] == [f"echo {number}" for number in range(rounds)]
+        await conversation.close()
+
+
+@pytest.mark.parametrize("name", SHELLS[:2])
+@async_test
+async def test_a_lost_key_that_empties_the_line_is_typed_again(
+    home: Path, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """zsh loses a Ctrl-C that comes while it draws its second prompt, as it does for an incomplete text."""
+    keys: list[bytes] = []
+    typed = blockpty.Conversation.type
+
+    async def lossy(self: blockpty.Conversation, data: bytes, *args: Any, **kwargs: Any) -> Any:
+        keys.append(data)
+        if data == b"\x03" and keys.count(data) == 1:
+            return None
+        return await typed(self, data, *args, **kwargs)
+
+    monkeypatch.setattr(blockpty.Conversation, "type", lossy)
+    # What is not typed again would end only then.
+    monkeypatch.setattr("blockpty.runtime.submission.READY_SECONDS", 300.0)
+    async with blockpty.Engine(home) as engine:
+        conversation = await engine.open("one", shell=name)
+        result = await conversation.run("if", timeout_ms=30_000)
+        assert (result.block.cmd, result.block.state) == ("if", "rejected")
+        assert keys.count(b"\x03") == 2
+        assert (await conversation.run("echo on")).output == "on\n"
+        assert [block.cmd for block in (await conversation.blocks()).blocks] == ["if", "echo on"]
         await conversation.close()
