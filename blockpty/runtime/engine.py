@@ -437,7 +437,7 @@ class ConversationEngine:
                 known = self._conversations.get(name)
                 if known is not None:
                     known.live.pump()
-                info = listing.information(
+                info = await self.looks.information(
                     Layout(conversations_directory(self.home) / name), live.get(name), self.listed_redactor, known
                 )
                 if info is not None:
@@ -538,6 +538,11 @@ class ConversationEngine:
     def _touched(self, conversation_id: str) -> None:
         if "home_feed" in vars(self):
             self.home_feed.touch(conversation_id)
+
+    @cached_property
+    def looks(self) -> listing.RecordLooks:
+        """What was found in records that are not taken up."""
+        return listing.RecordLooks()
 
     @cached_property
     def listed_redactor(self) -> Redactor:
@@ -774,7 +779,7 @@ class ConversationEngine:
                 continue
             with contextlib.suppress(BlockptyError, OSError):
                 checkpoint.load_meta(layout.meta)
-                if listing.unfinished(listing.look(layout)[0]) and name not in await self.live():
+                if listing.unfinished((await self.looks.look(layout))[0]) and name not in await self.live():
                     await self.conversation(name)
 
     def _made(self, name: str, layout: Layout, host: HostClient, ownership: Ownership | None) -> Conversation:

@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from blockpty.errors import BlockptyError
 from blockpty.model.results import ConversationInfo
-from blockpty.runtime import listing
 from blockpty.runtime.background_tasks import BackgroundTasks
 from blockpty.runtime.file_changes import changes_of
 from blockpty.runtime.subscribers import Subscribers
@@ -29,6 +28,7 @@ if TYPE_CHECKING:
     from blockpty.runtime.conversation import Conversation
     from blockpty.runtime.follower import RecordFollower
     from blockpty.runtime.gate import Gate
+    from blockpty.runtime.listing import RecordLooks
     from blockpty.runtime.redactor import Redactor
 
 # Changes in so many seconds are sent as one.
@@ -59,6 +59,10 @@ class ListedEngine(Protocol):
     @property
     def gate(self) -> Gate:
         """What agents may do."""
+
+    @property
+    def looks(self) -> RecordLooks:
+        """What was found in records that are not taken up."""
 
     @property
     def listed_redactor(self) -> Redactor:
@@ -230,7 +234,7 @@ class _HomeLines:
             shells = await (await engine.connected()).list()
             pid = next((shell.pid for shell in shells if shell.conversation == name), None)
         layout = Layout(conversations_directory(engine.home) / name)
-        return listing.information(layout, pid, engine.listed_redactor, known)
+        return await engine.looks.information(layout, pid, engine.listed_redactor, known)
 
     def _watch(self, name: str) -> None:
         """Have a conversation looked at again when its record grows."""

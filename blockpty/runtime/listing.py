@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import AsyncIterator, Mapping
+from collections import OrderedDict
+from collections.abc import AsyncIterator, Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -23,6 +24,7 @@ from blockpty.model.results import BlockSummary, ConversationInfo
 from blockpty.runtime.record_reader import RecordReader, resume_points
 from blockpty.runtime.redactor import Redactor
 from blockpty.runtime.status import ALTERNATE_SCREENS, integrity_of, mode_of, source_text, tty_of
+from blockpty.runtime.worker_threads import aside
 from blockpty.spool import checkpoint
 from blockpty.spool.layout import Layout, conversations_directory
 from blockpty.spool.line_reader import last_line
@@ -32,6 +34,8 @@ if TYPE_CHECKING:
     from blockpty.runtime.channel import ConversationChannel
 
 _PROMPTS: Final = {"password": "password", "reads_line": "line"}
+# Of so many records it is kept what was found.
+_LOOKS: Final = 64
 # So many are looked at before others have their turn; a few milliseconds.
 _TURN: Final = 16
 
@@ -55,8 +59,53 @@ async def names(home: Path) -> AsyncIterator[str]:
         yield name
 
 
-def look(layout: Layout) -> tuple[MachineState, int]:
-    """Return a conversation's state and the end of its stream, reading on from its last checkpoint."""
+class RecordLooks:
+    """Looks at the records of a home that are not followed, beside the event loop where there is much to read.
+
+    What an engine did not leave in order, as after a crash, may be long, and lists are taken again and again; so what
+    was found last is kept as long as nothing is added to it.
+    """
+
+    def __init__(self) -> None:
+        self._found: OrderedDict[Path, tuple[tuple[int, int], tuple[MachineState, int]]] = OrderedDict()
+
+    async def information(
+        self, layout: Layout, pid: int | None, redactor: Redactor, known: ConversationChannel | None = None
+    ) -> ConversationInfo | None:
+        """Return the line of `list` about a conversation, None for what is none.
+
+        `pid`: of its shell, if that runs; `known`: the conversation, if this engine has taken it up.
+        """
+        seen = await self.look(layout) if known is None and layout.meta.exists() else None
+        return information(layout, pid, redactor, known, seen)
+
+    async def look(self, layout: Layout) -> tuple[MachineState, int]:
+        """Return a conversation's state and the end of its stream."""
+        stream = StreamReader(layout.stream)
+        try:
+            saved = checkpoint.load_checkpoint(layout.checkpoint)
+            known = _at_rest(saved, layout, stream) if saved is not None else None
+            if known is not None:
+                return known
+            sizes = stream.size(), _size(layout.timeline)
+        finally:
+            stream.close()
+        last = self._found.get(layout.directory)
+        if last is not None and last[0] == sizes:
+            self._found.move_to_end(layout.directory)
+            return last[1]
+        found = await aside(lambda pace: look(layout, pace))
+        self._found[layout.directory] = sizes, found
+        if len(self._found) > _LOOKS:
+            self._found.popitem(last=False)
+        return found
+
+
+def look(layout: Layout, pace: Callable[[], None] = lambda: None) -> tuple[MachineState, int]:
+    """Return a conversation's state and the end of its stream, reading on from its last checkpoint.
+
+    `pace`: called after each step.
+    """
     stream = StreamReader(layout.stream)
     try:
         saved = checkpoint.load_checkpoint(layout.checkpoint)
@@ -68,7 +117,7 @@ def look(layout: Layout) -> tuple[MachineState, int]:
         try:
             reader.look()
             while reader.step() is not None:
-                pass
+                pace()
             return reader.machine.state, reader.position.offset
         finally:
             reader.close()
@@ -87,12 +136,24 @@ def _at_rest(saved: Mapping[str, Any], layout: Layout, stream: StreamReader) -> 
         return None
 
 
+def _size(path: Path) -> int:
+    try:
+        return path.stat().st_size
+    except FileNotFoundError:
+        return 0
+
+
 def information(
-    layout: Layout, pid: int | None, redactor: Redactor, known: ConversationChannel | None = None
+    layout: Layout,
+    pid: int | None,
+    redactor: Redactor,
+    known: ConversationChannel | None = None,
+    seen: tuple[MachineState, int] | None = None,
 ) -> ConversationInfo | None:
     """Return the line of `list` about a conversation, None for what is none.
 
-    `pid`: of its shell, if that runs; `known`: the conversation, if this engine has taken it up.
+    `pid`: of its shell, if that runs; `known`: the conversation, if this engine has taken it up; `seen`: what a look at
+    its record has found.
     """
     try:
         meta = checkpoint.load_meta(layout.meta)
@@ -103,7 +164,7 @@ def information(
         state, cursor, redactor = known.live.state, known.cursor, known.live.redactor
         recent = next(reversed(known.live.deriver.recent.values()), None)
     else:
-        state, cursor = look(layout)
+        state, cursor = look(layout) if seen is None else seen
     lost = state.exit.get("lost") if state.exit is not None else None
     # The alternate screen is known from the bytes; `status` asks for all modes.
     modes = ALTERNATE_SCREENS if state.screen.shown else frozenset()

@@ -26,6 +26,10 @@ LIVE_SECONDS: Final = 0.2
 """How often conversations are looked at that this engine follows."""
 SWEEP_SECONDS: Final = 5.0
 """How often all others are."""
+# What grows by more in one look is left until it has calmed down, and no longer than this: who prints that much, and
+# who watches it, need the processors themselves.
+_FLOOD_BYTES: Final = 256 * 1024
+_FLOOD_SECONDS: Final = 10.0
 
 
 class Indexing:
@@ -38,6 +42,7 @@ class Indexing:
         self._stop = threading.Event()
         self._lock = -1
         self._positions: dict[str, IndexWatermark] = {}
+        self._calm = CalmRecords()
         self.swept = threading.Event()
         """Set when everything that was there at the beginning is indexed, by this engine or by another one."""
         self._thread = threading.Thread(target=self._run, name="blockpty-index", daemon=True)
@@ -79,6 +84,7 @@ class Indexing:
                 os.close(self._lock)
 
     def _fill(self, records: Records, index: Index, names: Collection[str] | None) -> None:
+        names = self._calm.of(records, records.unsettled(self._positions, names), time.monotonic())
         with quick_switching:
             for batch in batches(records, self._positions, index.batch_bytes, names, Pace().rest):
                 if self._stop.is_set():
@@ -107,3 +113,25 @@ class Indexing:
                 else:
                     self._lock = lock
         return self._lock >= 0
+
+
+class CalmRecords:
+    """Which records are not growing fast, as far as that was seen in the looks so far."""
+
+    def __init__(self) -> None:
+        # How long each record was that is not indexed to its end, and since when it floods.
+        self._sizes: dict[str, int] = {}
+        self._floods: dict[str, float] = {}
+
+    def of(self, records: Records, names: Collection[str], now: float) -> list[str]:
+        """Return those of the names that are to be indexed now."""
+        sizes = {name: records.size(name) for name in names}
+        floods = {
+            name: self._floods.get(name, now)
+            for name, size in sizes.items()
+            if size - self._sizes.get(name, size) > _FLOOD_BYTES
+        }
+        late = {name for name, since in floods.items() if now - since >= _FLOOD_SECONDS}
+        self._sizes = sizes
+        self._floods = {name: since for name, since in floods.items() if name not in late}
+        return [name for name in names if name not in floods or name in late]

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+import threading
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 import blockpty
-from blockpty.runtime.listing import look
+from blockpty.engine.machine_state import MachineState
+from blockpty.runtime.listing import RecordLooks, look
 from blockpty.spool.layout import Layout
 from tests.support import disk, homes
 from tests.support.async_tests import async_test
@@ -106,3 +109,25 @@ async def test_live_conversations_come_first(home: Path) -> None:
             await engine.open(name, shell="bash")
         await (await engine.conversation("three")).close()
         assert [info.conversation_id for info in (await engine.list()).conversations] == ["two", "one", "three"]
+
+
+@async_test
+async def test_a_record_that_was_not_left_in_order_is_read_once_and_beside_the_loop(
+    home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (layout,) = await homes.fill(home, ["c1"], homes.recording(ended=True))
+    layout.checkpoint.unlink()
+    read_in: list[str] = []
+
+    def noted(layout: Layout, pace: Callable[[], None]) -> tuple[MachineState, int]:
+        read_in.append(threading.current_thread().name)
+        return look(layout, pace)
+
+    monkeypatch.setattr("blockpty.runtime.listing.look", noted)
+    looks = RecordLooks()
+    first = await looks.look(layout)
+    assert await looks.look(layout) is first
+    assert first == look(layout) and len(read_in) == 1 and read_in[0].startswith("blockpty-long")
+    with layout.timeline.open("ab") as timeline:
+        timeline.write(b"\n")
+    assert await looks.look(layout) == first and len(read_in) == 2

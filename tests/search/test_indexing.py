@@ -1,4 +1,4 @@
-"""The indexing thread leaves the interpreter to the event loop, as the worker threads do."""
+"""The indexing thread leaves the interpreter to the event loop, and the processors to what floods."""
 
 from __future__ import annotations
 
@@ -6,9 +6,10 @@ import sys
 import threading
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import cast
 
 from blockpty.search.index import IndexEntry, IndexWatermark
-from blockpty.search.indexing import Indexing
+from blockpty.search.indexing import CalmRecords, Indexing
 from blockpty.search.ingest import batches
 from blockpty.search.records import Records
 from blockpty.search.scan import Scan
@@ -43,3 +44,29 @@ def test_it_can_rest_at_every_chunk(records: Records) -> None:
     rests: list[None] = []
     found = list(batches(records, {}, 1 << 30, rest=lambda: rests.append(None)))
     assert len(rests) >= sum(len(entry.chunks) for batch in found for entry in batch.entries) > 10
+
+
+class _Sizes:
+    """Records of which only the sizes are looked at."""
+
+    def __init__(self, **sizes: int) -> None:
+        self.sizes = sizes
+
+    def size(self, name: str) -> int:
+        return self.sizes[name]
+
+
+def test_what_floods_is_indexed_when_it_has_calmed_down_or_at_last() -> None:
+    sizes, calm = _Sizes(flood=0, slow=0), CalmRecords()
+    records = cast("Records", sizes)
+    assert calm.of(records, ["flood", "slow"], 0.0) == ["flood", "slow"]
+    found = []
+    for tenth in range(1, 250):
+        sizes.sizes["flood"] += 1_000_000
+        sizes.sizes["slow"] += 1000
+        found.append((tenth / 10, calm.of(records, ["flood", "slow"], tenth / 10)))
+    assert all("slow" in names for _, names in found)
+    assert [when for when, names in found if "flood" in names] == [10.1, 20.2]
+    assert calm.of(records, ["flood"], 25.0) == ["flood"], "it has calmed down"
+    sizes.sizes["flood"] += 1_000_000
+    assert calm.of(records, ["flood", "slow"], 25.2) == ["slow"]
