@@ -136,6 +136,10 @@ class ViewProgram(App[None], inherit_bindings=False):
         self.blocks = BlockList(self._want, id="blocks")
         self.approval = ApprovalBar(self._steady_ms, id="approval")
         self.terminal = TerminalView(self._acknowledge, id="screen")
+        self._header_shown, self._banner_shown = Text(), ""
+        # Which keys apply, as the footer shows it.
+        self._actions = {one.action for one in bindings()}
+        self._applying: dict[str, bool | None] = {}
         self.header = Static("", id="header", markup=False)
         self.banner = Static("", id="banner", markup=False)
         yield self.header
@@ -263,7 +267,11 @@ class ViewProgram(App[None], inherit_bindings=False):
         self.blocks.show(self.conversation.blocks.list)
         self._show_control()
         self._show_header()
-        self.refresh_bindings()
+        # The footer is made anew each time, and the whole program laid out and drawn with it.
+        applying = {action: self.check_action(action, ()) for action in self._actions}
+        if applying != self._applying:
+            self._applying = applying
+            self.refresh_bindings()
 
     async def frame(self, frame: Frame) -> None:
         """Take a frame of the open conversation."""
@@ -396,7 +404,9 @@ class ViewProgram(App[None], inherit_bindings=False):
         right.append("● live " if live else lost, colours.ok if live else colours.wait)
         room = max(0, self.size.width - right.cell_len)
         text.truncate(room, overflow="ellipsis", pad=True)
-        self.header.update(text + right)
+        if (shown := text + right) != self._header_shown:
+            self._header_shown = shown
+            self.header.update(shown, layout=False)
 
     def _control(self) -> tuple[str, str]:
         """Return who types, in words, and the colour for it."""
@@ -436,8 +446,10 @@ class ViewProgram(App[None], inherit_bindings=False):
 
     def _show_banner(self) -> None:
         banner = self._banner()
-        self.banner.display = bool(banner)
-        self.banner.update(Text(banner))
+        if banner != self._banner_shown:
+            self._banner_shown = banner
+            self.banner.display = bool(banner)
+            self.banner.update(Text(banner))
 
     def _banner(self) -> str:
         viewed = self.conversation
