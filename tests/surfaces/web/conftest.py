@@ -7,9 +7,11 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.support.browser import browser
+from tests.support.browser import Served, browser
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from playwright.sync_api import Browser, BrowserContext
 
 
@@ -24,3 +26,12 @@ def context(chromium: Browser) -> Iterator[BrowserContext]:
     made = chromium.new_context(viewport={"width": 1600, "height": 960})
     yield made
     made.close()
+
+
+@pytest.fixture
+def served(home: Path) -> Iterator[Served]:
+    """A server with one conversation, c1."""
+    started = Served(home)
+    started.cli("open", "c1", "--shell", "bash")
+    yield started
+    started.stop()

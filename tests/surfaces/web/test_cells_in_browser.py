@@ -5,8 +5,6 @@ from __future__ import annotations
 import base64
 import json
 import random
-from collections.abc import Iterator
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -84,14 +82,6 @@ OWN = {
 }  # fmt: skip
 
 
-
-
-@pytest.fixture
-def served(home: Path) -> Iterator[Served]:
-    started = Served(home)
-    started.cli("open", "c1", "--shell", "bash")
-    yield started
-    started.stop()
 
 
 def _live(context: BrowserContext, served: Served) -> Watched:

@@ -49,14 +49,6 @@ def _site(page: str) -> Iterator[str]:
             thread.join()
 
 
-@pytest.fixture
-def served(home: Path) -> Iterator[Served]:
-    started = Served(home)
-    started.cli("open", "c1", "--shell", "bash")
-    yield started
-    started.stop()
-
-
 def _page(served: Served, place: str = "/embed/c1") -> str:
     """The example, with what is the reader's to fill in."""
     token = json.loads(

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import shlex
-from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -16,14 +15,6 @@ if TYPE_CHECKING:
     from playwright.sync_api import Browser, BrowserContext
 
 pytestmark = [skip_where_missing(), pytest.mark.needs("bash"), pytest.mark.slow, pytest.mark.timeout(240)]
-
-
-@pytest.fixture
-def served(home: Path) -> Iterator[Served]:
-    started = Served(home)
-    started.cli("open", "c1", "--shell", "bash")
-    yield started
-    started.stop()
 
 
 def _enter(context: BrowserContext, served: Served) -> Watched:

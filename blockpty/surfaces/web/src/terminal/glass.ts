@@ -16,7 +16,13 @@ export class XtermGlass implements Glass {
   #cursor = 0;
   #parsed: (cursor: number) => void = () => undefined;
 
-  constructor(holder: HTMLElement, typed: (data: Uint8Array<ArrayBuffer>) => void, theme: Theme) {
+  /** `change`: what becomes of the text of a key or a paste before it is typed. */
+  constructor(
+    holder: HTMLElement,
+    typed: (data: Uint8Array<ArrayBuffer>) => void,
+    theme: Theme,
+    change: (data: string) => string = (data) => data,
+  ) {
     this.#holder = holder;
     this.terminal = new Terminal({
       cols: 80,
@@ -34,7 +40,7 @@ export class XtermGlass implements Glass {
     });
     silence(this.terminal);
     measureCharacters(this.terminal);
-    this.terminal.onData((data) => typed(new TextEncoder().encode(data)));
+    this.terminal.onData((data) => typed(new TextEncoder().encode(change(data))));
     this.terminal.onBinary((data) => typed(Uint8Array.from(data, (one) => one.charCodeAt(0))));
     this.terminal.attachCustomKeyEventHandler((event) => !(event.ctrlKey && event.key === "]"));
     this.terminal.open(holder);

@@ -1,18 +1,21 @@
 import { useComputed } from "@preact/signals";
 import type { ComponentChildren } from "preact";
-import { useEffect, useRef } from "preact/hooks";
+import { useEffect, useMemo, useRef } from "preact/hooks";
 import { mayType } from "../api/auth.ts";
 import type { Conversation } from "../store/conversation.ts";
 import { attempt, say } from "../store/notice.ts";
 import { theme } from "../store/settings.ts";
 import { XtermGlass } from "../terminal/glass.ts";
+import { Modifiers, modified } from "../terminal/modifiers.ts";
 import { number, visible } from "../words.ts";
+import { KeyBar } from "./KeyBar.tsx";
 import { Icon } from "./icons.tsx";
 
 /** The live terminal, at the program's size. */
 export function Screen({ conversation, children }: { conversation: Conversation; children?: ComponentChildren }) {
   const holder = useRef<HTMLDivElement>(null);
   const glass = useRef<XtermGlass | null>(null);
+  const held = useMemo(() => new Modifiers(), []);
   useEffect(() => {
     let warned = false;
     const typed = (data: Uint8Array<ArrayBuffer>) => {
@@ -22,7 +25,7 @@ export function Screen({ conversation, children }: { conversation: Conversation;
         say(mayType() ? "You are watching. t takes over." : "You are watching.");
       }
     };
-    const made = new XtermGlass(holder.current!, typed, theme.peek());
+    const made = new XtermGlass(holder.current!, typed, theme.peek(), (data) => modified(data, held.take()));
     glass.current = made;
     const fit = new ResizeObserver(() => made.fit());
     fit.observe(holder.current!);
@@ -61,6 +64,7 @@ export function Screen({ conversation, children }: { conversation: Conversation;
         <span class="muted">{status && `${status.cols}×${status.rows}`}</span>
       </div>
       <div class={`glass ${mine ? "mine" : ""}`} ref={holder} />
+      {mine && <KeyBar glass={() => glass.current} held={held} />}
       <div class="tail">
         <span>{who(conversation)}</span>
         <span class="space" />
