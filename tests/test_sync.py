@@ -92,9 +92,14 @@ def test_ctrl_c_cancels_the_call_and_nothing_else(engine: sync.Engine) -> None:
                     return
 
         interrupting = threading.Thread(target=interrupt)
-        interrupting.start()
-        with pytest.raises(KeyboardInterrupt):
-            conversation.wait_for("never", timeout=60)
+        # A shell starts what is to run in the background with the signal ignored, and so Python keeps it.
+        before = signal.signal(signal.SIGINT, signal.default_int_handler)
+        try:
+            interrupting.start()
+            with pytest.raises(KeyboardInterrupt):
+                conversation.wait_for("never", timeout=60)
+        finally:
+            signal.signal(signal.SIGINT, before)
         interrupting.join()
         conversation.send("it\r")
         assert conversation.expect("got it").matched
@@ -180,7 +185,10 @@ def test_one_command(home: Path) -> None:
 
 
 def test_ctrl_c_ends_one_command(home: Path) -> None:
-    program = "import blockpty; print(blockpty.run('exec sleep 1000'))"
+    program = (
+        "import signal; signal.signal(signal.SIGINT, signal.default_int_handler)\n"
+        "import blockpty; print(blockpty.run('exec sleep 1000'))"
+    )
     running = subprocess.Popen([sys.executable, "-c", program], stderr=subprocess.PIPE, text=True)
     with sync.Engine(home) as engine:
         while not [one for one in engine.list().conversations if one.running is not None]:

@@ -161,7 +161,7 @@ class Client(EngineOperations):
                 return await self._ask(*request)
             except Unanswered as problem:
                 if asyncio.get_running_loop().time() + pause > deadline:
-                    raise self._lost(problem) from None
+                    raise self._lost(Unanswered(str(problem), sent=False)) from None
             await asyncio.sleep(pause)
         raise AssertionError("the pauses have no end")
 
@@ -266,7 +266,8 @@ class Client(EngineOperations):
             finally:
                 await response.aclose()
         except httpx2.HTTPError as problem:
-            raise self._lost(Unanswered(type(problem).__name__, sent=True)) from None
+            # It only looks.
+            raise self._lost(Unanswered(type(problem).__name__, sent=False)) from None
 
     async def websocket(self, target: str) -> ClientConnection:
         """Connect to a WebSocket of the server; raises what the server answers instead."""
@@ -289,7 +290,8 @@ class Client(EngineOperations):
             content_of(problem.response.status_code, bytes(problem.response.body or b""))
             raise InternalError("the server has not taken the connection") from None
         except (WebSocketException, OSError) as problem:
-            raise self._lost(Unanswered(type(problem).__name__, sent=True)) from None
+            # It only looks.
+            raise self._lost(Unanswered(type(problem).__name__, sent=False)) from None
 
     async def _library(self) -> httpx2.AsyncClient:
         """Return what streams use, and calls to a server elsewhere; loading it takes a while."""

@@ -88,6 +88,8 @@ def _live(context: BrowserContext, served: Served) -> Watched:
     watched = sign_in(context, served)
     watched.page.click(".side .entry")
     watched.page.wait_for_selector(".screen-head .chip.run")
+    # The connection is there before the screen, which would be drawn over what a test gives the terminal.
+    watched.until(lambda: any(watched.screen()), "the screen has come")
     return watched
 
 
