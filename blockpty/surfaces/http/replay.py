@@ -111,6 +111,8 @@ class _Player:
             async for moment in replay:
                 if moment.type == "screen" and self._tag is not None:
                     tag, self._tag = self._tag, None
+                    # It has been obeyed: the end comes once after it.
+                    self._turned.clear()
                     await self._frames.tell({"type": "turned", "tag": tag})
                 await self._frames.tell(moment.to_dict())
             await self._frames.tell({"type": "end"})

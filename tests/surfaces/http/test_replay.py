@@ -87,4 +87,14 @@ async def test_the_messages_of_a_viewer(home: Path) -> None:
             await socket.send('{"type": "step", "blocks": -1, "tag": 7}')
             assert json.loads(await socket.recv()) == {"type": "turned", "tag": 7}
             assert json.loads(await socket.recv())["type"] == "screen"
+            # A seek while it plays is over with its screen, and the end comes once for all that follows.
+            await socket.send('{"type": "pause"}')
+            await socket.send('{"type": "seek", "cursor": 0, "tag": 8}')
+            while json.loads(await socket.recv()) != {"type": "turned", "tag": 8}:
+                pass
+            await socket.send('{"type": "resume"}')
+            while json.loads(await socket.recv())["type"] != "end":
+                pass
+            await socket.send("x")
+            assert json.loads(await socket.recv())["error"]["code"] == "bad_request"
         await conversation.close()
