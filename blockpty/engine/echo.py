@@ -75,7 +75,7 @@ class _Pieces:
         self._around = False
 
     def copy(self) -> _Pieces:
-        """Return another one that goes on from here."""
+        """Return an independent copy."""
         twin = copy(self)
         twin._had = set(self._had)
         return twin
@@ -138,7 +138,7 @@ class EchoFilter:
         self._pieces: _Pieces | None = None
 
     def copy(self) -> EchoFilter:
-        """Return another one that goes on from here."""
+        """Return an independent copy."""
         twin = EchoFilter()
         twin._expected, twin._held, twin._held_at = list(self._expected), self._held, self._held_at
         twin._floor = self._floor

@@ -67,7 +67,7 @@ class RecordLooks:
     """
 
     def __init__(self) -> None:
-        self._found: OrderedDict[Path, tuple[tuple[int, int], tuple[MachineState, int]]] = OrderedDict()
+        self._found: OrderedDict[Path, tuple[tuple[int, ...], tuple[MachineState, int]]] = OrderedDict()
 
     async def information(
         self, layout: Layout, pid: int | None, redactor: Redactor, known: ConversationChannel | None = None
@@ -76,8 +76,45 @@ class RecordLooks:
 
         `pid`: of its shell, if that runs; `known`: the conversation, if this engine has taken it up.
         """
-        seen = await self.look(layout) if known is None and layout.meta.exists() else None
-        return information(layout, pid, redactor, known, seen)
+        try:
+            meta = checkpoint.load_meta(layout.meta)
+        except (OSError, SpoolError):
+            return None
+        recent: Block | None = None
+        if known is not None:
+            state, cursor, redactor = known.live.state, known.cursor, known.live.redactor
+            recent = next(reversed(known.live.deriver.recent.values()), None)
+        else:
+            state, cursor = await self.look(layout)
+        lost = state.exit.get("lost") if state.exit is not None else None
+        # The alternate screen is known from the bytes; `status` asks for all modes.
+        modes = ALTERNATE_SCREENS if state.screen.shown else frozenset()
+        tty = tty_of(state, state.tty, modes) if pid is not None else None
+        control = known.control.state if known is not None else ControlState.from_record(state.control)
+        return ConversationInfo(
+            conversation_id=layout.directory.name,
+            live=pid is not None,
+            mode=mode_of(state) if pid is not None else "exited",
+            shell=state.current.name,
+            cwd=state.current.cwd,
+            pid=pid,
+            cursor=cursor,
+            blocks=state.next_block - 1,
+            created_ts=int(meta.get("created_ts", 0)),
+            lost=lost_because(state) if pid is None and unfinished(state) else lost,
+            used_ts=state.ts,
+            running=_running(state, redactor) if pid is not None else None,
+            last=_last(recent, layout, redactor),
+            needs=_needs(state, tty, known) if pid is not None else [],
+            tty=tty,
+            cols=state.size[0],
+            rows=state.size[1],
+            control=control.state,
+            control_by=control.who,
+            halted=control.halted or (known.gate.halted if known is not None and known.gate is not None else None),
+            integrity=integrity_of(state),
+            source=source_text(state),
+        )
 
     async def look(self, layout: Layout) -> tuple[MachineState, int]:
         """Return a conversation's state and the end of its stream."""
@@ -87,15 +124,15 @@ class RecordLooks:
             known = _at_rest(saved, layout, stream) if saved is not None else None
             if known is not None:
                 return known
-            sizes = stream.size(), _size(layout.timeline)
+            place = stream.size(), *_place(layout.timeline)
         finally:
             stream.close()
         last = self._found.get(layout.directory)
-        if last is not None and last[0] == sizes:
+        if last is not None and last[0] == place:
             self._found.move_to_end(layout.directory)
             return last[1]
         found = await aside(lambda pace: look(layout, pace))
-        self._found[layout.directory] = sizes, found
+        self._found[layout.directory] = place, found
         if len(self._found) > _LOOKS:
             self._found.popitem(last=False)
         return found
@@ -136,64 +173,13 @@ def _at_rest(saved: Mapping[str, Any], layout: Layout, stream: StreamReader) -> 
         return None
 
 
-def _size(path: Path) -> int:
+def _place(path: Path) -> tuple[int, ...]:
+    """Return what tells a file from what it was before, or from another one in its place."""
     try:
-        return path.stat().st_size
+        found = path.stat()
     except FileNotFoundError:
-        return 0
-
-
-def information(
-    layout: Layout,
-    pid: int | None,
-    redactor: Redactor,
-    known: ConversationChannel | None = None,
-    seen: tuple[MachineState, int] | None = None,
-) -> ConversationInfo | None:
-    """Return the line of `list` about a conversation, None for what is none.
-
-    `pid`: of its shell, if that runs; `known`: the conversation, if this engine has taken it up; `seen`: what a look at
-    its record has found.
-    """
-    try:
-        meta = checkpoint.load_meta(layout.meta)
-    except (OSError, SpoolError):
-        return None
-    recent: Block | None = None
-    if known is not None:
-        state, cursor, redactor = known.live.state, known.cursor, known.live.redactor
-        recent = next(reversed(known.live.deriver.recent.values()), None)
-    else:
-        state, cursor = look(layout) if seen is None else seen
-    lost = state.exit.get("lost") if state.exit is not None else None
-    # The alternate screen is known from the bytes; `status` asks for all modes.
-    modes = ALTERNATE_SCREENS if state.screen.shown else frozenset()
-    tty = tty_of(state, state.tty, modes) if pid is not None else None
-    control = known.control.state if known is not None else ControlState.from_record(state.control)
-    return ConversationInfo(
-        conversation_id=layout.directory.name,
-        live=pid is not None,
-        mode=mode_of(state) if pid is not None else "exited",
-        shell=state.current.name,
-        cwd=state.current.cwd,
-        pid=pid,
-        cursor=cursor,
-        blocks=state.next_block - 1,
-        created_ts=int(meta.get("created_ts", 0)),
-        lost=lost_because(state) if pid is None and unfinished(state) else lost,
-        used_ts=state.ts,
-        running=_running(state, redactor) if pid is not None else None,
-        last=_last(recent, layout, redactor),
-        needs=_needs(state, tty, known) if pid is not None else [],
-        tty=tty,
-        cols=state.size[0],
-        rows=state.size[1],
-        control=control.state,
-        control_by=control.who,
-        halted=control.halted or (known.gate.halted if known is not None and known.gate is not None else None),
-        integrity=integrity_of(state),
-        source=source_text(state),
-    )
+        return ()
+    return found.st_ino, found.st_size, found.st_mtime_ns
 
 
 def _running(state: MachineState, redactor: Redactor) -> BlockSummary | None:

@@ -150,7 +150,7 @@ class TerminalWatch:
                             await live.turn()
                     if live.closed or (live.state.eof and not self._shut):
                         return
-                    if self._shut and (rest := self._rests_until - time.monotonic()) > 0:
+                    if self._shut and self._lagging and (rest := self._rests_until - time.monotonic()) > 0:
                         quiet = False
                         await asyncio.sleep(rest)
                     elif self._shut:

@@ -25,14 +25,6 @@ BUFFER = """() => { const b = document.querySelector('.glass').terminal.buffer.a
 return Array.from({length: b.length}, (_, y) => b.getLine(y).translateToString(true)) }"""
 
 
-@pytest.fixture
-def served(home: Path) -> Iterator[Served]:
-    started = Served(home)
-    started.cli("open", "c1", "--shell", "bash")
-    yield started
-    started.stop()
-
-
 def _enter(watched: Watched) -> Watched:
     watched.page.click(".side .entry")
     watched.page.wait_for_selector(".screen-head .chip.run")
