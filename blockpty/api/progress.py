@@ -15,8 +15,9 @@ from typing import Any, Self
 class Progress:
     """How far the operation is that is called inside of `with Progress() as progress:`.
 
-    Search, export, import, verification, `repair`, `put_file` and `get_file` report; all others leave it as it is. Read
-    its attributes from another task or thread. One that is entered is for one call at a time.
+    Search, the index that `overview` waits for, export, import, verification, `repair`, `put_file` and `get_file`
+    report; all others leave it as it is. Read its attributes from another task or thread. One that is entered is for
+    one call at a time.
 
     Attributes:
         what: what is done now, such as "verify"; "" before it began.

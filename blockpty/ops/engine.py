@@ -156,18 +156,25 @@ class Engine(ConversationEngine):
         conversation_id: str | None = None,
         failed: bool | None = None,
         before: int | None = None,
+        timeout_ms: int = 2000,
+        timeout: float | None = None,
     ) -> OverviewResult:
         """Return what was done here: the conversations and blocks that came last, and counts by exit status.
 
         Of this home, or of all hosts that share its catalogue.
         `conversations`, `blocks`: at most so many, 0 to 1000. `conversation_id`: of this one only. `failed`: only
         blocks that failed, or only others. `before`: only blocks that began before this time, in ms since 1970; pages
-        go on with it. It does not go through all blocks, however many there are.
+        go on with it. It does not go through all blocks, however many there are. `timeout_ms`, 0 to
+        86,400,000, or in its place `timeout` in seconds: how long to wait for an index that is still being made;
+        `partial` says that it was not there in time.
         """
+        timeout_ms = limits.milliseconds(timeout, timeout_ms)
         await _import_search()
         from blockpty.search.overview import Asked
 
-        seen, partial = await self.home_search.overview(Asked(conversations, blocks, conversation_id, failed, before))
+        seen, partial = await self.home_search.overview(
+            Asked(conversations, blocks, conversation_id, failed, before), timeout_ms / 1000
+        )
         live = await self.live()
         return OverviewResult(
             [

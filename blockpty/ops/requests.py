@@ -737,6 +737,9 @@ class OverviewRequest(Request):
         default=None, description="Only blocks whose exit status is not 0, or only those where it is."
     )
     before: Time = Field(default=None, description="Only blocks that began before this time, in ms since 1970.")
+    timeout_ms: int = Field(
+        default=2000, ge=0, le=86_400_000, description="How long to wait for an index that is still being made."
+    )
 
 
 class HaltRequest(Request):

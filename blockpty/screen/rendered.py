@@ -317,6 +317,9 @@ class _Lines:
         """Return whole lines as they are written, from a brush on; None where there is more than is written here."""
         out, default, known, cols = self._out, self._brushes.default, self._known, self._cols
         markup = self._markup
+        if brush is default and "\x1b" not in text and " \r" not in text:
+            plain = text.replace("\r\n", "\n")
+            return self._style.text(plain) if markup else plain
         # In most texts no two sequences stand together, and to ask each line takes a tenth of the time.
         adjacent = "m\x1b" in text or "K\x1b" in text
         for line in text[:-2].split("\r\n"):

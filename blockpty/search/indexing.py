@@ -16,10 +16,11 @@ from collections.abc import Callable, Collection
 from pathlib import Path
 from typing import Final
 
+from blockpty.api.progress import Progress
 from blockpty.runtime.worker_threads import Pace, quick_switching
 from blockpty.search.backends import database_url
 from blockpty.search.index import Index, IndexUnavailable, IndexWatermark
-from blockpty.search.ingest import batches
+from blockpty.search.ingest import Batch, batches
 from blockpty.search.records import Records
 
 LIVE_SECONDS: Final = 0.2
@@ -45,6 +46,8 @@ class Indexing:
         self._calm = CalmRecords()
         self.swept = threading.Event()
         """Set when everything that was there at the beginning is indexed, by this engine or by another one."""
+        self.progress = Progress()
+        """How far it is with that: bytes of the streams. Nothing while another engine does it."""
         self._thread = threading.Thread(target=self._run, name="blockpty-index", daemon=True)
         self._thread.start()
 
@@ -85,12 +88,15 @@ class Indexing:
 
     def _fill(self, records: Records, index: Index, names: Collection[str] | None) -> None:
         names = self._calm.of(records, records.unsettled(self._positions, names), time.monotonic())
+        done = None if self.swept.is_set() else _Done(self.progress, {name: records.size(name) for name in names})
         with quick_switching:
             for batch in batches(records, self._positions, index.batch_bytes, names, Pace().rest):
                 if self._stop.is_set():
                     return
                 index.add(batch.entries, batch.positions)
                 self._positions |= batch.positions
+                if done is not None:
+                    done.add(batch)
         records.close_others(self._followed())
 
     def _forget_deleted(self, records: Records, index: Index) -> None:
@@ -113,6 +119,31 @@ class Indexing:
                 else:
                     self._lock = lock
         return self._lock >= 0
+
+
+class _Done:
+    """Tells a progress of the batches that are indexed; `sizes`: bytes of the streams there are to do.
+
+    What stands between blocks is not indexed, and so the bytes of a conversation are all done only at its end.
+    """
+
+    def __init__(self, progress: Progress, sizes: dict[str, int]) -> None:
+        self._progress = progress
+        self._sizes = sizes
+        self._done = dict.fromkeys(sizes, 0)
+        self._last: str | None = None
+        progress.begin("index", sum(sizes.values()))
+
+    def add(self, batch: Batch) -> None:
+        """Take a batch; conversations come one after the other."""
+        for entry in batch.entries:
+            name = entry.conversation_id
+            if self._last not in (None, name):
+                self._done[self._last] = self._sizes[self._last]
+            self._last = name
+            output = sum(chunk.end - chunk.begin for chunk in entry.chunks if chunk.number)
+            self._done[name] = min(self._sizes[name], self._done[name] + output)
+        self._progress.reach(sum(self._done.values()))
 
 
 class CalmRecords:

@@ -5,12 +5,14 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import threading
+import time
 from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
+from blockpty.api.progress import Progress
 from blockpty.model.block import Block
 from blockpty.model.results import SearchResult
 from blockpty.redact.redaction import redact_text
@@ -27,8 +29,8 @@ from blockpty.search.records import Records
 _ASKED_SECONDS: Final = 2.0
 # Searches at the same time that keep their files open for the next one.
 _KEPT: Final = 4
-# Seconds that an overview waits for an index that is being made.
-_PATIENCE: Final = 2.0
+# How often is looked whether an index that an overview waits for has been made.
+_LOOK_SECONDS: Final = 0.02
 
 
 def _covered(block: Block) -> Block:
@@ -93,15 +95,25 @@ class SearchService:
         with self._reader() as (records, index):
             return find(records, index, query, redact=self._redact, pace=pace)
 
-    async def overview(self, asked: Asked) -> tuple[Overview, bool]:
-        """Return what there is to see, and whether not all of the index is there."""
-        self.start()
-        return await asyncio.to_thread(self._overview, asked)
+    async def overview(self, asked: Asked, timeout_seconds: float) -> tuple[Overview, bool]:
+        """Return what there is to see, and whether not all of the index is there.
 
-    def _overview(self, asked: Asked) -> tuple[Overview, bool]:
-        indexing = self._indexing
-        # The first time, what is there is waited for, so that who opens a home does not see it empty.
-        whole = indexing is None or indexing.swept.wait(_PATIENCE)
+        The first time, what is there is waited for, so that who opens a home does not see it empty.
+        """
+        self.start()
+        whole = self._indexing is None or await self._indexed(self._indexing, timeout_seconds)
+        return await asyncio.to_thread(self._overview, asked, whole)
+
+    async def _indexed(self, indexing: Indexing, timeout_seconds: float) -> bool:
+        """Wait until all is indexed, and tell the caller how far that is; return whether it is."""
+        deadline = time.monotonic() + timeout_seconds
+        progress = Progress.of_caller()
+        while not (whole := indexing.swept.is_set()) and time.monotonic() < deadline:
+            await asyncio.sleep(_LOOK_SECONDS)
+            progress.take(indexing.progress.to_dict())
+        return whole
+
+    def _overview(self, asked: Asked, whole: bool) -> tuple[Overview, bool]:
         with self._reader() as (records, index):
             if isinstance(index, Catalogue):
                 with contextlib.suppress(IndexUnavailable):

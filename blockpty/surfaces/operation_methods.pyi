@@ -118,6 +118,8 @@ class EngineOperations:
         conversation_id: str | None = None,
         failed: bool | None = None,
         before: int | None = None,
+        timeout_ms: int = 2000,
+        timeout: float | None = None,
     ) -> OverviewResult: ...
     async def audit(
         self,
@@ -450,6 +452,8 @@ class SyncEngineOperations:
         conversation_id: str | None = None,
         failed: bool | None = None,
         before: int | None = None,
+        timeout_ms: int = 2000,
+        timeout: float | None = None,
     ) -> OverviewResult: ...
     def audit(
         self,

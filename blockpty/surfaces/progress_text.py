@@ -6,7 +6,9 @@ from typing import Final
 
 from blockpty.api.progress import Progress
 
-REPORTING: Final = frozenset({"search", "export", "import_recording", "verify", "repair", "put_file", "get_file"})
+REPORTING: Final = frozenset(
+    {"search", "overview", "export", "import_recording", "verify", "repair", "put_file", "get_file"}
+)
 """Operations that say how many bytes of how many they have done."""
 
 

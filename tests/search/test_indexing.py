@@ -40,6 +40,37 @@ def test_threads_are_switched_sooner_while_it_indexes(home: Path) -> None:
     assert max(index.intervals) < usual == sys.getswitchinterval()
 
 
+class _Stepped(Scan):
+    """An index that takes a batch when it is let, and keeps how far the progress was before and after."""
+
+    batch_bytes = 1
+
+    def __init__(self) -> None:
+        self.asked, self.let = threading.Semaphore(0), threading.Semaphore(0)
+
+    def add(self, entries: Sequence[IndexEntry], positions: Mapping[str, IndexWatermark]) -> None:
+        self.asked.release()
+        self.let.acquire()
+
+
+def test_it_says_how_far_the_first_filling_is(home: Path, records: Records) -> None:
+    index, total, seen = _Stepped(), records.size(), []
+    indexing = Indexing(home, lambda: index, tuple)
+    try:
+        while not indexing.swept.is_set():
+            if index.asked.acquire(timeout=0.05):
+                assert indexing.progress.what == "index" and indexing.progress.total == total
+                seen.append(indexing.progress.done)
+                index.let.release()
+        assert seen[0] == 0 and seen == sorted(seen) and len(set(seen)) > 10
+        # What stands behind the last block of the last conversation is not output.
+        assert total * 0.8 < indexing.progress.done <= total
+    finally:
+        indexing._stop.set()
+        index.let.release(1000)
+        indexing.stop()
+
+
 def test_it_can_rest_at_every_chunk(records: Records) -> None:
     rests: list[None] = []
     found = list(batches(records, {}, 1 << 30, rest=lambda: rests.append(None)))

@@ -155,7 +155,9 @@ PARAMS: Final[dict[str, dict[str, Any]]] = {
     "approvals": {"conversation_id": "c1"},
     "approve": {"conversation_id": "c1", "approval_id": "a1.1", "digest": "0" * 64, "scope": "always"},
     "deny": {"conversation_id": "c1", "approval_id": "a1.1", "digest": "0" * 64, "reason": "not here"},
-    "overview": {"conversations": 1, "blocks": 2, "conversation_id": "c1", "failed": True, "before": 3},
+    "overview": {
+        "conversations": 1, "blocks": 2, "conversation_id": "c1", "failed": True, "before": 3, "timeout_ms": 4,
+    },
     "audit": {
         "conversation_id": "c1", "principal": "owner", "type": "lifecycle", "since": 3, "until": 4, "page": 9,
         "page_size": 6, "verify": True,

@@ -66,6 +66,7 @@ _LONG_OPERATIONS: Final = frozenset(
         "reset",
         "export",
         "search",
+        "overview",
         "stop_capture",
         "import_recording",
         "put_file",
@@ -380,7 +381,7 @@ class ResultPrinter:
         counts = " ".join(f"{status}:{count}" for status, count in result.statuses.items())
         self._line(f"{result.total_blocks} blocks in {result.total_conversations} conversations; statuses {counts}")
         if result.partial:
-            self.note("blockpty: not all of the index is there; there is more", style="33")
+            self.note("blockpty: not all of the index is there yet; --timeout-ms waits longer", style="33")
 
     def _audit(self, result: AuditResult) -> None:
         for entry in reversed(result.entries):
