@@ -265,6 +265,10 @@ async def test_cancelled_wait(shell: str, home: Path) -> None:
             asyncio.create_task(stage.conversation.wait_for("never", from_cursor=begun.cursor)) for _ in range(20)
         ]
         assert await stage.absent(PROMPT, begun.cursor) == "timeout"
+        # What is cancelled before it has begun leaves nothing.
+        async with asyncio.timeout(60):
+            while [event.fields["match"] for event in await stage.events("wait_begin")].count(["never"]) < 20:  # noqa: ASYNC110
+                await asyncio.sleep(0.01)
         for task in waiting:
             task.cancel()
         results = await asyncio.gather(*waiting, return_exceptions=True)
