@@ -30,7 +30,7 @@ from blockpty.engine.loading import (
 )
 from blockpty.engine.machine_state import MachineState
 from blockpty.engine.marks import Mark, joined
-from blockpty.engine.outcome import REDRAWN, lacks_hooks, outcome_of, seam_of, source_of
+from blockpty.engine.outcome import GAPS, REDRAWN, lacks_hooks, outcome_of, seam_of, source_of
 from blockpty.engine.records import (
     control_of,
     exit_number,
@@ -194,6 +194,7 @@ class Machine:
         if mark.kind == "__SEAM__":
             self._seam(token, mark)
             return
+        self._redrawn()
         offered = self.state.offered
         if offered is not None and offered["nonce"] and mark.kind == "__HELLO__" and mark.nonce == offered["nonce"]:
             # A shell that we did not start has taken the hooks that were offered to it.
@@ -223,22 +224,34 @@ class Machine:
             self._move(token, mark, verdict)
 
     def _seam(self, token: StreamToken, mark: Mark) -> None:
-        """The picture of a tmux pane is drawn anew from here on; the first time, all that it shows becomes a block."""
+        """The picture of a tmux pane is drawn anew from here on.
+
+        The first time, all that it shows becomes a block; behind ssh the shell in it is still to get its hooks.
+        """
         state = self.state
         seam = seam_of(state.source, state.seam, mark)
         if isinstance(seam, str):
             self._emit("spoofed_mark", token.begin, kind=mark.kind, reason=seam, span=[token.begin, token.end])
             self._text(token)
             return
+        if seam["drawn"]:
+            self._redrawn()
         state.seam = seam
         if seam["drawn"]:
             return
-        state.current.gap = state.current.gap or seam["reason"] == "paused"
+        state.current.gap = state.current.gap or seam["reason"] in GAPS
         self._emit("seam", token.end, reason=seam["reason"], cols=seam["cols"], rows=seam["rows"])
-        if state.shell is ShellState.STARTING and state.source is not None and state.current.nonce == mark.nonce:
-            self._step(Stimulus.PROGRAM, token.end, token.end, None)
-        elif state.block is not None and state.block.degraded is None:
-            state.block.degraded = REDRAWN
+        if state.shell is ShellState.STARTING:
+            if state.source is not None and state.source["kind"] == "tmux" and state.current.nonce == mark.nonce:
+                self._step(Stimulus.PROGRAM, token.end, token.end, None)
+        self._redrawn()
+
+    def _redrawn(self) -> None:
+        """A block that is open while a pane is drawn anew has that picture among its output, or in place of it."""
+        state = self.state
+        if state.seam is None or state.seam["drawn"] or state.block is None or state.block.degraded is not None:
+            return
+        state.block.degraded = REDRAWN
 
     def _take(self, token: StreamToken, mark: Mark) -> None:
         """Take what an accepted mark says that moves nothing."""
@@ -596,7 +609,10 @@ class Machine:
     def _exit(self, entry: Entry, fields: Mapping[str, Any]) -> None:
         how = {"status": exit_number(fields), "signal": word(fields, "signal")}
         source = self.state.source
-        self._ended(entry, how if source is None else outcome_of(source, how, ending=self.state.ending))
+        if source is not None:
+            pane = source["kind"] == "tmux" or self.state.seam is not None
+            how = outcome_of(source, how, pane=pane, ending=self.state.ending)
+        self._ended(entry, how)
 
     def _ended(self, entry: Entry, how: dict[str, Any]) -> None:
         self._flush()

@@ -17,7 +17,11 @@ LOST_STATUS: Final = 255
 CONNECTION_LOST: Final = "connection_lost"
 NO_HOOKS: Final = "no_hooks"
 REDRAWN: Final = "redrawn"
-SEAM_REASONS: Final = ("attached", "paused", "resized", "alternate_left")
+SEAM_REASONS: Final = ("attached", "paused", "resized", "alternate_left", "reconnected")
+PANE_SOURCES: Final = ("tmux", "ssh")
+"""Sources that may be a pane of tmux: of ssh the far host may have nothing else that keeps the shell."""
+GAPS: Final = ("paused", "reconnected")
+"""Reasons of a seam before which output, and marks in it, may be missing."""
 
 
 def source_of(fields: Mapping[str, Any]) -> dict[str, Any] | None:
@@ -34,7 +38,7 @@ def seam_of(source: Mapping[str, Any] | None, before: Mapping[str, Any] | None, 
 
     `before`: that of the last mark. A seam begins with its reason and ends with `drawn`.
     """
-    if source is None or source["kind"] != "tmux" or not source["nonce"] or mark.nonce != source["nonce"]:
+    if source is None or source["kind"] not in PANE_SOURCES or not source["nonce"] or mark.nonce != source["nonce"]:
         return "nonce"
     if mark.seq != (before["number"] if before is not None else 0) + 1:
         return "sequence"
@@ -52,14 +56,14 @@ def lacks_hooks(source: Mapping[str, Any]) -> str | None:
     return f"{NO_HOOKS}: the commands behind {source['kind']} are not marked"
 
 
-def outcome_of(source: Mapping[str, Any], how: Mapping[str, Any], *, ending: bool) -> dict[str, Any]:
+def outcome_of(source: Mapping[str, Any], how: Mapping[str, Any], *, pane: bool, ending: bool) -> dict[str, Any]:
     """Return how a source ended, given how its program did: {"status", "signal"}, and "reason" for a lost connection.
 
-    `ending`: a request ended it.
+    `pane`: it was a pane of tmux. `ending`: a request ended it.
     """
     if source["kind"] == "exec":
         return dict(how)
-    if source["kind"] == "tmux" and how["status"] == 0:
+    if pane and how["status"] == 0:
         # The bridge ends well when the pane is gone; what its program returned is not known.
         return {"status": None, "signal": None}
     if not ending and (how["status"] == LOST_STATUS or how["signal"] is not None):

@@ -10,7 +10,8 @@ Rules:
 * output is asked for by its offset in the far stream, and written once;
 * input has a number and is kept until the far record has it: it is typed once, in its order, also where a connection
   was lost behind it;
-* what the way does is said in a file of ours, and never in the output.
+* what the way does is said in a file of ours, and never in the output;
+* where the far host has no blockpty, a tmux there can keep the shell: this process becomes the bridge to it.
 
 Frames, both ways: one letter, the length in four bytes, and so many bytes. To us: O (offset in eight bytes, output),
 A (number in eight bytes: input up to it is recorded), X (JSON: how the shell ended), P. From us: I (number in eight
@@ -25,6 +26,7 @@ import contextlib
 import fcntl
 import json
 import os
+import re
 import select
 import signal
 import socket
@@ -41,6 +43,8 @@ from typing import Any
 LOST = 255
 # `command not found`, as a shell says it.
 NO_PROGRAM = 127
+# What the command on the far host says where it has made a session of tmux instead.
+TMUX_OFFER = re.compile(rb"^blockpty-tmux (\$\d+) (%\d+)\r?$", re.MULTILINE)
 GREETING = b"blockpty-proxy "
 READ_BYTES = 1 << 18
 # Input that the far record does not have yet; beyond that no more is read from the terminal.
@@ -100,6 +104,8 @@ class SshBridge:
         self._ended: int | None = None
         self._closing = 0.0
         self._connections = 0
+        # What came in place of a greeting.
+        self._said = b""
 
     def run(self, wake: int) -> int:
         """Pass bytes on both ways until the far shell has ended; return the exit status."""
@@ -177,6 +183,7 @@ class SshBridge:
         while True:
             data = ours.recv(READ_BYTES)
             if not data:
+                self._said = seen
                 return None
             seen += data
             at = seen.find(GREETING)
@@ -188,12 +195,27 @@ class SshBridge:
         """There was no greeting at all: the far side has no blockpty, or there is no way to it."""
         assert self._ssh is not None
         status = self._ssh.wait()
+        offer = TMUX_OFFER.search(self._said)
+        if status == NO_PROGRAM and offer is not None:
+            self._become_tmux(offer[1].decode(), offer[2].decode())
         if status == NO_PROGRAM and self._settings["plain"]:
             self._say("plain", "blockpty is not installed there")
             os.execvp(self._settings["plain"][0], self._settings["plain"])
         if status == NO_PROGRAM:
-            os.write(2, b"blockpty is not installed there, and resume=always asks for it\r\n")
+            os.write(2, b"blockpty and tmux are not installed there, and resume=always asks for one of them\r\n")
         return status if 0 < status <= LOST else LOST
+
+    def _become_tmux(self, session: str, pane: str) -> None:
+        """Go on as the bridge to a session of tmux on the far host."""
+        bridge = {**self._settings["tmux"], "ssh": self._settings["ssh"], "session": session, "pane": pane}
+        bridge |= {"state": self._settings["state"], "instance": self._settings["instance"]}
+        path = f"{self._settings['state']}.tmux"
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(path)
+        with open(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="utf-8") as file:
+            json.dump(bridge, file)
+        script = os.path.join(os.path.dirname(os.path.abspath(__file__)), "tmux_bridge.py")
+        os.execv(sys.executable, [sys.executable, "-I", "-S", script, path])
 
     def _disconnect(self) -> None:
         if self._peer is not None:

@@ -4,12 +4,19 @@ It runs as a script of its own, with the standard library only, between the reco
 output, raw) and `tmux -C attach`. It draws nothing of tmux: control mode has no status line, and passes on what the
 program in the pane has written, byte for byte.
 
+The tmux server may be on another host: `ssh_bridge.py` has made a session of ours there, where that host has tmux and
+no blockpty. Then tmux runs through ssh, a lost connection is made again, and the session ends with the conversation.
+
 Rules:
 * attach first, then capture. The commands of one line run with no output of the pane in between, and their replies
   stand in the same stream as the output: what comes before them is in the capture, what comes after is not. That is the
   seam, and it is exact;
-* a seam is redone where the stream cannot go on: tmux has paused us (we were too slow), the size has changed, or the
-  alternate screen in which we attached was left. It begins with a mark, and with the reset that every terminal obeys;
+* a seam is redone where the stream cannot go on: tmux has paused us (we were too slow), the size has changed, the
+  alternate screen in which we attached was left, or the connection was made again. It begins with a mark, and with the
+  reset that every terminal obeys;
+* marks of our hooks are passed on also where the output around them is only in the picture: they draw nothing, and
+  without them a block would have no end. They stand behind the mark of the seam, so these blocks are known to be less
+  than exact;
 * the size of the pane is tmux's. The mark names a new one, and nothing is written until our terminal has it;
 * our client never counts for the size of a window that another client shows (ignore-size).
 
@@ -24,6 +31,7 @@ import json
 import os
 import re
 import select
+import shlex
 import signal
 import struct
 import subprocess
@@ -36,11 +44,17 @@ from collections.abc import Sequence
 from typing import Any
 
 LOST = 255
+# Of a client of tmux that finds no such session.
+REFUSED = 1
 # How long our terminal may take to get a new size; without an engine nothing gives it one.
 SIZE_SECONDS = 1.0
 # Sizes that follow each other closer than that are one.
 SETTLED_SECONDS = 0.1
 KEYS_AT_ONCE = 256
+# Pauses between attempts to connect to another host.
+FIRST_PAUSE, LONGEST_PAUSE = 0.05, 5.0
+CLOSE_SECONDS = 0.9
+LOGIN_SHELL = 'exec "$SHELL" -l'
 READ_BYTES = 1 << 18
 FIELDS = (
     "pane_width", "pane_height", "cursor_x", "cursor_y", "history_size", "alternate_on", "cursor_flag",
@@ -60,6 +74,8 @@ RESET = b"\x1bc"
 _OCTAL = re.compile(rb"\\([0-7]{3})")
 _SEQUENCE = re.compile(rb"\x1b\[[0-9;:]*m|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)|[\x0e\x0f]")
 _LEFT_ALTERNATE = re.compile(rb"\x1b\[\?(?:1049|1047|47)l")
+_OUR_MARK = re.compile(rb"\x1b\]7717;__(?!SEAM)[A-Z0-9_]+;[^\x07\x18\x1a\x1b]*\x07")
+_LONGEST_MARK = 8192
 _BYTES = {b"%03o" % byte: bytes([byte]) for byte in range(256)}
 
 
@@ -167,18 +183,37 @@ SEAM_REPLIES = 4
 
 
 class Bridge:
-    """One pane between a control client and the terminal of this process."""
+    """One pane between control clients, one after the other, and the terminal of this process."""
 
     def __init__(self, settings: dict[str, Any]) -> None:
         self.pane: str = settings["pane"]
+        self._settings = settings
         self._nonce: str = settings["nonce"]
         self._session: bytes = settings["session"].encode()
-        self._program: str = settings["program"]
-        flags = f"ignore-size,pause-after={settings['pause_after']}"
+        # The arguments of ssh where tmux is on another host.
+        self._ssh: list[str] = settings.get("ssh") or []
+        self._number = 0
+        self._fresh = True
+        # In a session of ours the shell begins when we see all of its output.
+        self._started = not self._ssh
+        self._size = self._window = (0, 0)
+        # The size before it was changed for a moment.
+        self._shaken: tuple[int, int] | None = None
+        self._ended: int | None = None
+        self._closing = 0.0
+        self._connections = 0
+        self._connect()
+
+    def _connect(self) -> None:
+        """Start a control client; what its server says is known of this one only."""
+        flags = f"ignore-size,pause-after={self._settings['pause_after']}"
+        # A hang-up of our terminal is not for the client: the far session is to be ended over it.
+        hung_up = signal.signal(signal.SIGHUP, signal.SIG_IGN)
         self._client = subprocess.Popen(
-            [self._program, "-C", "attach-session", "-E", "-f", flags, "-t", settings["session"]],
+            self._tmux("-C", "attach-session", "-E", "-f", flags, "-t", self._settings["session"]),
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, bufsize=0,
         )  # fmt: skip
+        signal.signal(signal.SIGHUP, hung_up)
         assert self._client.stdin is not None and self._client.stdout is not None  # they are pipes
         self._in, self._out = self._client.stdin.fileno(), self._client.stdout.fileno()
         self._held = b""
@@ -189,44 +224,112 @@ class Bridge:
         self._replies: list[list[bytes]] | None = None
         self._asked = 0
         self._awaits_seam, self._torn = True, False
-        self._reason: str | None = "attached"
-        self._number = 0
-        self._fresh = True
+        # What the pane prints until then: marks, and the end, in which one may have begun.
+        self._marks: list[bytes] = []
+        self._unseen = b""
+        self._reason: str | None = "attached" if self._fresh else "reconnected"
         self._started_in_alternate = False
         self._tail = b""
-        self._size = self._window = (0, 0)
         self._resized_at: float | None = None
-        self._ended: int | None = None
+
+    def _tmux(self, *arguments: str) -> list[str]:
+        """Return the arguments that run tmux, here or on the other host."""
+        if not self._ssh:
+            return [self._settings["program"], *arguments]
+        # A connection that is made again asks nothing: its questions would stand in the output.
+        options = [] if self._fresh else ["-o", "BatchMode=yes"]
+        return [self._ssh[0], *options, *self._ssh[1:], shlex.join(["exec", "tmux", *arguments])]
 
     # -- the loop -------------------------------------------------------------------------------------------------
 
     def run(self, wake: int) -> int:
-        """Work until the pane or the way to it is gone; return the exit status."""
+        """Work until the pane, or the last way to it, is gone; return the exit status."""
+        pause = FIRST_PAUSE
+        while (ended := self._serve(wake)) is None:
+            status = self._leave()
+            if not self._ssh or self._closing:
+                return LOST
+            if status == REFUSED:
+                # tmux itself says that there is no such session any more.
+                return 0
+            if not self._awaits_seam:
+                pause = FIRST_PAUSE
+            self._say("lost", "the connection was lost")
+            self._rest(pause, wake)
+            pause = min(LONGEST_PAUSE, 2 * pause)
+            if not self._closing:
+                self._connect()
+        return ended
+
+    def _serve(self, wake: int) -> int | None:
+        """Work until the pane is gone, and return the exit status, or until the client is: None."""
         while self._ended is None:
             wait = None if self._resized_at is None else max(0.0, self._resized_at - time.monotonic())
+            if self._closing:
+                wait = max(0.0, self._closing - time.monotonic())
             ready = select.select([0, self._out, wake], [], [], wait)[0]
-            if wake in ready:
-                os.read(wake, 4096)
-                self._terminal_resized()
-            if self._out in ready:
-                data = os.read(self._out, READ_BYTES)
-                if not data:
-                    return LOST
-                self._take(data)
-            if 0 in ready:
-                self._typed(os.read(0, 65536))
-            if self._resized_at is not None and time.monotonic() >= self._resized_at:
-                self._resized_at = None
-                self._seam("resized")
+            try:
+                if wake in ready:
+                    os.read(wake, 4096)
+                    if self._closing and self._ssh:
+                        self._command(f"kill-session -t '{self._settings['session']}'")
+                    else:
+                        self._terminal_resized()
+                if self._out in ready:
+                    data = os.read(self._out, READ_BYTES)
+                    if not data:
+                        return None
+                    self._take(data)
+                if 0 in ready:
+                    self._typed(os.read(0, 65536))
+                if self._resized_at is not None and time.monotonic() >= self._resized_at:
+                    self._resized_at = None
+                    self._seam("resized")
+            except BrokenPipeError:
+                return None
+            if self._closing and time.monotonic() >= self._closing:
+                return LOST
         return self._ended
+
+    def _rest(self, seconds: float, wake: int) -> None:
+        """Wait before the next attempt; what is typed meanwhile waits in the terminal."""
+        until = time.monotonic() + seconds
+        while not self._closing and (left := until - time.monotonic()) > 0:
+            if select.select([wake], [], [], left)[0]:
+                os.read(wake, 4096)
+
+    def _say(self, state: str, reason: str) -> None:
+        """Write what the way to another host does into the file of the conversation."""
+        if not self._ssh:
+            return
+        path = self._settings["state"]
+        content = {
+            "state": state, "reason": reason, "connections": self._connections,
+            "instance": self._settings["instance"],
+        }  # fmt: skip
+        with contextlib.suppress(OSError):
+            with open(f"{path}.new", "w", encoding="ascii") as file:
+                json.dump(content, file)
+            os.replace(f"{path}.new", path)
+
+    def hang_up(self) -> None:
+        """Have a session of ours on another host ended, and leave."""
+        self._closing = self._closing or time.monotonic() + CLOSE_SECONDS
+
+    def _leave(self) -> int:
+        """End the client, and return its exit status."""
+        client = self._client
+        assert client.stdin is not None and client.stdout is not None  # they are pipes
+        client.stdin.close()
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            client.wait(1)
+        client.kill()
+        client.stdout.close()
+        return client.wait()
 
     def close(self) -> None:
         """Leave the tmux server; the pane stays as it is."""
-        with contextlib.suppress(OSError):
-            os.close(self._in)
-        with contextlib.suppress(subprocess.TimeoutExpired):
-            self._client.wait(1)
-        self._client.kill()
+        self._leave()
 
     def _command(self, line: str) -> None:
         data = memoryview(line.encode() + b"\n")
@@ -273,11 +376,20 @@ class Bridge:
         self._tail = (self._tail + data)[-3:]
         if self._awaits_seam:
             self._torn |= self._replies is not None
+            if not self._fresh:
+                self._keep_marks(data)
             return
         written.append(data)
         if self._started_in_alternate and _LEFT_ALTERNATE.search(data):
             self._flush(written)
             self._seam("alternate_left")
+
+    def _keep_marks(self, data: bytes) -> None:
+        data, end = self._unseen + data, 0
+        for mark in _OUR_MARK.finditer(data):
+            self._marks.append(mark[0])
+            end = mark.end()
+        self._unseen = data[max(end, len(data) - _LONGEST_MARK) :]
 
     @staticmethod
     def _flush(written: list[bytes]) -> None:
@@ -289,7 +401,9 @@ class Bridge:
         words = line.split(b" ")
         if words[0] == b"%session-changed" and not self._asked:
             # Not before: tmux may run commands that were sent earlier before it has attached us.
-            self._seam("attached")
+            self._connections += 1
+            self._say("up", "tmux keeps the shell; blockpty is not installed there")
+            self._seam(self._reason or "attached")
         elif words[0] == b"%session-changed" and words[1] != self._session:
             # The client was switched to another session, whose panes are all that it gets now.
             self._ended = LOST
@@ -298,7 +412,8 @@ class Bridge:
         elif words[0] in (b"%layout-change", b"%window-close", b"%unlinked-window-close", b"%window-pane-changed"):
             size = "#{pane_id} #{pane_width} #{pane_height} #{pane_dead}"
             self._command(f"display-message -p -t {self.pane} 'size {size}'")
-        elif words[0] == b"%exit":
+        elif words[0] == b"%exit" and not self._ssh:
+            # From another host it is asked for with the next connection.
             self._ended = self._end_of(line)
 
     def _end_of(self, line: bytes) -> int:
@@ -308,7 +423,7 @@ class Bridge:
         """
         if line != b"%exit":
             return LOST
-        asked = [self._program, "display-message", "-p", "-t", self.pane, "#{pane_id}"]
+        asked = self._tmux("display-message", "-p", "-t", self.pane, "#{pane_id}")
         found = subprocess.run(asked, stdin=subprocess.DEVNULL, capture_output=True, check=False)
         return LOST if found.stdout.strip() == self.pane.encode() else 0
 
@@ -330,6 +445,8 @@ class Bridge:
             self._ended = 0
         elif first[0] == b"seam" and first[1:] == [b"%d" % self._asked]:
             self._replies, self._torn = [], False
+        elif first[0] == b"started":
+            self._started = True
         elif first[0] == b"size":
             # Without the pane's id there is no such pane any more.
             if first[1] != self.pane.encode() or first[4] == b"1":
@@ -350,12 +467,23 @@ class Bridge:
 
     def _show(self, picture: PanePicture) -> None:
         self._size, self._window, reason = picture.size, picture.window, self._reason or "resized"
-        write_all(self._mark(reason))
+        write_all(self._mark(reason) + b"".join(self._marks))
+        self._marks, self._unseen = [], b""
         self._await_size()
         # What the program has begun to write, and the pane does not show yet.
         begun = picture.pending or cut_character(self._tail)
         write_all(picture.drawn(history=reason != "resized", fresh=self._fresh) + self._mark("drawn") + begun)
         self._fresh, self._awaits_seam, self._reason = False, False, None
+        if reason == "reconnected":
+            # A prompt may have been drawn while we did not see it: at a new size the shell draws it again.
+            self._shaken = self._size
+            self._ask_size(self._size[0], self._size[1] - 1 or 2)
+        elif self._shaken is not None:
+            if self._size == (self._shaken[0], self._shaken[1] - 1 or 2):
+                self._ask_size(*self._shaken)
+            self._shaken = None
+        if not self._started:
+            self._command(f"respawn-pane -k -t {self.pane} '{LOGIN_SHELL}' ; display-message -p started")
         self._started_in_alternate = bool(picture.state["alternate_on"]) and reason != "resized"
 
     def _mark(self, reason: str) -> bytes:
@@ -377,6 +505,9 @@ class Bridge:
         cols, rows = terminal_size()
         if (cols, rows) == self._size or self._awaits_seam:
             return
+        self._ask_size(cols, rows)
+
+    def _ask_size(self, cols: int, rows: int) -> None:
         # Other panes of the window keep their place.
         width, height = self._window[0] + cols - self._size[0], self._window[1] + rows - self._size[1]
         self._command(f"refresh-client -C {max(1, width)}x{max(1, height)}")
@@ -426,6 +557,9 @@ def main(path: str) -> int:
     for number in (signal.SIGINT, signal.SIGQUIT, signal.SIGTSTP):
         signal.signal(number, signal.SIG_IGN)
     bridge = Bridge(settings)
+    if settings.get("ssh"):
+        for ending in (signal.SIGHUP, signal.SIGTERM):
+            signal.signal(ending, lambda number, frame: bridge.hang_up())
     try:
         return bridge.run(reader)
     except BrokenPipeError:

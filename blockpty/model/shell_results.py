@@ -44,9 +44,9 @@ class StatusResult(Result):
             without a sandbox.
         source: `shell`, or what `open` was given: `exec:...`, `ssh:...`, `tmux:...`, `container:...`.
         connection: of an ssh source with `resume`, what the connection does: {"state", "reason", "connections"}; state
-            `up`, `lost` (it is made again by itself; the shell over there runs on) or `plain` (blockpty is not
-            installed there, so it is an ssh like any other); reason says why it is not up, connections how many there
-            were. None for all else.
+            `up`, `lost` (it is made again by itself; the shell over there runs on) or `plain` (neither blockpty nor
+            tmux is installed there, so it is an ssh like any other); reason says why it is not up, or that a tmux keeps
+            the shell; connections how many there were. None for all else.
     """
 
     conversation_id: str

@@ -189,7 +189,7 @@ class OpenRequest(Request):
     resume: Literal["never", "auto", "always"] | None = Field(
         default=None,
         description="For ssh: whether the shell over there survives its connection, which is made again by itself: "
-        "always (blockpty must be installed there), auto (where it is installed) or never, the default.",
+        "always (blockpty, or else tmux, must be installed there), auto (where one is) or never, the default.",
     )
 
 

@@ -268,7 +268,7 @@ class ConversationEngine:
                 `container:runtime/name` (the shell there, with hooks), `tmux:target` (a pane as it is, with its size).
                 A password or a host key is asked for with NoPrompt; a person answers, and the hooks go in afterwards.
             resume: for ssh, whether the shell over there survives its connection, which is made again by itself:
-                `always` (blockpty must be installed there), `auto` (where it is installed), `never`, the default.
+                `always` (blockpty, or else tmux, must be installed there), `auto` (where one is), `never`, the default.
 
         Raises BadRequest, Busy (it is open already), SessionLimit, SpawnFailed, PtyLimit, NoPrompt.
         """

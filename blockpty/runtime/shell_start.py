@@ -15,6 +15,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from blockpty.control.principals import current
+from blockpty.engine.outcome import PANE_SOURCES
 from blockpty.engine.states import ShellState
 from blockpty.errors import NoPrompt, PtyLimit, SpawnFailed
 from blockpty.host import descriptors
@@ -87,8 +88,9 @@ async def start_shell(
             made = await kept_alive(made)
             if settings.get("resume"):
                 made = resumed(
-                    made, conversation.id, str(conversation.directory), instance, only=settings["resume"] == "always"
-                )
+                    made, conversation.id, str(conversation.directory), instance, nonce, size,
+                    only=settings["resume"] == "always",
+                )  # fmt: skip
         elif source.kind == "tmux":
             pane = await find_pane(made, source.target)
             size = pane.cols, pane.rows
@@ -132,7 +134,8 @@ def go_on(conversation: Conversation, begin: int = 0) -> None:
     waits = state.shell is ShellState.STARTING and state.current.integrity_reason is not None
     if source is not None and source.hooks == TYPED and waits:
         conversation.live.tasks.start(arrive(conversation, begin))
-    elif source is not None and source.kind == "tmux" and state.shell is not ShellState.EXITED:
+    # Also behind ssh a tmux may keep the shell.
+    if source is not None and source.kind in PANE_SOURCES and state.shell is not ShellState.EXITED:
         conversation.live.tasks.start(follow_size(conversation))
 
 

@@ -16,6 +16,7 @@ import blockpty.host
 from blockpty.engine.machine_state import MachineState
 from blockpty.engine.states import ShellState
 from blockpty.host.shells import ShellPlan
+from blockpty.runtime.tmux_panes import PAUSE_SECONDS
 
 ALIVE: Final = ("-o", "ServerAliveInterval=15", "-o", "ServerAliveCountMax=4")
 """A connection that says nothing for a minute is given up."""
@@ -24,8 +25,16 @@ SILENCE_SECONDS: Final = 15.0
 """A connection that survives is made again when nothing has come over it for so long, though it was asked to answer."""
 CONNECTION_NAME: Final = "connection.json"
 """File of a conversation in which the bridge says what the connection does."""
-# Whatever the login shell there is; a shell that is not asked to log in may not find what a user has installed.
-FAR_COMMAND: Final = "exec sh -c 'PATH=\"$PATH:$HOME/.local/bin\"; exec blockpty proxy --session'"
+# Whatever the login shell there is; a shell that is not asked to log in may not find what a user has installed. Without
+# blockpty a tmux keeps the shell, if it is one that our bridge can use (tmux_panes.py).
+FAR_COMMAND: Final = (
+    "exec sh -c 'PATH=\"$PATH:$HOME/.local/bin\"; "
+    "command -v blockpty >/dev/null && exec blockpty proxy --session; "
+    "case \"$(tmux -V 2>/dev/null)\" in \"tmux 3.\"[2-9]*|\"tmux \"[4-9]*|\"tmux next\"*) "
+    'tmux new-session -d -P -F "blockpty-tmux #{{session_id}} #{{pane_id}}" -s {name} -x {cols} -y {rows} '
+    '"sleep 1000000";; '
+    "esac; exit 127'"
+)
 
 
 async def kept_alive(plan: ShellPlan) -> ShellPlan:
@@ -36,18 +45,24 @@ async def kept_alive(plan: ShellPlan) -> ShellPlan:
     return replace(plan, argv=(program, *ALIVE, *rest))
 
 
-def resumed(plan: ShellPlan, conversation_id: str, directory: str, instance: int, *, only: bool) -> ShellPlan:
+def resumed(
+    plan: ShellPlan, conversation_id: str, directory: str, instance: int, nonce: str, size: tuple[int, int], *,
+    only: bool,
+) -> ShellPlan:  # fmt: skip
     """Return the plan of the bridge to a session of the far host, which a lost connection does not end.
 
-    `only`: without blockpty over there it fails; otherwise the plan itself takes its place.
+    `only`: without blockpty or tmux over there it fails; otherwise the plan itself takes its place. `nonce`: of the
+    marks that say where the picture of a pane of tmux begins; `size`: columns and rows that it has at first.
     """
-    name = f"rc/{instance}/ssh.json"
+    name, unique = f"rc/{instance}/ssh.json", secrets.token_hex(6)
+    command = FAR_COMMAND.format(name=f"blockpty-{unique}", cols=size[0], rows=size[1])
     locale = {key: value for key, value in plan.env.items() if key == "LANG" or key.startswith("LC_")}
     settings = {
-        "ssh": ["-T" if one == "-tt" else one for one in plan.argv], "command": FAR_COMMAND,
+        "ssh": ["-T" if one == "-tt" else one for one in plan.argv], "command": command,
         "plain": [] if only else [*plan.argv], "state": str(Path(directory) / CONNECTION_NAME), "instance": instance,
         "silence_seconds": float(plan.env.get("BLOCKPTY_SSH_SILENCE", SILENCE_SECONDS)),
-        "session": {"conversation": f"{conversation_id[:96]}.{secrets.token_hex(6)}", "env": locale},
+        "session": {"conversation": f"{conversation_id[:96]}.{unique}", "env": locale},
+        "tmux": {"nonce": nonce, "pause_after": PAUSE_SECONDS},
     }  # fmt: skip
     script = Path(blockpty.host.__file__).with_name("ssh_bridge.py")
     argv = (sys.executable, "-I", "-S", str(script), str(Path(directory) / name))

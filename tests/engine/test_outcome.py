@@ -36,7 +36,7 @@ def source(kind: str) -> dict[str, Any]:
     ],
 )
 def test_what_an_exit_says(kind: str, status: int | None, signal: str | None, ending: bool, outcome: Any) -> None:
-    assert outcome_of(source(kind), {"status": status, "signal": signal}, ending=ending) == outcome
+    assert outcome_of(source(kind), {"status": status, "signal": signal}, pane=kind == "tmux", ending=ending) == outcome
 
 
 @pytest.mark.parametrize("fields", [{}, {"source": None}, {"source": "ssh"}, {"source": {"kind": 7}}])
@@ -65,7 +65,8 @@ def test_a_seam_has_the_nonce_of_its_pane_and_the_next_number() -> None:
     assert seam_of(pane, first, seam(1, "paused")) == "sequence"
     assert seam_of(pane, first, seam(3, "paused")) == "sequence"
     assert seam_of(pane, first, seam(2, "paused", "x" * 22)) == "nonce"
-    assert seam_of(source("ssh"), None, seam(1, "attached")) == seam_of(None, None, seam(1, "attached")) == "nonce"
+    assert seam_of(source("exec"), None, seam(1, "attached")) == seam_of(None, None, seam(1, "attached")) == "nonce"
+    assert seam_of({**source("ssh"), "nonce": "n" * 22}, None, seam(1, "attached", "n" * 22)) == first
     assert seam_of({**pane, "nonce": ""}, None, seam(1, "attached")) == "nonce"
     unknown = seam_of(pane, first, seam(2, "nonsense"))
     assert isinstance(unknown, dict) and unknown["reason"] == "attached"

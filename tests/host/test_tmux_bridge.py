@@ -2,8 +2,19 @@
 
 from __future__ import annotations
 
+import fcntl
+import json
+import os
+import pty
+import struct
+import subprocess
+import sys
+import termios
+from pathlib import Path
+
 import pytest
 
+from blockpty.host import tmux_bridge
 from blockpty.host.tmux_bridge import FIELDS, RESET, PanePicture, cut_character, seam_commands, unescaped
 
 STATE = {
@@ -90,3 +101,48 @@ def test_the_commands_of_a_seam_are_one_line() -> None:
     line = seam_commands("%3", 7, paused=True)
     assert "\n" not in line and line.startswith("refresh-client -A '%3:continue' ; display-message -p 'seam 7'")
     assert line.count(" ; ") == 5 and "continue" not in seam_commands("%3", 7, paused=False)
+
+
+# A control client that shows one pane, and prints marks of its shell when the second seam has been asked for already.
+FAKE_TMUX = """
+import sys
+def reply(number, *lines):
+    print(f"%begin 1 {number} 1", *lines, f"%end 1 {number} 1", sep="\\n", flush=True)
+print("%session-changed $1 work", flush=True)
+for number, line in enumerate(sys.stdin):
+    if "'seam " in line:
+        again = "'seam 2'" in line
+        if again:
+            print("%output %1 lost\\\\033]7717;__EN", flush=True)
+            print("%output %1 D__;n=x\\\\007text\\\\033]7717;__PROMPT__;n=x\\\\007$ ", flush=True)
+        reply(4 * number, "seam 2" if again else "seam 1")
+        for part in ("STATE", "all lines", "one row", ""):
+            reply(4 * number + 1, part)
+        print("%output %1 seen", "%pause %1" if not again else "%exit detached", sep="\\n", flush=True)
+"""
+
+
+def test_marks_in_what_is_only_in_the_picture_are_passed_on_behind_the_mark_of_the_seam(tmp_path: Path) -> None:
+    state = ",".join(str(STATE.get(name, 0)) for name in FIELDS)
+    program = tmp_path / "tmux"
+    program.write_text(f"#!{sys.executable}\n{FAKE_TMUX.replace('STATE', state)}")
+    program.chmod(0o700)
+    settings = tmp_path / "settings"
+    settings.write_text(
+        json.dumps({"program": str(program), "session": "$1", "pane": "%1", "nonce": "own", "pause_after": 1})
+    )
+    near, far = pty.openpty()
+    os.set_blocking(near, False)
+    fcntl.ioctl(far, termios.TIOCSWINSZ, struct.pack("HHHH", 4, 10, 0, 0))
+    argv = [sys.executable, "-I", "-S", tmux_bridge.__file__, str(settings)]
+    with subprocess.Popen(argv, stdin=far, stdout=far) as bridge:
+        assert bridge.wait(30) == tmux_bridge.LOST
+    data = os.read(near, 65536)
+    os.close(near)
+    os.close(far)
+    first, again = data.split(b"r=paused;w=10;h=4\x07")
+    assert b"__END__" not in first and first.count(b"seen") == 1
+    marks = b"\x1b]7717;__END__;n=x\x07\x1b]7717;__PROMPT__;n=x\x07"
+    # Nothing else of what was printed before the picture, which has it.
+    assert again.startswith(marks + RESET + b"all lines") and b"lost" not in data and b"text" not in data
+    assert again.endswith(b"seen")

@@ -29,7 +29,7 @@ PRINTED = "".join(f"ä€😀 {number}\n" for number in range(1, 1501))
 
 @pytest.fixture
 def server(tmp_path: Path) -> Iterator[SshServer]:
-    with ssh_server(tmp_path, RUNS_COMMANDS) as made:
+    with ssh_server(tmp_path, ("env", f"PATH={tmp_path}/bin:/usr/bin:/bin", *RUNS_COMMANDS)) as made:
         yield made
 
 
@@ -194,6 +194,10 @@ async def test_a_link_that_is_slow_loses_packets_and_is_cut_and_restored(tmp_pat
 
 @async_test
 async def test_without_blockpty_there_it_is_an_ssh_as_any(server: SshServer, home: Path) -> None:
+    # And with no tmux that could keep the shell in its place (test_far_tmux.py).
+    old = server.directory / "bin" / "tmux"
+    old.write_text("#!/bin/sh\necho tmux 3.1c\n")
+    old.chmod(0o755)
     async with blockpty.Engine(home) as engine:
         conversation = await engine.open("c1", source=SOURCE, resume="auto", env=server.environment)
         await run(conversation, "echo one; false", 1, "one\n")

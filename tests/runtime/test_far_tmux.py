@@ -1,0 +1,127 @@
+"""Shells behind ssh that a tmux over there keeps, where there is no blockpty: the shell survives cut connections."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+import subprocess
+import tempfile
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+import blockpty
+from tests.runtime.test_far_session import SOURCE, TIMEOUT_MS, connection, run
+from tests.support.async_tests import async_test
+from tests.support.ssh_server import RUNS_COMMANDS, SshServer, ssh_server
+
+PROMPT = {"token": "PROMPT"}
+Tmux = Callable[..., str]
+
+pytestmark = pytest.mark.needs("tmux")
+
+
+@pytest.fixture
+def far(tmp_path: Path) -> Iterator[tuple[SshServer, Tmux]]:
+    """Give a server whose user has a tmux of this test's own, and what runs a command of that."""
+    # The path of its socket must be short.
+    with tempfile.TemporaryDirectory(prefix="bptm") as directory:
+
+        def tmux(*arguments: str) -> str:
+            env = {"TMUX_TMPDIR": directory, "PATH": "/usr/bin:/bin", "LANG": "C.UTF-8"}
+            done = subprocess.run(["tmux", *arguments], env=env, capture_output=True, text=True, check=False)
+            return done.stdout
+
+        with ssh_server(tmp_path, ("env", f"TMUX_TMPDIR={directory}", "SHELL=/bin/bash", *RUNS_COMMANDS)) as server:
+            try:
+                yield server, tmux
+            finally:
+                tmux("kill-server")
+
+
+@async_test(timeout_seconds=110)
+async def test_the_shell_survives_its_connections(far: tuple[SshServer, Tmux], home: Path) -> None:
+    server, tmux = far
+    random.seed(7)
+    async with blockpty.Engine(home) as engine:
+        conversation = await engine.open("c1", source=SOURCE, resume="always", env=server.environment)
+        status = await conversation.status()
+        assert status.connection is not None and status.connection["state"] == "up"
+        assert "tmux keeps the shell" in status.connection["reason"]
+        await run(conversation, "cd /usr; kept=here; false", 1, "")
+        for number in range(1, 5):
+            prints = f"for i in $(seq 1 400); do echo run {number} line $i; done; sleep 0.3; (exit {number})"
+            begun = await conversation.exec_block(prints)
+            await conversation.wait_for(
+                {"idle_ms": 60_000}, from_cursor=begun.cursor, max_bytes=random.randrange(200, 3000)
+            )
+            server.cut()
+            await connection(conversation, "up", number + 1)
+            await conversation.wait_for(PROMPT, from_cursor=begun.cursor, timeout_ms=TIMEOUT_MS)
+            # Its end may have come while there was no connection; then it is not known, and never a wrong one.
+            block = (await conversation.block(begun.block_id)).block
+            assert (block.exit_status in (number, None), block.degraded is not None) == (True, True)
+            # What the pane has kept is drawn anew, each line once.
+            drawn = str((await conversation.screen(scrollback=1000)).content).splitlines()
+            await run(conversation, "echo $kept $PWD; (exit 9)", 9, "here /usr\n")
+            assert drawn.count(f"run {number} line 399") == 1 and drawn.count(f"run {number} line 17") == 1
+        assert (await conversation.verify()).clean
+        events = [event async for event in conversation.events(follow=False)]
+        assert [event.fields["reason"] for event in events if event.type == "seam"].count("reconnected") == 4
+        assert tmux("list-sessions", "-F", "#{session_name}").startswith("blockpty-")
+        await conversation.close()
+        # The shell over there ends with the conversation.
+        assert tmux("list-sessions") == ""
+
+
+@async_test(timeout_seconds=110)
+async def test_what_is_typed_and_the_size_reach_the_pane_after_a_cut(far: tuple[SshServer, Tmux], home: Path) -> None:
+    server, _ = far
+    async with blockpty.Engine(home) as engine:
+        conversation = await engine.open("c1", source=SOURCE, resume="auto", env=server.environment)
+        started = await conversation.exec_block("echo be''gun; cat")
+        assert (await conversation.wait_for("begun", from_cursor=started.cursor, timeout_ms=TIMEOUT_MS)).matched
+        program = Path(server.environment["PATH"].partition(":")[0]) / "ssh"
+        way = program.read_text()
+        program.write_text("#!/bin/sh\nexit 255\n")
+        server.cut()
+        await connection(conversation, "lost")
+        assert (await conversation.status()).mode == "block_running"
+        await conversation.send("typed without a connection\r")
+        program.write_text(way)
+        await connection(conversation, "up", 2)
+        typed = {"regex": "typed without"}
+        found = await conversation.wait_for(typed, from_cursor=started.cursor, timeout_ms=TIMEOUT_MS)
+        assert found.matched
+        await conversation.ctrl_d()
+        await conversation.wait_for(PROMPT, from_cursor=found.cursor, timeout_ms=TIMEOUT_MS)
+        await conversation.resize(101, 31)
+        await conversation.wait_for({"idle_ms": 500}, timeout_ms=TIMEOUT_MS)
+        await run(conversation, "stty size", 0, "31 101\n")
+        # Its end is the end of the pane, and no lost connection; what it returned is not known.
+        await conversation.exec_block("exit 5")
+        await conversation.wait_for({"token": "EOF"}, timeout_ms=TIMEOUT_MS)
+        assert (await conversation.status()).exit == {"status": None, "signal": None}
+        assert (await conversation.verify()).clean
+
+
+@async_test(timeout_seconds=110)
+async def test_a_session_that_ended_while_there_was_no_connection_is_over(
+    far: tuple[SshServer, Tmux], home: Path
+) -> None:
+    server, tmux = far
+    async with blockpty.Engine(home) as engine:
+        conversation = await engine.open("c1", source=SOURCE, resume="auto", env=server.environment)
+        program = Path(server.environment["PATH"].partition(":")[0]) / "ssh"
+        way = program.read_text()
+        program.write_text("#!/bin/sh\nexit 255\n")
+        server.cut()
+        await connection(conversation, "lost")
+        tmux("kill-server")
+        program.write_text(way)
+        while (how := (await conversation.status()).exit) is None:  # noqa: ASYNC110
+            await asyncio.sleep(0.01)
+        assert how == {"status": None, "signal": None}
+        await conversation.reset()
+        await run(conversation, "echo again; false", 1, "again\n")
