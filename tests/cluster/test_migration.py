@@ -136,8 +136,3 @@ def test_a_step_that_fails_leaves_nothing(postgres_servers: Servers) -> None:
         assert migrate(database, shards) == 2
         for one in (database, *some, *shards):
             one.close()
-
-
-def test_no_url() -> None:
-    with pytest.raises(BadRequest, match="URL"):
-        Database("a database")

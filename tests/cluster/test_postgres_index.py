@@ -4,41 +4,27 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
-from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Protocol, TypeVar
+from typing import Any
 
 import pytest
 
-from blockpty.cluster import statements
-from blockpty.cluster.database import Database
-from blockpty.cluster.hosts import Hosts
 from blockpty.cluster.partitions import DatabaseCall
-from blockpty.cluster.postgres_index import PostgresIndex
-from blockpty.errors import BadRequest, Busy, NotFound
 from blockpty.model.results import SearchResult
-from blockpty.ops.engine import Engine
 from blockpty.search.executor import find
-from blockpty.search.index import ChunkKey, Index, IndexUnavailable, IndexWatermark
-from blockpty.search.ingest import batches
+from blockpty.search.index import Index, IndexUnavailable
 from blockpty.search.overview import Asked
-from blockpty.search.planner import plan
-from blockpty.search.query import Filters, Query
+from blockpty.search.query import Query
 from blockpty.search.records import Records
 from blockpty.search.scan import Scan
 from blockpty.testing import ManualClock
 from tests.support import corpus
-from tests.support.async_tests import async_test
 from tests.support.index_contract import IndexContract, fill, home, records
 from tests.support.postgres_servers import Databases, Servers
+from tests.support.shared_indexes import EVERYTHING, Keep, found_in, index_of
 
 __all__ = ["home", "records"]
-
-
-def index_of(databases: Databases, home: str = "home-1", address: str = "", *, seconds: float = 60.0) -> PostgresIndex:
-    shards = [Database(url) for url in databases.shards]
-    return PostgresIndex(Database(databases.url), Hosts(home, "host", address, seconds=seconds), shards)
 
 
 class TestThreeServers(IndexContract):
@@ -60,48 +46,6 @@ class TestOneServer(IndexContract):
 
 
 # Shards that go and come back, and other hosts
-
-
-class Closed(Protocol):
-    def close(self) -> None: ...
-
-
-C = TypeVar("C", bound=Closed)
-
-
-class Keep:
-    """What is handed to it is closed at the end."""
-
-    def __init__(self, stack: ExitStack) -> None:
-        self._stack = stack
-
-    def __call__(self, made: C) -> C:
-        self._stack.callback(made.close)
-        return made
-
-
-@pytest.fixture
-def keep(databases: Databases) -> Iterator[Keep]:
-    with ExitStack() as stack:
-        yield Keep(stack)
-
-
-@pytest.fixture
-def small(tmp_path: Path) -> Path:
-    return corpus.home_of(tmp_path / "here", conversations=6, blocks=8, seed=1)
-
-
-@pytest.fixture
-def databases(postgres_servers: Servers) -> Iterator[Databases]:
-    with postgres_servers.databases() as made:
-        yield made
-
-
-EVERYTHING = Query("r", limit=1000, per_block=True)
-
-
-def found_in(records: Records, index: Index, query: Query = EVERYTHING) -> SearchResult:
-    return find(records, index, replace(query, timeout_ms=30_000))
 
 
 def places(result: SearchResult) -> list[tuple[str, str, tuple[int, int]]]:
@@ -233,29 +177,6 @@ def test_chunks_that_were_added_before_their_text_was_kept_are_found(
         assert places(found_in(records, index, replace(query, limit=1000))) == places(result)
 
 
-@pytest.mark.parametrize("text", [": ", "err", "a|error", "nothing of this kind"])
-def test_a_shard_finds_orders_and_checks_by_itself(databases: Databases, keep: Keep, text: str) -> None:
-    """Else the coordinator asks it for each row once more, which takes seconds."""
-    index = keep(index_of(databases))
-    index.positions()
-    asked = plan(Query(text, "regex" if "|" in text else "substring", filters=Filters(failed=True, cwd="/x", since=5)))
-    below, ways = ChunkKey(1 << 41, "c1", 3, 1), statements.ways(asked)
-    made = [statements.walk(asked, key, limit, "_0") for key in (None, below) for limit in (64, 2048)]
-    if ways:
-        spans = (statements.Span(), statements.Span(1 << 40, 1 << 41), statements.Span(None, 1 << 41))
-        made += [statements.look_up(asked, ways, key, span, 64, "_0") for key in (None, below) for span in spans]
-    with index._reading.connection() as connection:
-        for statement, words in made:
-            rows = connection.execute(f"EXPLAIN (VERBOSE, COSTS OFF) {statement}".encode(), words).fetchall()
-            lines = [row[0].strip() for row in rows]
-            (remote,) = [line for line in lines if line.startswith("Remote SQL")]
-            assert [line.partition(" ")[0] for line in lines if "Scan" in line or "Join" in line or "Sort" in line] in (
-                ["Foreign"], ["->"],
-            )  # fmt: skip
-            assert "ORDER BY" in remote and "Filter" not in " ".join(lines)
-            assert remote.count("strpos(") == sum(len(way) for way in asked.literals)
-
-
 def test_a_name_that_another_home_has_is_not_indexed_and_still_found(
     small: Path, tmp_path: Path, databases: Databases, keep: Keep, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -273,81 +194,3 @@ def test_a_name_that_another_home_has_is_not_indexed_and_still_found(
     assert [(hit.conversation_id, hit.span) for hit in mine] == [
         (hit.conversation_id, hit.span) for hit in found_in(two, Scan(), query).hits
     ]
-
-
-def test_an_owner_of_before_writes_nothing(small: Path, databases: Databases, keep: Keep) -> None:
-    """The disk of a home moves to another machine; the first one wakes up and goes on as if nothing had happened."""
-    records = keep(Records(small))
-    index = keep(index_of(databases, seconds=0.2))
-    made = list(batches(records, {}, index.batch_bytes))
-    index.add(made[0].entries, made[0].positions)
-    taken = {lease.conversation for lease in index.hosts.held()}
-    assert taken == set(made[0].positions)
-    before = index.positions()
-    moved = keep(PostgresIndex(Database(databases.url), Hosts("home-1", "another host", seconds=60)))
-    deadline = time.monotonic() + 30
-    while len(moved.hosts.held()) < len(taken):
-        assert time.monotonic() < deadline
-        moved.hosts._refused.clear()
-        moved.add([], dict.fromkeys(taken, IndexWatermark(1, 1)))
-    index.add(made[0].entries, made[0].positions)
-    assert not index.hosts.held()
-    fresh = keep(index_of(databases))
-    assert set(fresh.positions().of.values()) == {IndexWatermark(1, 1)}
-    assert fresh.positions().generation == before.generation
-
-
-# Engines of several hosts
-
-
-@async_test(timeout_seconds=100)
-async def test_two_hosts_share_a_catalogue(
-    tmp_path: Path, databases: Databases, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("BLOCKPTY_DATABASE_URL", databases.url)
-    monkeypatch.setenv("BLOCKPTY_DATABASE_SHARDS", ",".join(databases.shards))
-    # The address is read when a home is first opened; these two live in one process.
-    monkeypatch.setenv("BLOCKPTY_ADDRESS", "http://one:7717")
-    async with Engine(tmp_path / "one") as one:
-        conversation = await one.open("builds", shell="bash")
-        await conversation.run("echo the needle of one")
-        # Found here at once; by others when it is indexed.
-        assert (await one.search("needle of one", part="output", timeout_ms=30_000)).hits[0].elsewhere is None
-        monkeypatch.setenv("BLOCKPTY_ADDRESS", "http://two:7717")
-        async with Engine(tmp_path / "two") as two:
-            while not (found := (await two.search("needle of one", part="output", timeout_ms=30_000)).hits):
-                pass
-            hit = found[0]
-            assert (hit.conversation_id, hit.elsewhere) == ("builds", "http://one:7717")
-            while not (seen := await two.overview()).blocks:
-                pass
-            (activity,), (block,) = seen.conversations, seen.blocks
-            assert (activity.conversation_id, activity.elsewhere, activity.live) == ("builds", "http://one:7717", False)
-            assert (block.block.cmd, block.elsewhere) == ("echo the needle of one", "http://one:7717")
-            assert (await one.overview()).conversations[0].elsewhere is None
-            read = await conversation.read(hit.cursor, max_bytes=len("needle of one"))
-            assert read.data == "needle of one"
-            with pytest.raises(NotFound, match="http://one:7717") as wrong:
-                await two.conversation("builds")
-            assert wrong.value.details["address"] == "http://one:7717"
-            with pytest.raises(NotFound, match="no conversation"):
-                await two.conversation("nobodys")
-            with pytest.raises(Busy, match="http://one:7717"):
-                await two.open("builds", shell="bash")
-            # Its own work goes on when the database does not.
-            databases.servers.coordinator.kill()
-            try:
-                other = await two.open("without", shell="bash")
-                await other.run("echo found without a database")
-                result = await two.search("found without", part="output", timeout_ms=30_000)
-                assert result.hits and result.partial and result.missing
-            finally:
-                databases.servers.coordinator.start()
-
-
-@async_test
-async def test_a_url_that_is_none_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("BLOCKPTY_DATABASE_URL", "a database")
-    async with Engine(tmp_path) as engine:
-        with pytest.raises(BadRequest, match="URL"):
-            await engine.search("anything")

@@ -59,4 +59,3 @@ def test_a_time_is_covered(ts: int, first: int, length: int) -> None:
     if first <= ts <= first + length:
         assert set(spans) & terms_of_block("c", ts)
     assert set(time_terms(ts, ts + length)) & terms_of_block("c", ts)
-
