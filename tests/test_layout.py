@@ -21,6 +21,8 @@ def package(tmp_path: Path) -> Path:
         "a/three.py": "from pack.a.one import run\ndef three():\n    import pack.a.four\n",
         "a/four.py": "from pack.a.three import three\nclass Shared: ...\nclass _Hidden: ...\n",
         "a/shape.py": "class Shape:\n    def area(self):\n        'Only named.'\n    def name(self): ...\n",
+        "a/kept.py": "class Kept:\n    def __init__(self, one):\n        self.one = one\n        self.all: list = []\n",
+        "a/made.py": "class Made:\n    def __init__(self, one):\n        self.one = list(one)\n",
         "b/one.py": "import pack.b.other, pack.missing\nclass _Hidden: ...\n",
         "b/other.py": "try:\n    from pack.b.one import x\nexcept ImportError:\n    pass\n",
     }
@@ -50,7 +52,7 @@ def test_names_that_occur_twice(package: Path) -> None:
 def test_modules_without_a_test(package: Path, tmp_path: Path) -> None:
     (tmp_path / "tests" / "a").mkdir(parents=True)
     (tmp_path / "tests" / "a" / "test_one.py").write_text("")
-    assert layout.without_test(layout.read_package(package), tmp_path / "tests") == ["pack.a.three"]
+    assert layout.without_test(layout.read_package(package), tmp_path / "tests") == ["pack.a.made", "pack.a.three"]
 
 
 def test_lines_of_docs(tmp_path: Path) -> None:

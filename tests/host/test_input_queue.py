@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from blockpty.errors import BadRequest, Busy, LineTooLong, UserInControl
+from blockpty.errors import BadRequest, LineTooLong, UserInControl
 from tests.support.async_tests import async_test
 from tests.support.host_driver import BASH, running_host
 
@@ -122,56 +122,6 @@ async def test_the_deadline_says_how_much_went_in(home: Path) -> None:
         late = await one.type(b"more", req="late", deadline_ms=20)
         assert late.accepted == 0
         assert (await one.entry("input_cut", 2))["req"] == "late"
-
-
-@async_test
-async def test_an_older_engine_is_refused(home: Path) -> None:
-    async with running_host(home) as host:
-        one = await host.spoken()
-        await one.open("/bin/cat")
-        await one.subscribe(epoch=7)
-        await one.subscribe(epoch=3)
-        for attempt in (
-            one.type(b"x", epoch=6),
-            host.client.resize("c1", 90, 30, author="agent", epoch=6),
-            host.client.signal("c1", "INT", epoch=6),
-            host.client.note("c1", {"a": 1}, epoch=6),
-            host.client.close("c1", epoch=6),
-        ):
-            with pytest.raises(Busy):
-                await attempt
-        await one.type(b"fine\r", epoch=7)
-        await one.printed(b"fine\r\nfine\r\n")
-        assert one.entries("note") == []
-
-
-@async_test
-async def test_a_resize_is_entered_and_felt(home: Path) -> None:
-    async with running_host(home) as host:
-        one = await host.spoken()
-        await one.open(BASH, "-c", "trap 'stty size' WINCH; echo ready; while :; do read -t 0.05 x; done")
-        await one.printed(b"ready")
-        await host.client.resize("c1", 101, 37, author="user")
-        await one.printed(b"37 101")
-        entry = one.entries("resize")[0]
-        assert (entry["cols"], entry["rows"], entry["author"]) == (101, 37, "user")
-        seen = await host.client.inspect("c1")
-        assert (seen.cols, seen.rows) == (101, 37)
-        with pytest.raises(BadRequest):
-            await host.client.resize("c1", 0, 10, author="user")
-
-
-@async_test
-async def test_notes_are_kept_as_they_are(home: Path) -> None:
-    async with running_host(home) as host:
-        one = await host.spoken()
-        await one.open("/bin/cat")
-        note = {"type": "wait", "text": "h\u00e9 \U0001f600 \u2028", "n": [1, 2.5, None]}
-        host.client.note("c1", note)
-        assert (await one.entry("note"))["note"] == note
-        await host.client.close("c1")
-        await host.client.note("c1", "after the end")
-        assert one.entries("note")[1]["note"] == "after the end"
 
 
 @pytest.mark.parametrize("begun", [b"", b"\x1b[200~"])

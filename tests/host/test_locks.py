@@ -14,9 +14,8 @@ import pytest
 
 from blockpty.errors import Busy, StorageFull
 from blockpty.host.client import Hello, HostClient
-from tests.host.test_keeper import kill_recorder
 from tests.support.async_tests import async_test
-from tests.support.host_driver import BOUND_SECONDS, Host, Spoken, death, running_host
+from tests.support.host_driver import BOUND_SECONDS, Host, Spoken, death, kill_recorder, running_host
 
 pytestmark = pytest.mark.linux
 
@@ -144,17 +143,3 @@ async def test_a_record_that_another_host_writes_is_left_alone(home: Path, tmp_p
         one.directory.rename(moved)
         await two.open("/bin/cat")
         two.check_timeline()
-
-
-@async_test
-async def test_two_clients_that_find_no_socket_wait_for_the_host(home: Path) -> None:
-    async with running_host(home) as host:
-        hello = await host.client.hello()
-        one = await host.spoken()
-        await one.open("/bin/cat")
-        (home / "host" / "host.sock").unlink()
-        async with asyncio.timeout(BOUND_SECONDS):
-            clients = await asyncio.gather(HostClient.connect(home), HostClient.connect(home))
-        assert {(await client.hello()).keeper for client in clients} == {hello.keeper}
-        for client in clients:
-            client.leave()

@@ -10,9 +10,8 @@ from pathlib import Path
 import pytest
 
 from blockpty.host.terminal import Terminal
-from tests.host.test_keeper import kill_recorder
 from tests.support.async_tests import async_test
-from tests.support.host_driver import BASH, running_host
+from tests.support.host_driver import BASH, kill_recorder, running_host
 from tests.support.recorder_bench import Bench, ManualLoop
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from blockpty.errors import BadRequest, Busy, SpawnFailed
+from blockpty.errors import SpawnFailed
 from blockpty.host.spawn import is_working
 from tests.support.async_tests import async_test
 from tests.support.host_driver import BASH, ENV, SH, running_host
@@ -114,63 +114,3 @@ async def test_what_cannot_be_started_says_why(home: Path) -> None:
         assert one.entries() == []
         await one.sh("exit 0")
         assert await one.ended() == (0, None)
-
-
-@async_test
-async def test_a_conversation_has_one_shell(home: Path) -> None:
-    async with running_host(home) as host:
-        one = await host.spoken()
-        first = await one.open("/bin/cat", entry={"nonce": "n1"})
-        with pytest.raises(Busy):
-            await one.open("/bin/cat", entry={"nonce": "n2"})
-        again = await one.open("/bin/cat", entry={"nonce": "n1"})
-        assert again.pid == first.pid
-        assert len(one.entries("spawn")) == 1
-
-
-@pytest.mark.parametrize(
-    "name", ["", ".", "..", "a/b", "../x", "-x", ".x", "a b", "a\0b", "x" * 129, "\u0430", "a\n"]
-)  # fmt: skip
-def test_names_are_refused_not_mended(home: Path, name: str) -> None:
-    @async_test
-    async def check() -> None:
-        async with running_host(home) as host:
-            one = host.conversation("good")
-            with pytest.raises(BadRequest):
-                await host.client.open(name, one.directory, [SH], ENV, "/")
-
-    check()
-
-
-@async_test
-async def test_directories_outside_the_home_are_refused(home: Path) -> None:
-    async with running_host(home) as host:
-        one = await host.spoken()
-        outside = home / "outside"
-        outside.mkdir(mode=0o700)
-        link = home / "conversations" / "link"
-        link.symlink_to(outside)
-        missing = home / "conversations" / "missing"
-        for directory in (outside, link, missing, home / "conversations", one.directory / "..", Path("/tmp")):
-            with pytest.raises(BadRequest):
-                await host.client.open("c1", directory, [SH], ENV, "/")
-        one.directory.chmod(0o750)
-        with pytest.raises(SpawnFailed, match="0750"):
-            await one.sh("true")
-
-
-@async_test
-async def test_fields_are_checked(home: Path) -> None:
-    async with running_host(home) as host:
-        one = host.conversation()
-        with pytest.raises(BadRequest):
-            await one.open()
-        with pytest.raises(BadRequest):
-            await one.sh("true", cols=0)
-        with pytest.raises(BadRequest):
-            await one.open(SH, env={"A=B": "c"})
-        with pytest.raises(BadRequest):
-            await one.open(SH, "nul\0")
-        for reserved in ("offset", "ts", "kind", "pid", "transport"):
-            with pytest.raises(BadRequest, match="entry must not set"):
-                await one.sh("true", entry={reserved: 1})

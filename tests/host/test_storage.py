@@ -14,9 +14,8 @@ from pathlib import Path
 import pytest
 
 from blockpty.errors import StorageFull
-from tests.host.test_keeper import kill_recorder
 from tests.support.async_tests import async_test
-from tests.support.host_driver import Spoken, running_host
+from tests.support.host_driver import Spoken, kill_recorder, running_host
 
 PAGE = os.sysconf("SC_PAGE_SIZE")
 # What docs/topics/crash-and-recovery.md promises.

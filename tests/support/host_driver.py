@@ -11,12 +11,13 @@ import itertools
 import json
 import os
 import shutil
-from collections.abc import AsyncIterator, Callable, Mapping
+import signal
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from blockpty.errors import BlockptyError
-from blockpty.host.client import HostClient, Opened
+from blockpty.errors import BlockptyError, InternalError
+from blockpty.host.client import Hello, HostClient, Opened
 
 BOUND_SECONDS = 60.0
 ENV = {"PATH": os.environ.get("PATH", os.defpath), "TERM": "dumb", "LC_ALL": "C.UTF-8"}
@@ -153,3 +154,41 @@ async def running_host(home: Path) -> AsyncIterator[Host]:
             for one in await client.list():
                 await client.close(one.conversation, grace_ms=0)
         client.leave()
+
+
+async def kill_recorder(host: Host) -> None:
+    """Kill the recorder and wait until another one answers."""
+    old = (await host.client.hello()).recorder
+    os.kill(old, signal.SIGKILL)
+    await death(old)
+    assert (await host.client.hello()).recorder != old
+
+
+async def gone(hello: Hello, home: Path) -> None:
+    """Wait until keeper and recorder have ended."""
+    await death(hello.recorder)
+    await death(hello.keeper)
+    assert not (home / "host" / "host.sock").exists()
+
+
+async def reached(one: Spoken, size: int, number: int) -> None:
+    """Wait until the stream is that long, or the `number`-th shell has ended."""
+    await one.until(lambda: one.length() >= size or len(one.entries("exit")) >= number)
+
+
+async def typed(one: Spoken, line: bytes, requests: Iterator[int]) -> None:
+    """Type a line once, whatever is killed meanwhile: again if it did not go in, and look if that is unknown."""
+    while True:
+        try:
+            answer = await one.type(line, req=f"r{next(requests)}")
+        except InternalError:
+            # What is typed later is printed later: when the probe is there, the line is there or never will be.
+            probe = b"probe %d" % next(requests)
+            await typed(one, probe + b"\r", requests)
+            await one.printed(probe + b"\r\n")
+            if b"\n" + line[:-1] + b"\r\n" in one.stream():
+                return
+        else:
+            if answer.accepted == len(line):
+                return
+            assert answer.accepted == 0

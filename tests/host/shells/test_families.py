@@ -39,10 +39,11 @@ def test_the_users_own_shell_goes_first(tmp_path: Path) -> None:
     assert find_shell("bash", {"PATH": f"relative:{tmp_path}/bin"}) == other
 
 
-@pytest.mark.parametrize("shell", ["missing", "/missing/bash", "a/b", "", "\0"])
+@pytest.mark.parametrize("shell", ["missing", "/missing/bash", "a/b", "", "bash\0", "/etc", "/etc/passwd"])
 def test_what_is_not_there_is_said(shell: str, tmp_path: Path) -> None:
-    with pytest.raises(SpawnFailed):
+    with pytest.raises(SpawnFailed) as caught:
         find_shell(shell, {"PATH": str(tmp_path)})
+    assert caught.value.hint
 
 
 def test_without_any_shell(tmp_path: Path) -> None:
