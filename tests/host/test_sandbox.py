@@ -20,7 +20,8 @@ import pytest
 from blockpty import Engine
 from blockpty.runtime.conversation import Conversation
 from tests.support.async_tests import async_test
-from tests.support.sandboxes import SECRET, method, place_outside, sandboxed, user_home, write_policy
+from tests.support.policies import write_policy
+from tests.support.sandboxes import SECRET, method, place_outside, sandboxed, user_home
 
 __all__ = ["method", "user_home"]
 

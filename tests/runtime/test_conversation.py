@@ -31,29 +31,6 @@ async def test_busy_and_queue(home: Path) -> None:
 
 
 @async_test
-async def test_a_session_has_the_terminal_to_itself(home: Path) -> None:
-    async with blockpty.Engine(home) as engine:
-        conversation = await engine.open("c1")
-        with pytest.raises(blockpty.NoSession):
-            await conversation.send("into nowhere\r")
-        session = await conversation.exec_interactive("cat")
-        assert (await conversation.status()).mode == "interactive"
-        assert (await conversation.status()).active_session_id == session.session_id
-        with pytest.raises(blockpty.InteractiveSessionActive):
-            await conversation.exec_block("echo no")
-        with pytest.raises(blockpty.NoSession):
-            await conversation.send("x", session_id="s99")
-        sent = await conversation.send("over there\r", session_id=session.session_id)
-        # cat says again what the terminal echoed: the echo is not output, so this can only be cat.
-        assert (await conversation.wait_for("over there", from_cursor=sent.cursor)).matched
-        await conversation.ctrl_d()
-        ended = await conversation.wait_for({"token": "EOF"})
-        assert ended.matched and ended.reason == "eof"
-        assert (await conversation.block(session.block_id)).block.kind == "session"
-        assert (await conversation.verify()).clean
-
-
-@async_test
 async def test_interrupt_goes_as_far_as_it_may(home: Path) -> None:
     async with blockpty.Engine(home) as engine:
         conversation = await engine.open("c1")
@@ -71,81 +48,6 @@ async def test_interrupt_goes_as_far_as_it_may(home: Path) -> None:
         assert (await conversation.block("b2")).block.signal == "SIGQUIT"
         with pytest.raises(blockpty.BadRequest):
             await conversation.interrupt(up_to="STOP")
-
-
-@async_test
-async def test_views_of_one_block(home: Path) -> None:
-    async with blockpty.Engine(home) as engine:
-        conversation = await engine.open("c1")
-        result = await conversation.run(r"printf 'a\rB\033[31mred\033[0m\n10%%\r100%%\n'")
-        assert result.output == "a\rBred\n10%\r100%\n"
-
-        async def view(name: str) -> str:
-            return (await conversation.read(block_id=result.block.block_id, view=name)).data
-
-        assert await view("text") == result.output
-        assert await view("ansi") == "a\rB\x1b[31mred\x1b[0m\n10%\r100%\n"
-        assert await view("raw") == "a\rB\x1b[31mred\x1b[0m\r\n10%\r100%\r\n"
-        assert await view("rendered") == "Bred\n100%\n"
-        with pytest.raises(blockpty.BadRequest):
-            await view("pretty")
-
-
-@async_test
-async def test_reading_in_small_pieces_gives_the_whole(home: Path) -> None:
-    async with blockpty.Engine(home) as engine:
-        conversation = await engine.open("c1")
-        result = await conversation.run(
-            "for i in 1 2 3 4 5 6 7 8 9; do printf '\\033[3%dmzeile %d \\303\\244\\n' $i $i; done"
-        )
-        for view in ("text", "ansi", "raw"):
-            whole = (await conversation.read(block_id="b1", view=view)).data
-            pieces, cursor, eof = "", result.block.span[0], False
-            while not eof:
-                piece = await conversation.read(cursor, block_id="b1", view=view, max_bytes=7)
-                assert piece.cursor > cursor
-                pieces, cursor, eof = pieces + piece.data, piece.cursor, piece.eof
-            if view != "raw":  # raw bytes are cut anywhere, also inside a character
-                assert pieces == whole
-
-
-@async_test
-async def test_long_output_keeps_head_and_tail_and_says_how_much(home: Path) -> None:
-    async with blockpty.Engine(home) as engine:
-        conversation = await engine.open("c1")
-        result = await conversation.run("seq 1 300000", max_bytes=1000, timeout_ms=60000)
-        assert result.truncated and result.block.out_bytes == 1988895
-        assert result.output.startswith("1\n2\n") and result.output.endswith("\n300000\n")
-        assert len(result.output) < 1200 and "left out" in result.output
-        assert (await conversation.verify()).clean
-
-
-@async_test
-async def test_a_timeout_is_a_result_and_the_program_runs_on(home: Path) -> None:
-    async with blockpty.Engine(home) as engine:
-        conversation = await engine.open("c1")
-        result = await conversation.run("echo begun; read x; echo ended", timeout_ms=100, stop_at_input=False)
-        assert result.timed_out and result.exit_status is None and result.output == "begun\n"
-        wait = await conversation.wait_for("ended", timeout_ms=0)
-        assert not wait.matched and wait.reason == "timeout"
-        await conversation.send("\r")
-        assert (await conversation.wait_for("ended", from_cursor=wait.cursor)).matched
-        assert (await conversation.wait_for(PROMPT)).matched
-        assert (await conversation.verify()).clean
-
-
-@async_test
-async def test_waits_on_the_past_give_the_same_answer_every_time(home: Path) -> None:
-    async with blockpty.Engine(home) as engine:
-        conversation = await engine.open("c1")
-        for number in range(5):
-            await conversation.run(f"echo number {number}; echo")
-        answers = [await conversation.wait_for({"regex": r"number (\d)"}, from_cursor=0) for _ in range(3)]
-        assert {(answer.match_text, answer.span) for answer in answers} == {("number 0", answers[0].span)}
-        assert answers[0].groups == {"1": "0"}
-        second = await conversation.wait_for({"regex": r"number (?P<n>\d)"}, from_cursor=answers[0].cursor)
-        assert second.groups == {"1": "1", "n": "1"}
-        assert (await conversation.verify()).waits >= 4
 
 
 @pytest.mark.parametrize(
@@ -176,77 +78,6 @@ async def test_what_is_no_condition_is_refused(home: Path, match: Any) -> None:
             await conversation.wait_for("x", from_cursor=-1)
         with pytest.raises(blockpty.BadCursor):
             await conversation.read(10**9)
-
-
-@async_test
-async def test_cancelling_a_wait_leaves_the_program_alone(home: Path) -> None:
-    async with blockpty.Engine(home) as engine:
-        conversation = await engine.open("c1")
-        await conversation.exec_block("read x; echo got $x")
-        wait = asyncio.create_task(conversation.wait_for("got", timeout_ms=60000))
-        await conversation.wait_for({"idle_ms": 50})
-        wait.cancel()
-        with pytest.raises(asyncio.CancelledError):
-            await wait
-        await conversation.send("it\r")
-        assert (await conversation.wait_for("got it")).matched
-        await conversation.wait_for(PROMPT)
-        assert (await conversation.verify()).clean
-        reasons = [
-            event.fields["reason"] async for event in conversation.events(follow=False) if event.type == "wait_end"
-        ]
-        assert "cancelled" in reasons
-
-
-@async_test
-async def test_events_come_live_and_in_order(home: Path) -> None:
-    async with blockpty.Engine(home) as engine:
-        conversation = await engine.open("c1")
-        seen: list[int] = []
-
-        async def follow() -> None:
-            async for event in conversation.events():
-                seen.append(event.seq)
-                if event.type == "agent_block_end":
-                    return
-
-        follower = asyncio.create_task(follow())
-        await conversation.run("echo hello")
-        await follower
-        assert seen == list(range(len(seen)))
-
-
-@async_test
-async def test_events_come_live_to_an_engine_that_does_not_write_them(home: Path) -> None:
-    async with blockpty.Engine(home) as engine, blockpty.Engine(home) as other:
-        conversation = await engine.open("c1")
-        watching = await other.conversation("c1")
-        status = await watching.status()
-        assert not status.owner
-        seen = []
-
-        async def follow() -> None:
-            async for event in watching.events(status.next_seq):
-                seen.append((event.seq, event.type))
-                if event.type == "eof":
-                    return
-
-        follower = asyncio.create_task(follow())
-        await conversation.run("echo hello")
-        assert (await watching.status()).next_seq > status.next_seq
-        await conversation.close()
-        await asyncio.wait_for(follower, 20)
-        assert [seq for seq, _ in seen] == list(range(status.next_seq, status.next_seq + len(seen)))
-        assert "agent_block_end" in [kind for _, kind in seen]
-
-
-@async_test
-async def test_our_marks_are_not_in_the_ansi_view(home: Path) -> None:
-    async with blockpty.Engine(home) as engine:
-        conversation = await engine.open("c1")
-        await conversation.run("echo hello")
-        shown = (await conversation.read(0, view="ansi")).data
-        assert "hello" in shown and "7717" not in shown
 
 
 @async_test

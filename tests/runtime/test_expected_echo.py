@@ -2,51 +2,13 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-from typing import TYPE_CHECKING
-
-from blockpty import Engine
-from blockpty.runtime import pending
 from blockpty.runtime.expected_echo import ExpectedEcho
 from blockpty.runtime.record_reader import Position, Step
-from tests.support.async_tests import async_test
 from tests.support.machines import running, stops_of
-
-if TYPE_CHECKING:
-    import pytest
 
 ROUNDS = 120
 # Places lie some 4 KiB of the record apart, and each round is some 900 bytes of it.
 MOST_STEPS = 60
-
-
-@async_test
-async def test_who_asks_again_and_again_does_not_read_all_of_it_again(
-    home: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    taken = 0
-
-    def counted(waiter: pending.Waiter, step: pending.Step) -> object:
-        nonlocal taken
-        taken += 1
-        return advance(waiter, step)
-
-    advance = pending.advance
-    monkeypatch.setattr(pending, "advance", counted)
-    most = 0
-    async with Engine(home) as engine:
-        conversation = await engine.open("c1", shell="bash")
-        await conversation.exec_interactive("cat")
-        for number in range(ROUNDS):
-            taken = 0
-            sent = await conversation.send(f"line {number}\n")
-            found = await conversation.wait_for(f"line {number}\n", from_cursor=sent.cursor)
-            # The line of the program, not its echo.
-            assert found.matched and found.span == (sent.cursor + len(f"line {number}\r\n"), found.cursor)
-            most = max(most, taken)
-        await conversation.close()
-        assert (await conversation.verify()).clean
-    assert 0 < most < MOST_STEPS
 
 
 def test_it_is_not_known_where_echo_may_have_passed() -> None:

@@ -23,7 +23,6 @@ from blockpty.errors import (
     BadRequest,
     BlockptyError,
     Forbidden,
-    Halted,
     NotFound,
     Stale,
 )
@@ -33,16 +32,11 @@ from blockpty.runtime.gate import LONGEST_LINE, unfinished_line
 from blockpty.surfaces import launching
 from blockpty.surfaces.client import Client, RemoteConversation
 from tests.support.async_tests import async_test
+from tests.support.policies import ASKS, asked, write_policy
 
 BOT = Principal("bot", Scope.ADMIN)
 ANN = Principal("ann", Scope.WRITE, types_as="user")
-ASKS = 'approval_timeout_seconds = {seconds}\n[default]\nexec = "ask"\ninput = "ask"\n'
 SEEDS = 4
-
-
-def write_policy(home: Path, text: str) -> None:
-    home.mkdir(mode=0o700, exist_ok=True)
-    (home / "policy.toml").write_text(text)
 
 
 def entries(home: Path, name: str) -> list[dict[str, Any]]:
@@ -74,14 +68,6 @@ def assert_allowed_before(home: Path, name: str) -> int:
         assert text in allowed, (text, "was typed, and no person had allowed it")
         assert [one for _, one in typed].count(text) <= allowed.count(text)
     return len(typed)
-
-
-async def asked(conversation: blockpty.Conversation, times: int = 1) -> None:
-    """Return when a person was asked so often in this conversation."""
-    async for event in conversation.events(0):
-        times -= event.type == "approval_requested"
-        if not times:
-            return
 
 
 class Persons:
@@ -314,22 +300,6 @@ async def test_a_file_that_only_has_sandboxes_decides_nothing(home: Path) -> Non
         conversation = await engine.open("c1", shell="bash")
         with acting(BOT):
             assert (await conversation.run('eval "echo $HOME" > /dev/null; echo on')).output == "on\n"
-
-
-@pytest.mark.needs("bash")
-@async_test
-async def test_a_halt_ends_what_waits(home: Path) -> None:
-    write_policy(home, ASKS.format(seconds=60))
-    async with blockpty.Engine(home) as engine:
-        conversation = await engine.open("c1", shell="bash")
-        with acting(BOT):
-            running = asyncio.ensure_future(conversation.run("true"))
-        await asked(conversation)
-        with acting(ANN):
-            await engine.halt()
-        with pytest.raises(Halted):
-            await running
-        assert (await engine.approvals()).approvals == []
 
 
 @pytest.mark.needs("bash")

@@ -13,7 +13,8 @@ from blockpty import Engine
 from blockpty.errors import BadRequest, SpawnFailed
 from blockpty.runtime import sandboxing
 from tests.support.async_tests import async_test
-from tests.support.sandboxes import SECRET, method, place_outside, sandboxed, user_home, works, write_policy
+from tests.support.policies import write_policy
+from tests.support.sandboxes import SECRET, method, place_outside, sandboxed, user_home, works
 
 __all__ = ["method", "user_home"]
 

@@ -23,7 +23,6 @@ from blockpty.model.results import VerifyResult
 from blockpty.runtime.record_checks import check_files
 from blockpty.spool import checkpoint
 from blockpty.spool.layout import Layout
-from blockpty.spool.stream import StreamReader
 from tests.support.async_tests import async_test
 
 pytestmark = pytest.mark.needs("bash")
@@ -480,16 +479,6 @@ async def test_a_conversation_that_ended_under_a_server_is_not_mended_by_asking(
         assert not left.clean and any("stream bytes" in one["where"] for one in left.differences)
 
 
-@async_test
-async def test_a_running_conversation_is_not_repaired(tmp_path: Path) -> None:
-    async with blockpty.Engine(tmp_path) as engine:
-        conversation = await engine.open("c1", shell="bash")
-        with pytest.raises(blockpty.Busy, match="runs"):
-            await conversation.repair()
-        with pytest.raises(blockpty.NotFound):
-            await engine.verify("c2")
-
-
 # Records that take the place of others
 
 
@@ -624,53 +613,6 @@ async def _system(*arguments: str) -> int:
     return await process.wait()
 
 
-# Seals by a key
-
-
-@async_test
-async def test_a_seal_tells_a_record_from_any_other(tmp_path: Path) -> None:
-    async with blockpty.Engine(tmp_path) as engine:
-        conversation = await engine.open("c1", shell="bash")
-        await conversation.run("echo the evidence")
-        with pytest.raises(blockpty.BadRequest):
-            await conversation.seal("short")
-        first = await conversation.seal(KEY)
-        await conversation.run("echo more")
-        found = await conversation.verify(key=KEY)
-        assert found.clean and found.sealed_to == first.sealed_to
-        await conversation.close()
-        last = await conversation.seal(KEY)
-        found = await conversation.verify(key=KEY)
-        assert found.clean and found.sealed_to == last.sealed_to == StreamReader(conversation.layout.stream).size()
-        other = await conversation.verify(key=f"{KEY} but another")
-        assert not other.clean and "no seal" in other.differences[0]["message"]
-        assert (await conversation.verify()).clean
-        assert not any(KEY.encode() in path.read_bytes() for path in tmp_path.rglob("*") if path.is_file())
-    directory = tmp_path / "conversations" / "c1"
-    forged(directory)
-    assert (await verified(directory)).clean, "who makes all of it again is known by a key only"
-    found = await verified(directory, key=KEY)
-    assert not found.clean and any("another record" in one["message"] for one in found.differences)
-
-
-def forged(directory: Path) -> None:
-    """Write the record again with other times, everything in it fitting together."""
-    whole = (directory / "timeline.jsonl").read_bytes().splitlines()
-    link, made = link_of(b""), []
-    for number, line in enumerate(whole):
-        entry = orjson.loads(line)
-        digest = entry.get("sum")
-        plain = _plain(line)
-        if number < 2:
-            plain["ts"] -= 1
-        made.append(linked(orjson.dumps(plain), link, digest))
-        link = link_of(made[-1][:-1])
-    assert sum(map(len, made)) == sum(len(line) + 1 for line in whole)
-    (directory / "timeline.jsonl").write_bytes(b"".join(made))
-    for name in ("events.jsonl", "blocks.jsonl", "checkpoint.json"):
-        (directory / name).unlink()
-    shutil.rmtree(directory / "blocks")
-    (directory / "blocks").mkdir()
 
 
 def test_the_table_has_sixty_kinds_of_damage() -> None:

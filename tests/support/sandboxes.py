@@ -17,6 +17,7 @@ from blockpty import Engine
 from blockpty.host.sandbox import LEAST_LANDLOCK, landlock_abi
 from blockpty.runtime import sandboxing
 from blockpty.runtime.conversation import Conversation
+from tests.support.policies import write_policy
 
 SECRET: Final = "canary-4711"
 
@@ -52,11 +53,6 @@ def user_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     (there / ".bashrc").write_text("# nothing\n")
     monkeypatch.setenv("HOME", str(there))
     return there
-
-
-def write_policy(home: Path, text: str) -> None:
-    home.mkdir(mode=0o700, exist_ok=True)
-    (home / "policy.toml").write_text(text)
 
 
 @asynccontextmanager

@@ -1,4 +1,4 @@
-"""A program that types into its own terminal (TIOCSTI): it fools no border, and reaches no other conversation."""
+"""A command run to its end: the block that is told is its own, whatever a program types, and a timeout is a result."""
 
 from __future__ import annotations
 
@@ -9,6 +9,8 @@ import pytest
 
 import blockpty
 from tests.support.async_tests import async_test
+
+PROMPT = {"token": "PROMPT"}
 
 TRIES = 12
 STUFF = """python3 -c '
@@ -57,4 +59,18 @@ async def test_s21_what_a_program_types_is_not_the_agents_command(home: Path, sh
         stuffed = [block for block in blocks if block.author == "user"]
         assert stuffed, "nothing was typed by the program"
         assert not (await other.blocks()).blocks
+        assert (await conversation.verify()).clean
+
+
+@async_test
+async def test_a_timeout_is_a_result_and_the_program_runs_on(home: Path) -> None:
+    async with blockpty.Engine(home) as engine:
+        conversation = await engine.open("c1")
+        result = await conversation.run("echo begun; read x; echo ended", timeout_ms=100, stop_at_input=False)
+        assert result.timed_out and result.exit_status is None and result.output == "begun\n"
+        wait = await conversation.wait_for("ended", timeout_ms=0)
+        assert not wait.matched and wait.reason == "timeout"
+        await conversation.send("\r")
+        assert (await conversation.wait_for("ended", from_cursor=wait.cursor)).matched
+        assert (await conversation.wait_for(PROMPT)).matched
         assert (await conversation.verify()).clean

@@ -1,4 +1,4 @@
-"""A command is never appended to what somebody else has left on the command line."""
+"""What may be typed: nothing into another session, nothing behind what was left on the command line."""
 
 from __future__ import annotations
 
@@ -48,4 +48,27 @@ async def test_vi_mode_that_misses_a_ctrl_c(home: Path) -> None:
             cleared = await conversation.ctrl_c()
             waited = await conversation.wait_for(PROMPT, from_cursor=cleared.cursor, timeout_ms=TIMEOUT_MS)
             assert waited.reason == "prompt"
+        assert (await conversation.verify()).clean
+
+
+@async_test
+async def test_a_session_has_the_terminal_to_itself(home: Path) -> None:
+    async with blockpty.Engine(home) as engine:
+        conversation = await engine.open("c1")
+        with pytest.raises(blockpty.NoSession):
+            await conversation.send("into nowhere\r")
+        session = await conversation.exec_interactive("cat")
+        assert (await conversation.status()).mode == "interactive"
+        assert (await conversation.status()).active_session_id == session.session_id
+        with pytest.raises(blockpty.InteractiveSessionActive):
+            await conversation.exec_block("echo no")
+        with pytest.raises(blockpty.NoSession):
+            await conversation.send("x", session_id="s99")
+        sent = await conversation.send("over there\r", session_id=session.session_id)
+        # cat says again what the terminal echoed: the echo is not output, so this can only be cat.
+        assert (await conversation.wait_for("over there", from_cursor=sent.cursor)).matched
+        await conversation.ctrl_d()
+        ended = await conversation.wait_for({"token": "EOF"})
+        assert ended.matched and ended.reason == "eof"
+        assert (await conversation.block(session.block_id)).block.kind == "session"
         assert (await conversation.verify()).clean
