@@ -9,8 +9,9 @@ import tracemalloc
 import pytest
 
 from blockpty.redact import candidates, redaction
-from blockpty.redact.redaction import find_shown
-from blockpty.redact.shapes import FOLLOWING, FRAGMENTS, NAMED
+from blockpty.redact.redaction import (
+    find_shown,
+)
 from tests.support import profile
 from tests.support import redaction_reference as reference
 from tests.support.secret_shapes import HARMLESS, SHAPES, Shape
@@ -136,29 +137,6 @@ def test_no_secret_behind_a_word_is_passed_over(monkeypatch: pytest.MonkeyPatch)
 LONG = 200 * b"\0"  # colours would leave a run
 
 
-@pytest.mark.parametrize(
-    "name",
-    [
-        *(b"auth" + between + b"ORIZATION" for between in (b"", LONG, LONG[:100])),
-        *(b"auth", b"_auth", b"authx", b"pass", b"Pass_", b"passphrase"),
-    ],
-    ids=lambda name: name.decode().replace("\0", "")[:20],
-)
-def test_what_a_word_needs_behind_it_is_what_its_shapes_need(name: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(redaction, "_FEW_BYTES", 0)
-    between = (b"", b"\x1b[1;32m", LONG, b"\x00", b" \x1b[0m\x1b[1m ", 3 * b"\x1b[m\x1b[m\x1b[m ")
-    spans = passed = 0
-    cases = list(itertools.product(SIGNS, between, VALUES))
-    for sign, colour, value in cases if profile.LONG else random.Random(22).sample(cases, len(cases) // 3):
-        # Each by itself: a run, or another word, would have the line looked at anyway.
-        text = b"\x1b[2mat\x1b[m " + colour.join((name, sign, value)) + b"\x1b[K\r\n"
-        found = find_shown(text)
-        assert found == reference.find_shown(text), text
-        spans += len(found.spans)
-        passed += candidates.pieces(text) == [(len(text), len(text))]
-    assert spans > (100 if profile.LONG else 30) and passed > (30 if name in (b"auth", b"_auth", b"authx") else -1)
-
-
 @pytest.mark.parametrize("shape", SHAPES, ids=lambda shape: shape.name.replace(" ", "_"))
 def test_no_colour_hides_a_secret_among_coloured_lines(shape: Shape) -> None:
     data = shape.text.encode()
@@ -197,16 +175,6 @@ def test_lines_are_named_that_can_hold_one_and_few_others() -> None:
     assert lines_of(LINE + b"a blank at the end \r\n") == [(2, 2)]
 
 
-def test_no_fragment_can_overlap_another() -> None:
-    assert {shape.word for shape in NAMED} | {word for shape in FOLLOWING for word in shape.words} == set(FRAGMENTS)
-    fragments = [*FRAGMENTS.values(), b"login"]
-    for word, fragment in FRAGMENTS.items():
-        assert fragment in word
-    for first, second in itertools.product(fragments, repeat=2):
-        assert first is second or first not in second
-        assert not [size for size in range(1, min(len(first), len(second))) if first.endswith(second[:size])]
-
-
 @pytest.mark.parametrize("line", [b"key\n", b"k\x1b[mey\n", b"\n", b"\x1b[m\n", b"a" * 20 + b"\x1b[m\n"])
 def test_a_text_of_nothing_else_takes_little_memory(line: bytes) -> None:
     text = line * (256 * 1024 // len(line)) + b"token=\x1b[mx\n"
@@ -216,3 +184,26 @@ def test_a_text_of_nothing_else_takes_little_memory(line: bytes) -> None:
         assert tracemalloc.get_traced_memory()[1] < 35 * len(text)
     finally:
         tracemalloc.stop()
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        *(b"auth" + between + b"ORIZATION" for between in (b"", LONG, LONG[:100])),
+        *(b"auth", b"_auth", b"authx", b"pass", b"Pass_", b"passphrase"),
+    ],
+    ids=lambda name: name.decode().replace("\0", "")[:20],
+)
+def test_what_a_word_needs_behind_it_is_what_its_shapes_need(name: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(redaction, "_FEW_BYTES", 0)
+    between = (b"", b"\x1b[1;32m", LONG, b"\x00", b" \x1b[0m\x1b[1m ", 3 * b"\x1b[m\x1b[m\x1b[m ")
+    spans = passed = 0
+    cases = list(itertools.product(SIGNS, between, VALUES))
+    for sign, colour, value in cases if profile.LONG else random.Random(22).sample(cases, len(cases) // 3):
+        # Each by itself: a run, or another word, would have the line looked at anyway.
+        text = b"\x1b[2mat\x1b[m " + colour.join((name, sign, value)) + b"\x1b[K\r\n"
+        found = find_shown(text)
+        assert found == reference.find_shown(text), text
+        spans += len(found.spans)
+        passed += candidates.pieces(text) == [(len(text), len(text))]
+    assert spans > (100 if profile.LONG else 30) and passed > (30 if name in (b"auth", b"_auth", b"authx") else -1)

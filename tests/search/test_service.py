@@ -95,17 +95,3 @@ async def test_a_deleted_conversation_is_found_no_more_and_leaves_the_counts(tmp
     async with Engine(tmp_path) as engine:
         assert {hit.conversation_id for hit in (await engine.search("echo to")).hits} == {"c2"}
         assert (await engine.overview()).total_blocks == 1
-
-
-@async_test
-async def test_lines_around_a_match_come_covered_as_all_output(tmp_path: Path) -> None:
-    async with Engine(tmp_path) as engine:
-        conversation = await engine.open("c1", shell="bash")
-        secret = "AKIA" + "Q" * 16
-        await conversation.run(f"seq 1 3; echo {secret[:4]}''{secret[4:]}; echo needle 1; echo after; echo more")
-        found = await engine.search(r"needle \d", regex=True, context=2, part="output")
-        assert [hit.context for hit in found.hits] == [f"3\nAKIA{'*' * 16}\nneedle 1\nafter\nmore"]
-        assert [hit.context for hit in (await engine.search("needle", part="output")).hits] == [None]
-        assert [hit.context for hit in (await engine.search("needle", part="command", context=2)).hits] == [None]
-        with pytest.raises(BadRequest, match="takes no regular expression"):
-            await engine.search("needle", regex=True, mode="words")

@@ -9,21 +9,17 @@ import sqlite3
 import stat
 import subprocess
 import sys
-from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from blockpty.model.block import Block
-from blockpty.search import sqlite, sqlite_pieces, sqlite_reading, sqlite_segment
+from blockpty.search import sqlite, sqlite_pieces, sqlite_reading
 from blockpty.search.executor import SearchRun
-from blockpty.search.index import ChunkKey, Index, IndexEntry, IndexUnavailable, IndexWatermark
-from blockpty.search.planner import plan
+from blockpty.search.index import Index, IndexUnavailable
 from blockpty.search.query import Query
 from blockpty.search.records import Records
 from blockpty.search.sqlite import SqliteIndex
-from blockpty.search.text import Window
 from tests.support.index_contract import IndexContract, every_match, fill, home, keys_of, records
 
 __all__ = ["home", "records"]
@@ -68,20 +64,6 @@ def test_a_second_reader_sees_what_the_writer_adds(tmp_path: Path, records: Reco
         reader.close()
 
 
-def test_a_word_too_short_for_the_index_is_narrowed_down_by_what_is_around_it(tmp_path: Path, records: Records) -> None:
-    index = SqliteIndex(tmp_path / "index")
-    try:
-        fill(index, records)
-        for text in ("ls", "ls error"):
-            query = Query(text, "words", limit=1000, timeout_ms=60_000)
-            assert keys_of(SearchRun(records, index, query).run()[0]) == every_match(records, query)[:1000]
-        named = index.candidates(plan(Query("ls", "words")), None, 100_000, 30.0).candidates
-        every = index.candidates(plan(Query("l")), None, 100_000, 30.0).candidates
-        assert 0 < len(named) < len(every) / 2
-    finally:
-        index.close()
-
-
 def test_an_index_of_another_version_is_made_anew(tmp_path: Path, records: Records) -> None:
     index = SqliteIndex(tmp_path / "index")
     try:
@@ -115,41 +97,6 @@ def test_removed_and_damaged_files_cost_nothing_but_time(tmp_path: Path, records
         assert index.positions().of == {}
     finally:
         index.close()
-
-
-def test_what_is_there_is_named_while_parts_become_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sqlite_segment, "_JOINED", 2)
-    writer, reader = SqliteIndex(tmp_path / "index"), SqliteIndex(tmp_path / "index")
-    there: set[ChunkKey] = set()
-
-    def add(number: int) -> None:
-        block = Block(
-            f"b{number}", number, "command", "x", "/", None, 7 * number % 50, 99, 0, "ended", 0, None, (0, 9), None, 9,
-            1, "agent",
-        )  # fmt: skip
-        writer.add([IndexEntry("c", block, [Window(1, 0, b"needle\n", 7)])], {"c": IndexWatermark(number, number)})
-        there.add(ChunkKey(block.ts_begin, "c", number, 1))
-
-    def seems(conversations: Sequence[tuple[str, Sequence[tuple[int, int]]]], kinds: Sequence[int]) -> Sequence[int]:
-        # In the middle of a page.
-        if len(there) % 2:
-            add(100 + len(there))
-        return range(len(kinds))
-
-    asked = replace(plan(Query("needle")), seems=seems)
-    try:
-        for number in range(1, 30):
-            add(number)
-            reader.positions()
-            before, named, more = set(there), [], True
-            while more:
-                page = reader.candidates(asked, named[-1] if named else None, 5, 30.0)
-                named += [candidate.key for candidate in page.candidates]
-                more = page.more
-            assert named == sorted(set(named), reverse=True) and before <= set(named)
-    finally:
-        writer.close()
-        reader.close()
 
 
 def test_a_home_that_has_gone_is_not_made_again(tmp_path: Path) -> None:

@@ -3,29 +3,17 @@
 from __future__ import annotations
 
 import json
-import os
 import subprocess
 import sys
-import textwrap
 from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
 
+from tests.support.plugin_runs import run_tests
+
 TOP = Path(__file__).resolve().parents[2]
 pytestmark = pytest.mark.needs("bash")
-
-
-def run_tests(directory: Path, source: str, *arguments: str) -> subprocess.CompletedProcess[str]:
-    """Run the tests of a source text; other plugins than ours and the named ones are not loaded."""
-    (directory / "test_it.py").write_text(textwrap.dedent(source), "utf-8")
-    (directory / "pytest.ini").write_text("[pytest]\naddopts = -W error --strict-markers\n", "utf-8")
-    command = [sys.executable, "-m", "pytest", "-q", "-p", "blockpty.testing.plugin"]
-    command += ["--basetemp", str(directory / "b")]
-    environment = {**os.environ, "PYTHONPATH": str(TOP), "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
-    return subprocess.run(
-        [*command, *arguments], cwd=directory, env=environment, capture_output=True, text=True, check=False, timeout=100
-    )
 
 
 def test_a_test_has_a_shell_of_its_own(tmp_path: Path) -> None:
@@ -143,20 +131,6 @@ def test_a_failure_is_shown_at_the_line_of_the_test(call: str, tmp_path: Path) -
     assert "blockpty/" not in found.stdout, found.stdout
 
 
-def test_a_report_of_a_shell_that_is_gone_says_so_and_no_more(tmp_path: Path) -> None:
-    found = run_tests(
-        tmp_path,
-        """
-        def test_fails(terminal_sync):
-            terminal_sync.close()
-            terminal_sync._owner.close()
-            assert 1 == 2
-        """,
-    )
-    assert found.returncode == 1 and "assert 1 == 2" in found.stdout
-    assert "not available: this engine or client is closed" in found.stdout
-
-
 SNAPSHOTS = """
     import pytest
 
@@ -186,24 +160,6 @@ def test_snapshots_are_written_and_compared(tmp_path: Path) -> None:
     changed = run_tests(tmp_path, SNAPSHOTS.replace("WORD", "OTHER"))
     assert changed.returncode == 1
     assert "-a b WORD\n" in changed.stdout and "+a b OTHER\n" in changed.stdout
-
-
-def test_a_snapshot_needs_a_name_and_something_to_show(tmp_path: Path) -> None:
-    found = run_tests(
-        tmp_path,
-        """
-        import pytest
-
-        def test_twice(terminal_snapshot):
-            terminal_snapshot("text")
-            with pytest.raises(ValueError, match="give each snapshot a name"):
-                terminal_snapshot("text")
-            with pytest.raises(TypeError, match="not of int"):
-                terminal_snapshot(5, "number")
-        """,
-        "--terminal-update",
-    )
-    assert found.returncode == 0, found.stdout
 
 
 def test_loading_it_costs_nothing() -> None:

@@ -1,4 +1,4 @@
-"""The order in which the SQLite index names chunks, where their places are crowded and come in no order."""
+"""Candidates of a segment: in their order, however crowded their places are, and few for a word too short for it."""
 
 from __future__ import annotations
 
@@ -9,11 +9,16 @@ import pytest
 
 from blockpty.model.block import Block
 from blockpty.search import sqlite_segment
+from blockpty.search.executor import SearchRun
 from blockpty.search.index import ChunkKey, IndexEntry, IndexWatermark
 from blockpty.search.planner import plan
 from blockpty.search.query import Filters, Query
+from blockpty.search.records import Records
 from blockpty.search.sqlite import SqliteIndex
 from blockpty.search.text import Window
+from tests.support.index_contract import every_match, fill, home, keys_of, records
+
+__all__ = ["home", "records"]
 
 
 @pytest.mark.parametrize("joined", [2, 4, 100])
@@ -49,5 +54,19 @@ def test_chunks_come_newest_first_however_they_were_added(
                 named += [candidate.key for candidate in page.candidates]
                 more = page.more
             assert named == expected
+    finally:
+        index.close()
+
+
+def test_a_word_too_short_for_the_index_is_narrowed_down_by_what_is_around_it(tmp_path: Path, records: Records) -> None:
+    index = SqliteIndex(tmp_path / "index")
+    try:
+        fill(index, records)
+        for text in ("ls", "ls error"):
+            query = Query(text, "words", limit=1000, timeout_ms=60_000)
+            assert keys_of(SearchRun(records, index, query).run()[0]) == every_match(records, query)[:1000]
+        named = index.candidates(plan(Query("ls", "words")), None, 100_000, 30.0).candidates
+        every = index.candidates(plan(Query("l")), None, 100_000, 30.0).candidates
+        assert 0 < len(named) < len(every) / 2
     finally:
         index.close()
