@@ -25,6 +25,7 @@ import blockpty
 from blockpty.control.principals import OWNER, Principal
 from blockpty.surfaces.access import Caller
 from blockpty.surfaces.mcp.http import StreamableHttp
+from blockpty.surfaces.mcp.server import build_server
 
 CONNECTIONS: Final = ("stdio 2025", "stdio 2026", "http 2025", "http 2026")
 ROOT: Final = Path(__file__).resolve().parents[2]
@@ -116,3 +117,11 @@ def text_of(result: CallToolResult) -> str:
     (content,) = result.content
     assert isinstance(content, TextContent)
     return content.text
+
+
+@asynccontextmanager
+async def client_of(engine: blockpty.Engine, principal: Principal | None = None) -> AsyncIterator[Client]:
+    """Give a client in this process."""
+    caller = Caller(engine) if principal is None else Caller(engine, principal)
+    async with Client(build_server(lambda _context: caller), mode="legacy") as client:
+        yield client

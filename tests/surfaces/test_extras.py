@@ -6,45 +6,20 @@ Each case runs in a Python of its own that does not find the modules of some ext
 from __future__ import annotations
 
 import json
-import os
 import re
 import subprocess
 import sys
 import tomllib
 from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
 import pexpect
 import pytest
 
 from blockpty.surfaces.extras import EXTRAS
+from tests.support.extras import ALL, SEARCH, WITHOUT, python
 
 TOP = Path(__file__).resolve().parents[2]
-WITHOUT: Final = """
-import importlib.machinery, sys
-finder = importlib.machinery.PathFinder
-found = finder.find_spec
-
-def find_spec(name, path=None, target=None):
-    return None if name.partition(".")[0] in {blocked!r} else found(name, path, target)
-
-finder.find_spec = find_spec
-"""
-SEARCH: Final = ("numpy", "zstandard")
-ALL: Final = (
-    *EXTRAS["mcp"], "textual", *SEARCH, "mcp_types", "anyio", "h11", "httpcore", "httpx", "obstore", "psycopg"
-)  # fmt: skip
-
-
-def python(
-    program: str, home: Path, *arguments: str, blocked: tuple[str, ...] = ALL
-) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-c", WITHOUT.format(blocked=set(blocked)) + program, *arguments],
-        capture_output=True, text=True, check=False, timeout=60, env={**os.environ, "BLOCKPTY_HOME": str(home)},
-    )  # fmt: skip
-
-
 def command_line(home: Path, *arguments: str, blocked: tuple[str, ...] = ALL) -> subprocess.CompletedProcess[str]:
     program = "from blockpty.surfaces.cli.main import main\nsys.exit(main())"
     return python(program, home, *arguments, "--json", blocked=blocked)
@@ -160,35 +135,3 @@ asyncio.run(main())
     assert done.returncode == 0, done.stderr
     error = json.loads(done.stdout)
     assert needed in error["details"]["missing"] and error["hint"] == "pip install 'blockpty[server]'"
-
-
-def test_a_server_without_the_sdk_says_so_at_mcp(home: Path) -> None:
-    done = python(
-        """
-import asyncio, json
-from pathlib import Path
-import httpx2
-from blockpty.surfaces.http.app import application
-from blockpty.surfaces.http.mcp import MountedMcp
-from blockpty.surfaces.http.metrics import Metrics
-from blockpty.surfaces.private_files import owner_token
-from blockpty.surfaces.tokens import TokenBook
-
-async def main():
-    home = Path(sys.argv[1])
-    mounted = MountedMcp(None, hosts=["localhost"], origins=[])
-    app = application(None, TokenBook(home), Metrics(), hosts={"localhost"}, origins=(), mcp=mounted)
-    headers = {"Authorization": f"Bearer {owner_token(home)}"}
-    async with httpx2.AsyncClient(transport=httpx2.ASGITransport(app=app), base_url="http://localhost") as client:
-        answer = await client.post("/mcp", json={}, headers=headers)
-        print(answer.status_code, answer.text)
-
-asyncio.run(main())
-""",
-        home,
-        str(home),
-        blocked=("mcp", "mcp_types"),
-    )
-    status, _, text = done.stdout.partition(" ")
-    assert status == "400", done.stdout + done.stderr
-    assert json.loads(text)["error"]["hint"] == "pip install 'blockpty[mcp]'"

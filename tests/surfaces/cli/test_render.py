@@ -8,7 +8,6 @@ import io
 import re
 import time
 from dataclasses import replace
-from itertools import pairwise
 
 import pytest
 from hypothesis import given
@@ -32,7 +31,6 @@ from blockpty.model.results import (
     WaitResult,
 )
 from blockpty.surfaces.cli import progress
-from blockpty.surfaces.cli.live import SafeText
 from blockpty.surfaces.cli.render import ResultPrinter, duration, exit_status, sanitize
 from tests.support.async_tests import async_test
 from tests.support.operations import APPROVAL, BLOCK, EVENTS, INFO, PARAMS, RESULTS
@@ -269,20 +267,6 @@ def test_exit_status_of_a_request_to_a_person(outcome: str, status: int) -> None
 
 
 # In pieces
-
-
-@given(st.text(alphabet=st.sampled_from("\x1b[]0;:31mJ?\x07\x9b\n\t x\u202e")), st.data())
-def test_safe_text_is_the_same_however_it_is_cut(text: str, data: st.DataObject) -> None:
-    cuts = sorted(data.draw(st.lists(st.integers(0, len(text)))))
-    for colour in (True, False):
-        safe = SafeText(colour=colour)
-        pieces = [safe.feed(text[begin:end]) for begin, end in pairwise([0, *cuts, len(text)])]
-        assert "".join(pieces) + safe.finish() == sanitize(text, colour=colour)
-
-
-def test_a_long_beginning_of_a_colour_is_not_waited_for() -> None:
-    safe = SafeText(colour=True)
-    assert safe.feed("\x1b[" + "1;" * 50) == "^[[" + "1;" * 50
 
 
 @pytest.mark.parametrize(

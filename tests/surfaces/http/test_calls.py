@@ -14,8 +14,6 @@ import pytest
 
 from blockpty.errors import BadRequest
 from blockpty.ops.requests import MAX_COMMAND
-from blockpty.ops.table import OPERATIONS
-from blockpty.runtime.engine import ConversationEngine
 from blockpty.surfaces.http import guard
 from tests.support.async_tests import async_test
 from tests.support.http_server import JSON_TYPE, Server, read_answer, serving
@@ -136,43 +134,6 @@ async def test_everything_that_is_wrong_has_its_code_and_the_one_shape(home: Pat
         assert not wrong
         assert (await conversation.status()).cursor == cursor, "nothing of it reached the shell"
         assert (await conversation.run("echo fine")).output == "fine\n"
-
-
-@async_test
-async def test_a_method_that_a_path_has_not_names_those_it_has(home: Path) -> None:
-    paths: dict[str, set[str]] = {}
-    for operation in OPERATIONS.values():
-        method, path = operation.route
-        paths.setdefault(path.format(conversation_id="c1", block_id="b1"), set()).add(method)
-    paths |= {"/healthz": {"GET"}, "/metrics": {"GET"}, "/openapi.json": {"GET"}, "/auth/code": {"POST"}}
-    paths |= {"/readyz": {"GET"}, "/docs": {"GET"}}
-    paths |= {"/auth/token": {"POST"}, "/admin/stop": {"POST"}}
-    async with serving(home) as server:
-        for path, methods in paths.items():
-            for method in {"GET", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE", "BREW"} - methods:
-                answer = await server.ask(method, path, headers=[] if method == "POST" else [JSON_TYPE])
-                assert (answer.status, answer.code) == (405, "bad_request"), (method, path)
-                assert set(answer.headers["allow"].replace(" ", "").split(",")) - {"HEAD"} == methods, (method, path)
-        assert (await server.ask("PUT", "/nothing", headers=[JSON_TYPE])).code == "not_found"
-
-
-@async_test
-async def test_a_defect_is_an_error_like_others(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    async def broken(self: ConversationEngine, *args: object, **named: object) -> None:
-        raise ZeroDivisionError("with a secret in it")
-
-    async with serving(home) as server:
-        with monkeypatch.context() as patch:
-            for name in ("conversation", "list", "live"):
-                patch.setattr(ConversationEngine, name, broken)
-            for method, path in (
-                ("GET", "/v1/conversations"), ("GET", "/v1/conversations/c1/status"), ("GET", "/metrics"),
-                ("POST", RUN), ("GET", "/v1/conversations/c1/events"),
-            ):  # fmt: skip
-                answer = await server.ask(method, path, {"command": "true"} if method == "POST" else None)
-                assert (answer.status, answer.code) == (500, "internal"), path
-                assert b"secret" not in answer.body
-        assert (await server.ask("GET", "/v1/conversations")).status == 200
 
 
 async def post(server: Server, path: str, length: int, *, chunked: bool) -> int:

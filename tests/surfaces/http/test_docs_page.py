@@ -6,12 +6,9 @@ import base64
 import hashlib
 import re
 from html.parser import HTMLParser
-from pathlib import Path
 
 from blockpty.ops.table import OPERATIONS
 from blockpty.surfaces.http.docs_page import DOCS_POLICY, docs_page
-from tests.support.async_tests import async_test
-from tests.support.http_server import serving
 
 
 class Tags(HTMLParser):
@@ -37,11 +34,3 @@ def test_every_operation_is_there_with_its_parameters_and_nothing_runs() -> None
     assert style is not None
     digest = base64.b64encode(hashlib.sha256(style[1].encode()).digest()).decode()
     assert f"'sha256-{digest}'" in DOCS_POLICY
-
-
-@async_test
-async def test_it_is_served_without_a_token_and_the_server_says_whether_it_is_ready(home: Path) -> None:
-    async with serving(home) as server:
-        answer = await server.ask("GET", "/docs", token=None)
-        assert answer.status == 200 and answer.headers["content-security-policy"] == DOCS_POLICY
-        assert (await server.ask("GET", "/readyz", token=None)).content == {"ok": True}

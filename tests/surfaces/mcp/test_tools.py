@@ -2,63 +2,30 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
-import subprocess
-import sys
-from collections.abc import AsyncIterator, Iterator, Mapping
-from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
 import jsonschema
 import pytest
-from mcp import Client
-from mcp.shared.exceptions import MCPError
 
 import blockpty
-from blockpty.control.principals import Principal, Scope
-from blockpty.errors import BlockptyError
 from blockpty.ops.operation import Effect
 from blockpty.ops.table import OPERATIONS
-from blockpty.surfaces.access import Caller
 from blockpty.surfaces.mcp.bounds import (
-    DEFAULTS,
     MAX_EVENTS,
     MAX_JSON_BYTES,
     MAX_OUTPUT_BYTES,
-    MODEL_BYTES,
     fit,
     json_bytes,
 )
 from blockpty.surfaces.mcp.schemas import NOTE
-from blockpty.surfaces.mcp.server import build_server
 from blockpty.surfaces.mcp.text import describe
-from blockpty.surfaces.mcp.tools import TOOLS, takes_own
+from blockpty.surfaces.mcp.tools import TOOLS
 from tests.support.async_tests import async_test
-from tests.support.mcp_clients import ok, text_of
-from tests.support.slow_verify import slow_verify
+from tests.support.mcp_clients import client_of, ok, text_of
 
 READING = {name for name, operation in OPERATIONS.items() if operation.effect is Effect.READ}
-
-
-@asynccontextmanager
-async def client_of(engine: blockpty.Engine, principal: Principal | None = None) -> AsyncIterator[Client]:
-    """Give a client in this process."""
-    caller = Caller(engine) if principal is None else Caller(engine, principal)
-    async with Client(build_server(lambda _context: caller), mode="legacy") as client:
-        yield client
-
-
-def every(schema: Any) -> Iterator[Mapping[str, Any]]:
-    """Yield every object in a schema."""
-    if isinstance(schema, dict):
-        yield schema
-        for value in schema.values():
-            yield from every(value)
-    elif isinstance(schema, list):
-        for item in schema:
-            yield from every(item)
 
 
 # What a client is told
@@ -83,236 +50,7 @@ def test_hints_follow_from_the_effect(name: str) -> None:
     assert hints.open_world_hint is inputs
 
 
-@pytest.mark.parametrize("name", TOOLS)
-def test_schemas_are_plain_and_described(name: str) -> None:
-    tool = TOOLS[name].listed
-    assert tool.description and tool.output_schema is not None
-    for schema in (tool.input_schema, tool.output_schema):
-        jsonschema.Draft202012Validator.check_schema(schema)
-        assert schema["type"] == "object"
-        assert not [part for part in every(schema) if "$ref" in part or "$defs" in part]
-    # Some clients take neither of these at the top.
-    assert not {"anyOf", "oneOf", "allOf"} & set(tool.input_schema)
-    for field, schema in tool.input_schema["properties"].items():
-        assert schema.get("description"), field
-        assert {"type": "null"} not in schema.get("anyOf", ()), field
-        assert "title" not in schema and schema.get("default", ...) is not None, field
-    operation = OPERATIONS.get(name.removeprefix("pty_"))
-    if operation is not None:
-        required = [key for key, field in operation.request.model_fields.items() if field.is_required()]
-        if "conversation_id" in required and takes_own(operation):
-            required.remove("conversation_id")
-        assert tool.input_schema.get("required", []) == required
-        missing = set(operation.request.model_fields) - set(tool.input_schema["properties"])
-        assert missing == ({"follow"} if name == "pty_events" else set())
-
-
-def test_arguments_that_the_schema_allows_are_those_that_the_table_takes() -> None:
-    schema = jsonschema.Draft202012Validator(TOOLS["pty_wait_for"].listed.input_schema)
-    good: list[object] = [{"screen": "x"}, {"changed": "0a-1b-2c"}]
-    good += ["x", {"regex": "x"}, {"token": "PROMPT"}, {"token": "EOF"}, {"idle_ms": 5}, ["x", {"idle_ms": 5}]]
-    bad = ["", {"token": "OTHER"}, {}, {"regex": "x", "idle_ms": 5}, [], 5]
-    for match, allowed in [*((match, True) for match in good), *((match, False) for match in bad)]:
-        assert schema.is_valid({"conversation_id": "c1", "match": match}) is allowed, match
-    assert not schema.is_valid({"conversation_id": "c1", "match": "x", "timeout": 5})
-    assert not schema.is_valid({"conversation_id": "../c1", "match": "x"})
-
-
-def test_the_limits_of_this_surface_are_told() -> None:
-    assert TOOLS["pty_run"].listed.input_schema["properties"]["max_bytes"]["default"] == MODEL_BYTES
-    assert TOOLS["pty_read"].listed.input_schema["properties"]["max_bytes"]["maximum"] == MAX_OUTPUT_BYTES
-    assert str(MAX_OUTPUT_BYTES) in (TOOLS["pty_run"].listed.description or "")
-
-
-@async_test
-async def test_the_prompt_and_the_instructions(home: Path) -> None:
-    async with blockpty.Engine(home) as engine, client_of(engine) as client:
-        assert "pty_run" in (client.instructions or "")
-        (prompt,) = (await client.list_prompts()).prompts
-        found = await client.get_prompt(prompt.name, {"task": "mend the build", "conversation_id": "c1"})
-        text = found.messages[0].content.text  # type: ignore[union-attr]
-        named = {word.strip("().,;:") for word in text.split() if word.startswith("pty_")} - {"pty_"}
-        assert named <= set(TOOLS) and {"pty_run", "pty_wait_for", "pty_send_line"} <= named
-        assert "mend the build" in text and "c1" in text
-        for name, arguments in (("other", {}), ("terminal", {"other": "x"})):
-            with pytest.raises(MCPError, match="Unknown"):
-                await client.get_prompt(name, arguments)
-
-
-def test_nothing_else_loads_the_sdk() -> None:
-    program = (
-        "import sys, blockpty, blockpty.surfaces.cli.commands, blockpty.surfaces.access; print('mcp' in sys.modules)"
-    )
-    found = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True, timeout=60)
-    assert found.stdout == "False\n"
-
-
-def test_serving_an_agent_loads_no_engine_and_makes_no_schemas() -> None:
-    program = (
-        "import sys, blockpty.surfaces.client, blockpty.surfaces.mcp.stdio, blockpty.surfaces.mcp.toolsets as sets; "
-        "assert len(sets.tool_set('all').listed) > 40; print(*sys.modules)"
-    )
-    found = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True, timeout=60)
-    loaded = set(found.stdout.split())
-    assert not {"blockpty.runtime", "blockpty.redact", "blockpty.screen", "blockpty.ops.schema"} & loaded
-
-
 # What the tools answer
-
-
-@pytest.mark.needs("bash")
-@async_test
-async def test_structured_content_is_the_result(home: Path) -> None:
-    async with blockpty.Engine(home) as engine, client_of(engine) as client:
-        caller = Caller(engine)
-        await ok(client, "pty_open", conversation_id="c1", shell="bash", cwd="/")
-        ran = await ok(
-            client, "pty_run", conversation_id="c1", command="printf 'a\\tb\\n'; exit_with() { return 3; }; exit_with"
-        )
-        assert (ran["output"], ran["block"]["exit_status"]) == ("a\tb\n", 3)
-        one = {"conversation_id": "c1"}
-        same: list[tuple[str, dict[str, Any]]] = [
-            ("status", one),
-            ("list", {}),
-            ("blocks", one),
-            ("block", {**one, "block_id": "b1"}),
-            ("read", {**one, "block_id": "b1"}),
-            ("read", {**one, "from_cursor": 0, "view": "raw", "max_bytes": 300}),
-            ("wait_for", {**one, "match": {"regex": r"(\w)\tb"}, "from_cursor": 0}),
-            ("wait_for", {**one, "match": "never", "from_cursor": 0, "timeout_ms": 0}),
-        ]
-        for name, params in same:
-            result = await client.call_tool(f"pty_{name}", params)
-            meant = {**DEFAULTS.get(name, {}), **params}
-            assert result.structured_content == (await caller.call(name, meant)).to_dict(), name
-            assert NOTE not in result.structured_content
-        verified = await ok(client, "pty_verify", **one)
-        assert verified["clean"] is True
-        place, screen = await ok(client, "pty_get_cursor", **one), await ok(client, "pty_screen", **one)
-        assert [place["column"], place["row"]] == screen["cursor_position"] and place["cols"] == 80
-
-
-@pytest.mark.needs("bash")
-@async_test
-async def test_errors_are_results_in_the_one_shape(home: Path) -> None:
-    async with blockpty.Engine(home) as engine, client_of(engine) as client:
-        caller = Caller(engine)
-        assert (await client.call_tool("pty_status", {})).structured_content["error"]["code"] == "bad_request"
-        await ok(client, "pty_open", conversation_id="c1", shell="bash")
-        wrong: list[tuple[str, dict[str, Any], str]] = [
-            ("status", {"conversation_id": "nope"}, "not_found"),
-            ("status", {"conversation_id": "../c1"}, "bad_request"),
-            ("run", {"conversation_id": "c1"}, "bad_request"),
-            ("run", {"conversation_id": "c1", "command": "true", "timeout": 5}, "bad_request"),
-            ("run", {"conversation_id": "c1", "command": "true", "timeout_ms": "5"}, "bad_request"),
-            ("run", {"conversation_id": "c1", "command": "true", "timeout_ms": -5}, "bad_request"),
-            ("run", {"conversation_id": "c1", "command": "true", "max_bytes": "many"}, "bad_request"),
-            ("wait_for", {"conversation_id": "c1", "match": {"regex": "("}}, "bad_condition"),
-            ("wait_for", {"conversation_id": "c1", "match": "x", "from_cursor": 10**9}, "bad_cursor"),
-            ("send", {"conversation_id": "c1", "data": "x"}, "no_session"),
-            ("block", {"conversation_id": "c1", "block_id": "b99"}, "not_found"),
-            ("events", {"conversation_id": "nope"}, "not_found"),
-            ("events", {"conversation_id": "c1", "from_seq": -1}, "bad_request"),
-        ]
-        for name, params, code in wrong:
-            result = await client.call_tool(f"pty_{name}", params)
-            assert result.is_error, (name, params)
-            content = result.structured_content
-            assert content["ok"] is False and content["error"]["code"] == code, content
-            assert set(content["error"]) == {"code", "message", "hint", "details"}
-            assert text_of(result).startswith(f"error {code}: ") and "Traceback" not in text_of(result)
-            jsonschema.validate(content, TOOLS[f"pty_{name}"].listed.output_schema or {})
-            if name != "events":
-                with pytest.raises(BlockptyError) as caught:
-                    await caller.call(name, params)
-                assert content == caught.value.to_dict()
-        followed = await client.call_tool("pty_events", {"conversation_id": "c1", "follow": True})
-        assert followed.is_error and "next_seq" in text_of(followed)
-        with pytest.raises(MCPError) as unknown:
-            await client.call_tool("pty_other", {})
-        assert unknown.value.error.code == -32602
-        assert unknown.value.error.data["error"]["code"] == "bad_request"
-
-
-@async_test
-async def test_a_defect_has_the_one_shape_too(home: Path, caplog: pytest.LogCaptureFixture) -> None:
-    class Broken:
-        async def list(self, _filter: str | None) -> Any:
-            raise RuntimeError("a defect")
-
-    caller = Caller(Broken())
-    async with Client(build_server(lambda _context: caller), mode="legacy") as client:
-        result = await client.call_tool("pty_list", {})
-    assert result.is_error and result.structured_content["error"]["code"] == "internal"
-    assert "Traceback" not in text_of(result)
-    # The trace is for who runs the server.
-    assert caplog.records[-1].exc_info is not None
-
-
-@pytest.mark.needs("bash")
-@async_test
-async def test_rights_are_those_of_the_caller(home: Path) -> None:
-    async with blockpty.Engine(home) as engine:
-        for name in ("c1", "c2"):
-            await engine.open(name, shell="bash")
-        reader = Principal("reader", Scope.READ, frozenset({"c1"}))
-        async with client_of(engine, reader) as client:
-            listed = await ok(client, "pty_list")
-            assert [one["conversation_id"] for one in listed["conversations"]] == ["c1"]
-            await ok(client, "pty_status", conversation_id="c1")
-            for tool, params in (
-                ("pty_status", {"conversation_id": "c2"}),
-                ("pty_events", {"conversation_id": "c2"}),
-                ("pty_run", {"conversation_id": "c1", "command": "true"}),
-                ("pty_launch", {"command": "cat"}),
-                ("pty_close", {"conversation_id": "c1"}),
-            ):
-                result = await client.call_tool(tool, params)
-                assert result.structured_content["error"]["code"] == "forbidden", tool
-            uris = [resource.uri for resource in (await client.list_resources()).resources]
-            assert uris and all("/c1/" in uri for uri in uris)
-            with pytest.raises(MCPError) as caught:
-                await client.read_resource("blockpty://conversations/c2/transcript")
-            assert caught.value.error.data["error"]["code"] == "forbidden"
-
-
-@async_test
-async def test_resources_that_do_not_exist(home: Path) -> None:
-    async with blockpty.Engine(home) as engine, client_of(engine) as client:
-        for path, code in (
-            ("conversations/nope/status", "not_found"),
-            ("conversations/c1/other", "not_found"),
-            ("conversations/c1", "not_found"),
-            ("other/c1/status", "not_found"),
-            ("conversations/..%2Fc1/status", "bad_request"),
-            ("conversations/c1/transcript?from_cursor=-1", "bad_request"),
-            ("conversations/c1/transcript?from_cursor=x", "bad_request"),
-            ("conversations/c1/status?page=1", "bad_request"),
-            ("conversations/c1/transcript?from_cursor", "bad_request"),
-        ):
-            with pytest.raises(MCPError) as caught:
-                await client.read_resource(f"blockpty://{path}")
-            assert caught.value.error.data["error"]["code"] == code, path
-
-
-@pytest.mark.needs("bash")
-@async_test
-async def test_launch_uses_or_opens_a_conversation(home: Path, tmp_path: Path) -> None:
-    async with blockpty.Engine(home) as engine, client_of(engine) as client:
-        first = await ok(client, "pty_launch", command="cat", working_dir=str(tmp_path), cols=100, rows=30)
-        assert (first["working_dir"], first["size"], first["command"]) == (str(tmp_path), [100, 30], "cat")
-        name = first["conversation_id"]
-        again = await client.call_tool("pty_launch", {"command": "cat", "conversation_id": name})
-        assert again.structured_content["error"]["code"] == "interactive_session_active"
-        assert again.structured_content["error"]["details"]["conversation_id"] == name
-        await ok(client, "pty_ctrl_d", conversation_id=name)
-        await ok(client, "pty_wait_for", conversation_id=name, match={"token": "EOF"})
-        other = await ok(client, "pty_launch", command="cat", conversation_id=name, working_dir="/")
-        assert (other["conversation_id"], other["working_dir"]) == (name, "/")
-        shell = await ok(client, "pty_launch")
-        assert (shell["session_id"], shell["block_id"], shell["command"]) == (None, None, None)
-        wrong = await client.call_tool("pty_launch", {"command": "cat", "cwd": "/"})
-        assert wrong.structured_content["error"]["code"] == "bad_request"
 
 
 # How much
@@ -510,25 +248,6 @@ async def test_text_that_is_no_utf8(home: Path, tmp_path: Path) -> None:
         await ok(client, "pty_events", conversation_id="c1")
 
 
-@pytest.mark.needs("bash")
-@async_test
-async def test_many_calls_at_once(home: Path) -> None:
-    async with blockpty.Engine(home) as engine, client_of(engine) as client:
-        begun = {
-            name: (await ok(client, "pty_open", conversation_id=name, shell="bash"))["cursor"] for name in ("c1", "c2")
-        }
-        waits = [
-            asyncio.create_task(
-                ok(client, "pty_wait_for", conversation_id=name, match=f"word {name}", from_cursor=cursor)
-            )
-            for name, cursor in (*begun.items(),) * 20
-        ]
-        for name in begun:
-            await ok(client, "pty_run", conversation_id=name, command=f"echo word {name}")
-        found = await asyncio.gather(*waits)
-        assert [one for one in found if not one["matched"]] == []
-
-
 # What a model reads
 
 
@@ -579,20 +298,3 @@ async def test_a_match_does_not_come_twice(home: Path) -> None:
         text = text_of(await client.call_tool("pty_wait_for", found))
         assert "match: port 80" in text and text.endswith("before the match:\n\nfirst\n")
         assert ", which was there already: cursor" in text and "behind" not in text
-
-
-@async_test
-async def test_progress_is_that_of_the_operation(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    told: list[tuple[float, float | None, str | None]] = []
-    async with blockpty.Engine(home) as engine, client_of(engine) as client:
-        await ok(client, "pty_open", conversation_id="c1", shell="bash")
-        with slow_verify(monkeypatch) as going:
-
-            async def progress(done: float, total: float | None, message: str | None) -> None:
-                told.append((done, total, message))
-                going.set()
-
-            arguments = {"conversation_id": "c1"}
-            result = await client.call_tool("pty_verify", arguments, progress_callback=progress)
-        assert result.structured_content["clean"]
-    assert told[0][:2] == (5.0, 8.0) and str(told[0][2]).startswith("verify: 62 %, 5 B of 8 B, ")

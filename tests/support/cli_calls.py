@@ -1,0 +1,46 @@
+"""Calls of the command line against an engine that records what it is asked."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from blockpty.errors import BlockptyError
+from blockpty.model.results import (
+    Result,
+)
+from blockpty.surfaces.cli.main import main
+from tests.support.operations import RecordingEngine
+
+Run = Callable[..., tuple[int, str, str]]
+
+
+@pytest.fixture
+def run(capfd: pytest.CaptureFixture[str]) -> Run:
+    def run(*arguments: str, engine: Any = None) -> tuple[int, str, str]:
+        status = main(arguments, open_engine=engine or RecordingEngine())
+        sys.stdout.flush()
+        captured = capfd.readouterr()
+        return status, captured.out, captured.err
+
+    return run
+
+
+def answering(name: str, result: Result | BlockptyError) -> RecordingEngine:
+    return RecordingEngine({name: result})
+
+
+def program(*arguments: str, **variables: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "blockpty", *arguments],
+        env={**os.environ, **variables},
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=60,
+    )
