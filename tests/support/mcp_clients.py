@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any, Final
 
 import httpx2
+import pytest
 import uvicorn
 from mcp import Client, StdioServerParameters
 from mcp.client.streamable_http import streamable_http_client
@@ -24,6 +25,7 @@ from mcp_types import CallToolResult, TextContent
 import blockpty
 from blockpty.control.principals import OWNER, Principal
 from blockpty.surfaces.access import Caller
+from blockpty.surfaces.mcp import calling
 from blockpty.surfaces.mcp.http import StreamableHttp
 from blockpty.surfaces.mcp.server import build_server
 
@@ -32,6 +34,15 @@ ROOT: Final = Path(__file__).resolve().parents[2]
 TOKEN: Final = "owner-token"
 
 _MODES: Final = {"2025": "legacy", "2026": "2026-07-28"}
+
+
+@pytest.fixture
+def often(monkeypatch: pytest.MonkeyPatch) -> float:
+    """Have servers report progress ten times a second, here and in processes; the value is the time between."""
+    seconds = 0.1
+    monkeypatch.setattr(calling, "PROGRESS_SECONDS", seconds)
+    monkeypatch.setenv("PROGRESS_SECONDS", str(seconds))
+    return seconds
 
 
 @asynccontextmanager

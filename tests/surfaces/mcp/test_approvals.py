@@ -20,7 +20,9 @@ from blockpty.surfaces.client import Client as ServerClient
 from blockpty.surfaces.tokens import add_token
 from tests.support import http_server
 from tests.support.async_tests import async_test
-from tests.support.mcp_clients import CONNECTIONS, ROOT, TOKEN, connected, http_client, ok, serving, text_of
+from tests.support.mcp_clients import CONNECTIONS, ROOT, TOKEN, connected, http_client, often, ok, serving, text_of
+
+__all__ = ["often"]
 
 pytestmark = pytest.mark.needs("bash")
 
@@ -97,8 +99,8 @@ async def test_declining_refuses_it(home: Path, connection: str) -> None:
 
 @everywhere
 @async_test
-async def test_without_an_answer_it_waits_for_another_surface(home: Path, connection: str) -> None:
-    (home / "policy.toml").write_text(POLICY.replace("= 60", "= 3"))
+async def test_without_an_answer_it_waits_for_another_surface(home: Path, often: float, connection: str) -> None:
+    (home / "policy.toml").write_text(POLICY.replace("= 60", "= 1"))
     person = Person("cancel")
     messages: list[str | None] = []
 
@@ -109,7 +111,7 @@ async def test_without_an_answer_it_waits_for_another_surface(home: Path, connec
         await ok(client, "pty_open", conversation_id="c1", shell="bash")
         arguments = {"conversation_id": "c1", "command": "echo one"}
         result = await client.call_tool("pty_run", arguments, progress_callback=progress)
-        assert "no answer came within 3 seconds" in text_of(result)
+        assert "no answer came within 1 second" in text_of(result)
         assert len(person.asked) == 1
         told = [message for message in messages if message and ", waits for approval a1." in message]
         assert any("It prints." in message for message in told)
@@ -195,7 +197,7 @@ async def test_an_answer_elsewhere_ends_the_question(home: Path) -> None:
 @pytest.mark.parametrize(("types_as", "answer"), [("user", "one\n"), ("agent", None)])
 @async_test
 async def test_through_a_server_with_a_token(home: Path, types_as: str, answer: str | None) -> None:
-    (home / "policy.toml").write_text(POLICY.replace("= 60", "= 5"))
+    (home / "policy.toml").write_text(POLICY if answer else POLICY.replace("= 60", "= 1"))
     token = add_token(home, "bot", "admin", None, 1, types_as)
     person = Person("accept")
     environment = {**os.environ, "BLOCKPTY_HOME": str(home), "PYTHONPATH": str(ROOT), "BLOCKPTY_TOKEN": token}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 from pathlib import Path
 from typing import Any
 
@@ -10,8 +11,10 @@ import pytest
 
 import blockpty
 from tests.support.async_tests import async_test
-from tests.support.mcp_clients import CONNECTIONS, client_of, connected, ok
+from tests.support.mcp_clients import CONNECTIONS, client_of, connected, often, ok
 from tests.support.slow_verify import slow_verify
+
+__all__ = ["often"]
 
 
 @async_test
@@ -36,27 +39,30 @@ each_connection = pytest.mark.parametrize("connection", CONNECTIONS)
 
 @each_connection
 @async_test
-async def test_progress_while_waiting(home: Path, connection: str) -> None:
+async def test_progress_while_waiting(home: Path, tmp_path: Path, often: float, connection: str) -> None:
     told: list[tuple[float, float | None, str | None]] = []
+    os.mkfifo(tmp_path / "gate")
 
     async def progress(elapsed: float, total: float | None, message: str | None) -> None:
         told.append((elapsed, total, message))
+        if len(told) == 2:
+            (tmp_path / "gate").write_bytes(b"")
 
     async with connected(connection, home) as client:
         await ok(client, "pty_open", conversation_id="c1", shell="bash")
-        arguments = {"conversation_id": "c1", "command": "echo begun; sleep 2.5", "timeout_ms": 50_000}
+        arguments = {"conversation_id": "c1", "command": f"echo begun; cat {tmp_path}/gate", "timeout_ms": 50_000}
         result = await client.call_tool("pty_run", arguments, progress_callback=progress)
         assert result.structured_content["block"]["exit_status"] == 0
     assert len(told) >= 2
     elapsed = [item[0] for item in told]
-    assert elapsed == sorted(elapsed) and elapsed[0] >= 1000
+    assert elapsed == sorted(elapsed) and elapsed[0] >= 1000 * often
     assert all(total == 50_000 for _, total, _ in told)
     assert all("bytes in the transcript, block_running" in (message or "") for _, _, message in told)
 
 
 @each_connection
 @async_test
-async def test_a_cancelled_wait_leaves_the_program_alone(home: Path, connection: str) -> None:
+async def test_a_cancelled_wait_leaves_the_program_alone(home: Path, often: float, connection: str) -> None:
     async with connected(connection, home) as client:
         await ok(client, "pty_open", conversation_id="c1", shell="bash")
         begun = asyncio.Event()
