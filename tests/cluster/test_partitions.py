@@ -16,7 +16,7 @@ from blockpty.search.planner import plan
 from blockpty.search.query import Query
 
 
-class FakeConnection:
+class ScriptedConnection:
     """It answers each statement with the next rows, and keeps what was asked."""
 
     def __init__(self, *answers: list[tuple[Any, ...]], sock: socket.socket | None = None) -> None:
@@ -25,7 +25,7 @@ class FakeConnection:
         self._answers = list(answers)
         self._sock = sock
 
-    def execute(self, statement: bytes, words: dict[str, Any], *, binary: bool) -> FakeConnection:
+    def execute(self, statement: bytes, words: dict[str, Any], *, binary: bool) -> ScriptedConnection:
         assert binary
         self.asked.append((statement, words))
         return self
@@ -33,7 +33,7 @@ class FakeConnection:
     def fetchall(self) -> list[tuple[Any, ...]]:
         return self._answers.pop(0)
 
-    def transaction(self) -> FakeConnection:
+    def transaction(self) -> ScriptedConnection:
         return self
 
     def __enter__(self) -> Self:
@@ -47,16 +47,16 @@ class FakeConnection:
         return self._sock.fileno()
 
 
-class FakeDatabase:
-    def __init__(self, connection: FakeConnection) -> None:
+class OneConnection:
+    def __init__(self, connection: ScriptedConnection) -> None:
         self._connection = connection
 
     def run(self, work: Callable[[Any], Any]) -> Any:
         return work(self._connection)
 
 
-def call_of(work: Callable[[Connection], Any], connection: FakeConnection | None = None) -> DatabaseCall[Any]:
-    return DatabaseCall(FakeDatabase(connection or FakeConnection()), work)  # type: ignore[arg-type]
+def call_of(work: Callable[[Connection], Any], connection: ScriptedConnection | None = None) -> DatabaseCall[Any]:
+    return DatabaseCall(OneConnection(connection or ScriptedConnection()), work)  # type: ignore[arg-type]
 
 
 def keys(count: int) -> list[ChunkKey]:
@@ -88,7 +88,7 @@ def test_a_call_that_was_given_up_is_not_tried_again() -> None:
         raise psycopg.OperationalError("cut")
 
     with here, there:
-        call = call_of(work, FakeConnection(sock=here))
+        call = call_of(work, ScriptedConnection(sock=here))
         with pytest.raises(psycopg.OperationalError, match="cut"):
             call.run()
         with pytest.raises(psycopg.OperationalError, match="given up"):
@@ -98,7 +98,7 @@ def test_a_call_that_was_given_up_is_not_tried_again() -> None:
 
 def test_a_plan_that_any_chunk_may_match_is_walked_in_one_statement() -> None:
     row = (5, "c", 1, 0)
-    connection = FakeConnection([row])
+    connection = ScriptedConnection([row])
     assert Newest(plan(Query("a", "regex")), None, 3, "_0", Learnt())(connection) == [row]  # type: ignore[arg-type]
     ((statement, words),) = connection.asked
     assert b"candidate_0" in statement and words["limit"] == 3 and "near" not in words
@@ -108,7 +108,7 @@ def test_times_are_asked_for_from_the_newest_back_until_there_are_enough() -> No
     """First how close the chunks are, then the candidates of as long as some of them take, then of the time before."""
     times = [(10_000 - 100 * number,) for number in range(8)]
     rows = [(9_900, "c", 1, 0), (9_000, "c", 1, 0)]
-    connection = FakeConnection(times, rows[:1], rows[1:])
+    connection = ScriptedConnection(times, rows[:1], rows[1:])
     found = Newest(plan(Query("needle")), None, 2, "", Learnt())(connection)  # type: ignore[arg-type]
     assert found == rows
     _, (_, first), (_, second) = connection.asked
@@ -134,5 +134,5 @@ def test_bytes_are_fetched_together_and_in_growing_numbers() -> None:
 
 def test_the_bytes_of_a_chunk_belong_to_its_key() -> None:
     first, second = keys(2)
-    connection = FakeConnection([("c", 1, 1, b"second"), ("c", 1, 9, b"of no key")])
+    connection = ScriptedConnection([("c", 1, 1, b"second"), ("c", 1, 9, b"of no key")])
     assert fetched(connection, [first, second], "") == {second: b"second"}  # type: ignore[arg-type]

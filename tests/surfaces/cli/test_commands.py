@@ -38,7 +38,6 @@ from tests.support.operations import BLOCK, EVENTS, PARAMS, RESULTS, RecordingEn
 __all__ = ["run"]
 
 
-
 def written(value: Any) -> str:
     return value if isinstance(value, str) else json.dumps(value)
 
@@ -458,9 +457,6 @@ def test_text_comes_from_one_place(run: Run, stdin: Callable[[bytes], None], arg
     engine = RecordingEngine()
     assert run(*arguments, engine=engine)[0] == 2
     assert engine.calls == []
-
-
-# The program
 
 
 # What a plain call may not load: an event loop, a client with its methods, models, and classes of other results.

@@ -50,9 +50,6 @@ def test_hints_follow_from_the_effect(name: str) -> None:
     assert hints.open_world_hint is inputs
 
 
-# What the tools answer
-
-
 # How much
 
 
