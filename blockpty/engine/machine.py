@@ -241,9 +241,9 @@ class Machine:
             return
         state.current.gap = state.current.gap or seam["reason"] in GAPS
         self._emit("seam", token.end, reason=seam["reason"], cols=seam["cols"], rows=seam["rows"])
-        if state.shell is ShellState.STARTING:
-            if state.source is not None and state.source["kind"] == "tmux" and state.current.nonce == mark.nonce:
-                self._step(Stimulus.PROGRAM, token.end, token.end, None)
+        is_pane = state.source is not None and state.source["kind"] == "tmux" and state.current.nonce == mark.nonce
+        if is_pane and state.shell is ShellState.STARTING:
+            self._step(Stimulus.PROGRAM, token.end, token.end, None)
         self._redrawn()
 
     def _redrawn(self) -> None:
