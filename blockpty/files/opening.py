@@ -9,8 +9,11 @@ from __future__ import annotations
 import errno
 import os
 import stat
-from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    # Not imported by the processes of a host, which start with each shell.
+    from pathlib import Path
 
 # ENXIO: a FIFO without a reader, or a socket; EISDIR, ENOTDIR: a directory here, or none above.
 _UNSAFE: Final = (errno.ELOOP, errno.EMLINK, errno.ENXIO, errno.EISDIR, errno.ENOTDIR, errno.ENODEV)

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import os
-from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    # Not imported by the processes of a host, which start with each shell.
+    from pathlib import Path
 
 NAME_DIGITS: Final = 20
 

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import errno
 import os
-from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from blockpty.files.opening import open_regular
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 # At most this much of one torn tail is kept.
 QUARANTINE_BYTES: Final = 1024 * 1024

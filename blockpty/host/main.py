@@ -7,7 +7,6 @@ import os
 import resource
 import signal
 import sys
-import traceback
 
 from blockpty.host.keeper import Keeper, splice_works
 from blockpty.host.recorder import Recorder
@@ -49,6 +48,8 @@ def guarded_main(home: str, home_fd: int, ready_fd: int) -> None:
     try:
         main(home, home_fd, ready_fd)
     except BaseException:  # noqa: BLE001  the log is the only place left for it
+        import traceback
+
         traceback.print_exc()
         sys.stderr.flush()
         os._exit(1)

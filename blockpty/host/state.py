@@ -15,7 +15,6 @@ import signal
 import socket
 import sys
 import time
-import traceback
 from typing import Any
 
 from blockpty.host import protocol
@@ -191,6 +190,8 @@ class HostState:
             os.write(2, f"{stamp} [{os.getpid()}] {text}\n".encode("utf-8", "replace"))
 
     def log_exception(self, what: str) -> None:
+        import traceback  # takes a while to import, and is hardly ever needed
+
         self.log(what + "\n" + "".join(traceback.format_exception(*sys.exc_info())))
 
 

@@ -12,7 +12,6 @@ import os
 import tempfile
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from contextlib import asynccontextmanager
-from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final, cast
 
@@ -185,7 +184,7 @@ class RecordedHost:
         self._ts = max(self._ts, entry.ts)
         if entry.kind in ("input", "resize", "spawn"):
             self._busy_ts = self._ts
-        line = sealed(orjson.dumps(replace(entry, offset=self._offset, ts=self._ts).to_dict()))
+        line = sealed(orjson.dumps(entry._replace(offset=self._offset, ts=self._ts).to_dict()))
         with self._layout.timeline.open("ab") as file:
             file.write(line)
         self._timeline += len(line)
@@ -229,7 +228,7 @@ class RecordedHost:
         fields = dict(gate.fields)
         if submit is not None:
             fields |= {"req": req, "submit": {**gate.fields["submit"], "request": submit["request"]}}
-        self.passed(replace(gate, fields=fields))
+        self.passed(gate._replace(fields=fields))
         return Typed(at, self._timeline, len(data))
 
     def note(self, conversation: str, note: Any, *, epoch: int | None = None) -> asyncio.Future[dict[str, Any]]:
