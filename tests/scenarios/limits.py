@@ -11,7 +11,6 @@ import signal
 import stat
 import sys
 from collections.abc import Mapping
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -401,7 +400,7 @@ async def clock_jump(stage: Stage) -> Any:
     jumped = Recording(
         recording.stream,
         [
-            replace(one, ts=one.ts - (3_600_000 if number > middle else 0))
+            one._replace(ts=one.ts - (3_600_000 if number > middle else 0))
             for number, one in enumerate(recording.entries)
         ],
     )

@@ -6,7 +6,6 @@ import asyncio
 import base64
 import subprocess
 import threading
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -28,7 +27,7 @@ def test_a_typescript_comes_back_byte_for_byte_with_its_blocks(tmp_path: Path) -
     made = timed_session()
     # The last block prints nothing for a while before its end.
     end = made.recording.stream.rindex(b"four\r\n") + 6
-    later = [replace(one, ts=one.ts + 700) if one.offset > end else one for one in made.recording.entries]
+    later = [one._replace(ts=one.ts + 700) if one.offset > end else one for one in made.recording.entries]
     later.append(Entry(end, later[-1].ts - 25, "tick"))
     made.recording.entries = sorted(later, key=lambda one: (one.offset, one.ts))
     made.output(bytes(range(256)) * 3)
