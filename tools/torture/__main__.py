@@ -45,7 +45,7 @@ RUNS: dict[str, Run] = {
     "disk": lambda given: storage.fill_and_free(_tries(given, 20, 2)),
     "memory": lambda given: sizes.one_block(_tries(given, 1024, 8)),
     "idle": lambda given: many.idle(_tries(given, 2000, 20), *((2, 1.0, 2.0) if given.short else ())),
-    "short": lambda given: many.short(_tries(given, 10_000, 30)),
+    "short": lambda given: many.short(_tries(given, 10_000, 10)),
     "forks": lambda given: many.forks(_tries(given, 10, 1)),
 }
 

@@ -20,7 +20,17 @@ from blockpty.surfaces.client import Client as ServerClient
 from blockpty.surfaces.tokens import add_token
 from tests.support import http_server
 from tests.support.async_tests import async_test
-from tests.support.mcp_clients import CONNECTIONS, ROOT, TOKEN, connected, http_client, often, ok, serving, text_of
+from tests.support.mcp_clients import (
+    ROOT,
+    TOKEN,
+    connected,
+    each_connection,
+    http_client,
+    often,
+    ok,
+    serving,
+    text_of,
+)
 
 __all__ = ["often"]
 
@@ -35,7 +45,6 @@ action = "ask"
 commands = ["echo", "cat"]
 reason = "It prints."
 """
-everywhere = pytest.mark.parametrize("connection", CONNECTIONS)
 
 
 class Person:
@@ -57,7 +66,7 @@ def verdicts(home: Path) -> list[tuple[str, str]]:
     return [(one["verdict"], one.get("by", "")) for one in entries if one["type"] == "verdict"]
 
 
-@everywhere
+@each_connection
 @async_test
 async def test_accepting_allows_it_once(home: Path, connection: str) -> None:
     (home / "policy.toml").write_text(POLICY)
@@ -81,7 +90,7 @@ async def test_accepting_allows_it_once(home: Path, connection: str) -> None:
     assert [one for one in verdicts(home) if one[0] == "approved"] == [("approved", by)] * 3
 
 
-@everywhere
+@each_connection
 @async_test
 async def test_declining_refuses_it(home: Path, connection: str) -> None:
     (home / "policy.toml").write_text(POLICY)
@@ -97,7 +106,7 @@ async def test_declining_refuses_it(home: Path, connection: str) -> None:
     assert verdicts(home)[-1] == ("denied", by)
 
 
-@everywhere
+@each_connection
 @async_test
 async def test_without_an_answer_it_waits_for_another_surface(home: Path, often: float, connection: str) -> None:
     (home / "policy.toml").write_text(POLICY.replace("= 60", "= 1"))
@@ -117,7 +126,7 @@ async def test_without_an_answer_it_waits_for_another_surface(home: Path, often:
         assert any("It prints." in message for message in told)
 
 
-@everywhere
+@each_connection
 @async_test
 async def test_a_client_that_cannot_ask_waits_too(home: Path, connection: str) -> None:
     (home / "policy.toml").write_text(POLICY.replace("= 60", "= 1"))

@@ -5,14 +5,15 @@ from __future__ import annotations
 import asyncio
 import os
 from pathlib import Path
-from typing import Any
-
-import pytest
+from typing import TYPE_CHECKING, Any
 
 import blockpty
 from tests.support.async_tests import async_test
-from tests.support.mcp_clients import CONNECTIONS, client_of, connected, often, ok
+from tests.support.mcp_clients import client_of, connected, each_connection, often, ok
 from tests.support.slow_verify import slow_verify
+
+if TYPE_CHECKING:
+    import pytest
 
 __all__ = ["often"]
 
@@ -32,9 +33,6 @@ async def test_progress_is_that_of_the_operation(home: Path, monkeypatch: pytest
             result = await client.call_tool("pty_verify", arguments, progress_callback=progress)
         assert result.structured_content["clean"]
     assert told[0][:2] == (5.0, 8.0) and str(told[0][2]).startswith("verify: 62 %, 5 B of 8 B, ")
-
-
-each_connection = pytest.mark.parametrize("connection", CONNECTIONS)
 
 
 @each_connection

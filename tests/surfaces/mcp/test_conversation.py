@@ -8,12 +8,13 @@ from pathlib import Path
 import pytest
 
 from tests.support.async_tests import async_test
-from tests.support.mcp_clients import CONNECTIONS, connected, ok, text_of
+from tests.support.mcp_clients import connected, each_connection, ok, text_of
 
 pytestmark = pytest.mark.needs("bash")
-each_connection = pytest.mark.parametrize("connection", CONNECTIONS)
 
 GUESS = "while :; do printf 'Guess a number: '; read -r n; [ $n = 7 ] && break; echo no; done; echo Correct!"
+
+
 @each_connection
 @async_test
 async def test_guessing_a_number(home: Path, connection: str) -> None:

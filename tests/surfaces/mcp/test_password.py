@@ -9,12 +9,9 @@ import pytest
 from mcp_types import ElicitRequestFormParams, ElicitResult
 
 from tests.support.async_tests import async_test
-from tests.support.mcp_clients import CONNECTIONS, connected, ok, text_of
+from tests.support.mcp_clients import connected, each_connection, ok, text_of
 
 pytestmark = pytest.mark.needs("bash")
-
-
-each_connection = pytest.mark.parametrize("connection", CONNECTIONS)
 
 
 ASKS = "printf 'Password: '; read -rs word; echo; echo ${#word} characters"

@@ -9,7 +9,7 @@ from mcp.shared.exceptions import MCPError
 
 import blockpty
 from tests.support.async_tests import async_test
-from tests.support.mcp_clients import CONNECTIONS, client_of, connected, ok
+from tests.support.mcp_clients import client_of, connected, each_connection, ok
 
 
 @async_test
@@ -29,9 +29,6 @@ async def test_resources_that_do_not_exist(home: Path) -> None:
             with pytest.raises(MCPError) as caught:
                 await client.read_resource(f"blockpty://{path}")
             assert caught.value.error.data["error"]["code"] == code, path
-
-
-each_connection = pytest.mark.parametrize("connection", CONNECTIONS)
 
 
 @each_connection
