@@ -6,9 +6,9 @@ import { follow, go, toConversation, toMoment } from "../router.ts";
 import { ending, sign } from "../store/blocks.ts";
 import { copy } from "../store/notice.ts";
 import { IDLE_LIMIT_SECONDS, Replaying } from "../store/replay.ts";
-import { theme } from "../store/settings.ts";
-import { XtermGlass } from "../terminal/glass.ts";
+import type { XtermGlass } from "../terminal/glass.ts";
 import { duration, number, time, visible } from "../words.ts";
+import { Glass } from "./Glass.tsx";
 import { Icon } from "./icons.tsx";
 import { Author, StateSign } from "./Sign.tsx";
 
@@ -17,19 +17,10 @@ const STEP_MS = 5000;
 /** What happened in a conversation, at its recorded times. */
 export function ReplayPlace({ id, at, play }: { id: string; at: number; play: boolean }) {
   const replay = useMemo(() => new Replaying(id), [id]);
-  const holder = useRef<HTMLDivElement>(null);
-  useEffect(() => {
-    const made = new XtermGlass(holder.current!, () => undefined, theme.peek());
-    const fit = new ResizeObserver(() => made.fit());
-    fit.observe(holder.current!);
-    replay.enter(made, at, play);
-    (holder.current as any).terminal = made.terminal;
-    return () => {
-      fit.disconnect();
-      replay.leave();
-      made.close();
-    };
-  }, [replay]);
+  const enter = (glass: XtermGlass) => {
+    replay.enter(glass, at, play);
+    return () => replay.leave();
+  };
   const link = () => copy(location.origin + toMoment(id, replay.cursor.value), "Link to this moment copied");
   useEffect(() =>
     bind({
@@ -73,7 +64,7 @@ export function ReplayPlace({ id, at, play }: { id: string; at: number; play: bo
       {replay.problem.value && <div class="banner red">{visible(replay.problem.value)}</div>}
       <div class="stage">
         <BlockColumn replay={replay} />
-        <div class="glass" ref={holder} />
+        <Glass enter={enter} />
       </div>
       <Controls replay={replay} />
     </main>
