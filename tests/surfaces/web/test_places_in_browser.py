@@ -122,6 +122,25 @@ def test_a_long_output_that_has_gone_is_looked_for_no_more(context: BrowserConte
     assert watched.complaints == []
 
 
+def test_a_key_goes_to_no_place_that_has_gone(context: BrowserContext, served: Served) -> None:
+    watched = sign_in(context, served)
+    _conversation(watched, served)
+    watched.page.wait_for_selector("#b4")
+    # In the turn of the browser's loop in which a place goes: nothing was undone yet that waits for the next frame.
+    taken = watched.page.evaluate(
+        """async () => {
+          const press = (key) => !document.body.dispatchEvent(
+            new KeyboardEvent('keydown', { key, bubbles: true, cancelable: true }));
+          const here = press('F'), blocks = document.querySelector('.blocks');
+          document.querySelector('a[href="/"]').click();
+          while (blocks.isConnected) await null;
+          return [here, press('F'), press('j')];
+        }"""
+    )
+    assert taken == [True, False, False]
+    assert watched.complaints == []
+
+
 def test_a_search_takes_its_filters_from_the_address(context: BrowserContext, served: Served) -> None:
     watched = sign_in(context, served)
     watched.page.goto(f"{served.url}/search?q=^two&mode=regex")

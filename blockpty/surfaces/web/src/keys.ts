@@ -1,3 +1,4 @@
+import { useLayoutEffect } from "preact/hooks";
 import table from "./keys.json";
 
 /** Keys of the page: one table makes handlers, help and hints. */
@@ -13,12 +14,17 @@ export const bindings: Binding[] = table.filter((one) => one.only !== "terminal"
 type Action = (key: string) => void;
 const handlers = new Map<string, Action>();
 
-/** Have keys do something, which is given the key, until the returned function is called. */
-export function bind(actions: Record<string, Action>): () => void {
-  for (const [id, action] of Object.entries(actions)) handlers.set(id, action);
-  return () => {
-    for (const [id, action] of Object.entries(actions)) if (handlers.get(id) === action) handlers.delete(id);
-  };
+/**
+ * Have keys do something, which is given the key, for as long as a component is shown. A layout effect: what useEffect
+ * does and undoes comes a frame late, when a key would still go to a place that has gone, or not yet to the new one.
+ */
+export function useKeys(actions: Record<string, Action>): void {
+  useLayoutEffect(() => {
+    for (const [id, action] of Object.entries(actions)) handlers.set(id, action);
+    return () => {
+      for (const [id, action] of Object.entries(actions)) if (handlers.get(id) === action) handlers.delete(id);
+    };
+  });
 }
 
 /** Whether something is done now for a binding. */

@@ -1,5 +1,5 @@
 import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
-import { bind } from "../keys.ts";
+import { useKeys } from "../keys.ts";
 import { sign } from "../store/blocks.ts";
 import type { Conversation } from "../store/conversation.ts";
 import { number } from "../words.ts";
@@ -78,24 +78,22 @@ export function BlockList(props: { conversation: Conversation; target: string; a
     folded.current = !folded.current;
     for (const block of list) tell(block.block_id, folded.current ? "none" : "some");
   };
-  useEffect(() =>
-    bind({
-      next: () => step(1),
-      previous: () => step(-1),
-      begin: () => step(0, "start"),
-      following: () => step(1, "start"),
-      open: act("open"),
-      fold: act("fold"),
-      copyOutput: act("copyOutput"),
-      copyCommand: act("copyCommand"),
-      copyBoth: act("copyBoth"),
-      copyLink: act("copyLink"),
-      previousFailed: () => stepFailed(-1),
-      nextFailed: () => stepFailed(1),
-      foldAll,
-      toEnd,
-    }),
-  );
+  useKeys({
+    next: () => step(1),
+    previous: () => step(-1),
+    begin: () => step(0, "start"),
+    following: () => step(1, "start"),
+    open: act("open"),
+    fold: act("fold"),
+    copyOutput: act("copyOutput"),
+    copyCommand: act("copyCommand"),
+    copyBoth: act("copyBoth"),
+    copyLink: act("copyLink"),
+    previousFailed: () => stepFailed(-1),
+    nextFailed: () => stepFailed(1),
+    foldAll,
+    toEnd,
+  });
 
   const scrolled = () => {
     if (!box.current) return;

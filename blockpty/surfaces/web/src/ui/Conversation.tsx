@@ -2,7 +2,7 @@ import { effect } from "@preact/signals";
 import { useEffect, useMemo } from "preact/hooks";
 import { isPerson, mayType } from "../api/auth.ts";
 import { call, of } from "../api/http.ts";
-import { bind } from "../keys.ts";
+import { useKeys } from "../keys.ts";
 import { marked } from "../output/marks.ts";
 import { follow, go, place, toReplay } from "../router.ts";
 import { Conversation, type Filter } from "../store/conversation.ts";
@@ -31,21 +31,19 @@ export function ConversationPlace({ id, block }: { id: string; block: string }) 
     attempt(() => call(of(id, "interrupt"), { up_to: "INT" })).then((went) => went && say("Interrupted"));
   const show = (name: Filter) => () => (conversation.filter.value = conversation.filter.value === name ? "all" : name);
   const from = () => conversation.blocks.value.list.find((one) => one.block_id === conversation.selected.value);
-  useEffect(() =>
-    bind({
-      failed: show("failed"),
-      slow: show("slow"),
-      byAgent: show("agent"),
-      byUser: show("you"),
-      all: () => (conversation.filter.value = "all"),
-      find: () => openFind(conversation),
-      replay: () => go(toReplay(id, from()?.span[0])),
-      toScreen: () => document.querySelector<HTMLElement>(".glass textarea")?.focus(),
-      takeOver: () => isPerson() && conversation.takeOver(),
-      handBack: () => conversation.mine.value && conversation.handBack(),
-      stop: () => mayType() && void stop(),
-    }),
-  );
+  useKeys({
+    failed: show("failed"),
+    slow: show("slow"),
+    byAgent: show("agent"),
+    byUser: show("you"),
+    all: () => (conversation.filter.value = "all"),
+    find: () => openFind(conversation),
+    replay: () => go(toReplay(id, from()?.span[0])),
+    toScreen: () => document.querySelector<HTMLElement>(".glass textarea")?.focus(),
+    takeOver: () => isPerson() && conversation.takeOver(),
+    handBack: () => conversation.mine.value && conversation.handBack(),
+    stop: () => mayType() && void stop(),
+  });
   const { params } = place.value;
   const take = params.get("take") === "1";
   useEffect(

@@ -2,7 +2,7 @@ import { signal } from "@preact/signals";
 import { useEffect, useState } from "preact/hooks";
 import { call, of } from "../api/http.ts";
 import type { Block } from "../api/types.ts";
-import { bind } from "../keys.ts";
+import { useKeys } from "../keys.ts";
 import { follow, toConversation } from "../router.ts";
 import { ending, sign } from "../store/blocks.ts";
 import type { Conversation } from "../store/conversation.ts";
@@ -25,15 +25,13 @@ export function Inspector({ conversation }: { conversation: Conversation }) {
   const [wants, setWants] = useState("");
   const list = conversation.list.value;
   const block = list.find((one) => one.block_id === conversation.selected.value);
-  useEffect(() =>
-    bind({
-      inspect: toggle,
-      diff: () => {
-        shown.value = true;
-        setWants(conversation.selected.value);
-      },
-    }),
-  );
+  useKeys({
+    inspect: toggle,
+    diff: () => {
+      shown.value = true;
+      setWants(conversation.selected.value);
+    },
+  });
   if (!block || !shown.value) return null;
   const runs = block.cmd ? list.filter((one) => one.cmd === block.cmd).slice(-RUNS) : [];
   const [begin, end] = block.span;

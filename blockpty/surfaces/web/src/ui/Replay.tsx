@@ -1,7 +1,7 @@
 import { memo } from "preact/compat";
 import { useEffect, useMemo, useRef } from "preact/hooks";
 import type { Timeline } from "../api/types.ts";
-import { bind } from "../keys.ts";
+import { useKeys } from "../keys.ts";
 import { follow, go, toConversation, toMoment } from "../router.ts";
 import { ending, sign } from "../store/blocks.ts";
 import { copy } from "../store/notice.ts";
@@ -22,19 +22,17 @@ export function ReplayPlace({ id, at, play }: { id: string; at: number; play: bo
     return () => replay.leave();
   };
   const link = () => copy(location.origin + toMoment(id, replay.cursor.value), "Link to this moment copied");
-  useEffect(() =>
-    bind({
-      playPause: () => replay.play(!replay.playing.value),
-      earlier: () => replay.toTime(replay.atMs.value - STEP_MS),
-      later: () => replay.toTime(replay.atMs.value + STEP_MS),
-      slower: () => replay.setSpeed(-1),
-      faster: () => replay.setSpeed(1),
-      next: () => replay.step(1),
-      previous: () => replay.step(-1),
-      copyLink: link,
-      toEnd: () => go(toConversation(id)),
-    }),
-  );
+  useKeys({
+    playPause: () => replay.play(!replay.playing.value),
+    earlier: () => replay.toTime(replay.atMs.value - STEP_MS),
+    later: () => replay.toTime(replay.atMs.value + STEP_MS),
+    slower: () => replay.setSpeed(-1),
+    faster: () => replay.setSpeed(1),
+    next: () => replay.step(1),
+    previous: () => replay.step(-1),
+    copyLink: link,
+    toEnd: () => go(toConversation(id)),
+  });
   const { current } = replay;
   return (
     <main class="replay" tabIndex={-1}>

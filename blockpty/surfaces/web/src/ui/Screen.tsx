@@ -1,6 +1,6 @@
 import { useComputed } from "@preact/signals";
 import type { ComponentChildren } from "preact";
-import { useEffect, useMemo, useRef } from "preact/hooks";
+import { useLayoutEffect, useMemo, useRef } from "preact/hooks";
 import { mayType } from "../api/auth.ts";
 import type { Conversation } from "../store/conversation.ts";
 import { say } from "../store/notice.ts";
@@ -24,7 +24,8 @@ export function Screen({ conversation, children }: { conversation: Conversation;
     }
   };
   const mine = conversation.mine.value;
-  useEffect(() => {
+  // At once: the next key is meant for the program.
+  useLayoutEffect(() => {
     if (mine) glass.current?.terminal.focus();
   }, [mine]);
 

@@ -1,7 +1,7 @@
 import { useEffect, useRef, useState } from "preact/hooks";
 import { call, of } from "../api/http.ts";
 import type { Block, SearchHit, SearchResult } from "../api/types.ts";
-import { bind } from "../keys.ts";
+import { useKeys } from "../keys.ts";
 import { follow, go, toConversation, toSearch } from "../router.ts";
 import { ending, sign } from "../store/blocks.ts";
 import { now } from "../store/home.ts";
@@ -52,7 +52,7 @@ export function Search({ params }: { params: URLSearchParams }) {
   const hits = found?.hits ?? [];
   const hit = hits[Math.min(at, hits.length - 1)];
   const step = (by: number) => setAt(Math.max(0, Math.min(hits.length - 1, at + by)));
-  useEffect(() => bind({ next: () => step(1), previous: () => step(-1), open: () => hit && go(toHit(hit)) }));
+  useKeys({ next: () => step(1), previous: () => step(-1), open: () => hit && go(toHit(hit)) });
   useEffect(() => chosen.current?.scrollIntoView({ block: "nearest" }), [at]);
   const change = (name: string, value: string) => {
     const changed = new URLSearchParams(params);

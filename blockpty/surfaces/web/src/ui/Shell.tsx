@@ -1,6 +1,6 @@
 import { useEffect, useRef, useState } from "preact/hooks";
 import { grant, isPerson } from "../api/auth.ts";
-import { bind } from "../keys.ts";
+import { useKeys } from "../keys.ts";
 import { follow, go, place, toConversation, toSearch } from "../router.ts";
 import { conversations, grouped, need, reachable } from "../store/home.ts";
 import { notice } from "../store/notice.ts";
@@ -54,24 +54,20 @@ export function Shell() {
   const search = useRef<HTMLInputElement>(null);
   const { name, conversation, block, params } = place.value;
   const query = params.get("q") ?? "";
-  useEffect(
-    () =>
-      bind({
-        help: () => setHelp((shown) => !shown),
-        palette: () => (palette ? setPalette(false) : openPalette()),
-        back: () => (help ? setHelp(false) : palette ? setPalette(false) : name === "replay" ? go(toConversation(conversation)) : go("/")),
-        home: () => go("/"),
-        theme: switchTheme,
-        search: () => search.current?.focus(),
-        new: () => isPerson() && void openConversation(),
-        number: (key) => {
-          const one = grouped.value.flatMap(({ members }) => members)[Number(key) - 1];
-          if (one) go(toConversation(one.conversation_id));
-        },
-        toApproval,
-      }),
-    [help, palette, name, conversation],
-  );
+  useKeys({
+    help: () => setHelp((shown) => !shown),
+    palette: () => (palette ? setPalette(false) : openPalette()),
+    back: () => (help ? setHelp(false) : palette ? setPalette(false) : name === "replay" ? go(toConversation(conversation)) : go("/")),
+    home: () => go("/"),
+    theme: switchTheme,
+    search: () => search.current?.focus(),
+    new: () => isPerson() && void openConversation(),
+    number: (key) => {
+      const one = grouped.value.flatMap(({ members }) => members)[Number(key) - 1];
+      if (one) go(toConversation(one.conversation_id));
+    },
+    toApproval,
+  });
   const waiting = conversations.value.filter((one) => need(one)).length;
   useEffect(() => {
     const where = conversation ? `${conversation} · blockpty` : "blockpty";
