@@ -6,13 +6,14 @@ import json
 import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING
+from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
 from tests.support.browser import Served, Watched, sign_in, skip_where_missing
 
 if TYPE_CHECKING:
-    from playwright.sync_api import Browser, BrowserContext
+    from playwright.sync_api import Browser, BrowserContext, Route
 
 pytestmark = [skip_where_missing(), pytest.mark.needs("bash"), pytest.mark.slow, pytest.mark.timeout(240)]
 
@@ -91,6 +92,92 @@ def test_a_long_output_has_rows_for_what_is_in_view(context: BrowserContext, ser
     watched.page.evaluate("document.querySelector('.blocks').scrollTop = 25000 * 19")
     watched.until_script("[...document.querySelectorAll('.row')].some((r) => r.textContent === '25010\\n')")
     assert watched.page.locator(".row").count() < 200
+    assert watched.complaints == []
+
+
+def test_of_a_long_output_comes_first_what_is_looked_at(context: BrowserContext, served: Served) -> None:
+    count = 300_000
+    served.cli("run", "c1", f"seq 1 {count}")
+    (block,) = json.loads(served.cli("blocks", "c1", "--json"))["blocks"]
+    lengths = [len(f"{number}\r\n") for number in range(1, count + 1)]
+
+    def cursor_of(number: int) -> int:
+        return int(block["span"][0]) + sum(lengths[: number - 1])
+
+    watched = sign_in(context, served)
+    held: list[Route] = []
+    watched.page.route("**/stream?*", lambda route: held.append(route))  # Playwright marks what it is given
+
+    def let_through() -> tuple[int, int]:
+        """Let the next piece come that is asked for; returns which it was."""
+        while True:
+            watched.until(lambda: bool(held), "a piece is asked for")
+            route = held.pop(0)
+            asked = parse_qs(urlsplit(route.request.url).query)
+            begin, end = int(asked["from"][0]), int(asked["to"][0])
+            route.continue_()
+            if end - begin > 20_000:  # not the few lines at the end that a folded block shows
+                return begin, end
+
+    def row(number: int) -> float | None:
+        """Return where the row of a line is, in the view of the blocks."""
+        top: float | None = watched.page.evaluate(
+            """(text) => { const box = document.querySelector('.blocks').getBoundingClientRect();
+            const row = [...document.querySelectorAll('.row')].find((one) => one.textContent === text);
+            const { top, bottom } = row ? row.getBoundingClientRect() : { top: 0, bottom: 0 };
+            return row && top >= box.top && bottom <= box.bottom ? top - box.top : null }""",
+            f"{number}\n",
+        )
+        return top
+
+    def holds(piece: tuple[int, int], number: int) -> bool:
+        return piece[0] <= cursor_of(number) < piece[1]
+
+    middle = 170_003
+    watched.page.goto(f"{served.url}/c/c1/b1?at={cursor_of(middle)}")
+    assert holds(let_through(), middle)
+    watched.until(lambda: row(middle) is not None, "the line of the link is in view")
+    # One looks elsewhere: a piece may be on its way already, and then comes the one there.
+    watched.page.evaluate(
+        "document.querySelector('.blocks').scrollTop = document.querySelector('.out').clientHeight * 0.9"
+    )
+    watched.until(lambda: watched.page.locator(".row", has_text="…").count() > 20, "nothing of it is there")
+    pieces = [let_through(), let_through()]
+    watched.until(lambda: watched.page.locator(".row", has_text="…").count() == 0, "it has come")
+    shown = int(watched.page.locator(".row").nth(30).inner_text())
+    assert holds(pieces[1], shown), (pieces, shown)
+    place = row(shown)
+    assert place is not None
+    # The rest comes, and what is looked at stays where it is.
+    while watched.page.locator("#b1 .meta", has_text="300,000 lines").count() == 0:
+        if held:
+            let_through()
+        watched.page.wait_for_timeout(20)
+    assert watched.page.evaluate("document.querySelector('.out').clientHeight") == count * 19
+    found = row(shown)
+    assert found is not None and abs(found - place) < 1, (place, found)
+    watched.page.unroute("**/stream?*")
+    assert watched.complaints == []
+
+
+def test_more_lines_than_a_browser_has_pixels_for_can_all_be_seen(context: BrowserContext, served: Served) -> None:
+    served.cli("run", "c1", "seq 1 600000")
+    (block,) = json.loads(served.cli("blocks", "c1", "--json"))["blocks"]
+    end = block["span"][1]
+    watched = sign_in(context, served)
+    in_view = """(text) => { const box = document.querySelector('.blocks').getBoundingClientRect();
+        return [...document.querySelectorAll('.row')].some((row) => {
+          const { top, bottom } = row.getBoundingClientRect();
+          return row.textContent === text && top >= box.top && bottom <= box.bottom }) }"""
+    # All of these lines have eight bytes.
+    watched.page.goto(f"{served.url}/c/c1/b1?at={end - 8 * (600_000 - 512_346)}")
+    watched.until(lambda: watched.page.evaluate(in_view, "512347\n"), "the line of the link is in view")
+    watched.page.locator("#b1 .meta", has_text="600,000 lines").wait_for()
+    assert watched.page.evaluate(in_view, "512347\n"), "it still is when all is there"
+    watched.page.evaluate("document.querySelector('.blocks').scrollTop = 1e9")
+    watched.until(lambda: watched.page.evaluate(in_view, "600000\n"), "the last line")
+    watched.page.evaluate("document.querySelector('.blocks').scrollTop = 0")
+    watched.until(lambda: watched.page.evaluate(in_view, "1\n"), "the first line")
     assert watched.complaints == []
 
 

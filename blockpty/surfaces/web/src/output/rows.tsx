@@ -7,7 +7,7 @@ export const HEIGHT = 19;
 const AROUND = 20;
 /** Fewer lines than this are simply all there. */
 const ALL = 200;
-/** Browsers stop at about 16 million pixels. */
+/** Browsers stop at about 16 million pixels: of more lines than this, a pixel is several. */
 const MOST = 400_000;
 
 export function Row({ line }: { line: Line }) {
@@ -29,46 +29,104 @@ export function Row({ line }: { line: Line }) {
 
 const range = (from: number, to: number): number[] => Array.from({ length: Math.max(0, to - from) }, (_, at) => from + at);
 
-/** Lines of an output; of a long one only the rows in view are in the document. `coming`: lines that are not here yet. */
-export function Rows({ lines, coming = 0 }: { lines: Lines; coming?: number }) {
-  return lines.length + coming <= ALL ? (
+/** An output of which not all is here: lines are found by their bytes, since their numbers change. */
+export interface Growing extends Lines {
+  readonly size: number;
+  readonly coming: number;
+  lineAt(cursor: number): number;
+  cursorOf(line: number): number;
+}
+
+const total = (lines: Growing): number => lines.length + lines.coming;
+
+/** Return which line is at the top of a view of so many lines, where so many rows are above it. */
+function lineAbove(rows: number, count: number, shown: number): number {
+  const last = Math.min(count, MOST) - shown;
+  return rows <= 0 || last <= 0 ? rows : rows < last ? (rows * (count - shown)) / last : rows - last + count - shown;
+}
+
+/** The other way round. */
+function rowsAbove(line: number, count: number, shown: number): number {
+  const last = Math.min(count, MOST) - shown;
+  return line <= 0 || last <= 0 ? line : line < count - shown ? (line * last) / (count - shown) : line - count + shown + last;
+}
+
+/** Return how many pixels of the rows are above a view of so much room, in the middle of which a byte's line stands. */
+export function pixelsAbove(lines: Growing, cursor: number, room: number): number {
+  const shown = room / HEIGHT;
+  return rowsAbove(lines.lineAt(cursor) - shown / 2, total(lines), shown) * HEIGHT;
+}
+
+/** All lines of an output; of a long one only the rows in view are in the document. */
+export function AllRows({ lines, looked }: { lines: Growing; looked: (cursor: number) => void }) {
+  return total(lines) <= ALL ? <Rows lines={lines} /> : <VirtualRows lines={lines} looked={looked} />;
+}
+
+/** Some lines. */
+export function Rows({ lines }: { lines: Lines }) {
+  return (
     <div class="out">
       {range(0, lines.length).map((at) => (
         <Row key={at} line={lines.at(at)} />
       ))}
     </div>
-  ) : (
-    <VirtualRows lines={lines} coming={coming} />
   );
 }
 
-function VirtualRows({ lines, coming }: { lines: Lines; coming: number }) {
+interface View {
+  first: number;
+  last: number;
+  /** Where the first one stands. */
+  top: number;
+}
+
+function VirtualRows({ lines, looked }: { lines: Growing; looked: (cursor: number) => void }) {
   const box = useRef<HTMLDivElement>(null);
-  const [[first, last], setView] = useState([0, 80]);
-  const there = Math.min(lines.length, MOST);
-  const count = Math.min(lines.length + coming, MOST);
+  const [{ first, last, top }, setView] = useState<View>({ first: 0, last: 80, top: 0 });
+  /** The byte whose line is at the top of the view, and how much of that line is above it, in lines. */
+  const held = useRef<[number, number] | null>(null);
+  const count = total(lines);
   // The cleanup of useEffect runs a frame after unmounting, when the listeners would look for rows that are gone.
   useLayoutEffect(() => {
     const scroller = box.current!.closest(".blocks")!;
+    const above = () => scroller.getBoundingClientRect().top - box.current!.getBoundingClientRect().top;
+    const shown = () => scroller.clientHeight / HEIGHT;
     const look = () => {
-      const top = scroller.getBoundingClientRect().top - box.current!.getBoundingClientRect().top;
-      const from = Math.max(0, Math.floor(top / HEIGHT) - AROUND);
-      const to = Math.min(count, Math.ceil((top + scroller.clientHeight) / HEIGHT) + AROUND);
-      setView((old) => (old[0] === from && old[1] === to ? old : [from, Math.max(from, to)]));
+      const over = above();
+      const line = lineAbove(over / HEIGHT, count, shown());
+      const from = Math.max(0, Math.floor(line) - AROUND);
+      const to = Math.max(from, Math.min(count, Math.ceil(line + shown()) + AROUND));
+      // As long as a line has a row of its own, the rows stay where they are.
+      const top = count <= MOST ? from * HEIGHT : over - (line - from) * HEIGHT;
+      setView((old) => (old.first === from && old.last === to && old.top === top ? old : { first: from, last: to, top }));
+      held.current = line >= 1 && line < count ? [lines.cursorOf(Math.floor(line)), line % 1] : null;
+      return Math.floor(line + shown() / 2);
     };
+    const scrolled = () => {
+      const middle = look();
+      if (middle >= 0 && middle < count) looked(lines.cursorOf(middle));
+    };
+    // Lines that were guessed are counted now: what is looked at stays where it is.
+    if (held.current) {
+      const [cursor, part] = held.current;
+      const wanted = lines.lineAt(cursor) + part;
+      const over = above();
+      if (Math.floor(lineAbove(over / HEIGHT, count, shown())) !== Math.floor(wanted))
+        scroller.scrollTop += rowsAbove(wanted, count, shown()) * HEIGHT - over;
+    }
     look();
-    scroller.addEventListener("scroll", look, { passive: true });
+    scroller.addEventListener("scroll", scrolled, { passive: true });
     addEventListener("resize", look);
     return () => {
-      scroller.removeEventListener("scroll", look);
+      scroller.removeEventListener("scroll", scrolled);
       removeEventListener("resize", look);
     };
-  }, [lines, count]);
+  }, [lines, lines.size, count]);
   // Rows are used again for other lines: to make new ones for each look takes most of a frame.
   return (
-    <div class="out" ref={box} style={{ height: `${count * HEIGHT}px` }}>
-      <div style={{ transform: `translateY(${first * HEIGHT}px)` }}>
-        {range(first, Math.min(last, there)).map((at) => (
+    <div class="out" ref={box} style={{ height: `${Math.min(count, MOST) * HEIGHT}px` }}>
+      <div style={{ transform: `translateY(${top}px)` }}>
+        {range(first, Math.min(last, count)).map((at) => (
           <Row key={at - first} line={lines.at(at)} />
         ))}
       </div>

@@ -1,23 +1,25 @@
 import { bytesOf, readRendered } from "../api/output.ts";
-import { after, type Line, type Style, PLAIN } from "./lines.ts";
+import { after, type Line, PLAIN } from "./lines.ts";
+import { BEGINNING, Part, Styles } from "./parts.ts";
 
 /**
- * The output of one block, as far as it has been fetched: bytes in pieces, and where each line begins. A line is decoded
- * when it is drawn, so a long output costs its bytes and four numbers a line.
+ * The output of one block, as far as it has been fetched: pieces, first those around what is looked at, and where each
+ * line begins. A line is decoded when it is drawn, so a long output costs its bytes and two numbers a line. How many
+ * lines there are in what is not here yet is guessed by the others: a line is found again by its byte, not its number.
  */
-const NEWLINE = 10;
-const ESCAPE = 27;
+
 /** What is fetched at once. */
 const PIECE = 256 * 1024;
-/** More than this of one output is not indexed. */
-export const MOST = 64 * 1024 * 1024;
-const FIRST_LINES = 64;
+/** Once so much of one output is here, only what is looked at is fetched. */
+const MOST = 64 * 1024 * 1024;
 
 /** What draws rows: a number of lines, and each of them. */
 export interface Lines {
   readonly length: number;
   at(index: number): Line;
 }
+
+const MISSING: Line = { raw: "…", style: PLAIN };
 
 /** Some lines of others: those from a number on. */
 export class LastLines implements Lines {
@@ -39,169 +41,234 @@ export class LastLines implements Lines {
 export class OutputStore implements Lines {
   readonly conversation: string;
   readonly block: string;
-  /** Cursor of the first byte that is here, and of the first that is not. */
+  /** Cursor of the first byte. */
   readonly begin: number;
-  cursor: number;
   /** Whether the output moves the cursor beyond its line, so that only a drawing shows what was seen. */
   movesCursor = false;
   wholeScreen = false;
-  #pieces: Uint8Array[] = [];
-  /** Offset of each piece, and of each line, from `begin`; the number of the style that each line begins in. */
-  #offsets: number[] = [];
-  #starts = new Uint32Array(FIRST_LINES);
-  #styles = new Uint16Array(FIRST_LINES);
-  #known: Style[] = [PLAIN];
-  #numbers = new Map<string, number>([["", 0]]);
-  #style = 0;
-  #count = 0;
-  #size = 0;
-  /** The beginning of a sequence that goes on in the next piece. */
-  #rest = "";
+  /** How many bytes are here. */
+  size = 0;
+  #parts: Part[] = [];
+  #styles = new Styles();
+  /** How much of the output is wanted, and which byte of it is looked at, both from its beginning. */
+  #wanted: number;
+  #looked = 0;
+  #newlines = 0;
   #drawn: Line[] | null = null;
+  #drawnSize = 0;
   #decoder = new TextDecoder();
-  #filling: Promise<void> = Promise.resolve();
+  #fills = 0;
+  #filling: Promise<unknown> = Promise.resolve();
 
-  constructor(conversation: string, block: string, begin: number) {
+  constructor(conversation: string, block: string, begin: number, end: number) {
     this.conversation = conversation;
     this.block = block;
     this.begin = begin;
-    this.cursor = begin;
+    this.#wanted = end - begin;
   }
 
+  /** How many lines there are up to the last byte that is here. */
   get length(): number {
     if (this.#drawn) return this.#drawn.length;
+    const last = this.#parts.at(-1);
+    if (!last) return 0;
     // A line that has been begun counts once there is something in it.
-    return this.#count && this.#starts[this.#count - 1] === this.#size ? this.#count - 1 : this.#count;
+    return last.row + last.starts.length + ((last.starts.at(-1) ?? -1) < last.end ? 1 : 0);
+  }
+
+  /** How many lines there may be in what is wanted behind those. */
+  get coming(): number {
+    const left = this.#wanted - (this.#parts.at(-1)?.end ?? 0);
+    return this.#drawn || left <= 0 ? 0 : this.#guess(left);
+  }
+
+  /** Whether all that is wanted is here. */
+  get whole(): boolean {
+    return this.size >= this.#wanted;
   }
 
   at(index: number): Line {
     if (this.#drawn) return this.#drawn[index];
-    const end = index + 1 < this.#count ? this.#starts[index + 1] - 1 : this.#size;
-    const raw = this.#decoder.decode(this.#slice(this.#starts[index], end)).replace(/\r+$/, "");
-    return { raw, style: this.#known[this.#styles[index]] };
+    const at = lastWhere(this.#parts, (part) => part.row <= index);
+    const part = this.#parts[at];
+    const line = index - (part?.row ?? 0);
+    if (!part || line > part.starts.length) return MISSING;
+    const end = line < part.starts.length ? part.starts[line] - 1 : part.end;
+    const [from, style] = line > 0 ? [part.starts[line - 1], part.styles[line - 1]] : this.#begun(at);
+    const raw = this.#decoder.decode(this.#slice(from, end, at)).replace(/\r+$/, "");
+    return { raw, style: this.#styles.known[style] };
   }
 
   /** Return the number of the line that holds a byte of the stream. */
   lineAt(cursor: number): number {
     const wanted = cursor - this.begin;
-    let low = 0;
-    let high = this.#count;
-    while (high - low > 1) {
-      const middle = (low + high) >> 1;
-      if (this.#starts[middle] <= wanted) low = middle;
-      else high = middle;
-    }
-    return Math.min(low, Math.max(0, this.length - 1));
+    const part = this.#parts[lastWhere(this.#parts, (one) => one.offset <= wanted)];
+    const line = !part
+      ? this.#guess(wanted)
+      : wanted <= part.end
+        ? part.row + 1 + lastWhere(part.starts, (start) => start <= wanted)
+        : part.row + part.starts.length + this.#guess(wanted - part.end);
+    return Math.max(0, Math.min(line, this.length + this.coming - 1));
+  }
+
+  /** Return the first byte of a line, in the stream. */
+  cursorOf(line: number): number {
+    const part = this.#parts[lastWhere(this.#parts, (one) => one.row <= line)];
+    const further = line - (part?.row ?? 0);
+    if (!part) return this.begin + Math.round(further * this.#bytesPerLine);
+    if (further === 0) return this.begin + part.offset;
+    if (further <= part.starts.length) return this.begin + part.starts[further - 1];
+    return this.begin + part.end + Math.round((further - part.starts.length) * this.#bytesPerLine);
+  }
+
+  /** Take note of what is looked at, which is fetched first. */
+  look(cursor: number): void {
+    this.#looked = Math.max(0, Math.min(cursor - this.begin, this.#wanted - 1));
+  }
+
+  /** Whether what is looked at is not here. */
+  get isMissing(): boolean {
+    const part = this.#parts[lastWhere(this.#parts, (one) => one.offset <= this.#looked)];
+    return !this.#drawn && (!part || this.#looked >= part.end);
+  }
+
+  /** Whether it is being fetched. */
+  get isFilling(): boolean {
+    return this.#fills > 0;
   }
 
   /**
-   * Fetch up to a cursor, a piece at a time; `grown` is called after each and may end it by returning false.
+   * Fetch up to a cursor, a piece at a time; `grown` is called with what is here and may end it by returning false.
    * Raises Problem. An output that moves the cursor is then drawn by the server.
    */
-  fill(to: number, grown: () => boolean): Promise<void> {
+  async fill(to: number, grown: () => boolean): Promise<void> {
+    this.#wanted = Math.max(this.#wanted, to - this.begin);
     // One after the other: both would fetch the same piece.
-    const turn = this.#filling.then(() => this.#fill(to, grown));
-    this.#filling = turn.catch(() => undefined);
-    return turn;
-  }
-
-  async #fill(to: number, grown: () => boolean): Promise<void> {
-    const before = this.cursor;
-    const until = Math.min(to, this.begin + MOST);
-    while (this.cursor < until) {
-      const { data, cursor } = await bytesOf(this.conversation, this.cursor, Math.min(until, this.cursor + PIECE));
-      if (cursor <= this.cursor) break;
-      this.#take(data);
-      this.cursor = cursor;
-      if (!grown()) return;
-    }
-    if (this.movesCursor && !this.wholeScreen && (!this.#drawn || this.cursor > before)) {
-      const text = await readRendered(this.conversation, this.block, this.begin, this.cursor);
-      this.#drawn = linesOf(text);
-      grown();
+    const turn = <Result>(what: () => Promise<Result>): Promise<Result> => {
+      const done = this.#filling.then(what);
+      this.#filling = done.catch(() => undefined);
+      return done;
+    };
+    this.#fills++;
+    try {
+      for (let more = true; more; ) {
+        more = await turn(() => this.#fetch());
+        // Also where nothing was missing: what another call has fetched was not shown if that was ended.
+        if (this.size > 0 && !grown()) return;
+      }
+      if (await turn(() => this.#draw())) grown();
+    } finally {
+      this.#fills--;
     }
   }
 
-  #take(data: Uint8Array): void {
-    const from = this.#size;
-    if (this.#count === 0) this.#line(0);
-    this.#offsets.push(from);
-    this.#pieces.push(data);
-    this.#size += data.length;
-    let escape = place(data, ESCAPE, 0);
-    for (let at = 0; at < data.length; ) {
-      const end = place(data, NEWLINE, at);
-      if (escape < at) escape = place(data, ESCAPE, at);
-      if (escape < end || this.#rest) this.#scan(data, this.#rest ? at : escape, end);
-      if (end === data.length) break;
-      at = end + 1;
-      this.#line(from + at);
+  /** Fetch the piece that is missing nearest to what is looked at; returns whether there was one. */
+  async #fetch(): Promise<boolean> {
+    const span = this.#nearest();
+    if (!span) return false;
+    const { data } = await bytesOf(this.conversation, this.begin + span[0], this.begin + span[1]);
+    if (data.length === 0) return false;
+    this.#take(new Part(span[0], data));
+    return true;
+  }
+
+  #nearest(): [number, number] | null {
+    if (this.size >= MOST && !this.isMissing) return null;
+    let best: [number, number] | null = null;
+    let least = Infinity;
+    let from = 0;
+    for (const part of [...this.#parts, null]) {
+      const to = part?.offset ?? this.#wanted;
+      if (from < to) {
+        const at = Math.max(from, Math.min(this.#looked, to - 1));
+        const begin = Math.max(from, at - (at % PIECE));
+        const distance = Math.abs(at - this.#looked);
+        if (distance < least) [best, least] = [[begin, Math.min(to, begin - (begin % PIECE) + PIECE)], distance];
+      }
+      from = part?.end ?? to;
+    }
+    return best;
+  }
+
+  async #draw(): Promise<boolean> {
+    const part = this.#parts[0];
+    if (!this.movesCursor || this.wholeScreen || part?.offset !== 0) return false;
+    let end = part.end;
+    for (const next of this.#parts) if (next.offset === end) end = next.end;
+    if (end === this.#drawnSize || (end < this.#wanted && end < MOST)) return false;
+    this.#drawn = linesOf(await readRendered(this.conversation, this.block, this.begin, this.begin + end));
+    this.#drawnSize = end;
+    return true;
+  }
+
+  #take(part: Part): void {
+    const parts = this.#parts;
+    let at = lastWhere(parts, (one) => one.offset <= part.offset) + 1;
+    parts.splice(at, 0, part);
+    this.size += part.data.length;
+    // What follows begins in what this one ended in, which was not known before.
+    for (let before = parts[at - 1]; at < parts.length; before = parts[at++]) {
+      const one = parts[at];
+      const ending = at > 0 && before.end === one.offset ? before.ending : BEGINNING;
+      if (one !== part && one.before.style === ending.style && one.before.rest === ending.rest) break;
+      one.read(this.#styles, ending);
+      this.movesCursor ||= one.moves;
+      this.wholeScreen ||= one.wholeScreen;
+    }
+    this.#newlines += part.starts.length;
+    let [row, end] = [0, 0];
+    for (const one of parts) {
+      if (one.offset > end) row += this.#guess(one.offset - end);
+      one.row = row;
+      row += one.starts.length;
+      end = one.end;
     }
   }
 
-  #line(offset: number): void {
-    if (this.#count === this.#starts.length) {
-      const [starts, styles] = [new Uint32Array(2 * this.#count), new Uint16Array(2 * this.#count)];
-      starts.set(this.#starts);
-      styles.set(this.#styles);
-      [this.#starts, this.#styles] = [starts, styles];
-    }
-    this.#starts[this.#count] = offset;
-    this.#styles[this.#count++] = this.#style;
+  get #bytesPerLine(): number {
+    return Math.max(1, this.size / Math.max(1, this.#newlines));
   }
 
-  /** Take note of the sequences of a part of a line. */
-  #scan(data: Uint8Array, from: number, to: number): void {
-    const { style, moves, wholeScreen, rest } = after(this.#known[this.#style], this.#rest + latin(data.subarray(from, to)));
-    this.#rest = rest;
-    this.movesCursor ||= moves;
-    this.wholeScreen ||= wholeScreen;
-    this.#style = this.#number(style);
+  #guess(bytes: number): number {
+    return Math.max(1, Math.round(bytes / this.#bytesPerLine));
   }
 
-  #number(style: Style): number {
-    const name = style === PLAIN ? "" : `${style.front} ${style.back} ${style.flags}`;
-    let number = this.#numbers.get(name);
-    if (number === undefined) {
-      // So many styles are those of a picture: its lines begin plain.
-      if (this.#known.length > 0xffff) return 0;
-      number = this.#known.push(style) - 1;
-      this.#numbers.set(name, number);
+  /** Return where the line begins in which a part does, as far as it is here, and in which style. */
+  #begun(at: number): [number, number] {
+    const parts = this.#parts;
+    for (; at > 0 && parts[at - 1].end === parts[at].offset; at--) {
+      const { starts, styles } = parts[at - 1];
+      if (starts.length) return [starts[starts.length - 1], styles[starts.length - 1]];
     }
-    return number;
+    return [parts[at].offset, parts[at].before.style];
   }
 
-  #slice(from: number, to: number): Uint8Array {
-    let low = 0;
-    let high = this.#offsets.length;
-    while (high - low > 1) {
-      const middle = (low + high) >> 1;
-      if (this.#offsets[middle] <= from) low = middle;
-      else high = middle;
+  /** Return bytes up to one in a part, from one in it or in those before. */
+  #slice(from: number, to: number, at: number): Uint8Array {
+    let first = at;
+    while (this.#parts[first].offset > from) first--;
+    if (first === at) return this.#parts[at].data.subarray(from - this.#parts[at].offset, to - this.#parts[at].offset);
+    const bytes = new Uint8Array(to - from);
+    for (; first <= at; first++) {
+      const { offset, data } = this.#parts[first];
+      const begin = Math.max(from, offset);
+      bytes.set(data.subarray(begin - offset, to - offset), begin - from);
     }
-    const begin = this.#offsets[low];
-    if (to - begin <= this.#pieces[low].length) return this.#pieces[low].subarray(from - begin, to - begin);
-    const parts = new Uint8Array(to - from);
-    for (let at = from; at < to && low < this.#pieces.length; low++) {
-      const part = this.#pieces[low].subarray(at - this.#offsets[low], to - this.#offsets[low]);
-      parts.set(part, at - from);
-      at += part.length;
-    }
-    return parts;
+    return bytes;
   }
 }
 
-/** Return where a byte stands, from a place on; the length where it does not. */
-const place = (data: Uint8Array, byte: number, from: number): number => {
-  const at = data.indexOf(byte, from);
-  return at === -1 ? data.length : at;
-};
-
-const latin = (data: Uint8Array): string => {
-  let text = "";
-  for (let at = 0; at < data.length; at += 8192) text += String.fromCharCode(...data.subarray(at, at + 8192));
-  return text;
-};
+/** Return the place of the last of some, for the first of which something holds and for the others does not; or -1. */
+function lastWhere<One>(all: ArrayLike<One>, holds: (one: One) => boolean): number {
+  let low = 0;
+  let high = all.length;
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if (holds(all[middle])) low = middle + 1;
+    else high = middle;
+  }
+  return low - 1;
+}
 
 function linesOf(text: string): Line[] {
   const parts = (text.endsWith("\n") ? text.slice(0, -1) : text).split("\n");

@@ -3,8 +3,8 @@ import type { Block } from "../api/types.ts";
 import { readText } from "../api/output.ts";
 import { shown } from "../output/lines.ts";
 import { inTurn } from "../output/reading.ts";
-import { HEIGHT, Rows } from "../output/rows.tsx";
-import { LastLines, MOST, OutputStore } from "../output/store.ts";
+import { AllRows, pixelsAbove, Rows } from "../output/rows.tsx";
+import { LastLines, OutputStore } from "../output/store.ts";
 import { follow, toConversation, toReplay } from "../router.ts";
 import { ending, sign } from "../store/blocks.ts";
 import { ofTab } from "../store/kept.ts";
@@ -26,7 +26,8 @@ export const BlockView = memo((props: { conversation: string; block: Block; sele
   const { conversation, block, selected, moved } = props;
   const root = useRef<HTMLElement>(null);
   const [output, setOutput] = useState<OutputStore | null>(null);
-  const [, setLength] = useState(0);
+  const kept = useRef<OutputStore | null>(null);
+  const [, setSize] = useState(0);
   const [mode, setMode] = useState(() => ofTab.get(foldKey(conversation, block)) ?? "");
   const [seen, setSeen] = useState(false);
   const state = sign(block);
@@ -42,24 +43,25 @@ export const BlockView = memo((props: { conversation: string; block: Block; sele
   /** Return the output from where it is wanted: the one that is here, as far as that goes. */
   const wantedStore = (all: boolean): OutputStore => {
     const isTail = !all && end - begin > WHOLE;
-    const fits = output && (all || !isTail ? output.begin === begin : end - output.begin < 4 * WHOLE);
-    return fits ? output : new OutputStore(conversation, block.block_id, isTail ? end - TAIL : begin);
+    const known = kept.current;
+    if (known && (all || !isTail ? known.begin === begin : end - known.begin < 4 * WHOLE)) return known;
+    return (kept.current = new OutputStore(conversation, block.block_id, isTail ? end - TAIL : begin, end));
   };
-  const fill = async (store: OutputStore, to: number, isGone: () => boolean): Promise<void> => {
-    await inTurn(() =>
-      store.fill(to, () => {
-        if (isGone()) return false;
-        setOutput(store);
-        setLength(store.cursor);
-        return true;
-      }),
-    );
+  const show = (store: OutputStore): boolean => {
+    if (store !== kept.current) return false;
+    setOutput(store);
+    setSize(store.size);
+    return true;
   };
+  const fill = (store: OutputStore, grown: (store: OutputStore) => boolean) => store.fill(end, () => grown(store));
   useEffect(() => {
     if (!seen || end === begin) return;
     let gone = false;
     // What cannot be read now, because the connection is gone, is read with the next change of the block.
-    const read = () => void fill(wantedStore(mode === "all"), end, () => gone).catch(() => undefined);
+    const read = () => {
+      const store = wantedStore(mode === "all");
+      void inTurn(() => fill(store, (one) => !gone && show(one))).catch(() => undefined);
+    };
     // A running block is read again as it grows, not more often than a person can look.
     const timer = setTimeout(read, state === "run" && output ? RUNNING_MS : 0);
     return () => {
@@ -78,20 +80,28 @@ export const BlockView = memo((props: { conversation: string; block: Block; sele
   const copyBoth = () => attempt(async () => copy(`$ ${block.cmd}\n${await whole()}`, "Command and output copied"));
   const link = `${toConversation(conversation)}/${block.block_id}`;
   const copyLink = () => copy(location.origin + link, "Link copied");
-  /** Show all lines, and scroll to the one that holds a byte of the stream. */
+  /** Have what is looked at fetched: next, where the output is being fetched anyway. */
+  const looked = (at: number) => {
+    const store = kept.current!;
+    store.look(at);
+    if (store.isMissing && !store.isFilling) void fill(store, (one) => show(one) && one.isMissing).catch(() => undefined);
+  };
+  /** Show all lines, and scroll to the one that holds a byte of the stream; what is around it is fetched first. */
   const reveal = (at: number) =>
     attempt(async () => {
       setSeen(true);
       const store = wantedStore(true);
-      await fill(store, Math.min(end, at + WHOLE), () => false);
-      setOutput(store);
+      store.look(at);
+      if (store.isMissing) await fill(store, (one) => one.isMissing);
+      kept.current = store;
+      show(store);
       change("all");
       requestAnimationFrame(() => {
         const out = root.current?.querySelector<HTMLElement>(".out");
         const scroller = root.current?.closest<HTMLElement>(".blocks");
         if (!out || !scroller) return;
         const top = out.getBoundingClientRect().top - scroller.getBoundingClientRect().top + scroller.scrollTop;
-        scroller.scrollTop = top + store.lineAt(at) * HEIGHT - scroller.clientHeight / 2;
+        scroller.scrollTop = top + pixelsAbove(store, at, scroller.clientHeight);
       });
     });
   const act: Record<string, (detail: number) => void> = {
@@ -117,15 +127,13 @@ export const BlockView = memo((props: { conversation: string; block: Block; sele
 
   const partial = output !== null && output.begin > begin;
   const count = output ? output.length - (partial && output.length > 1 ? 1 : 0) : 0;
-  // Of what is not here yet, as many lines as so many bytes had so far.
-  const left = output && mode === "all" ? Math.min(end, begin + MOST) - output.cursor : 0;
-  const coming = left > 0 ? Math.ceil((left * count) / Math.max(1, output!.cursor - begin)) : 0;
-  const wanted = mode === "none" ? 0 : mode === "all" ? count : shown(count, state === "run" ? "run" : state === "ok" ? "ok" : "fail");
+  const all = mode === "all" && !partial;
+  const wanted = mode === "none" ? 0 : all ? count : shown(count, state === "run" ? "run" : state === "ok" ? "ok" : "fail");
   const folded = count - wanted;
   const isShort = folded > 0 || (partial && mode !== "all");
   const label = ending(block);
   const [first, ...rest] = visible(block.cmd).split(" ");
-  const size = block.out_bytes === 0 ? "" : output && !partial && left <= 0 ? inLines(count) : bytes(block.out_bytes);
+  const size = block.out_bytes === 0 ? "" : output && !partial && (!all || output.whole) ? inLines(count) : bytes(block.out_bytes);
   const when = `${new Date(block.ts_begin).toISOString()} to ${block.ts_end ? new Date(block.ts_end).toISOString() : "now"}`;
   return (
     <article
@@ -179,7 +187,7 @@ export const BlockView = memo((props: { conversation: string; block: Block; sele
         output && (
           <>
             {isShort && state !== "ok" && <Fold {...{ folded, partial, change, block }} />}
-            {wanted > 0 && <Rows lines={wanted === output.length ? output : new LastLines(output, wanted)} coming={coming} />}
+            {all ? <AllRows lines={output} looked={looked} /> : wanted > 0 && <Rows lines={new LastLines(output, wanted)} />}
             {isShort && state === "ok" && <Fold {...{ folded, partial, change, block }} />}
             {mode === "all" && count > 12 && (
               <div class="fold">
