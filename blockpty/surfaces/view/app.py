@@ -44,7 +44,6 @@ if TYPE_CHECKING:
 WIDE, MEDIUM = 140, 80
 RUNNING_SECONDS: Final = 0.3
 AGE_SECONDS: Final = 1.0
-_FILTERED: Final = {"failed": "failed", "slow": "slow", "by_agent": "agent", "by_user": "you", "all": "all"}
 
 
 def _wall_ms() -> int:
@@ -265,6 +264,7 @@ class ViewProgram(App[None], inherit_bindings=False):
         if self.conversation is None or not self.screen_stack:  # a timer may come when the program is leaving
             return
         self.blocks.show(self.conversation.blocks.list)
+        self._measure()
         self._show_control()
         self._show_header()
         # The footer is made anew each time, and the whole program laid out and drawn with it.
@@ -543,6 +543,9 @@ class ViewProgram(App[None], inherit_bindings=False):
     def action_by_user(self) -> None:
         self._choose("you")
 
+    def action_on_screen(self) -> None:
+        self._choose("screen")
+
     def action_all(self) -> None:
         self._choose("all")
 
@@ -550,6 +553,12 @@ class ViewProgram(App[None], inherit_bindings=False):
         self.blocks.note = f"no block passes the filter {name!r}; 0 shows all"
         self.blocks.choose(name)
         self._show_header()
+        self._measure()
+
+    def _measure(self) -> None:
+        """Have it known which blocks used the screen, when only those are wanted: their outputs are read for that."""
+        if self.blocks.filter == "screen" and self.conversation is not None:
+            self._start(self._ask(self.conversation.measure()))
 
     def action_copy_output(self) -> None:
         block = self.blocks.selected_block

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
-from blockpty.model.block import Block
+from blockpty.model.block import Block, ListedBlock
 from blockpty.model.events import Event
 from blockpty.surfaces.view.words import sign
 
@@ -21,6 +21,7 @@ FILTERS: Final[dict[str, Callable[[Block], bool]]] = {
     "slow": lambda block: (block.duration_ms or 0) >= SLOW_MS,
     "agent": lambda block: block.author == "agent",
     "you": lambda block: block.author == "user",
+    "screen": lambda block: block.kind == "session" or (isinstance(block, ListedBlock) and block.screen is True),
 }
 
 

@@ -18,6 +18,8 @@ from blockpty.surfaces.live_socket import ConnectionChange, Frame, LiveSocket, c
 from blockpty.surfaces.view.blocks import Blocks
 
 PAGE: Final = 100
+# As many at once as the server gives.
+LARGE_PAGE: Final = 1000
 # After these events the state is asked for: they do not say all that they change.
 _ASK_AFTER: Final = frozenset({"agent_block_end", "shell_exit", "reset", "alt_screen", "shell_entered", "shell_left"})
 
@@ -56,6 +58,8 @@ class ViewedConversation:
         self.message = ""
         self._client = client
         self._viewer = viewer
+        # Numbers of the blocks of which it was asked whether they used the screen.
+        self._measured: set[int] = set()
         self.socket = LiveSocket(client, lambda: conversation_target(conversation_id, self.blocks.next))
 
     async def follow(self) -> None:
@@ -92,6 +96,19 @@ class ViewedConversation:
             found, self.earlier = await newest_blocks(conversation, self.blocks.list[0].seq)
             self.blocks.put(found)
             self._viewer.changed({block.block_id for block in found})
+
+    async def measure(self) -> None:
+        """Ask which of the blocks that have ended used the screen, where that is not known yet."""
+        unknown = [one.seq for one in self.blocks.list if one.state != "running" and one.seq not in self._measured]
+        if unknown:
+            unknown = unknown[-LARGE_PAGE:]
+            self._measured.update(unknown)
+            conversation = await self._client.conversation(self.id)
+            found = await conversation.blocks(
+                order="newest", after_seq=unknown[0] - 1, before_seq=unknown[-1] + 1, measure=True, page_size=LARGE_PAGE
+            )
+            self.blocks.put(found.blocks)
+            self._viewer.changed({block.block_id for block in found.blocks})
 
     async def _take(self, frame: Frame) -> None:
         if isinstance(frame, ConnectionChange):

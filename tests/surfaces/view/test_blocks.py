@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from blockpty.model.block import Block
+from blockpty.model.block import Block, ListedBlock
 from blockpty.model.events import Event
 from blockpty.surfaces.view.blocks import FILTERS, Blocks
 from blockpty.surfaces.view.words import age, ending, sign
@@ -59,10 +59,13 @@ def test_a_beginning_does_not_undo_an_end_that_was_read_already() -> None:
 def test_filters() -> None:
     found = [
         block(1), block(2, exit_status=1), block(3, duration_ms=10_000), block(4, author="user"),
-        block(5, state="running", exit_status=None, duration_ms=None),
+        block(5, state="running", exit_status=None, duration_ms=None), block(6, kind="session"),
+        ListedBlock(**{**block(7).to_dict(), "span": (0, 5)}, screen=True),
+        ListedBlock(**{**block(8).to_dict(), "span": (0, 5)}, screen=False),
     ]  # fmt: skip
     assert {name: [one.seq for one in found if passes(one)] for name, passes in FILTERS.items()} == {
-        "all": [1, 2, 3, 4, 5], "failed": [2], "slow": [3], "agent": [1, 2, 3, 5], "you": [4],
+        "all": [1, 2, 3, 4, 5, 6, 7, 8], "failed": [2], "slow": [3], "agent": [1, 2, 3, 5, 6, 7, 8], "you": [4],
+        "screen": [6, 7],
     }  # fmt: skip
 
 

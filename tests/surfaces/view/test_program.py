@@ -115,6 +115,12 @@ async def test_filters_let_blocks_through(home: Path) -> None:
             assert program.blocks.blocks == [] and "no block passes the filter 'you'" in rows(program)[0]
             await pilot.press("0")
             assert len(program.blocks.blocks) == 2
+            # Which blocks used the screen is asked, also of one that ends while only those are shown.
+            await conversation.run(r"printf 'up\e[A and over\n'")
+            await pilot.press("T")
+            await until(pilot, lambda: [block.block_id for block in program.blocks.blocks] == ["b3"])
+            await conversation.run(r"printf '\e[?1049h\e[?1049l'")
+            await until(pilot, lambda: [block.block_id for block in program.blocks.blocks] == ["b3", "b4"])
         await conversation.close()
 
 

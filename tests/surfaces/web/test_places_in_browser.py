@@ -229,6 +229,26 @@ def test_everything_can_be_reached_by_keys(context: BrowserContext, served: Serv
     assert watched.complaints == []
 
 
+def test_a_filter_leaves_what_used_the_screen(context: BrowserContext, served: Served) -> None:
+    """Also blocks that end while it is on."""
+    served.cli("run", "c1", r"printf 'up\e[A and over\n'")
+    served.cli("exec-interactive", "c1", "cat")
+    served.cli("ctrl-d", "c1")
+    watched = sign_in(context, served)
+    _conversation(watched, served)
+    watched.page.wait_for_selector("#b6.ok")
+    watched.page.keyboard.press("T")
+    shown = "[...document.querySelectorAll('.block')].map((one) => one.id).join()"
+    watched.until_script(f"{shown} === 'b5,b6'")
+    assert watched.page.locator(".tabs [aria-pressed=true]").inner_text() == "Screen 2"
+    served.cli("run", "c1", "echo no")
+    served.cli("run", "c1", r"printf '\e[?1049h\e[?1049l'")
+    watched.until_script(f"{shown} === 'b5,b6,b8'")
+    watched.page.keyboard.press("T")
+    watched.until_script(f"{shown} === 'b1,b2,b3,b4,b5,b6,b7,b8'")
+    assert watched.complaints == []
+
+
 def test_the_difference_to_the_run_before_is_in_the_inspector(context: BrowserContext, served: Served) -> None:
     for text in ("old", "new"):
         (served.home / "text").write_text(f"same\n{text}\n")

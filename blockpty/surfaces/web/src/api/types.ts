@@ -134,6 +134,8 @@ export interface Block {
   out_bytes: number;
   author: string;
   degraded: string | null;
+  /** Whether it moved the cursor or used the alternate screen; only where that was measured. */
+  screen?: boolean;
 }
 
 export interface ApprovalRequest {

@@ -1,4 +1,4 @@
-import { batch, computed, signal } from "@preact/signals";
+import { batch, computed, effect, signal } from "@preact/signals";
 import { call, of } from "../api/http.ts";
 import { Socket, type SocketState } from "../api/socket.ts";
 import type { Block, JournalEvent, Status } from "../api/types.ts";
@@ -7,6 +7,8 @@ import { Find } from "./find.ts";
 import { attempt } from "./notice.ts";
 
 const PAGE = 100;
+/** As many at once as the server gives. */
+const LARGE_PAGE = 1000;
 /**
  * The screen first, then no more than a window of bytes that the screen has not drawn yet. The screen is sent again
  * after each resize: xterm.js reflows lines in its own way, which can leave it a row apart from the engine.
@@ -22,7 +24,8 @@ export interface Glass {
   ready(parsed: (cursor: number) => void): void;
 }
 
-export type Filter = "all" | "failed" | "slow" | "agent" | "you";
+export const FILTERS = ["all", "failed", "slow", "agent", "you", "screen"] as const;
+export type Filter = (typeof FILTERS)[number];
 export const SLOW_MS = 10_000;
 
 /** One conversation: its blocks, its state and its socket. Made when the place is entered, closed when it is left. */
@@ -50,9 +53,7 @@ export class Conversation {
   readonly list = computed(() => this.blocks.value.list);
   readonly counts = computed(() => {
     const list = this.list.value;
-    return Object.fromEntries(
-      (["all", "failed", "slow", "agent", "you"] as Filter[]).map((one) => [one, list.filter(passes(one)).length]),
-    ) as Record<Filter, number>;
+    return Object.fromEntries(FILTERS.map((one) => [one, list.filter(passes(one)).length])) as Record<Filter, number>;
   });
   readonly visible = computed(() => this.list.value.filter(passes(this.filter.value)));
   readonly mine = computed(() => this.status.value?.control !== "agent" && this.#leased.value);
@@ -60,6 +61,9 @@ export class Conversation {
   #socket: Socket | null = null;
   #glass: Glass | null = null;
   #closed = false;
+  /** Numbers of the blocks of which it was asked whether they used the screen. */
+  #measured = new Set<number>();
+  #measuring = () => undefined as void;
 
   constructor(id: string) {
     this.id = id;
@@ -69,7 +73,7 @@ export class Conversation {
   /** Have a block shown, loading earlier ones until it is there; `at`: a byte of its output. */
   async reveal(block: string, at: number | null): Promise<void> {
     while (this.more.value && !this.blocks.value.list.some((one) => one.block_id === block))
-      if (!(await attempt(() => this.earlier()))) return;
+      if (!(await attempt(() => this.earlier(LARGE_PAGE)))) return;
     if (!this.visible.value.some((one) => one.block_id === block)) this.filter.value = "all";
     this.selected.value = block;
     this.shown.value = { block, at };
@@ -83,13 +87,16 @@ export class Conversation {
       this.#socket?.send({ type: "ack", cursor });
     });
     const status = await call<Status>(of(this.id, "status"));
-    const { blocks, next_page } = await this.#page("running=true");
+    const { blocks, next_page } = await this.#page(PAGE, "running=true");
     if (this.#closed) return;
     batch(() => {
       this.status.value = status;
       this.blocks.value = { list: blocks.reverse(), next: status.next_seq };
       this.more.value = next_page !== null;
       this.loaded.value = true;
+    });
+    this.#measuring = effect(() => {
+      if (this.filter.value === "screen") void attempt(() => this.#measure(this.list.value));
     });
     this.#socket = new Socket(`/v1${of(this.id, "ws")}`, {
       query: () => Promise.resolve(`from_seq=${this.blocks.value.next}&${JOIN}`),
@@ -101,6 +108,7 @@ export class Conversation {
 
   leave(): void {
     this.#closed = true;
+    this.#measuring();
     this.#socket?.close();
   }
 
@@ -121,15 +129,26 @@ export class Conversation {
     this.#socket?.send({ type: "release_control" });
   }
 
-  async earlier(): Promise<void> {
-    const { blocks, next_page } = await this.#page(`before_seq=${this.blocks.value.list[0]?.seq ?? 1}`);
+  async earlier(size = PAGE): Promise<void> {
+    const { blocks, next_page } = await this.#page(size, `before_seq=${this.blocks.value.list[0]?.seq ?? 1}`);
     const state = this.blocks.value;
     this.blocks.value = { ...state, list: [...blocks.reverse(), ...state.list] };
     this.more.value = next_page !== null;
   }
 
-  #page(query: string): Promise<{ blocks: Block[]; next_page: number | null }> {
-    return call(of(this.id, `blocks?order=newest&page_size=${PAGE}&${query}`));
+  #page(size: number, query: string): Promise<{ blocks: Block[]; next_page: number | null }> {
+    return call(of(this.id, `blocks?order=newest&page_size=${size}&${query}`));
+  }
+
+  /** Ask which blocks used the screen: their outputs are read for that, so only when it matters. */
+  async #measure(list: Block[]): Promise<void> {
+    const unknown = list.filter(({ seq, state }) => state !== "running" && !this.#measured.has(seq)).slice(-LARGE_PAGE);
+    if (unknown.length === 0) return;
+    for (const { seq } of unknown) this.#measured.add(seq);
+    const { blocks } = await this.#page(LARGE_PAGE, `measure=true&after_seq=${unknown[0].seq - 1}&before_seq=${unknown.at(-1)!.seq + 1}`);
+    const screens = new Map(blocks.map(({ seq, screen }) => [seq, screen]));
+    const state = this.blocks.value;
+    this.blocks.value = { ...state, list: state.list.map((one) => (screens.has(one.seq) ? { ...one, screen: screens.get(one.seq) } : one)) };
   }
 
   #connection(state: SocketState): void {
@@ -184,6 +203,7 @@ function passes(filter: Filter): (block: Block) => boolean {
   if (filter === "failed") return (block) => sign(block) === "fail";
   if (filter === "slow") return (block) => (block.duration_ms ?? 0) >= SLOW_MS;
   if (filter === "agent") return (block) => block.author === "agent";
+  if (filter === "screen") return (block) => block.kind === "session" || block.screen === true;
   if (filter === "you") return (block) => block.author === "user";
   return () => true;
 }

@@ -5,7 +5,7 @@ import { call, of } from "../api/http.ts";
 import { useKeys } from "../keys.ts";
 import { marked } from "../output/marks.ts";
 import { follow, go, place, toReplay } from "../router.ts";
-import { Conversation, type Filter } from "../store/conversation.ts";
+import { Conversation, type Filter, FILTERS } from "../store/conversation.ts";
 import { approvals, conversations, now } from "../store/home.ts";
 import { attempt, say } from "../store/notice.ts";
 import { age, number, visible } from "../words.ts";
@@ -17,13 +17,7 @@ import { Icon } from "./icons.tsx";
 import { Inspector } from "./Inspector.tsx";
 import { Screen } from "./Screen.tsx";
 
-const FILTERS: [Filter, string][] = [
-  ["all", "All"],
-  ["failed", "Failed"],
-  ["slow", "Slow"],
-  ["agent", "Agent"],
-  ["you", "You"],
-];
+const NAMES: Record<Filter, string> = { all: "All", failed: "Failed", slow: "Slow", agent: "Agent", you: "You", screen: "Screen" };
 
 export function ConversationPlace({ id, block }: { id: string; block: string }) {
   const conversation = useMemo(() => new Conversation(id), [id]);
@@ -36,6 +30,7 @@ export function ConversationPlace({ id, block }: { id: string; block: string }) 
     slow: show("slow"),
     byAgent: show("agent"),
     byUser: show("you"),
+    onScreen: show("screen"),
     all: () => (conversation.filter.value = "all"),
     find: () => openFind(conversation),
     replay: () => go(toReplay(id, from()?.span[0])),
@@ -121,13 +116,17 @@ function Head({ conversation, stop }: { conversation: Conversation; stop: () => 
         {info && <span>opened {age(now.value - info.created_ts)} ago</span>}
       </div>
       <div class="tabs" role="group" aria-label="Filter">
-        {FILTERS.map(([name, words]) => (
+        {FILTERS.map((name) => (
           <button
             key={name}
             aria-pressed={conversation.filter.value === name}
             onClick={() => (conversation.filter.value = name)}
           >
-            {words} <span class={name === "failed" ? "red" : ""}>{number(conversation.counts.value[name])}</span>
+            {NAMES[name]}{" "}
+            {/* Which used the screen is asked when that is wanted. */}
+            {(name !== "screen" || conversation.filter.value === name) && (
+              <span class={name === "failed" ? "red" : ""}>{number(conversation.counts.value[name])}</span>
+            )}
           </button>
         ))}
         <span class="space" />
