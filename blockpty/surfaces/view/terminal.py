@@ -28,7 +28,6 @@ from blockpty.surfaces.view.theme import DARK, Colours
 
 if TYPE_CHECKING:
     from textual import events
-    from textual.timer import Timer
 
 MOST_PER_SECOND: Final = 30
 # What is drawn at a time, so that keys are answered in between.
@@ -119,7 +118,8 @@ class TerminalView(Widget, can_focus=True):
         self._acknowledge = acknowledge
         self._acknowledged = 0
         self._received: ReceivedScreen | None = None
-        self._timer: Timer | None = None
+        # After each drawing it rests; whether something has come since the last one.
+        self._rests = self._has_news = False
         self._rows: list[tuple[Line | None, bool, Strip]] = []
         # The first row and column that are shown, of a screen that is larger than this.
         self._top = self._left = 0
@@ -151,12 +151,24 @@ class TerminalView(Widget, can_focus=True):
         self._draw_soon()
 
     def _draw_soon(self) -> None:
-        if self._timer is None and self.is_running:
-            self._timer = self.set_timer(1 / MOST_PER_SECOND, self.draw)
+        """Draw at once, so that a key's echo does not wait; after a drawing, when the rest is over."""
+        self._has_news = True
+        if not self._rests and self.is_running:
+            self._rests = True
+            self.call_next(self._draw_and_rest)
+
+    async def _draw_and_rest(self) -> None:
+        self._has_news = False
+        await self.draw()
+        self.set_timer(1 / MOST_PER_SECOND, self._rested)
+
+    def _rested(self) -> None:
+        self._rests = False
+        if self._has_news:
+            self._draw_soon()
 
     async def draw(self) -> None:
         """Draw what has come, and show it where it can be seen."""
-        self._timer = None
         received = self._received
         if received is None:
             return

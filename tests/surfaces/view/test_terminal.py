@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from hypothesis import given
 from hypothesis import strategies as st
+from textual.app import App, ComposeResult
 
 from blockpty.screen.emulator import Emulator
 from blockpty.screen.lazy import LazyScreen
-from blockpty.surfaces.view.terminal import STEP, ReceivedScreen
+from blockpty.surfaces.view.terminal import STEP, ReceivedScreen, TerminalView
+from tests.support.async_tests import async_test
 
 PIECES = st.lists(
     st.sampled_from(
@@ -56,3 +60,37 @@ def test_sizes_and_another_shell_stand_in_their_place() -> None:
     received.restart(b"\x1bc")
     frame = received.snapshot().frame
     assert (frame.cols, frame.rows, frame.lines[0].text) == (10, 4, "")
+
+
+@async_test
+async def test_the_first_bytes_are_drawn_at_once_and_those_after_them_when_it_has_rested() -> None:
+    acknowledged: list[int] = []
+
+    async def acknowledge(cursor: int) -> None:
+        acknowledged.append(cursor)
+
+    class Host(App[None]):
+        def compose(self) -> ComposeResult:
+            yield TerminalView(acknowledge)
+
+    rests: list[Callable[[], None]] = []
+    program = Host()
+    async with program.run_test() as pilot:
+        view = program.query_one(TerminalView)
+        view.set_timer = lambda _, rested: rests.append(rested)  # type: ignore[method-assign]
+
+        async def first_row() -> str:
+            await pilot.pause()
+            return view.render_line(1).text.rstrip()
+
+        view.take({"type": "screen", "cols": 20, "rows": 6, "data": "join", "cursor": 7})
+        assert await first_row() == "join" and len(rests) == 1
+        view.take(b"ed, an")
+        view.take(b"d more")
+        assert await first_row() == "join" and len(rests) == 1
+        rests.pop()()
+        assert await first_row() == "joined, and more" and acknowledged == [7, 19]
+        rests.pop()()
+        assert await first_row() == "joined, and more" and rests == [], "nothing came while it rested"
+        view.take(b"!")
+        assert await first_row() == "joined, and more!"
