@@ -15,7 +15,7 @@ from rich.cells import cell_len
 from rich.segment import Segment
 from rich.style import Style
 from textual.binding import Binding
-from textual.geometry import Size
+from textual.geometry import Region, Size
 from textual.message import Message
 from textual.scroll_view import ScrollView
 from textual.strip import Strip
@@ -111,12 +111,19 @@ class BlockList(ScrollView, can_focus=True):
 
     def show(self, blocks: Sequence[Block]) -> None:
         """Show these blocks, as far as the filter lets them through."""
+        before, selected = self.blocks, self.selected
         self._all = blocks
         self.blocks = [block for block in blocks if FILTERS[self.filter](block)]
         names = {block.block_id for block in self.blocks}
         if self.selected not in names or self._follows:
             self.selected = self.blocks[-1].block_id if self.blocks else None
-        self._arrange()
+        if self._arrange() or selected != self.selected or not self.blocks:
+            self.refresh()
+        else:
+            # Of a block that has grown the header and the note say so; its lines come when they are read.
+            for number, (old, new) in enumerate(zip(before, self.blocks, strict=True)):
+                if old is not new:
+                    self._refresh_block(number, 2 if new.state == "running" else None)
         if self._sought is not None and (at := self._index(self._sought)) is not None:
             self._sought = None
             self.select(at, top=True)
@@ -173,8 +180,12 @@ class BlockList(ScrollView, can_focus=True):
     def give(self, block_id: str, output: BlockOutput) -> None:
         """Take the output of a block."""
         self._outputs[block_id] = output
-        self._strips.clear()
-        self._arrange()
+        self._strips = {key: made for key, made in self._strips.items() if key[0] != block_id}
+        at = self._index(block_id)
+        if self._arrange() or at is None:
+            self.refresh()
+        else:
+            self._refresh_block(at)
         self._to_match()
 
     def not_read(self, block_id: str) -> None:
@@ -198,9 +209,9 @@ class BlockList(ScrollView, can_focus=True):
 
     # Where it stands
 
-    def _arrange(self) -> None:
-        """Give each block its place, and keep in place what is looked at."""
-        anchor = self._anchor()
+    def _arrange(self) -> bool:
+        """Give each block its place, and keep in place what is looked at; return whether one has another place now."""
+        anchor, before = self._anchor(), (self._arranged, self._tops)
         self._arranged = [block.block_id for block in self.blocks]
         self._parts = [self._part(block) for block in self.blocks]
         tops = [0]
@@ -215,7 +226,14 @@ class BlockList(ScrollView, can_focus=True):
             at = self._index(block_id)
             if at is not None:
                 self.scroll_to(y=tops[at] + min(below, self._parts[at].height - 1), animate=False, immediate=True)
-        self.refresh()
+        return before != (self._arranged, self._tops)
+
+    def _refresh_block(self, at: int, rows: int | None = None) -> None:
+        """Draw a block anew as far as it can be seen, or only the first rows of that."""
+        y, height = int(self.scroll_offset.y), self.size.height
+        begin, end = max(0, self._tops[at] - y), min(height, self._tops[at + 1] - y)
+        if begin < end:
+            self.refresh(Region(0, begin, self.size.width, min(end - begin, rows or height)))
 
     def _anchor(self) -> tuple[str, int] | None:
         """Return the block in the first row, and which row of it that is."""
@@ -253,6 +271,7 @@ class BlockList(ScrollView, can_focus=True):
         """Draw for another width."""
         self._strips.clear()
         self._arrange()
+        self.refresh()
 
     # Moving and folding
 
@@ -287,6 +306,7 @@ class BlockList(ScrollView, can_focus=True):
         self._follows = True
         self.selected = self.blocks[-1].block_id if self.blocks else None
         self._arrange()
+        self.refresh()
 
     def fold(self, mode: str = "") -> None:
         """Show all lines of the selected block, or, if they are shown, as many as it has without being opened."""
@@ -301,6 +321,7 @@ class BlockList(ScrollView, can_focus=True):
         if mode == "all" and output is not None and output.partial:
             self._ask(block, whole=True)
         self._arrange()
+        self.refresh()
 
     def action_scroll_home(self) -> None:
         """Go to the oldest block that is there."""

@@ -47,6 +47,13 @@ def rows(program: ViewProgram) -> list[str]:
     return [program.blocks.render_line(y).text.rstrip() for y in range(program.blocks.size.height)]
 
 
+def drawn(program: ViewProgram) -> list[str]:
+    """Return what Textual has drawn of the block list, row by row: it draws only what it was asked to."""
+    blocks = program.blocks.region
+    drawn = program.screen._compositor.render_strips()[blocks.y : blocks.bottom]
+    return [strip.crop(blocks.x, blocks.x + program.blocks.size.width).text.rstrip() for strip in drawn]
+
+
 def shows(program: ViewProgram, text: str) -> bool:
     """Whether a text stands in the block list."""
     return any(text in row for row in rows(program))

@@ -14,7 +14,7 @@ from blockpty.surfaces.client import Client
 from blockpty.surfaces.view.approvals import DEAD_MS
 from tests.support.async_tests import async_test
 from tests.surfaces.cli.test_answer import agent, asking
-from tests.surfaces.view.pilots import header, listed, rows, screen, shows, until, viewing
+from tests.surfaces.view.pilots import drawn, header, listed, rows, screen, shows, until, viewing
 from tests.surfaces.view.test_approvals import Clock
 
 pytestmark = [pytest.mark.needs("bash"), pytest.mark.linux]
@@ -134,6 +134,35 @@ async def test_a_running_block_grows_and_ends(home: Path) -> None:
             await until(pilot, lambda: shows(program, "◌ echo first") and "▌   first" in rows(program))
             await conversation.send("more\n")
             await until(pilot, lambda: shows(program, "✓ echo first") and shows(program, "then more"))
+        await conversation.close()
+
+
+@async_test
+async def test_what_has_changed_is_drawn_anew_and_all_of_that(home: Path) -> None:
+    async with Client(home) as client:
+        conversation = await client.open("c1", shell="bash", cwd="/")
+        await conversation.run("echo before")
+        async with viewing(client) as (program, pilot):
+
+            async def shown(text: str) -> None:
+                await until(pilot, lambda: shows(program, text))
+                await until(pilot, lambda: drawn(program) == rows(program))
+
+            await conversation.exec_block("while read x; do seq $x; done")
+            await shown("while read")
+            # All lines of it, then only the last ones, with how many there are; then it ends.
+            await conversation.send("3\n")
+            await shown("4 lines")
+            await conversation.send("200\n")
+            await shown("189 lines folded")
+            await conversation.send("30\n")
+            await shown("220 lines folded")
+            await conversation.send("\x04")
+            await shown("✓ while")
+            await pilot.press("k")
+            assert drawn(program) == rows(program)
+            await conversation.run("echo behind")
+            await shown("✓ echo behind")
         await conversation.close()
 
 
