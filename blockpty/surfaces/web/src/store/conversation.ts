@@ -61,6 +61,7 @@ export class Conversation {
   #socket: Socket | null = null;
   #glass: Glass | null = null;
   #closed = false;
+  #loading: Promise<void> | null = null;
   /** Numbers of the blocks of which it was asked whether they used the screen. */
   #measured = new Set<number>();
   #measuring = () => undefined as void;
@@ -79,22 +80,31 @@ export class Conversation {
     this.shown.value = { block, at };
   }
 
-  /** Load what is there and follow from it; `glass` draws the terminal. */
-  async enter(glass: Glass): Promise<void> {
-    this.#glass = glass;
-    glass.ready((cursor) => {
-      this.cursor.value = cursor;
-      this.#socket?.send({ type: "ack", cursor });
-    });
+  /** Read what is there. */
+  load(): Promise<void> {
+    return (this.#loading ??= this.#load());
+  }
+
+  async #load(): Promise<void> {
     const status = await call<Status>(of(this.id, "status"));
     const { blocks, next_page } = await this.#page(PAGE, "running=true");
-    if (this.#closed) return;
     batch(() => {
       this.status.value = status;
       this.blocks.value = { list: blocks.reverse(), next: status.next_seq };
       this.more.value = next_page !== null;
       this.loaded.value = true;
     });
+  }
+
+  /** Follow from what was read; `glass` draws the terminal. */
+  async enter(glass: Glass): Promise<void> {
+    this.#glass = glass;
+    glass.ready((cursor) => {
+      this.cursor.value = cursor;
+      this.#socket?.send({ type: "ack", cursor });
+    });
+    await this.load();
+    if (this.#closed) return;
     this.#measuring = effect(() => {
       if (this.filter.value === "screen") void attempt(() => this.#measure(this.list.value));
     });
@@ -154,7 +164,6 @@ export class Conversation {
   #connection(state: SocketState): void {
     this.state.value = state;
     if (state !== "live") this.#leased.value = false;
-    else void this.#look();
   }
 
   async #look(): Promise<void> {
@@ -197,6 +206,13 @@ export class Conversation {
   #merge(change: Partial<Status>): void {
     if (this.status.value) this.status.value = { ...this.status.value, ...change };
   }
+}
+
+/** Return a conversation that is being read. What goes wrong then is said when it is entered. */
+export function opened(id: string): Conversation {
+  const conversation = new Conversation(id);
+  conversation.load().catch(() => undefined);
+  return conversation;
 }
 
 function passes(filter: Filter): (block: Block) => boolean {

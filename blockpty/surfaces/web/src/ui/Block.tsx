@@ -1,4 +1,4 @@
-import { useEffect, useRef, useState } from "preact/hooks";
+import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import type { Block } from "../api/types.ts";
 import { readText } from "../api/output.ts";
 import { shown } from "../output/lines.ts";
@@ -21,18 +21,28 @@ const TAIL = 16 * 1024;
 
 const foldKey = (conversation: string, block: Block): string => `blockpty.fold.${conversation}.${block.block_id}`;
 
-/** One block; `moved`: the one above it ran in another directory. */
-export const BlockView = memo((props: { conversation: string; block: Block; selected: boolean; moved: boolean }) => {
-  const { conversation, block, selected, moved } = props;
+interface BlockProps {
+  conversation: string;
+  block: Block;
+  selected: boolean;
+  /** The one above it ran in another directory. */
+  moved: boolean;
+  /** It is among the last: most likely it is looked at, so it is read before the browser says so. */
+  last: boolean;
+}
+
+/** One block. */
+export const BlockView = memo(({ conversation, block, selected, moved, last }: BlockProps) => {
   const root = useRef<HTMLElement>(null);
   const [output, setOutput] = useState<OutputStore | null>(null);
   const kept = useRef<OutputStore | null>(null);
   const [, setSize] = useState(0);
   const [mode, setMode] = useState(() => ofTab.get(foldKey(conversation, block)) ?? "");
-  const [seen, setSeen] = useState(false);
+  const [seen, setSeen] = useState(last);
   const state = sign(block);
 
-  useEffect(() => {
+  // Layout effects, here and below, are not a frame late each.
+  useLayoutEffect(() => {
     const watch = new IntersectionObserver(([entry]) => entry.isIntersecting && setSeen(true), { rootMargin: "600px" });
     watch.observe(root.current!);
     return () => watch.disconnect();
@@ -54,7 +64,7 @@ export const BlockView = memo((props: { conversation: string; block: Block; sele
     return true;
   };
   const fill = (store: OutputStore, grown: (store: OutputStore) => boolean) => store.fill(end, () => grown(store));
-  useEffect(() => {
+  useLayoutEffect(() => {
     if (!seen || end === begin) return;
     let gone = false;
     // What cannot be read now, because the connection is gone, is read with the next change of the block.
@@ -63,7 +73,8 @@ export const BlockView = memo((props: { conversation: string; block: Block; sele
       void inTurn(() => fill(store, (one) => !gone && show(one))).catch(() => undefined);
     };
     // A running block is read again as it grows, not more often than a person can look.
-    const timer = setTimeout(read, state === "run" && output ? RUNNING_MS : 0);
+    const timer = state === "run" && output ? setTimeout(read, RUNNING_MS) : 0;
+    if (!timer) read();
     return () => {
       gone = true;
       clearTimeout(timer);

@@ -7,6 +7,7 @@ import { BlockView } from "./Block.tsx";
 import { BlockMap } from "./BlockMap.tsx";
 
 const NEAR = 24;
+const LAST = 4;
 
 /** The blocks as one document. It follows the end only while it is at the end. */
 export function BlockList(props: { conversation: Conversation; target: string; at: number | null }) {
@@ -129,6 +130,7 @@ export function BlockList(props: { conversation: Conversation; target: string; a
               block={block}
               moved={at > 0 && block.cwd !== list[at - 1].cwd}
               selected={conversation.selected.value === block.block_id}
+              last={at >= list.length - LAST}
             />
           ))}
           {conversation.loaded.value && list.length === 0 && <Nothing conversation={conversation} />}

@@ -5,7 +5,7 @@ import { call, of } from "../api/http.ts";
 import { useKeys } from "../keys.ts";
 import { marked } from "../output/marks.ts";
 import { follow, go, place, toReplay } from "../router.ts";
-import { Conversation, type Filter, FILTERS } from "../store/conversation.ts";
+import { type Conversation, type Filter, FILTERS, opened } from "../store/conversation.ts";
 import { approvals, conversations, now } from "../store/home.ts";
 import { attempt, say } from "../store/notice.ts";
 import { age, number, visible } from "../words.ts";
@@ -20,7 +20,7 @@ import { Screen } from "./Screen.tsx";
 const NAMES: Record<Filter, string> = { all: "All", failed: "Failed", slow: "Slow", agent: "Agent", you: "You", screen: "Screen" };
 
 export function ConversationPlace({ id, block }: { id: string; block: string }) {
-  const conversation = useMemo(() => new Conversation(id), [id]);
+  const conversation = useMemo(() => opened(id), [id]);
   const stop = () =>
     attempt(() => call(of(id, "interrupt"), { up_to: "INT" })).then((went) => went && say("Interrupted"));
   const show = (name: Filter) => () => (conversation.filter.value = conversation.filter.value === name ? "all" : name);

@@ -1,6 +1,6 @@
 import { useMemo } from "preact/hooks";
 import { grant } from "../api/auth.ts";
-import { Conversation } from "../store/conversation.ts";
+import { opened } from "../store/conversation.ts";
 import { visible } from "../words.ts";
 import { BlockList } from "./BlockList.tsx";
 import { LiveGlass } from "./Glass.tsx";
@@ -11,7 +11,7 @@ export function Embedded({ id, show }: { id: string; show: string }) {
 }
 
 function Shown({ id, show }: { id: string; show: string }) {
-  const conversation = useMemo(() => new Conversation(id), [id]);
+  const conversation = useMemo(() => opened(id), [id]);
   const blocks = show === "blocks";
   return (
     <main class="framed">

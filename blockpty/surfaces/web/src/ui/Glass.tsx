@@ -1,9 +1,9 @@
 import type { ComponentChildren, RefObject } from "preact";
-import { useEffect, useRef } from "preact/hooks";
+import { useEffect, useLayoutEffect, useRef } from "preact/hooks";
 import type { Conversation } from "../store/conversation.ts";
-import { attempt } from "../store/notice.ts";
+import { attempt, say } from "../store/notice.ts";
 import { theme } from "../store/settings.ts";
-import { XtermGlass } from "../terminal/glass.ts";
+import type { XtermGlass } from "../terminal/glass.ts";
 
 interface GlassProps {
   /** Called when the terminal is there, with what it returns when the terminal goes. */
@@ -12,6 +12,8 @@ interface GlassProps {
   /** What becomes of the text of a key or a paste before it is typed. */
   change?: (data: string) => string;
   glass?: RefObject<XtermGlass | null>;
+  /** What is more urgent than the terminal. */
+  after?: Promise<void>;
   mine?: boolean;
   hidden?: boolean;
 }
@@ -19,23 +21,37 @@ interface GlassProps {
 const nothing = () => undefined;
 
 /** A terminal of xterm.js at the size of its program, for as long as this is shown. */
-export function Glass({ enter, typed = nothing, change, glass, mine = false, hidden = false }: GlassProps) {
+export function Glass({ enter, typed = nothing, change, after, glass, mine = false, hidden = false }: GlassProps) {
   const holder = useRef<HTMLDivElement>(null);
   const own = useRef<XtermGlass | null>(null);
   const shown = glass ?? own;
-  useEffect(() => {
-    const made = new XtermGlass(holder.current!, typed, theme.peek(), change);
-    shown.current = made;
-    const fit = new ResizeObserver(() => made.fit());
-    fit.observe(holder.current!);
-    void document.fonts.ready.then(() => made.fit());
-    // For the tests, which compare cells.
-    (holder.current as any).terminal = made.terminal;
-    const leave = enter(made);
+  // Where this goes while the script is on its way, it has to know at once, not a frame later.
+  useLayoutEffect(() => {
+    let end: () => void = nothing;
+    let gone = false;
+    const begin = (made: XtermGlass) => {
+      shown.current = made;
+      const fit = new ResizeObserver(() => made.fit());
+      fit.observe(holder.current!);
+      void document.fonts.ready.then(() => made.fit());
+      // For the tests, which compare cells.
+      (holder.current as any).terminal = made.terminal;
+      const leave = enter(made);
+      end = () => {
+        fit.disconnect();
+        leave();
+        made.close();
+      };
+    };
+    // xterm.js is most of the page's script, and lists and blocks are shown without it.
+    const loading = (after ?? Promise.resolve()).catch(nothing).then(() => import("../terminal/glass.ts"));
+    void loading.then(
+      (loaded) => gone || begin(new loaded.XtermGlass(holder.current!, typed, theme.peek(), change)),
+      () => say("The screen could not be loaded: load the page again.", true),
+    );
     return () => {
-      fit.disconnect();
-      leave();
-      made.close();
+      gone = true;
+      end();
     };
   }, []);
   useEffect(() => shown.current?.setTheme(theme.value), [theme.value]);
@@ -71,7 +87,7 @@ export function LiveGlass({ conversation, title, children, ...rest }: LiveProps)
         <span class="muted">{status && `${status.cols}×${status.rows}`}</span>
       </div>
       {children}
-      <Glass {...rest} enter={enter} />
+      <Glass {...rest} enter={enter} after={conversation.load()} />
     </>
   );
 }

@@ -14,6 +14,7 @@ import { Author, StateSign } from "./Sign.tsx";
 
 const HOUR = 3_600_000;
 const SETTLED_MS = 2000;
+const RESTED_MS = 1000;
 const NEWEST = 1000;
 
 export function Home() {
@@ -140,25 +141,30 @@ function Lately() {
   const [failed, setFailed] = useState<Overview["blocks"]>([]);
   const [today, setToday] = useState<Block[]>([]);
   const ended = conversations.value.map((one) => one.last?.block_id).join();
+  const listed = loaded.value;
   useEffect(() => {
+    // The list comes first, which this would only hold up.
+    if (!listed) return;
     let gone = false;
-    const look = async () => {
-      const [bad, all] = await Promise.all([
-        call<Overview>("/overview?conversations=0&blocks=8&failed=true"),
-        call<Overview>(`/overview?conversations=0&blocks=${NEWEST}`),
-      ]);
-      if (gone) return;
-      setFailed(bad.blocks);
-      const midnight = new Date().setHours(0, 0, 0, 0);
-      setToday(all.blocks.map(({ block }) => block).filter((block) => block.ts_begin >= midnight));
-    };
+    const look = (query: string, take: (blocks: Overview["blocks"]) => void) => () =>
+      void call<Overview>(`/overview?conversations=0&${query}`).then(({ blocks }) => gone || take(blocks), () => undefined);
+    const isFirst = !failed.length && !today.length;
     // A block counts in the overview within a second; many that end at once are looked at together.
-    const timer = setTimeout(() => void look().catch(() => undefined), failed.length || today.length ? SETTLED_MS : 0);
+    const soon = setTimeout(look("blocks=8&failed=true", setFailed), isFirst ? 0 : SETTLED_MS);
+    // Most of a day's blocks take the server longer than all else here: a person who goes on at once does not wait.
+    const later = setTimeout(
+      look(`blocks=${NEWEST}`, (all) => {
+        const midnight = new Date().setHours(0, 0, 0, 0);
+        setToday(all.map(({ block }) => block).filter((block) => block.ts_begin >= midnight));
+      }),
+      isFirst ? RESTED_MS : SETTLED_MS,
+    );
     return () => {
       gone = true;
-      clearTimeout(timer);
+      clearTimeout(soon);
+      clearTimeout(later);
     };
-  }, [ended]);
+  }, [ended, listed]);
   if (!today.length && !failed.length) return null;
   return (
     <div class="lately">
