@@ -3,7 +3,7 @@ import type { Conversation } from "../store/conversation.ts";
 import { number } from "../words.ts";
 import { Icon } from "./icons.tsx";
 
-const PAUSE_MS = 150;
+const PAUSE_MS = 100;
 
 const ID = "find-box";
 

@@ -1,4 +1,4 @@
-import { useEffect, useRef, useState } from "preact/hooks";
+import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import { call, of } from "../api/http.ts";
 import type { Block, SearchHit, SearchResult } from "../api/types.ts";
 import { useKeys } from "../keys.ts";
@@ -30,7 +30,8 @@ export function Search({ params }: { params: URLSearchParams }) {
   const asked = new URLSearchParams({ query, mode, per_block: `${perBlock}`, page_size: `${PAGE}` });
   if (failed) asked.set("failed", "true");
   const address = asked.toString();
-  useEffect(() => {
+  // A layout effect is not a frame late.
+  useLayoutEffect(() => {
     let gone = false;
     if (!query) setFound(null);
     else
