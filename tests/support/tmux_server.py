@@ -18,9 +18,9 @@ import pytest
 class TmuxServer:
     """Runs commands of tmux; `environment` is that of a client."""
 
-    def __init__(self, directory: Path) -> None:
+    def __init__(self, directory: Path, program: str) -> None:
         self.environment = {"TMUX_TMPDIR": str(directory)}
-        self._program = str(shutil.which("tmux"))
+        self._program = program
         self._children: list[int] = []
 
     def __call__(self, *arguments: str) -> str:
@@ -79,16 +79,17 @@ class TmuxServer:
 
 
 @contextmanager
-def tmux_server() -> Iterator[TmuxServer]:
+def tmux_server(program: str = "tmux") -> Iterator[TmuxServer]:
     """Run a server that keeps 300,000 lines of each pane; skip where there is no tmux of 3.2 or newer."""
-    if shutil.which("tmux") is None:
+    found = shutil.which(program)
+    if found is None:
         pytest.skip("needs tmux")
-    version = subprocess.run(["tmux", "-V"], check=True, capture_output=True, text=True).stdout.split()[1]
+    version = subprocess.run([found, "-V"], check=True, capture_output=True, text=True).stdout.split()[1]
     if tuple(int(part) for part in version.rstrip("abcdefgh").removeprefix("next-").split(".")[:2]) < (3, 2):
         pytest.skip("needs tmux 3.2")
     # The path of its socket must be short.
     with tempfile.TemporaryDirectory(prefix="bptm") as directory:
-        server = TmuxServer(Path(directory))
+        server = TmuxServer(Path(directory), found)
         try:
             server("new-session", "-d", "-s", "kept", "-x", "80", "-y", "24", "cat")
             server("set-option", "-g", "history-limit", "300000")
