@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.profile import LONG
+
 TOP = Path(__file__).resolve().parents[1]
 
 # What must be measured, by the beginning of the row's text.
@@ -58,8 +60,12 @@ EXPECTED = {
 }  # fmt: skip
 
 
+# What it uses of the page and of `blockpty view` is tested where these are.
+LONGEST = pytest.mark.skipif(not LONG, reason="takes 40 s with two browsers: BLOCKPTY_TORTURE=long")
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize("bench", EXPECTED)
+@pytest.mark.parametrize("bench", [pytest.param(one, marks=[LONGEST] if one == "viewer" else []) for one in EXPECTED])
 def test_a_benchmark_runs_and_prints_every_row(tmp_path: Path, bench: str) -> None:
     file = tmp_path / "rows.json"
     command = [sys.executable, str(TOP / "tools" / "bench"), bench, "--quick", "--json", str(file)]

@@ -54,6 +54,8 @@ KEYS_AT_ONCE = 256
 # Pauses between attempts to connect to another host.
 FIRST_PAUSE, LONGEST_PAUSE = 0.05, 5.0
 CLOSE_SECONDS = 0.9
+# With the PATH on which that tmux was found (runtime/ssh_options.py).
+FAR_TMUX = 'PATH="$PATH:$HOME/.local/bin"; exec tmux "$@"'
 LOGIN_SHELL = 'exec "$SHELL" -l'
 READ_BYTES = 1 << 18
 FIELDS = (
@@ -238,7 +240,7 @@ class Bridge:
             return [self._settings["program"], *arguments]
         # A connection that is made again asks nothing: its questions would stand in the output.
         options = [] if self._fresh else ["-o", "BatchMode=yes"]
-        return [self._ssh[0], *options, *self._ssh[1:], shlex.join(["exec", "tmux", *arguments])]
+        return [self._ssh[0], *options, *self._ssh[1:], shlex.join(["exec", "sh", "-c", FAR_TMUX, "sh", *arguments])]
 
     # -- the loop -------------------------------------------------------------------------------------------------
 

@@ -32,7 +32,8 @@ FAR_COMMAND: Final = (
     "command -v blockpty >/dev/null && exec blockpty proxy --session; "
     "case \"$(tmux -V 2>/dev/null)\" in \"tmux 3.\"[2-9]*|\"tmux \"[4-9]*|\"tmux next\"*) "
     'tmux new-session -d -P -F "blockpty-tmux #{{session_id}} #{{pane_id}}" -s {name} -x {cols} -y {rows} '
-    '"sleep 1000000";; '
+    '"sleep 1000000" \\; set-option -t {name} destroy-unattached off '
+    '\\; set-option -w -t {name} remain-on-exit off;; '
     "esac; exit 127'"
 )
 

@@ -34,6 +34,10 @@ def far(tmp_path: Path) -> Iterator[tuple[SshServer, Tmux]]:
             return done.stdout
 
         with ssh_server(tmp_path, ("env", f"TMUX_TMPDIR={directory}", "SHELL=/bin/bash", *RUNS_COMMANDS)) as server:
+            # What people configure, and what must end neither the session too early nor keep it for ever.
+            (tmp_path / "home" / ".tmux.conf").write_text(
+                "set -g destroy-unattached on\nset -g remain-on-exit on\nset -g mouse on\nset -g base-index 1\n"
+            )
             try:
                 yield server, tmux
             finally:
@@ -77,7 +81,7 @@ async def test_the_shell_survives_its_connections(far: tuple[SshServer, Tmux], h
 
 @async_test(timeout_seconds=110)
 async def test_what_is_typed_and_the_size_reach_the_pane_after_a_cut(far: tuple[SshServer, Tmux], home: Path) -> None:
-    server, _ = far
+    server, tmux = far
     async with blockpty.Engine(home) as engine:
         conversation = await engine.open("c1", source=SOURCE, resume="auto", env=server.environment)
         started = await conversation.exec_block("echo be''gun; cat")
@@ -104,6 +108,7 @@ async def test_what_is_typed_and_the_size_reach_the_pane_after_a_cut(far: tuple[
         await conversation.wait_for({"token": "EOF"}, timeout_ms=TIMEOUT_MS)
         assert (await conversation.status()).exit == {"status": None, "signal": None}
         assert (await conversation.verify()).clean
+        assert not tmux("list-sessions", "-F", "#{session_name}").startswith("blockpty-")
 
 
 @async_test(timeout_seconds=110)

@@ -56,12 +56,12 @@ async def _long_line(stage: Stage, size: int) -> Any:
 
 async def long_line(stage: Stage) -> Any:
     # Which shell started the program makes no difference to its bytes: in one of them the line is very long every time.
-    very_long = 600_000_000 if LONG else 100_000_000 if stage.shell == "bash" else 10_000_000
+    very_long = 600_000_000 if LONG else 30_000_000 if stage.shell == "bash" else 10_000_000
     return await _long_line(stage, 5_000_000), await _long_line(stage, very_long)
 
 
 async def random_bytes(stage: Stage) -> Any:
-    data = os.urandom(1_000_000 if LONG else 300_000)
+    data = os.urandom(1_000_000 if LONG else 100_000)
     (stage.folder / "random").write_bytes(data)
     result = await stage.run("cat random")
     begin, end = result.block.span

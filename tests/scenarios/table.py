@@ -201,7 +201,7 @@ OUTPUT = (
              output.many_lines,
              both({"spool": (0, 1_988_895, True), "preview": (True, True, True), "ends": (True, True),
              "says the size": True})),
-    Scenario(65, "lines of 5 and 600 MB", "kept whole in constant memory (short runs: 100 MB; zsh and fish 10 MB)",
+    Scenario(65, "lines of 5 and 600 MB", "kept whole in constant memory (short runs: 30 MB; zsh and fish 10 MB)",
              output.long_line, both((_LONG, _LONG)), slow=True),
     Scenario(66, "random bytes", "the bytes are exact, text has replacements, and no mark is seen in them",
              output.random_bytes,
