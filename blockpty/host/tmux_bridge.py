@@ -249,7 +249,7 @@ class Bridge:
         pause = FIRST_PAUSE
         while (ended := self._serve(wake)) is None:
             status = self._leave()
-            if not self._ssh or self._closing:
+            if not self._connections or not self._ssh or self._closing:
                 return LOST
             if status == REFUSED:
                 # tmux itself says that there is no such session any more.
