@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
+from blockpty.model.result import REVIVED
 from blockpty.model.shown import preformatted, shortened
 
 BLOCK_KINDS: Final = ("command", "session", "user", "background")
@@ -152,3 +153,7 @@ class ListedBlock(Block):
 
     def __hash__(self) -> int:
         return Block.__hash__(self)
+
+
+# With the class: a result that has one may be all that a process has imported.
+REVIVED["Block"] = Block.from_dict

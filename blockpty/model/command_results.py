@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from blockpty.model.block import Block
-from blockpty.model.result import REVIVED, Result
+from blockpty.model.result import Result
 from blockpty.model.shown import preformatted, shortened
 
 
@@ -71,6 +71,3 @@ class RunResult(Result):
     def _repr_html_(self) -> str:
         """Show it in a notebook."""
         return preformatted(f"$ {self.block.cmd}\n{self.output}", summary=self.block.summary)
-
-
-REVIVED["Block"] = Block.from_dict

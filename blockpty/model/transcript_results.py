@@ -66,4 +66,3 @@ class DiffResult(Result):
 
 
 REVIVED["list[ListedBlock]"] = lambda value: [ListedBlock.from_dict(one) for one in value]
-REVIVED["Block"] = Block.from_dict

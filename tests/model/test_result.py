@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
+import pytest
+
+from blockpty.model import result
 from blockpty.model.block import Block
 from blockpty.model.result import Result
 
@@ -46,3 +52,23 @@ def test_another_version_may_have_more_and_lack_some() -> None:
     content = Sample(BLOCK, None, [], {}).to_dict()
     del content["notes"]
     assert Sample.from_dict({**content, "unheard_of": 1}).notes == {}
+
+
+# Run in an interpreter of its own, as a command does that imports one kind of results and no other.
+ALONE = """
+import dataclasses, importlib, re, sys
+from blockpty.model.result import REVIVED
+module = importlib.import_module(f"blockpty.model.{sys.argv[1]}")
+for made in vars(module).values():
+    if dataclasses.is_dataclass(made) and made.__module__ == module.__name__:
+        for field in dataclasses.fields(made):
+            if field.type not in REVIVED and set(re.findall("[A-Z][a-z]+", field.type)) - {"None", "Any", "Literal"}:
+                print(made.__name__, field.name, field.type)
+"""
+MODULES = sorted(path.stem for path in Path(result.__file__).parent.glob("*_results.py"))
+
+
+@pytest.mark.parametrize("module", MODULES)
+def test_each_module_of_results_can_make_its_own_again_alone(module: str) -> None:
+    found = subprocess.run([sys.executable, "-c", ALONE, module], capture_output=True, text=True, check=True)
+    assert found.stdout == ""
