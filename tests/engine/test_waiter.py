@@ -15,6 +15,7 @@ from blockpty.engine.waiter import Outcome
 from blockpty.model.conditions import parse_conditions
 from blockpty.testing import wait_on
 from tests.support.machines import Answer, at_prompt, finished, running, slow_wait, the_same, waiter_for
+from tests.support.profile import LONG
 
 ESCAPED = b"a\r\n\x1b[0mb\r\n"
 
@@ -260,9 +261,17 @@ FILLERS = {
 }
 
 
-@pytest.mark.parametrize("name", FILLERS)
-@pytest.mark.parametrize("view", ["text", "ansi", "raw"])
-@pytest.mark.parametrize("match", ["never", {"regex": "never"}, {"regex": r"ne\sver"}])
+@pytest.mark.parametrize(
+    ("name", "view", "match"),
+    # Each filler in each view with one of the matches, but in a long run.
+    [
+        (name, view, match)
+        for number, name in enumerate(FILLERS)
+        for second, view in enumerate(("text", "ansi", "raw"))
+        for third, match in enumerate(("never", {"regex": "never"}, {"regex": r"ne\sver"}))
+        if LONG or (number + second + third) % 3 == 0
+    ],
+)
 def test_memory_of_a_wait_is_bounded(name: str, view: str, match: Any) -> None:
     filler = FILLERS[name]
     pty, begin = running()
