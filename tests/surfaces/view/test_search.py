@@ -1,0 +1,29 @@
+"""The search over a real server."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from blockpty.surfaces.client import Client
+from tests.support.async_tests import async_test
+from tests.surfaces.view.pilots import shows, until, viewing
+
+pytestmark = [pytest.mark.needs("bash"), pytest.mark.linux]
+
+
+@async_test
+async def test_search_opens_the_block_of_a_match(home: Path) -> None:
+    async with Client(home) as client:
+        other = await client.open("c2", shell="bash", cwd="/")
+        await other.run("echo a nee''dle in the hay")
+        conversation = await client.open("c1", shell="bash", cwd="/")
+        async with viewing(client) as (program, pilot):
+            await pilot.press("slash", *"needle")
+            await until(pilot, lambda: len(getattr(program.screen, "hits", [])) == 1)
+            await pilot.press("enter")
+            await until(pilot, lambda: program.here == "c2" and shows(program, "needle"))
+            assert program.blocks.selected == "b1"
+        await conversation.close()
+        await other.close()
