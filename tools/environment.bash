@@ -59,7 +59,7 @@ _is_installed() {
 
 # Make or complete .venv with the package, editable; $1 is "run", or "dev" for what the tests need as well.
 ensure_environment() {
-    local purpose="$1" python what=".[all]"
+    local purpose="$1" python what=".[all]" compile="--compile"
     if _is_installed "$purpose"; then return 0; fi
     if ! _is_new_enough "$venv_python"; then
         python="$(find_python)" || return 1
@@ -71,11 +71,12 @@ ensure_environment() {
         say "$venv has no pip: remove it and run this again"
         return 1
     }
-    [ "$purpose" = run ] || what=".[$purpose]"
+    # The tests compile modules into a place of their own (tools/test).
+    [ "$purpose" = run ] || { what=".[$purpose]" compile="--no-compile"; }
     say "installing blockpty into $venv"
     # Node, which only the page is built with, may be out of reach: that does not stop all the rest.
-    if ! "$venv_python" -m pip install --quiet --disable-pip-version-check --editable "$what" &&
-        ! BLOCKPTY_NO_PAGE=1 "$venv_python" -m pip install --quiet --disable-pip-version-check --editable "$what"; then
+    if ! "$venv_python" -m pip install --quiet --disable-pip-version-check "$compile" --editable "$what" &&
+        ! BLOCKPTY_NO_PAGE=1 "$venv_python" -m pip install --quiet --disable-pip-version-check "$compile" --editable "$what"; then
         # An environment that works for an older pyproject.toml is good enough to run the program without a network.
         if [ "$purpose" = run ] && "$venv_python" -c 'from blockpty import Engine' >/dev/null 2>&1; then
             say "could not install (no network?); going on with what $venv has"

@@ -105,7 +105,7 @@ async def test_unfinished_sequences(shell: str, home: Path) -> None:
 async def test_long_lines(shell: str, home: Path) -> None:
     """Waits with text and pattern in lines of some MB, one of them without an end."""
     async with open_stage(home, shell) as stage:
-        size = 5_000_000 if LONG else 2_000_000
+        size = 5_000_000 if LONG else 1_000_000
         begun = await stage.conversation.exec_block(
             f"head -c {size} /dev/zero | tr '\\0' x; echo END; head -c {size} /dev/zero | tr '\\0' y"
         )

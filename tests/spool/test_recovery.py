@@ -22,7 +22,7 @@ from tests.support.async_tests import async_test
 from tests.support.profile import LONG
 
 # Without a checkpoint all is derived again, and events.jsonl has 5000 bytes: within its lines every fourth will do.
-STEP = 1 if LONG else 19
+STEP = 1 if LONG else 31
 RECORDING = disk.conversation()
 CLEAN = disk.clean(RECORDING)
 DERIVED = ("events.jsonl", "blocks.jsonl", *sorted(CLEAN.outputs))
