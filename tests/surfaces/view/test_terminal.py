@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable
 
 from hypothesis import given
@@ -79,18 +80,23 @@ async def test_the_first_bytes_are_drawn_at_once_and_those_after_them_when_it_ha
         view = program.query_one(TerminalView)
         view.set_timer = lambda _, rested: rests.append(rested)  # type: ignore[method-assign]
 
-        async def first_row() -> str:
-            await pilot.pause()
-            return view.render_line(1).text.rstrip()
+        async def first_row(expected: str, *, resting: int) -> bool:
+            # No rest ends by itself here, so what is drawn is drawn without one; when, a busy machine decides.
+            for _ in range(1000):
+                await pilot.pause()
+                if (view.render_line(1).text.rstrip(), len(rests)) == (expected, resting):
+                    return True
+                await asyncio.sleep(0.01)
+            return False
 
         view.take({"type": "screen", "cols": 20, "rows": 6, "data": "join", "cursor": 7})
-        assert await first_row() == "join" and len(rests) == 1
+        assert await first_row("join", resting=1)
         view.take(b"ed, an")
         view.take(b"d more")
-        assert await first_row() == "join" and len(rests) == 1
+        assert await first_row("join", resting=1)
         rests.pop()()
-        assert await first_row() == "joined, and more" and acknowledged == [7, 19]
+        assert await first_row("joined, and more", resting=1) and acknowledged == [7, 19]
         rests.pop()()
-        assert await first_row() == "joined, and more" and rests == [], "nothing came while it rested"
+        assert await first_row("joined, and more", resting=0), "nothing came while it rested"
         view.take(b"!")
-        assert await first_row() == "joined, and more!"
+        assert await first_row("joined, and more!", resting=1)
