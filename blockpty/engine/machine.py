@@ -194,7 +194,7 @@ class Machine:
         if mark.kind == "__SEAM__":
             self._seam(token, mark)
             return
-        self._redrawn()
+        self._mark_redrawn()
         offered = self.state.offered
         if offered is not None and offered["nonce"] and mark.kind == "__HELLO__" and mark.nonce == offered["nonce"]:
             # A shell that we did not start has taken the hooks that were offered to it.
@@ -224,9 +224,9 @@ class Machine:
             self._move(token, mark, verdict)
 
     def _seam(self, token: StreamToken, mark: Mark) -> None:
-        """The picture of a tmux pane is drawn anew from here on.
+        """Take a mark of the bridge: a tmux pane is redrawn from here on, or has been redrawn.
 
-        The first time, all that it shows becomes a block; behind ssh the shell in it is still to get its hooks.
+        The first time, all that it shows becomes a block; behind ssh the shell in it still has to get its hooks.
         """
         state = self.state
         seam = seam_of(state.source, state.seam, mark)
@@ -235,7 +235,7 @@ class Machine:
             self._text(token)
             return
         if seam["drawn"]:
-            self._redrawn()
+            self._mark_redrawn()
         state.seam = seam
         if seam["drawn"]:
             return
@@ -244,10 +244,10 @@ class Machine:
         is_pane = state.source is not None and state.source["kind"] == "tmux" and state.current.nonce == mark.nonce
         if is_pane and state.shell is ShellState.STARTING:
             self._step(Stimulus.PROGRAM, token.end, token.end, None)
-        self._redrawn()
+        self._mark_redrawn()
 
-    def _redrawn(self) -> None:
-        """A block that is open while a pane is drawn anew has that picture among its output, or in place of it."""
+    def _mark_redrawn(self) -> None:
+        """Mark the open block where its pane is being redrawn: the picture is among its output, or in place of it."""
         state = self.state
         if state.seam is None or state.seam["drawn"] or state.block is None or state.block.degraded is not None:
             return

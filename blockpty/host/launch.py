@@ -25,18 +25,21 @@ RETRY_SECONDS = 0.02
 # What a keeper gets of our environment: enough to run this Python. Shells get exactly what the open request says.
 PASSED_ON = ("PATH", "HOME", "LANG", "LC_ALL", "LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH", "BLOCKPTY_NO_SPLICE")
 
-# A bare package object stands in for blockpty itself, so that a keeper never runs `blockpty/__init__.py`.
-_BOOTSTRAP = """
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+# A bare package object stands in for blockpty itself, so that a process of this room never runs `blockpty/__init__.py`.
+BARE_PACKAGE = """
 import os, sys
+package = type(sys)("blockpty")
+package.__path__ = [os.path.join(sys.argv[1], "blockpty")]
+sys.modules["blockpty"] = package
+"""
+"""Python that makes the package importable with the standard library alone; the first argument is `ROOT`."""
+_BOOTSTRAP = f"""{BARE_PACKAGE}
 if os.fork():
     os._exit(0)
 os.setsid()
-root, home, home_fd, ready = sys.argv[1:]
-package = type(sys)("blockpty")
-package.__path__ = [os.path.join(root, "blockpty")]
-sys.modules["blockpty"] = package
 from blockpty.host.main import guarded_main
-guarded_main(home, int(home_fd), int(ready))
+guarded_main(sys.argv[2], int(sys.argv[3]), int(sys.argv[4]))
 """
 
 
@@ -88,13 +91,12 @@ def _started(home: str, dir_fd: int) -> socket.socket | None:
 
 
 def _start_keeper(home: str, home_fd: int, dir_fd: int) -> None:
-    root = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
     flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC | os.O_NOFOLLOW
     log = os.open(protocol.LOG_NAME, flags, 0o600, dir_fd=dir_fd)
     ready_r, ready_w = os.pipe()
     try:
         process = subprocess.Popen(
-            [sys.executable, "-I", "-S", "-c", _BOOTSTRAP, root, os.path.realpath(home), str(home_fd), str(ready_w)],
+            [sys.executable, "-I", "-S", "-c", _BOOTSTRAP, ROOT, os.path.realpath(home), str(home_fd), str(ready_w)],
             stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=log, pass_fds=(home_fd, ready_w), cwd="/",
             env={name: os.environ[name] for name in PASSED_ON if name in os.environ},
         )  # fmt: skip

@@ -13,11 +13,13 @@ import json
 import os
 import re
 import shlex
+import sys
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from typing import Final
+from dataclasses import dataclass, replace
+from typing import Any, Final
 
 from blockpty.errors import BadRequest, SpawnFailed
+from blockpty.host.launch import BARE_PACKAGE, ROOT
 from blockpty.host.shells import ShellPlan, clean_environment
 from blockpty.host.shells.families import find_program
 
@@ -31,6 +33,10 @@ TYPED: Final = "typed"
 ASKED: Final = "asked"
 """What runs already: hooks go in where a caller asks for it."""
 
+_BRIDGE: Final = f"""{BARE_PACKAGE}
+from importlib import import_module
+sys.exit(import_module("blockpty.host." + sys.argv[2]).main(sys.argv[3]))
+"""
 _LONGEST: Final = 16 * 1024
 # No name begins with a dash, so none is an option.
 _USER: Final = r"(?:(?P<user>[\w.+][\w.+-]*)@)?"
@@ -100,6 +106,16 @@ def plan_source(
             details={"program": source.argv[0], "path": env["PATH"]},
         )
     return ShellPlan(os.path.basename(program), (program, *source.argv[1:]), env, (), ())
+
+
+def plan_bridge(
+    plan: ShellPlan, module: str, settings: Mapping[str, Any], directory: str, instance: int
+) -> ShellPlan:
+    """Return a plan in which a bridge of this room stands for the program; it removes the file of its settings."""
+    name = f"rc/{instance}/{module}.json"
+    argv = (sys.executable, "-I", "-S", "-c", _BRIDGE, ROOT, module, os.path.join(directory, name))
+    content = json.dumps(settings).encode()
+    return replace(plan, argv=argv, files=((name, content),), secret_files=(name, f"rc/{instance}"))
 
 
 def _program(target: str) -> tuple[str, ...]:

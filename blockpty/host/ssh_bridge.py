@@ -1,8 +1,8 @@
 """The program on the terminal of an ssh source that survives its connection: bytes from and to a session far away.
 
-It runs as a script of its own, with the standard library only, between the recorder's terminal (standard input and
-output) and `ssh host blockpty proxy --session`. The far host keeps the shell and records what it prints. When the
-connection is lost, the bridge reconnects, and the stream continues at the byte where it was cut.
+It stands between the recorder's terminal (standard input and output) and `ssh host blockpty proxy --session`. The far
+host keeps the shell and records what it prints. When the connection is lost, the bridge reconnects, and the stream
+continues at the byte where it was cut.
 
 Rules:
 * ssh asks its questions (a password, a host key) on this terminal, before it is raw; a connection that is made again
@@ -23,7 +23,6 @@ Exit status: that of the far shell, 255 when it is not known.
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import json
 import os
 import re
@@ -40,7 +39,17 @@ import tty
 from collections import deque
 from typing import Any
 
-LOST = 255
+from blockpty.host.bridge import (
+    CLOSE_SECONDS,
+    FIRST_PAUSE,
+    LONGEST_PAUSE,
+    LOST,
+    begin,
+    say,
+    terminal_size,
+    write_all,
+)
+
 # `command not found`, as a shell says it.
 NO_PROGRAM = 127
 # What the command on the far host says where it has made a session of tmux instead.
@@ -50,10 +59,7 @@ READ_BYTES = 1 << 18
 # Input that the far record does not have yet; beyond that no more is read from the terminal.
 MOST_INPUT = 1 << 18
 INPUT_BYTES = 4096
-# Pauses between attempts.
-FIRST_PAUSE, LONGEST_PAUSE = 0.05, 5.0
 CONNECT_SECONDS = 30.0
-CLOSE_SECONDS = 0.9
 _HEAD = struct.Struct(">cI")
 _NUMBER = struct.Struct(">Q")
 
@@ -214,8 +220,8 @@ class SshBridge:
             os.unlink(path)
         with open(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="utf-8") as file:
             json.dump(bridge, file)
-        script = os.path.join(os.path.dirname(os.path.abspath(__file__)), "tmux_bridge.py")
-        os.execv(sys.executable, [sys.executable, "-I", "-S", script, path])
+        # Started as this one was, with another module and other settings.
+        os.execv(sys.executable, [*sys.orig_argv[:-2], "tmux_bridge", path])
 
     def _disconnect(self) -> None:
         if self._peer is not None:
@@ -235,15 +241,7 @@ class SshBridge:
                 self._typed()
 
     def _say(self, state: str, problem: str | None = None) -> None:
-        """Write what the way does into our file."""
-        path = self._settings["state"]
-        content = {
-            "state": state, "reason": problem, "connections": self._connections, "instance": self._settings["instance"],
-        }  # fmt: skip
-        with contextlib.suppress(OSError):
-            with open(f"{path}.new", "w", encoding="ascii") as file:
-                json.dump(content, file)
-            os.replace(f"{path}.new", path)
+        say(self._settings, state, problem, self._connections)
 
     # -- bytes ----------------------------------------------------------------------------------------------------
 
@@ -340,33 +338,10 @@ def _pass_on(said: Any, greeted: threading.Event) -> None:
                 os.write(2, data)
 
 
-def write_all(data: bytes) -> None:
-    """Write to the terminal; waits while the recorder cannot take it."""
-    view = memoryview(data)
-    while view:
-        view = view[os.write(1, view) :]
-
-
-def terminal_size() -> tuple[int, int]:
-    """Return columns and rows of our terminal."""
-    rows, cols, _, _ = struct.unpack("HHHH", fcntl.ioctl(0, termios.TIOCGWINSZ, b"\0" * 8))
-    return cols, rows
-
-
 def main(path: str) -> int:
-    """Run with the settings in a private file, which is removed."""
-    with open(path, "rb") as file:
-        settings = json.load(file)
-    os.unlink(path)
-    # Known by this name to what looks for programs that wait for input (readers.py): we pass keys on.
-    with contextlib.suppress(OSError), open("/proc/self/comm", "w", encoding="ascii") as name:
-        name.write("blockpty-bridge")
-    reader, writer = os.pipe()
-    for end in (reader, writer):
-        os.set_blocking(end, False)
-    signal.set_wakeup_fd(writer)
+    """Run with the settings in a private file, which is removed; return the exit status."""
+    settings, reader = begin(path)
     bridge = SshBridge(settings)
-    signal.signal(signal.SIGWINCH, lambda number, frame: None)
     # Ctrl-C is a byte here, once we are connected; before that it ends the way there.
     signal.signal(signal.SIGINT, signal.SIG_DFL)
     try:
@@ -375,7 +350,3 @@ def main(path: str) -> int:
         return LOST
     finally:
         bridge.close()
-
-
-if __name__ == "__main__":
-    sys.exit(main(sys.argv[1]))

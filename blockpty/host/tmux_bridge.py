@@ -1,8 +1,7 @@
 """The program on the terminal of a tmux source: the bytes of one pane, from and to a tmux server in control mode.
 
-It runs as a script of its own, with the standard library only, between the recorder's terminal (standard input and
-output, raw) and `tmux -C attach`. It draws nothing of tmux: control mode has no status line, and passes on what the
-program in the pane has written, byte for byte.
+It stands between the recorder's terminal (standard input and output, raw) and `tmux -C attach`. It draws nothing of
+tmux: control mode has no status line, and passes on what the program in the pane has written, byte for byte.
 
 The tmux server may be on another host: `ssh_bridge.py` has made a session of ours there, where that host has tmux and
 no blockpty. Then tmux runs through ssh, a lost connection is made again, and the session ends with the conversation.
@@ -26,24 +25,30 @@ Exit status: 0 when the pane is gone, 255 when the connection to it is (detached
 from __future__ import annotations
 
 import contextlib
-import fcntl
-import json
 import os
 import re
 import select
 import shlex
 import signal
-import struct
 import subprocess
-import sys
-import termios
 import time
 import tty
 import unicodedata
 from collections.abc import Sequence
 from typing import Any
 
-LOST = 255
+from blockpty.host.bridge import (
+    CLOSE_SECONDS,
+    FAR_PATH,
+    FIRST_PAUSE,
+    LONGEST_PAUSE,
+    LOST,
+    begin,
+    say,
+    terminal_size,
+    write_all,
+)
+
 # Of a client of tmux that finds no such session.
 REFUSED = 1
 # How long our terminal may take to get a new size; without an engine nothing gives it one.
@@ -51,11 +56,7 @@ SIZE_SECONDS = 1.0
 # Sizes that follow each other closer than that are one.
 SETTLED_SECONDS = 0.1
 KEYS_AT_ONCE = 256
-# Pauses between attempts to connect to another host.
-FIRST_PAUSE, LONGEST_PAUSE = 0.05, 5.0
-CLOSE_SECONDS = 0.9
-# With the PATH on which that tmux was found (runtime/ssh_options.py).
-FAR_TMUX = 'PATH="$PATH:$HOME/.local/bin"; exec tmux "$@"'
+FAR_TMUX = FAR_PATH + '; exec tmux "$@"'
 LOGIN_SHELL = 'exec "$SHELL" -l'
 READ_BYTES = 1 << 18
 FIELDS = (
@@ -199,8 +200,8 @@ class Bridge:
         # In a session of ours the shell begins when we see all of its output.
         self._started = not self._ssh
         self._size = self._window = (0, 0)
-        # The size before it was changed for a moment.
-        self._shaken: tuple[int, int] | None = None
+        # The size before it was changed for a moment, and the one that it has for that.
+        self._shaken: tuple[tuple[int, int], tuple[int, int]] | None = None
         self._ended: int | None = None
         self._closing = 0.0
         self._connections = 0
@@ -301,18 +302,9 @@ class Bridge:
                 os.read(wake, 4096)
 
     def _say(self, state: str, reason: str) -> None:
-        """Write what the way to another host does into the file of the conversation."""
-        if not self._ssh:
-            return
-        path = self._settings["state"]
-        content = {
-            "state": state, "reason": reason, "connections": self._connections,
-            "instance": self._settings["instance"],
-        }  # fmt: skip
-        with contextlib.suppress(OSError):
-            with open(f"{path}.new", "w", encoding="ascii") as file:
-                json.dump(content, file)
-            os.replace(f"{path}.new", path)
+        """Say what the connection to another host does."""
+        if self._ssh:
+            say(self._settings, state, reason, self._connections)
 
     def hang_up(self) -> None:
         """Have a session of ours on another host ended, and leave."""
@@ -478,12 +470,14 @@ class Bridge:
         self._fresh, self._awaits_seam, self._reason = False, False, None
         if reason == "reconnected":
             # A prompt may have been drawn while we did not see it: at a new size the shell draws it again.
-            self._shaken = self._size
-            self._ask_size(self._size[0], self._size[1] - 1 or 2)
+            other = self._size[0], self._size[1] - 1 or 2
+            self._shaken = self._size, other
+            self._ask_size(*other)
         elif self._shaken is not None:
-            if self._size == (self._shaken[0], self._shaken[1] - 1 or 2):
-                self._ask_size(*self._shaken)
+            usual, other = self._shaken
             self._shaken = None
+            if self._size == other:
+                self._ask_size(*usual)
         if not self._started:
             self._command(f"respawn-pane -k -t {self.pane} '{LOGIN_SHELL}' ; display-message -p started")
         self._started_in_alternate = bool(picture.state["alternate_on"]) and reason != "resized"
@@ -528,33 +522,10 @@ class Bridge:
             )
 
 
-def write_all(data: bytes) -> None:
-    """Write to the terminal; waits while the recorder cannot take it."""
-    view = memoryview(data)
-    while view:
-        view = view[os.write(1, view) :]
-
-
-def terminal_size() -> tuple[int, int]:
-    """Return columns and rows of our terminal."""
-    rows, cols, _, _ = struct.unpack("HHHH", fcntl.ioctl(0, termios.TIOCGWINSZ, b"\0" * 8))
-    return cols, rows
-
-
 def main(path: str) -> int:
     """Run with the settings in a private file, which is removed: it holds the secret of our marks."""
-    with open(path, "rb") as file:
-        settings = json.load(file)
-    os.unlink(path)
-    # Known by this name to what looks for programs that wait for input (readers.py): we pass keys on.
-    with contextlib.suppress(OSError), open("/proc/self/comm", "w", encoding="ascii") as name:
-        name.write("blockpty-bridge")
+    settings, reader = begin(path)
     tty.setraw(0)
-    reader, writer = os.pipe()
-    for end in (reader, writer):
-        os.set_blocking(end, False)
-    signal.set_wakeup_fd(writer)
-    signal.signal(signal.SIGWINCH, lambda number, frame: None)
     # Ctrl-C is a byte here; a signal that was meant for the program in the pane must not end the way to it.
     for number in (signal.SIGINT, signal.SIGQUIT, signal.SIGTSTP):
         signal.signal(number, signal.SIG_IGN)
@@ -568,7 +539,3 @@ def main(path: str) -> int:
         return LOST
     finally:
         bridge.close()
-
-
-if __name__ == "__main__":
-    sys.exit(main(sys.argv[1]))

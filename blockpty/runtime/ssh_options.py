@@ -6,16 +6,16 @@ import asyncio
 import contextlib
 import json
 import secrets
-import sys
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
-import blockpty.host
 from blockpty.engine.machine_state import MachineState
 from blockpty.engine.states import ShellState
+from blockpty.host.bridge import FAR_PATH
 from blockpty.host.shells import ShellPlan
+from blockpty.host.sources import plan_bridge
 from blockpty.runtime.tmux_panes import PAUSE_SECONDS
 
 ALIVE: Final = ("-o", "ServerAliveInterval=15", "-o", "ServerAliveCountMax=4")
@@ -25,10 +25,10 @@ SILENCE_SECONDS: Final = 15.0
 """A connection that survives is made again when nothing has come over it for so long, though it was asked to answer."""
 CONNECTION_NAME: Final = "connection.json"
 """File of a conversation in which the bridge says what the connection does."""
-# Whatever the login shell there is; a shell that is not asked to log in may not find what a user has installed. Without
-# blockpty a tmux keeps the shell, if it is one that our bridge can use (tmux_panes.py).
+# Whatever the login shell there is. Without blockpty a tmux keeps the shell, if it is one that our bridge can use
+# (tmux_panes.py).
 FAR_COMMAND: Final = (
-    "exec sh -c 'PATH=\"$PATH:$HOME/.local/bin\"; "
+    f"exec sh -c '{FAR_PATH}; "
     "command -v blockpty >/dev/null && exec blockpty proxy --session; "
     "case \"$(tmux -V 2>/dev/null)\" in \"tmux 3.\"[2-9]*|\"tmux \"[4-9]*|\"tmux next\"*) "
     'tmux new-session -d -P -F "blockpty-tmux #{{session_id}} #{{pane_id}}" -s {name} -x {cols} -y {rows} '
@@ -55,7 +55,7 @@ def resumed(
     `only`: without blockpty or tmux over there it fails; otherwise the plan itself takes its place. `nonce`: of the
     marks that say where the picture of a pane of tmux begins; `size`: columns and rows that it has at first.
     """
-    name, unique = f"rc/{instance}/ssh.json", secrets.token_hex(6)
+    unique = secrets.token_hex(6)
     command = FAR_COMMAND.format(name=f"blockpty-{unique}", cols=size[0], rows=size[1])
     locale = {key: value for key, value in plan.env.items() if key == "LANG" or key.startswith("LC_")}
     settings = {
@@ -65,10 +65,7 @@ def resumed(
         "session": {"conversation": f"{conversation_id[:96]}.{unique}", "env": locale},
         "tmux": {"nonce": nonce, "pause_after": PAUSE_SECONDS},
     }  # fmt: skip
-    script = Path(blockpty.host.__file__).with_name("ssh_bridge.py")
-    argv = (sys.executable, "-I", "-S", str(script), str(Path(directory) / name))
-    content = json.dumps(settings).encode()
-    return replace(plan, argv=argv, files=((name, content),), secret_files=(name, f"rc/{instance}"))
+    return plan_bridge(plan, "ssh_bridge", settings, directory, instance)
 
 
 def connection_of(directory: Path, state: MachineState) -> dict[str, Any] | None:

@@ -46,8 +46,6 @@ class TerminalReplies:
         # Without an epoch another engine owns the conversation, and answers.
         if not asked or not self._channel.epoch or not self._channel.answering:
             return
-        if state.seam is not None:
-            return  # tmux has answered
         running = state.shell is ShellState.RUNNING
         if not running and not shell_asks(state):
             return

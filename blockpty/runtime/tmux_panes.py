@@ -7,17 +7,13 @@ shows, so a client attaches to the session and not to the target.
 from __future__ import annotations
 
 import asyncio
-import json
 import re
-import sys
-from dataclasses import replace
-from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-import blockpty.host
 from blockpty.engine.states import ShellState
 from blockpty.errors import BlockptyError, SpawnFailed
 from blockpty.host.shells import ShellPlan
+from blockpty.host.sources import plan_bridge
 
 if TYPE_CHECKING:
     from blockpty.runtime.channel import ConversationChannel
@@ -79,15 +75,11 @@ async def find_pane(plan: ShellPlan, target: str) -> Pane:
 
 def bridged(plan: ShellPlan, pane: Pane, *, directory: str, instance: int, nonce: str) -> ShellPlan:
     """Return the plan of the bridge to a pane; its settings are in a private file, which it removes."""
-    name = f"rc/{instance}/tmux.json"
     settings = {
         "program": plan.argv[0], "session": pane.session, "pane": pane.pane, "nonce": nonce,
         "pause_after": int(plan.env.get("BLOCKPTY_TMUX_PAUSE", PAUSE_SECONDS)),
     }  # fmt: skip
-    script = Path(blockpty.host.__file__).with_name("tmux_bridge.py")
-    argv = (sys.executable, "-I", "-S", str(script), str(Path(directory) / name))
-    content = json.dumps(settings).encode()
-    return replace(plan, argv=argv, files=((name, content),), secret_files=(name, f"rc/{instance}"))
+    return plan_bridge(plan, "tmux_bridge", settings, directory, instance)
 
 
 async def follow_size(channel: ConversationChannel) -> None:

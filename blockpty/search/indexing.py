@@ -88,15 +88,17 @@ class Indexing:
 
     def _fill(self, records: Records, index: Index, names: Collection[str] | None) -> None:
         names = self._calm.of(records, records.unsettled(self._positions, names), time.monotonic())
-        done = None if self.swept.is_set() else _Done(self.progress, {name: records.size(name) for name in names})
+        report = None
+        if not self.swept.is_set():
+            report = _FillReport(self.progress, {name: records.size(name) for name in names})
         with quick_switching:
             for batch in batches(records, self._positions, index.batch_bytes, names, Pace().rest):
                 if self._stop.is_set():
                     return
                 index.add(batch.entries, batch.positions)
                 self._positions |= batch.positions
-                if done is not None:
-                    done.add(batch)
+                if report is not None:
+                    report.add(batch)
         records.close_others(self._followed())
 
     def _forget_deleted(self, records: Records, index: Index) -> None:
@@ -121,10 +123,10 @@ class Indexing:
         return self._lock >= 0
 
 
-class _Done:
-    """Tells a progress of the batches that are indexed; `sizes`: bytes of the streams there are to do.
+class _FillReport:
+    """Reports indexed batches to a progress; `sizes`: bytes of each stream that is to be indexed.
 
-    What stands between blocks is not indexed, and so the bytes of a conversation are all done only at its end.
+    Bytes between blocks are not indexed, so they count as done only when the conversation is.
     """
 
     def __init__(self, progress: Progress, sizes: dict[str, int]) -> None:
@@ -135,7 +137,7 @@ class _Done:
         progress.begin("index", sum(sizes.values()))
 
     def add(self, batch: Batch) -> None:
-        """Take a batch; conversations come one after the other."""
+        """Report a batch; conversations come one after the other."""
         for entry in batch.entries:
             name = entry.conversation_id
             if self._last not in (None, name):

@@ -29,7 +29,7 @@ from blockpty.search.records import Records
 _ASKED_SECONDS: Final = 2.0
 # Searches at the same time that keep their files open for the next one.
 _KEPT: Final = 4
-# How often is looked whether an index that an overview waits for has been made.
+# How often a waiting overview looks at the progress of the index.
 _LOOK_SECONDS: Final = 0.02
 
 
@@ -98,14 +98,14 @@ class SearchService:
     async def overview(self, asked: Asked, timeout_seconds: float) -> tuple[Overview, bool]:
         """Return what there is to see, and whether not all of the index is there.
 
-        The first time, what is there is waited for, so that who opens a home does not see it empty.
+        The first call waits for the index, so that a home does not look empty when it is opened.
         """
         self.start()
         whole = self._indexing is None or await self._indexed(self._indexing, timeout_seconds)
         return await asyncio.to_thread(self._overview, asked, whole)
 
     async def _indexed(self, indexing: Indexing, timeout_seconds: float) -> bool:
-        """Wait until all is indexed, and tell the caller how far that is; return whether it is."""
+        """Wait until everything is indexed, and report the progress to the caller; return whether it is."""
         deadline = time.monotonic() + timeout_seconds
         progress = Progress.of_caller()
         while not (whole := indexing.swept.is_set()) and time.monotonic() < deadline:

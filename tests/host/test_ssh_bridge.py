@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from blockpty.host.ssh_bridge import FrameReader, framed
+from tests.support.bridges import bridge_started
 
 OUTPUT = "a\x1b[38;5;196mä€😀\x1b]0;title\x07\r\n".encode()
 # Greets, and sends what was asked for up to the next cut; the connection before the last one ends within a frame.
@@ -50,12 +51,11 @@ def bridged(tmp_path: Path, cuts: list[int]) -> tuple[bytes, int]:
         "session": {"conversation": "c"},
         "silence_seconds": 15,
     }  # fmt: skip
-    (tmp_path / "settings").write_text(json.dumps(settings))
-    script = Path(__file__).parents[2] / "blockpty" / "host" / "ssh_bridge.py"
+    argv = bridge_started(tmp_path, "ssh_bridge", settings)
     pid, master = os.forkpty()
     if pid == 0:
         try:
-            os.execv(sys.executable, [sys.executable, "-I", "-S", str(script), str(tmp_path / "settings")])
+            os.execv(sys.executable, argv)
         finally:
             os._exit(127)
     seen = b""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import fcntl
-import json
 import os
 import pty
 import struct
@@ -14,8 +13,9 @@ from pathlib import Path
 
 import pytest
 
-from blockpty.host import tmux_bridge
+from blockpty.host.bridge import LOST
 from blockpty.host.tmux_bridge import FIELDS, RESET, PanePicture, cut_character, seam_commands, unescaped
+from tests.support.bridges import bridge_started
 
 STATE = {
     "pane_width": 10, "pane_height": 4, "cursor_x": 0, "cursor_y": 0, "history_size": 0, "alternate_on": 0,
@@ -127,16 +127,13 @@ def test_marks_in_what_is_only_in_the_picture_are_passed_on_behind_the_mark_of_t
     program = tmp_path / "tmux"
     program.write_text(f"#!{sys.executable}\n{FAKE_TMUX.replace('STATE', state)}")
     program.chmod(0o700)
-    settings = tmp_path / "settings"
-    settings.write_text(
-        json.dumps({"program": str(program), "session": "$1", "pane": "%1", "nonce": "own", "pause_after": 1})
-    )
+    settings = {"program": str(program), "session": "$1", "pane": "%1", "nonce": "own", "pause_after": 1}
+    argv = bridge_started(tmp_path, "tmux_bridge", settings)
     near, far = pty.openpty()
     os.set_blocking(near, False)
     fcntl.ioctl(far, termios.TIOCSWINSZ, struct.pack("HHHH", 4, 10, 0, 0))
-    argv = [sys.executable, "-I", "-S", tmux_bridge.__file__, str(settings)]
     with subprocess.Popen(argv, stdin=far, stdout=far) as bridge:
-        assert bridge.wait(30) == tmux_bridge.LOST
+        assert bridge.wait(30) == LOST
     data = os.read(near, 65536)
     os.close(near)
     os.close(far)

@@ -44,6 +44,18 @@ class SshServer:
             with suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGKILL)
 
+    @contextmanager
+    def unreachable(self) -> Iterator[None]:
+        """End every connection, and let the client make no other one inside."""
+        program = self.directory / "bin" / "ssh"
+        way = program.read_text()
+        program.write_text("#!/bin/sh\nexit 255\n")
+        try:
+            self.cut()
+            yield
+        finally:
+            program.write_text(way)
+
     def _processes(self, parent: int) -> list[int]:
         """Return the processes of sshd below one: of one connection there may be two, and either keeps it."""
         found = []

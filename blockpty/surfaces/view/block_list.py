@@ -229,7 +229,7 @@ class BlockList(ScrollView, can_focus=True):
         return before != (self._arranged, self._tops)
 
     def _refresh_block(self, at: int, rows: int | None = None) -> None:
-        """Draw a block anew as far as it can be seen, or only the first rows of that."""
+        """Redraw the visible rows of a block, or only the first of them."""
         y, height = int(self.scroll_offset.y), self.size.height
         begin, end = max(0, self._tops[at] - y), min(height, self._tops[at + 1] - y)
         if begin < end:

@@ -103,10 +103,16 @@ class ViewedConversation:
         if unknown:
             unknown = unknown[-LARGE_PAGE:]
             self._measured.update(unknown)
-            conversation = await self._client.conversation(self.id)
-            found = await conversation.blocks(
-                order="newest", after_seq=unknown[0] - 1, before_seq=unknown[-1] + 1, measure=True, page_size=LARGE_PAGE
-            )
+            try:
+                conversation = await self._client.conversation(self.id)
+                found = await conversation.blocks(
+                    order="newest", after_seq=unknown[0] - 1, before_seq=unknown[-1] + 1, measure=True,
+                    page_size=LARGE_PAGE,
+                )  # fmt: skip
+            except BaseException:
+                # The next change of the blocks asks again.
+                self._measured.difference_update(unknown)
+                raise
             self.blocks.put(found.blocks)
             self._viewer.changed({block.block_id for block in found.blocks})
 

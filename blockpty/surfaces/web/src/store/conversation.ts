@@ -155,7 +155,12 @@ export class Conversation {
     const unknown = list.filter(({ seq, state }) => state !== "running" && !this.#measured.has(seq)).slice(-LARGE_PAGE);
     if (unknown.length === 0) return;
     for (const { seq } of unknown) this.#measured.add(seq);
-    const { blocks } = await this.#page(LARGE_PAGE, `measure=true&after_seq=${unknown[0].seq - 1}&before_seq=${unknown.at(-1)!.seq + 1}`);
+    const query = `measure=true&after_seq=${unknown[0].seq - 1}&before_seq=${unknown.at(-1)!.seq + 1}`;
+    const { blocks } = await this.#page(LARGE_PAGE, query).catch((problem) => {
+      // The next change of the blocks asks again.
+      for (const { seq } of unknown) this.#measured.delete(seq);
+      throw problem;
+    });
     const screens = new Map(blocks.map(({ seq, screen }) => [seq, screen]));
     const state = this.blocks.value;
     this.blocks.value = { ...state, list: state.list.map((one) => (screens.has(one.seq) ? { ...one, screen: screens.get(one.seq) } : one)) };
