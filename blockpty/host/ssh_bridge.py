@@ -146,10 +146,17 @@ class SshBridge:
         with theirs:
             # A hang-up of our terminal is not for ssh: the far shell is to be ended over it.
             hung_up = signal.signal(signal.SIGHUP, signal.SIG_IGN)
-            self._ssh = subprocess.Popen(
-                argv, stdin=theirs.fileno(), stdout=theirs.fileno(), stderr=subprocess.PIPE
-            )
-            signal.signal(signal.SIGHUP, hung_up)
+            try:
+                self._ssh = subprocess.Popen(
+                    argv, stdin=theirs.fileno(), stdout=theirs.fileno(), stderr=subprocess.PIPE
+                )
+            except OSError as error:
+                # It may just be being updated: the next attempt is made as if there had been no connection.
+                ours.close()
+                self._ssh = None
+                return f"ssh cannot be started: {error.strerror}"
+            finally:
+                signal.signal(signal.SIGHUP, hung_up)
         greeted = threading.Event()
         if again:
             greeted.set()
@@ -199,7 +206,9 @@ class SshBridge:
 
     def _without(self, problem: str) -> int:
         """There was no greeting at all: the far side has no blockpty, or there is no way to it."""
-        assert self._ssh is not None
+        if self._ssh is None:
+            os.write(2, f"{problem}\r\n".encode())
+            return LOST
         status = self._ssh.wait()
         offer = TMUX_OFFER.search(self._said)
         if status == NO_PROGRAM and offer is not None:

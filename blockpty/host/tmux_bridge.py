@@ -200,23 +200,27 @@ class Bridge:
         # In a session of ours the shell begins when we see all of its output.
         self._started = not self._ssh
         self._size = self._window = (0, 0)
-        # The size before it was changed for a moment, and the one that it has for that.
+        # The size before it was changed for a moment, and the one that it has for that, until it has the first again;
+        # and the connection over which it was asked for that.
         self._shaken: tuple[tuple[int, int], tuple[int, int]] | None = None
+        self._restored = 0
         self._ended: int | None = None
         self._closing = 0.0
         self._connections = 0
         self._connect()
 
     def _connect(self) -> None:
-        """Start a control client; what its server says is known of this one only."""
+        """Start a control client; what its server says is known of this one only. Raises OSError."""
         flags = f"ignore-size,pause-after={self._settings['pause_after']}"
         # A hang-up of our terminal is not for the client: the far session is to be ended over it.
         hung_up = signal.signal(signal.SIGHUP, signal.SIG_IGN)
-        self._client = subprocess.Popen(
-            self._tmux("-C", "attach-session", "-E", "-f", flags, "-t", self._settings["session"]),
-            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, bufsize=0,
-        )  # fmt: skip
-        signal.signal(signal.SIGHUP, hung_up)
+        try:
+            self._client = subprocess.Popen(
+                self._tmux("-C", "attach-session", "-E", "-f", flags, "-t", self._settings["session"]),
+                stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, bufsize=0,
+            )  # fmt: skip
+        finally:
+            signal.signal(signal.SIGHUP, hung_up)
         assert self._client.stdin is not None and self._client.stdout is not None  # they are pipes
         self._in, self._out = self._client.stdin.fileno(), self._client.stdout.fileno()
         self._held = b""
@@ -257,12 +261,23 @@ class Bridge:
                 return 0
             if not self._awaits_seam:
                 pause = FIRST_PAUSE
-            self._say("lost", "the connection was lost")
-            self._rest(pause, wake)
-            pause = min(LONGEST_PAUSE, 2 * pause)
-            if not self._closing:
-                self._connect()
+            reason = "the connection was lost"
+            while reason:
+                self._say("lost", reason)
+                self._rest(pause, wake)
+                pause = min(LONGEST_PAUSE, 2 * pause)
+                if self._closing:
+                    return LOST
+                reason = self._connect_again()
         return ended
+
+    def _connect_again(self) -> str:
+        """Start another client; return why that cannot be: ssh itself may just be being updated."""
+        try:
+            self._connect()
+        except OSError as error:
+            return f"ssh cannot be started: {error.strerror}"
+        return ""
 
     def _serve(self, wake: int) -> int | None:
         """Work until the pane is gone, and return the exit status, or until the client is: None."""
@@ -468,19 +483,28 @@ class Bridge:
         begun = picture.pending or cut_character(self._tail)
         write_all(picture.drawn(history=reason != "resized", fresh=self._fresh) + self._mark("drawn") + begun)
         self._fresh, self._awaits_seam, self._reason = False, False, None
-        if reason == "reconnected":
-            # A prompt may have been drawn while we did not see it: at a new size the shell draws it again.
-            other = self._size[0], self._size[1] - 1 or 2
-            self._shaken = self._size, other
-            self._ask_size(*other)
-        elif self._shaken is not None:
-            usual, other = self._shaken
-            self._shaken = None
-            if self._size == other:
-                self._ask_size(*usual)
+        self._shake(reason)
         if not self._started:
             self._command(f"respawn-pane -k -t {self.pane} '{LOGIN_SHELL}' ; display-message -p started")
         self._started_in_alternate = bool(picture.state["alternate_on"]) and reason != "resized"
+
+    def _shake(self, reason: str) -> None:
+        """Give the pane another size for a moment after each new connection.
+
+        A prompt may have been drawn while we did not see it: at a new size the shell draws it again.
+        """
+        if self._shaken is not None and self._size == self._shaken[1]:
+            # Also where the connection was lost within that moment. Once over each: another client may decide.
+            if self._restored == self._connections:
+                self._shaken = None
+            else:
+                self._restored = self._connections
+                self._ask_size(*self._shaken[0])
+        elif reason == "reconnected":
+            self._shaken = self._size, (self._size[0], self._size[1] - 1 or 2)
+            self._ask_size(*self._shaken[1])
+        else:
+            self._shaken = None
 
     def _mark(self, reason: str) -> bytes:
         """Return the mark at which a new picture begins (`reason`), or behind which it is `drawn`."""

@@ -64,9 +64,12 @@ async def live(there: Path) -> int:
 async def connection(conversation: blockpty.Conversation, state: str, connections: int = 1) -> None:
     """Return when the connection is in this state, and at least so many have been made."""
     while True:
-        found = (await conversation.status()).connection
+        status = await conversation.status()
+        found = status.connection
         if found is not None and found["state"] == state and found["connections"] >= connections:
             return
+        if status.exit is not None:
+            pytest.fail(f"it is over: {status.exit}, {record_of(conversation.directory)[-2000:]!r}")
         await asyncio.sleep(0.01)
 
 
@@ -120,6 +123,9 @@ async def test_what_is_typed_while_there_is_no_connection_arrives_once(server: S
             assert status.connection is not None and status.connection["reason"]
             for word in ("one", "two", "three"):
                 await conversation.send(f"{word}\r")
+            with server.no_client():
+                while "cannot be started" not in str((await conversation.status()).connection):  # noqa: ASYNC110
+                    await asyncio.sleep(0.01)
             await conversation.resize(101, 31)
             await conversation.ctrl_d()
         await connection(conversation, "up", 2)

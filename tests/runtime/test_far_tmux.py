@@ -54,6 +54,20 @@ def far(tmp_path: Path) -> Iterator[tuple[SshServer, Tmux]]:
                 tmux("kill-server")
 
 
+async def drawn_again(conversation: blockpty.Conversation, since: int, rows: int | None = None) -> None:
+    """Return when a connection has been made since an event, and the pane has had another size then; or this one.
+
+    It loses a row of its 24 for a moment after each new connection.
+    """
+    while True:
+        seams = [event.fields async for event in conversation.events(since, follow=False) if event.type == "seam"]
+        again = [number for number, one in enumerate(seams) if one["reason"] == "reconnected"]
+        after = [one["rows"] for one in seams[again[-1] + 1 :]] if again else []
+        if after and rows in (None, *after):
+            return
+        await asyncio.sleep(0.01)
+
+
 @async_test(timeout_seconds=110)
 async def test_the_shell_survives_its_connections(far: tuple[SshServer, Tmux], home: Path) -> None:
     server, tmux = far
@@ -72,6 +86,7 @@ async def test_the_shell_survives_its_connections(far: tuple[SshServer, Tmux], h
             await conversation.wait_for(
                 {"idle_ms": 60_000}, from_cursor=begun.cursor, max_bytes=random.randrange(200, 3000)
             )
+            since = conversation.live.state.next_event
             server.cut()
             await connection(conversation, "up", number + 1)
             await conversation.wait_for(PROMPT, from_cursor=begun.cursor, timeout_ms=TIMEOUT_MS)
@@ -79,6 +94,7 @@ async def test_the_shell_survives_its_connections(far: tuple[SshServer, Tmux], h
             block = (await conversation.block(begun.block_id)).block
             assert (block.exit_status in (number, None), block.degraded is not None) == (True, True)
             # What the pane has kept is drawn anew, each line once.
+            await drawn_again(conversation, since, rows=24)
             drawn = str((await conversation.screen(scrollback=1000)).content).splitlines()
             await run(conversation, "echo $kept $PWD; (exit 9)", 9, "here /usr\n")
             assert drawn.count(f"run {number} line 399") == 1 and drawn.count(f"run {number} line 17") == 1
@@ -134,3 +150,44 @@ async def test_a_session_that_ended_while_there_was_no_connection_is_over(
         assert how == {"status": None, "signal": None}
         await conversation.reset()
         await run(conversation, "echo again; false", 1, "again\n")
+
+
+@async_test(timeout_seconds=110)
+async def test_connections_that_are_cut_at_once_leave_the_size_as_it_was(
+    far: tuple[SshServer, Tmux], home: Path
+) -> None:
+    server, tmux = far
+    async with blockpty.Engine(home) as engine:
+        conversation = await engine.open("c1", source=SOURCE, resume="always", env=server.environment)
+        await run(conversation, "stty size", 0, "24 80\n")
+        for number in range(2, 7):
+            since = conversation.live.state.next_event
+            server.cut()
+            await connection(conversation, "up", number)
+            if number % 2:
+                # While it has the other size, or has just got the usual one again.
+                await drawn_again(conversation, since)
+        await drawn_again(conversation, since, rows=24)
+        # tmux itself gives a size to the shell a quarter of a second later where it has just given another.
+        while (await conversation.run("stty size", timeout_ms=TIMEOUT_MS)).output != "24 80\n":
+            pass
+        sizes = tmux("list-panes", "-a", "-F", "#{pane_width}x#{pane_height}")
+        assert sizes == "80x24\n"
+        await conversation.close()
+
+
+@async_test(timeout_seconds=110)
+async def test_an_ssh_that_cannot_be_started_for_a_while_is_tried_again(
+    far: tuple[SshServer, Tmux], home: Path
+) -> None:
+    server, _ = far
+    async with blockpty.Engine(home) as engine:
+        conversation = await engine.open("c1", source=SOURCE, resume="always", env=server.environment)
+        await run(conversation, "kept=here", 0, "")
+        with server.no_client():
+            server.cut()
+            while "cannot be started" not in str((await conversation.status()).connection):  # noqa: ASYNC110
+                await asyncio.sleep(0.01)
+        await connection(conversation, "up", 2)
+        await run(conversation, "echo $kept", 0, "here\n")
+        await conversation.close()

@@ -56,6 +56,16 @@ class SshServer:
         finally:
             program.write_text(way)
 
+    @contextmanager
+    def no_client(self) -> Iterator[None]:
+        """Have no `ssh` inside, as while it is being updated."""
+        program = self.directory / "bin" / "ssh"
+        aside = program.rename(self.directory / "bin" / "aside")
+        try:
+            yield
+        finally:
+            aside.rename(program)
+
     def _processes(self, parent: int) -> list[int]:
         """Return the processes of sshd below one: of one connection there may be two, and either keeps it."""
         found = []
