@@ -13,10 +13,14 @@ import asyncio
 import functools
 import gc
 import os
+import threading
 import time
 from collections.abc import Awaitable, Callable
+from concurrent.futures import wait
 from pathlib import Path
 from typing import Any, ParamSpec, overload
+
+from blockpty.runtime import worker_threads
 
 # The thread of watchfiles that waits for the system's events; it closes its descriptors as it ends, after its watch.
 WATCHER = "notify-rs"
@@ -49,6 +53,9 @@ def async_test(function: AsyncTest[P] | None = None, *, timeout_seconds: float =
             until = time.monotonic() + BOUND_SECONDS
             while _opened_since(before) and _watcher_runs() and time.monotonic() < until:
                 os.sched_yield()
+            if _opened_since(before):
+                _await_workers()
+                gc.collect()
             left = _opened_since(before)
             _set_aside()
             assert not left, f"file descriptors left open: {left}"
@@ -112,6 +119,13 @@ def _watcher_runs() -> bool:
         except OSError:
             continue  # it has just ended
     return False
+
+
+def _await_workers() -> None:
+    """Return when no worker thread is at work for a caller that has gone: each ends at its next pause."""
+    for pool in (worker_threads._LONG, worker_threads._SHORT):
+        together = threading.Barrier(worker_threads.THREADS)
+        wait([pool.submit(together.wait, BOUND_SECONDS) for _ in range(worker_threads.THREADS)])
 
 
 def _file_name(number: int) -> str:
