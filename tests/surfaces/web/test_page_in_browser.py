@@ -82,6 +82,21 @@ def test_a_command_shows_as_a_block_and_on_the_screen(context: BrowserContext, s
     assert watched.complaints == []
 
 
+def test_a_block_grows_while_its_command_prints_without_a_pause(
+    context: BrowserContext, served: Served, tmp_path: Path
+) -> None:
+    watched = _enter(context, served)
+    enough = tmp_path / "enough"
+    _run(watched, f"n=0; until [ -e {enough} ]; do echo line-$((n += 1)); sleep 0.05; done")
+    last = "+(document.querySelector('.block.run .row:last-child')?.textContent.match(/line-(\\d+)/) ?? [0, 0])[1]"
+    watched.until_script(f"{last} > 0")
+    before = watched.page.evaluate(last)
+    watched.until_script(f"{last} > {before} + 20")
+    enough.touch()
+    watched.page.locator(".block.ok").wait_for()
+    assert watched.complaints == []
+
+
 def test_a_long_output_has_rows_for_what_is_in_view(context: BrowserContext, served: Served) -> None:
     watched = _enter(context, served)
     _run(watched, "seq 1 50000")

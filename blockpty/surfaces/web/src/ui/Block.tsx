@@ -64,22 +64,31 @@ export const BlockView = memo(({ conversation, block, selected, moved, last }: B
     return true;
   };
   const fill = (store: OutputStore, grown: (store: OutputStore) => boolean) => store.fill(end, () => grown(store));
+  /** When the output was last asked for, and how often. */
+  const asked = useRef(-Infinity);
+  const looks = useRef(0);
+  // What cannot be read now, because the connection is gone, is read with the next change of the block.
+  const read = () => {
+    asked.current = performance.now();
+    const look = ++looks.current;
+    const store = wantedStore(mode === "all");
+    // What arrives is shown even if more has been printed since; a later look fetches the rest.
+    void inTurn(() => fill(store, (one) => show(one) && look === looks.current)).catch(() => undefined);
+  };
   useLayoutEffect(() => {
     if (!seen || end === begin) return;
-    let gone = false;
-    // What cannot be read now, because the connection is gone, is read with the next change of the block.
-    const read = () => {
-      const store = wantedStore(mode === "all");
-      void inTurn(() => fill(store, (one) => !gone && show(one))).catch(() => undefined);
-    };
-    // A running block is read again as it grows, not more often than a person can look.
-    const timer = state === "run" && output ? setTimeout(read, RUNNING_MS) : 0;
-    if (!timer) read();
-    return () => {
-      gone = true;
-      clearTimeout(timer);
-    };
+    // A running block is read again as it grows, not more often than a person can look. The wait counts from the last
+    // look and not from the last change, which may never come to rest.
+    const wait = state === "run" && output ? asked.current + RUNNING_MS - performance.now() : 0;
+    if (wait <= 0) {
+      read();
+      return;
+    }
+    const timer = setTimeout(read, wait);
+    return () => clearTimeout(timer);
   }, [seen, block.state, end, mode]);
+  // What is being fetched when the block goes is not shown any more.
+  useLayoutEffect(() => () => void (kept.current = null), []);
 
   const change = (wanted: string) => {
     setMode(wanted);
