@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import base64
+import math
 import re
+import time
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
-from typing import Final
+from typing import Any, Final
 
 from blockpty.engine.views import VIEWS, Piece, View, raw_offset, transform
 from blockpty.errors import BadCursor, BadRequest, NotFound
@@ -44,6 +46,10 @@ _SHARED_PARTS: Final = 8
 _RECHECK_SECONDS: Final = 1.0
 # How long the beginning of what may be a secret is held back from who follows; then it leaves covered.
 HOLD_SECONDS: Final = 0.2
+# Growth of a block is sent at most once in so long to a follower of events without their text, and while there is some
+# to send, events are looked for so often.
+_GROWTH_SECONDS: Final = 0.1
+_GROWTH_LOOK_SECONDS: Final = 0.02
 
 
 def check_view(view: str) -> str:
@@ -324,7 +330,7 @@ async def follow_stream(
     while True:
         changed = live.subscribers.watch()
         try:
-            live.pump()
+            live.notified()
             # Half a mark is held back until it is known to be one: a secret must not leave in two halves.
             end = live.state.classified
             if (first := live.stream.begin) > cursor:
@@ -391,7 +397,10 @@ async def follow_events(
     """Yield events from the file, and with `follow` those that come, until the record is closed.
 
     `with_data`: events of output that a follower gets have its text, which takes far longer than all else of them.
+    Without it, events of output of one block that follow each other are one event in a tenth of a second: its span
+    is that of them all, its number that of the last.
     """
+    growth = None if with_data or not follow else _Growth()
     reader = LineReader(live.layout.events, holes=True)
     changes = changes_of(asyncio.get_running_loop())
     with ExitStack() as stack:
@@ -405,15 +414,25 @@ async def follow_events(
             if followed is not None:
                 changed.append(followed.watch())
             try:
-                live.pump()
+                if follow:
+                    live.notified()
+                else:
+                    live.pump()
                 # A long record is never in memory as a whole, however slowly its reader takes it.
                 while lines := reader.read_new(some=True):
                     for line, _ in lines:
-                        if line.get("seq", -1) >= from_seq:
-                            event = live.redactor.event(Event.from_dict(line), live.stream)
+                        if line.get("seq", -1) < from_seq:
+                            continue
+                        for one in (line,) if growth is None else growth.take(line):
+                            event = live.redactor.event(Event.from_dict(one), live.stream)
                             yield _with_data(live, event) if follow and with_data else event
+                if growth is not None and (grown := growth.due(live.closed)) is not None:
+                    yield live.redactor.event(Event.from_dict(grown), live.stream)
                 if not follow or live.closed:
                     return
+                if growth is not None and growth.is_held:
+                    await asyncio.sleep(_GROWTH_LOOK_SECONDS)
+                    continue
                 await asyncio.wait(
                     changed, timeout=None if live.deriver.active else _RECHECK_SECONDS,
                     return_when=asyncio.FIRST_COMPLETED,
@@ -421,3 +440,35 @@ async def follow_events(
             finally:
                 for future in changed:
                     future.cancel()
+
+
+class _Growth:
+    """Lines of events on their way to a follower, with those of output joined."""
+
+    def __init__(self) -> None:
+        self._held: dict[str, Any] | None = None
+        self._sent = -math.inf
+
+    @property
+    def is_held(self) -> bool:
+        """Whether there is growth that has not been returned yet."""
+        return self._held is not None
+
+    def take(self, line: dict[str, Any]) -> Iterator[dict[str, Any]]:
+        """Yield what is to be sent now that this line has come; growth is held back."""
+        held, grows = self._held, line.get("type") == "agent_block_delta"
+        self._held = line if grows else None
+        if held is not None and grows and held["block_id"] == line["block_id"]:
+            self._held = {**line, "span": [held["span"][0], line["span"][1]]}
+        elif held is not None:
+            yield held
+        if not grows:
+            yield line
+
+    def due(self, closed: bool) -> dict[str, Any] | None:
+        """Return growth that has been held back for long enough, or at the end."""
+        held, now = self._held, time.monotonic()
+        if held is None or (now < self._sent + _GROWTH_SECONDS and not closed):
+            return None
+        self._held, self._sent = None, now
+        return held

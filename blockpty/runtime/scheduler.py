@@ -2,7 +2,8 @@
 
 Rules of this file: a reader takes a slice, which is short whatever there is to read, and stands at the end of the queue
 again. When the budget of a turn is spent, the loop goes round first: requests, timers and other readers come between,
-however many conversations print. This file does not know what is read.
+however many conversations print. Tasks that wait for a turn of their own come after the readers, one in each round:
+what they show is what the readers have read. This file does not know what is read.
 """
 
 from __future__ import annotations
@@ -30,6 +31,7 @@ class FairScheduler:
         self._clock = clock
         self._queue: deque[Reader] = deque()
         self._queued: set[Reader] = set()
+        self._waiting: deque[asyncio.Future[None]] = deque()
         self._left = BUDGET_SECONDS
         # When the last slice ended.
         self._ended = clock()
@@ -37,8 +39,8 @@ class FairScheduler:
 
     @property
     def idle(self) -> bool:
-        """Whether the queue is empty."""
-        return not self._queue
+        """Whether the queue is empty and no task waits for a turn."""
+        return not self._queue and not self._waiting
 
     def ask(self, reader: Reader) -> None:
         """Have a reader called until it says that there is no more: now, if this turn has time, else in later turns.
@@ -56,18 +58,10 @@ class FairScheduler:
         self._go_on()
 
     async def turn(self) -> None:
-        """Return when the caller may take a slice, in the same queue as all readers. May be cancelled."""
+        """Return when the caller may take a slice: after the readers, one caller in each round. May be cancelled."""
         future = self._future()
-
-        def come() -> bool:
-            if not future.done():
-                future.set_result(None)
-                # How long its slice takes is not seen here: one of those in a turn.
-                self._left = 0.0
-                self._go_on()
-            return False
-
-        self.queue(come)
+        self._waiting.append(future)
+        self._go_on()
         await future
 
     def _slice(self, reader: Reader) -> bool:
@@ -97,8 +91,18 @@ class FairScheduler:
                     self.queue(reader)
         finally:
             # Also when a reader has failed: the others are not to blame.
-            if self._queue:
+            self._wake_one()
+            if self._queue or self._waiting:
                 self._go_on()
+
+    def _wake_one(self) -> None:
+        while self._waiting:
+            future = self._waiting.popleft()
+            if not future.done():
+                future.set_result(None)
+                # How long its slice takes is not seen here, so no reader comes before the next turn.
+                self._left = 0.0
+                return
 
 
 # It lives as long as a record that uses it.

@@ -2,15 +2,17 @@
 
 Rules of this file: nothing is queued; the next item is read when the client asks for it. A size stands between the two
 bytes that it was changed between. A client that acknowledges what it has drawn is never sent more than a window ahead
-of that; one that lags too far continues at a new join point, and until it has caught up it gets join points only, with
-rests between them: the bytes in between would be drawn for nothing, and a program that floods would wait for that. A
-client that acknowledges nothing is sent to a later cursor, as in `follow`. A client whose terminal reflows lines in its
-own way can have a join point after each resize.
+of that; one that lags too far gets join points only until it has caught up, with rests between them: the bytes in
+between would be drawn for nothing, and a program that floods would wait for that. Those have no rows above the screen,
+which the next ones would push away; the last one has them. What is new in the record is read in turn with all other
+records, not by each watcher at once. A client that acknowledges nothing is sent to a later cursor, as in `follow`. A
+client whose terminal reflows lines in its own way can have a join point after each resize.
 """
 
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import time
 from collections import deque
 from collections.abc import AsyncIterator
@@ -31,9 +33,11 @@ if TYPE_CHECKING:
 # After a piece of so many bytes others have their turn.
 _LARGE: Final = 64 * 1024
 # Between two join points of a watcher that lags: so long, so many times what the last one took to make, and at most.
-_REST_SECONDS: Final = 0.1
+_REST_SECONDS: Final = 0.2
 _REST_SHARE: Final = 4
 _LONGEST_REST_SECONDS: Final = 1.0
+# A rest is over when nothing has been printed for so long, and a client without room is looked at so often.
+_PAUSE_SECONDS: Final = 0.05
 # A watcher that does not acknowledge its join point is sent bytes after so long.
 _DRAWN_SECONDS: Final = 1.0
 
@@ -71,7 +75,7 @@ Seen = StreamPiece | SizeChange | Restarted | Joined
 class FlowWindow:
     """At most `size` bytes beyond what was acknowledged; who is further behind than `max_lag` joins again.
 
-    It joins again and again until no more than `size` bytes are missing.
+    It joins again and again until no more than `size` bytes have come during a rest.
     """
 
     size: int
@@ -140,7 +144,7 @@ class TerminalWatch:
                 self._opened.clear()
                 self._shut = False
                 try:
-                    live.pump()
+                    live.notified()
                     # Half a mark is held back until it is known to be one: a secret must not leave in two halves.
                     end = live.state.classified
                     await self._sizes.learn()
@@ -150,12 +154,14 @@ class TerminalWatch:
                             await live.turn()
                     if live.closed or (live.state.eof and not self._shut):
                         return
-                    if self._shut and self._lagging and (rest := self._rests_until - time.monotonic()) > 0:
+                    if self._lagging and not self._is_ignored():
                         quiet = False
-                        await asyncio.sleep(rest)
+                        await self._rest()
                     elif self._shut:
                         quiet = False
-                        await _either(changed, self._opened, _DRAWN_SECONDS if self._lagging else None)
+                        # A program that floods changes the record a thousand times a second, which makes no room.
+                        await _either(changed, self._opened)
+                        await _within(_PAUSE_SECONDS, self._opened)
                     else:
                         await asyncio.wait((changed,), timeout=HOLD_SECONDS if self._sent < end else None)
                         quiet = self._sent < end and not changed.done()
@@ -189,24 +195,45 @@ class TerminalWatch:
             if point.cursor >= cursor and point.timeline >= self._resized:
                 return self._go_on(point, 0)
         behind = end - cursor
+        if self._window is not None and behind > self._window.max_lag:
+            self._lagging = True
+        if self._lagging and not self._is_ignored():
+            return await self._join_again(end)
         room = self._room(behind)
-        self._shut = behind > 0 and (room <= 0 or (self._lags(behind) and not self._may_join()))
+        self._shut = behind > 0 and room <= 0
         if behind <= 0 or self._shut:
             return None
-        if self._lagging and self._acknowledged >= self._joined:
-            begun = time.monotonic()
-            point = await live.joining.point(self._scrollback, end - room)
-            self._joined_at = time.monotonic()
-            rest = max(_REST_SECONDS, _REST_SHARE * (self._joined_at - begun))
-            self._rests_until = self._joined_at + min(rest, _LONGEST_REST_SECONDS)
-            if point.cursor > cursor:
-                return self._go_on(point, point.cursor - cursor)
         if self._window is None and self._limit is not None and behind > self._limit:
             return self._skip_to(end - self._limit // 4)
         data = covered_piece(live, cursor, min(cursor + room, self._sizes.next_offset(end)), end, quiet=quiet)
         # Before it is sent: it may be acknowledged before the next piece is asked for.
         self._sent += len(data)
         return StreamPiece(cursor, data) if data else None
+
+    async def _join_again(self, end: int) -> Seen | None:
+        """Return the next join point of a watcher that lags, with which it may have caught up; None while it rests."""
+        assert self._window is not None
+        self._shut = self._acknowledged < self._joined or time.monotonic() < self._rests_until
+        if self._shut:
+            return None
+        cursor, begun = self._sent, time.monotonic()
+        self._lagging = end - cursor > self._window.size
+        scrollback = 0 if self._lagging else self._scrollback
+        point = await self._live.joining.point(scrollback, max(cursor, end - self._window.size))
+        self._joined_at = time.monotonic()
+        rest = max(_REST_SECONDS, _REST_SHARE * (self._joined_at - begun))
+        self._rests_until = self._joined_at + min(rest, _LONGEST_REST_SECONDS)
+        return self._go_on(point, point.cursor - cursor)
+
+    async def _rest(self) -> None:
+        """Return when the next join point may be made: the last is drawn, and a rest is over or the program pauses."""
+        while (left := self._rests_until - time.monotonic()) > 0:
+            before = self._live.state.classified
+            await asyncio.sleep(min(left, _PAUSE_SECONDS))
+            if self._live.state.classified == before:
+                self._rests_until = 0.0
+        if self._acknowledged < self._joined:
+            await _within(self._joined_at + _DRAWN_SECONDS - time.monotonic(), self._opened)
 
     def _skip_to(self, cursor: int) -> StreamPiece:
         skipped = cursor - self._sent
@@ -221,17 +248,9 @@ class TerminalWatch:
         self._sizes = _Sizes(self._live, point.timeline)
         return Joined(point, skipped)
 
-    def _lags(self, behind: int) -> bool:
-        """Whether to go on at join points only."""
-        if self._window is not None:
-            self._lagging = behind > (self._window.size if self._lagging else self._window.max_lag)
-        return self._lagging
-
-    def _may_join(self) -> bool:
-        """Whether it is time for the next join point: the last one has been drawn, and others have had a rest."""
-        now = time.monotonic()
-        drawn = self._acknowledged >= self._joined or now >= self._joined_at + _DRAWN_SECONDS
-        return drawn and now >= self._rests_until
+    def _is_ignored(self) -> bool:
+        """Whether the client has had the time to draw its last join point, and does not say that it has."""
+        return self._acknowledged < self._joined and time.monotonic() >= self._joined_at + _DRAWN_SECONDS
 
     def _room(self, wanted: int) -> int:
         """Return how many bytes may be sent now; none while it is only a small part of a window."""
@@ -295,9 +314,15 @@ class _Sizes:
         self._reader.close()
 
 
-async def _either(changed: asyncio.Future[None], opened: asyncio.Event, seconds: float | None) -> None:
+async def _either(changed: asyncio.Future[None], opened: asyncio.Event) -> None:
     waiting = asyncio.ensure_future(opened.wait())
     try:
-        await asyncio.wait((changed, waiting), timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
+        await asyncio.wait((changed, waiting), return_when=asyncio.FIRST_COMPLETED)
     finally:
         waiting.cancel()
+
+
+async def _within(seconds: float, opened: asyncio.Event) -> None:
+    with contextlib.suppress(TimeoutError):
+        async with asyncio.timeout(seconds):
+            await opened.wait()

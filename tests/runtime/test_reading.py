@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import re
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +12,7 @@ import pytest
 
 import blockpty
 from blockpty.errors import BadCursor, BadRequest
+from blockpty.model.events import Event
 from blockpty.runtime import reading
 from tests.support.async_tests import async_test
 
@@ -148,3 +151,48 @@ async def test_what_runs_is_read_as_far_as_it_goes(home: Path) -> None:
         await conversation.enter()
         await conversation.wait_for({"token": "PROMPT"})
         await conversation.close()
+
+
+@async_test
+async def test_growth_without_its_text_is_told_in_a_tenth_of_a_second_and_adds_up(home: Path) -> None:
+    """Events without their text: a flood is few of them, which say as much as all of them."""
+    async with blockpty.Engine(home) as engine:
+        conversation = await engine.open("c1", shell="bash")
+        live, seen, loop = conversation.live, [], asyncio.get_running_loop()
+
+        async def follow() -> None:
+            async for event in reading.follow_events(live, 0, True, with_data=False):
+                seen.append((loop.time(), event))
+
+        following = asyncio.create_task(follow())
+        await conversation.run("seq 1 400000", max_bytes=100)
+        await conversation.run("echo one; sleep 0.3; echo two")
+        every = [event async for event in reading.follow_events(live, 0, False)]
+        while not seen or seen[-1][1].seq < every[-1].seq:
+            await live.subscribers.changed(0.02)
+        following.cancel()
+        await asyncio.wait((following,))
+
+        told = [event for _, event in seen]
+        assert all("data" not in event.fields for event in told)
+        others = [event for event in told if event.type != "agent_block_delta"]
+        assert others == [event for event in every if event.type != "agent_block_delta"]
+        assert [event.seq for event in told] == sorted({event.seq for event in told})
+        for block_id in {event.fields["block_id"] for event in every if "block_id" in event.fields}:
+            spans = _spans(every, block_id)
+            joined = _spans(told, block_id)
+            assert joined[0][0] == spans[0][0] and joined[-1][1] == spans[-1][1]
+            # Each ends where one of the record ends, and begins where the next one begins.
+            follows = {end: begin for (_, end), (begin, _) in pairwise(spans)}
+            assert all(follows[end] == begin for (_, end), (begin, _) in pairwise(joined))
+        flood = next(event.fields["block_id"] for event in told if event.type == "agent_block_begin")
+        assert len(_spans(told, flood)) < len(_spans(every, flood)) / 2
+        times = [at for at, event in seen if event.type == "agent_block_delta" and event.fields["block_id"] == flood]
+        # The last one is sent with the end of its block.
+        assert all(later - at >= 0.1 for at, later in pairwise(times[:-1]))
+        await conversation.close()
+
+
+def _spans(events: list[Event], block_id: str) -> list[tuple[int, int]]:
+    growth = (event for event in events if event.type == "agent_block_delta" and event.fields["block_id"] == block_id)
+    return [tuple(event.fields["span"]) for event in growth]

@@ -13,12 +13,13 @@ With `join=screen`, `hello` is followed by {"type": "screen", "cursor", "seq", "
 binary frame is at its cursor. `data` is text: output that makes a new terminal of this size what ours is there, with
 `scrollback` rows above it, 0 to 1000. With `window`, no more than so many bytes are sent beyond the last
 {"type": "ack", "cursor"} of the client, and who is further behind than `max_lag` gets a `screen` with `skipped_bytes`.
-Until such a client is within a window again, it gets a `screen` at most ten times a second, each when it has
-acknowledged the last one, and no bytes in between.
+Until such a client has caught up, it gets a `screen` at most five times a second, each when it has acknowledged the
+last one, and no bytes in between. Only the last of those, when the client has caught up, has rows above the screen.
 With `redraw=true`, another `screen` follows each `resize` as soon as there is one, and shows all bytes up to its
 cursor: for a terminal that reflows long lines in another way than ours.
 
-With `data=false`, events of output have its span and not its text, which the binary frames have already. With
+With `data=false`, events of output have its span and not its text, which the binary frames have already, and there is
+one of them in a tenth of a second: its span is that of all it stands for, its `seq` that of the last. With
 `types=agent_block_begin,agent_block_end` only events of these types are sent.
 
 With `watchers=true`, {"type": "watchers", "count", "names"} says how many sockets are open on the conversation at this

@@ -13,7 +13,7 @@ const LARGE_PAGE = 1000;
  * The screen first, then no more than a window of bytes that the screen has not drawn yet. The screen is sent again
  * after each resize: xterm.js reflows lines in its own way, which can leave it a row apart from the engine.
  */
-const JOIN = "join=screen&scrollback=1000&window=262144&max_lag=1048576&redraw=true&data=false&watchers=true";
+const JOIN = "join=screen&scrollback=1000&window=65536&max_lag=131072&redraw=true&data=false&watchers=true";
 
 /** What draws the terminal: bytes and sizes in their order, and a new beginning where one is sent. */
 export interface Glass {
