@@ -72,11 +72,11 @@ ensure_environment() {
         return 1
     }
     # The tests compile modules into a place of their own (tools/test).
-    [ "$purpose" = run ] || { what=".[$purpose]" compile="--no-compile"; }
+    [ "$purpose" = run ] || { what=".[$purpose]" compile=""; }
     say "installing blockpty into $venv"
     # Node, which only the page is built with, may be out of reach: that does not stop all the rest.
-    if ! "$venv_python" -m pip install --quiet --disable-pip-version-check "$compile" --editable "$what" &&
-        ! BLOCKPTY_NO_PAGE=1 "$venv_python" -m pip install --quiet --disable-pip-version-check "$compile" --editable "$what"; then
+    if ! "$venv_python" tools/install $compile "$what" &&
+        ! BLOCKPTY_NO_PAGE=1 "$venv_python" tools/install $compile "$what"; then
         # An environment that works for an older pyproject.toml is good enough to run the program without a network.
         if [ "$purpose" = run ] && "$venv_python" -c 'from blockpty import Engine' >/dev/null 2>&1; then
             say "could not install (no network?); going on with what $venv has"
