@@ -177,12 +177,13 @@ async def _flows(run: Run) -> list[Row]:
 
     environment = {**os.environ, "BLOCKPTY_HOME": str(run.place / "home"), "PYTHONPATH": str(TOP)}
     rows = []
+    project = run.place / "project"
+    _make_project(project)
     for number, (name, flow, needs, most, steps, check) in enumerate(FLOWS):
         if shutil.which(needs) is None:
             rows.append(skipped("agent", name, f"no {needs}"))
             continue
-        place = run.place / f"flow{number}"
-        _prepare(place)
+        place = shutil.copytree(project, run.place / f"flow{number}")
         server = StdioServerParameters(
             command=sys.executable, args=["-m", "blockpty", "mcp"], env=environment, cwd=str(place)
         )
@@ -194,8 +195,7 @@ async def _flows(run: Run) -> list[Row]:
         cost = agent.cost
         others = []
         for kind, play in (("tmux", through_tmux), ("pipes", through_pipes)):
-            beside = run.place / f"{kind}{number}"
-            _prepare(beside)
+            beside = shutil.copytree(project, run.place / f"{kind}{number}")
             # A quick run shows that they can be played.
             here = shutil.which(kind if kind == "tmux" else "bash") and (flow is progress_bar or not run.quick)
             others.append(await asyncio.to_thread(play, steps, check, beside) if here else None)
@@ -216,7 +216,7 @@ async def _flows(run: Run) -> list[Row]:
     return rows
 
 
-def _prepare(place: Path) -> None:
+def _make_project(place: Path) -> None:
     """Make a directory with a repository of sixty commits."""
     place.mkdir()
     script = (

@@ -60,6 +60,9 @@ NOTE_CALLS = "viewer, other calls: `status` of another conversation over the uni
 NOTE_LIST = "viewer, list: from the address to the first paint with all conversations in it, assets cached"
 NOTE_SEARCH = "viewer, search: from the last key to hits on the page, with the page's own pause of 100 ms"
 
+# Before each flood: the page is there then, and the flood before it is in the index.
+SETTLED_SECONDS: Final = 2
+
 # Put into every page before its own script: what it measures is read with page.evaluate.
 PROBE = """(() => {
   const probe = (window.probe = { frames: [], keyed: 0, drawn: [], watch: null });
@@ -292,7 +295,7 @@ class _Page:
                     await self._ask("probe.start()")
                 else:
                     await self._page.goto("about:blank")
-                    await asyncio.sleep(0.3)
+                await asyncio.sleep(self._run.count(SETTLED_SECONDS, 0))
                 done = await opened.run(f"seq 1 {count}", timeout_ms=120_000, max_bytes=1000)
                 ended = time.perf_counter()
                 (seen if is_watched else alone).append(float(done.block.duration_ms))
@@ -402,6 +405,7 @@ async def _viewers(run: Run, home: Path) -> list[Row]:
         for number in range(run.pairs(7)):
             for count in (1, many) if number % 2 else (many, 1):
                 async with _watching(home, "crowd", count) as watchers:
+                    await asyncio.sleep(run.count(SETTLED_SECONDS, 0))
                     answering = asyncio.ensure_future(_answers(other, calls[count]))
                     begun = time.perf_counter()
                     done = await opened.run(
