@@ -111,8 +111,9 @@ class TerminalWatch:
         self._resized = 0
         self._sent = self._base = self._acknowledged = self._joined = 0
         self._shut = False
-        # Whether only join points are sent now, when the last was made, and when the next may be.
-        self._lagging = False
+        # Whether only join points are sent until it has caught up, and whether the next of them is waited for; when
+        # the last was made, and when the next may be.
+        self._lagging = self._rests = False
         self._joined_at = self._rests_until = 0.0
         self._sizes = _Sizes(live, 0)
         self._opened = asyncio.Event()
@@ -154,7 +155,7 @@ class TerminalWatch:
                             await live.turn()
                     if live.closed or (live.state.eof and not self._shut):
                         return
-                    if self._lagging and not self._is_ignored():
+                    if self._rests:
                         quiet = False
                         await self._rest()
                     elif self._shut:
@@ -197,7 +198,8 @@ class TerminalWatch:
         behind = end - cursor
         if self._window is not None and behind > self._window.max_lag:
             self._lagging = True
-        if self._lagging and not self._is_ignored():
+        self._rests = self._lagging and not self._is_ignored()
+        if self._rests:
             return await self._join_again(end)
         room = self._room(behind)
         self._shut = behind > 0 and room <= 0
