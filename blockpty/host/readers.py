@@ -88,6 +88,17 @@ def find_reader(group: int, terminal: str, shell: int = 0, *, canonical: bool, p
     return None
 
 
+def sleeps(pid: int) -> int | None:
+    """Return how often the first thread of a process has gone to sleep; None where that is unknown."""
+    try:
+        with open(f"/proc/{pid}/task/{pid}/status", "rb", 0) as file:
+            fields = file.read()
+    except OSError:
+        return None
+    _, name, rest = fields.partition(b"\nvoluntary_ctxt_switches:")
+    return int(rest.split(maxsplit=1)[0]) if name else None
+
+
 def _waiting(pid: int, terminal: str, canonical: bool, patient: bool) -> _Wait | None:
     found = _thread(pid, pid, terminal, canonical)
     if found is not None or not patient:

@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from blockpty.host import readers
 from blockpty.host.context import TerminalContext
 from blockpty.host.loop import Timer
 from blockpty.host.protocol import SILENCE_MS
@@ -44,6 +45,8 @@ class SilenceDetector:
         self._unsettled = False
         # Whether a program waited for input then, and whether the shell had its own editor on.
         self._wants_input = self._at_editor = False
+        # The program that waited when input went in, and how often it had gone to sleep by then.
+        self._sleeper: tuple[int, int | None] | None = None
         # Whether the shell itself was at work then, as it is just before an `exec`: neither changes a mode.
         self._working = False
         # Whether the shell was computing its prompt then: in raw mode already, and not reading yet.
@@ -60,6 +63,9 @@ class SilenceDetector:
         if self._burst is not None and self._clock() >= self._last_output + BURST_SECONDS:
             self._burst.cancel()
             self._burst_due()
+        if self._wants_input and not self._at_editor:
+            reader = self._terminal.reader(patient=False)
+            self._sleeper = None if reader is None else (reader, readers.sleeps(reader))
 
     def typed(self) -> None:
         """Input went in."""
@@ -175,16 +181,24 @@ class SilenceDetector:
         if terminal.ended or terminal.hung or self._burst is not None:
             return  # the end of that burst is a silence, and looks again
         quiet = self._clock() - max(self._last_output, self._last_input)
+        reader = terminal.reader(patient=quiet >= PATIENT_SECONDS) if quiet >= BURST_SECONDS else None
         changed = terminal.modes() != self._modes
         changed = changed or (self._unsettled and terminal.depth(terminal.state()) is not None)
         changed = changed or (self._busy and (quiet >= LONGEST_WORK_SECONDS or not terminal.shell_works()))
         changed = changed or (self._working and bool(terminal.replaced()))
         changed = changed or (
             quiet >= BURST_SECONDS
-            and (terminal.reader(patient=quiet >= PATIENT_SECONDS) is not None) is not self._wants_input
+            and (reader is not None) is not self._wants_input
+            # The system hands input on in a thread of its own, which a busy machine may run later than this: a program
+            # that has not woken since has not read, and does not wait again. Half a line does not wake it.
+            and not (quiet < PATIENT_SECONDS and self._sleeps_on(reader))
         )
         if quiet < BURST_SECONDS or not changed or not self._write(int(quiet * 1000)):
             self._recheck()
+
+    def _sleeps_on(self, reader: int | None) -> bool:
+        """Whether a program has slept since before the last input went in."""
+        return reader is not None and self._sleeper == (reader, readers.sleeps(reader))
 
     def end(self) -> None:
         for timer in (self._burst, self._watch, self._recheck_timer):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import sys
 import termios
 from pathlib import Path
 
@@ -75,6 +76,22 @@ async def test_the_echo_of_what_is_typed_into_a_burst_is_given_its_time(home: Pa
             if kinds[-1] == "silence":
                 break
         assert silence["ts"] - typed["ts"] >= 24
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="who waits for input is known on Linux only")
+@async_test
+async def test_a_program_that_has_not_woken_since_the_input_does_not_wait_again(home: Path) -> None:
+    """Half a line wakes no reader of lines: for its reader that is as if the system had not handed it on yet."""
+    async with running_host(home) as host:
+        one = await host.spoken()
+        await one.sh("stty -echo; printf 'Name: '; read x; read y")
+        assert (await one.entry("silence"))["wants_input"] is True
+        await one.type(b"half a li")
+        again = await one.entry("silence", 2)
+        assert again["wants_input"] is True and again["ms"] >= 250
+        # A whole line is read at once, and then the program waits for the next one.
+        await one.type(b"ne\r")
+        assert (await one.entry("silence", 3))["wants_input"] is True
 
 
 class Silences:
