@@ -18,7 +18,7 @@ from typing import Any
 
 import pytest
 
-from tests.support.layout_script import layout
+from tests.support.tool_scripts import layout
 
 TOP = Path(__file__).resolve().parents[1]
 ROOMS = (

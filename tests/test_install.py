@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import importlib.machinery
-import importlib.util
 import subprocess
 import sys
-from pathlib import Path
 from types import ModuleType
 from typing import Any
 
 import pytest
+
+from tests.support.tool_scripts import load_tool
 
 LISTED = """
 :env:.find-links='/wheels'
@@ -27,13 +26,7 @@ no equals sign
 
 @pytest.fixture
 def install() -> ModuleType:
-    path = str(Path(__file__).resolve().parents[1] / "tools" / "install")
-    loader = importlib.machinery.SourceFileLoader("tools_install", path)
-    spec = importlib.util.spec_from_loader("tools_install", loader)
-    assert spec is not None
-    module = importlib.util.module_from_spec(spec)
-    loader.exec_module(module)
-    return module
+    return load_tool("install")
 
 
 def test_uv_takes_what_pip_is_set_to(install: ModuleType) -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.layout_script import layout
+from tests.support.tool_scripts import layout
 
 
 @pytest.fixture

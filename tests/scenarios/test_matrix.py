@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.machinery
-import importlib.util
-from pathlib import Path
 from types import ModuleType
 from typing import Any
 
@@ -14,18 +11,12 @@ from tests.scenarios.catalogue import ITEMS, Item
 from tests.scenarios.rows import Scenario, both
 from tests.scenarios.stage import SHELLS
 from tests.scenarios.table import SCENARIOS
-
-TOP = Path(__file__).parents[2]
+from tests.support.tool_scripts import load_tool
 
 
 @pytest.fixture(scope="module")
 def tool() -> ModuleType:
-    loader = importlib.machinery.SourceFileLoader("gen_matrix", str(TOP / "tools" / "gen_matrix"))
-    spec = importlib.util.spec_from_loader("gen_matrix", loader)
-    assert spec is not None
-    module = importlib.util.module_from_spec(spec)
-    loader.exec_module(module)
-    return module
+    return load_tool("gen_matrix")
 
 
 def test_every_row_is_in_the_committed_matrix(tool: ModuleType) -> None:

@@ -1,4 +1,4 @@
-"""tools/layout as a module: a script without a suffix is not found by an import."""
+"""Scripts of `tools/` as modules: one without a suffix is not found by an import."""
 
 from __future__ import annotations
 
@@ -11,8 +11,9 @@ from types import ModuleType
 TOP = Path(__file__).resolve().parents[2]
 
 
-def _load() -> ModuleType:
-    loader = SourceFileLoader("tools_layout", str(TOP / "tools" / "layout"))
+def load_tool(name: str) -> ModuleType:
+    """Return a script of `tools/` as a module of its own."""
+    loader = SourceFileLoader(f"tools_{name}", str(TOP / "tools" / name))
     spec = importlib.util.spec_from_loader(loader.name, loader)
     assert spec is not None
     module = importlib.util.module_from_spec(spec)
@@ -22,4 +23,4 @@ def _load() -> ModuleType:
     return module
 
 
-layout = _load()
+layout = load_tool("layout")
