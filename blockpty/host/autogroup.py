@@ -2,15 +2,16 @@
 
 Linux shares a processor between sessions before it shares it between the processes of one (sched(7), "The autogroup
 feature"), and each shell is a session. Beside twenty that are at work, the reader of their output would be one of more
-than twenty. So their CPU shares are lowered, the further the more there are: all together count as two sessions. A
-weight decides only where two want the same core, and `nice` and `renice` in a shell work, and show, what they did. A
-process that leaves the session (`setsid`) has a full share again.
+than twenty. So the CPU shares of those that have been at work for a while are lowered, the further the more there are:
+all together count as two sessions. A shell that waits at its prompt takes nothing, and does not count. A weight decides
+only where two want the same core, and `nice` and `renice` in a shell work, and show, what they did. A process that
+leaves the session (`setsid`) has a full share again.
 
 A keeper that takes over knows only the shells that it starts itself: of another's child it cannot know whether its
 number is still its own.
 
-Nothing here fails: where there are no autogroups, or a cgroup of the cpu
-controller decides instead, all stay as they are.
+Nothing here fails: where there are no autogroups, or a cgroup of the cpu controller decides instead, all stay as they
+are.
 """
 
 from __future__ import annotations
@@ -59,32 +60,38 @@ class Shares:
         # By the process that leads the session: the highest nice value it may get, and the one it has.
         self._furthest: dict[int, int] = {}
         self._nice: dict[int, int] = {}
+        self._working: set[int] = set()
         self._queue: dict[int, None] = {}
         self._next = 0.0
 
-    def add(self, pid: int, furthest: int, now: float) -> None:
-        """Lower the share of a new shell's session like the others', by a nice value of `furthest` at most."""
-        before = nice_among(len(self._furthest))
+    def add(self, pid: int, furthest: int) -> None:
+        """Know a new shell, whose session gets a nice value of `furthest` at most."""
         self._furthest[pid], self._nice[pid] = furthest, 0
-        self._settle(before, [pid], now)
+
+    def work(self, pid: int, now: float, *, working: bool) -> None:
+        """Note that a shell has been at work for a while, or has ceased to be; others than those added are ignored."""
+        if pid not in self._furthest or working is (pid in self._working):
+            return
+        (self._working.add if working else self._working.discard)(pid)
+        self._settle(now)
 
     def remove(self, pid: int, now: float) -> None:
         """Forget a process that was collected: its number may belong to another one next."""
-        before = nice_among(len(self._furthest))
         if self._furthest.pop(pid, None) is not None:
             del self._nice[pid]
             self._queue.pop(pid, None)
-            self._settle(before, [], now)
+            if pid in self._working:
+                self._working.discard(pid)
+                self._settle(now)
 
-    def _settle(self, before: int, pids: list[int], now: float) -> None:
-        changed = nice_among(len(self._furthest)) != before
-        for pid in [*self._furthest] if changed else pids:
-            if self._wanted(pid) != self._nice[pid]:
+    def _settle(self, now: float) -> None:
+        for pid, nice in self._nice.items():
+            if self._wanted(pid) != nice:
                 self._queue[pid] = None
         self.proceed(now)
 
     def _wanted(self, pid: int) -> int:
-        return min(self._furthest[pid], nice_among(len(self._furthest)))
+        return min(self._furthest[pid], nice_among(len(self._working))) if pid in self._working else 0
 
     def wait(self, now: float) -> float | None:
         """Seconds until there is something to do; None: nothing."""

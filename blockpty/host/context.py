@@ -83,6 +83,9 @@ class TerminalContext(Protocol):
     def reader(self, *, patient: bool) -> int | None:
         """A process of the foreground that waits for input from this terminal, or None."""
 
+    def has_jobs(self) -> bool:
+        """Whether the shell has children, as its jobs are; False where that is unknown."""
+
     def shell_works(self) -> bool:
         """Whether the shell computes or waits for a child of its own process group; False where that is unknown."""
 

@@ -166,6 +166,7 @@ class Keeper:
                 if shell is not None and shell.pid == message["pid"]:
                     for name in ShellHandle.SHARED:
                         setattr(shell, name, message[name])
+                    self._shares.work(shell.pid, time.monotonic(), working=shell.working)
             case "epoch":
                 self.state.epochs[message["conversation"]] = message["epoch"]
             case "closed":
@@ -241,7 +242,7 @@ class Keeper:
             self._died(shell, self._statuses.pop(started.pid))
         else:
             # Not before: until the child has made a session of its own, it would be ours.
-            self._shares.add(started.pid, started.request["shell_nice"], time.monotonic())
+            self._shares.add(started.pid, started.request["shell_nice"])
 
     def _reap(self) -> None:
         while True:

@@ -18,6 +18,7 @@ from blockpty.host.context import TerminalContext
 from blockpty.host.loop import Timer
 from blockpty.host.protocol import SILENCE_MS
 from blockpty.host.record import StorageFailed
+from blockpty.host.workload import Workload
 
 BURST_SECONDS = SILENCE_MS / 1000
 RETRY_SECONDS = 0.25
@@ -44,13 +45,14 @@ class SilenceDetector:
         # Whether the shell was in raw mode then, and did not wait yet.
         self._unsettled = False
         # Whether a program waited for input then, and whether the shell had its own editor on.
-        self._wants_input = self._at_editor = False
+        self._wants_input = self._at_editor = self._shell_in_front = False
         # The program that waited when input went in, and how often it had gone to sleep by then.
         self._sleeper: tuple[int, int | None] | None = None
         # Whether the shell itself was at work then, as it is just before an `exec`: neither changes a mode.
         self._working = False
         # Whether the shell was computing its prompt then: in raw mode already, and not reading yet.
         self._busy = False
+        self._workload = Workload(terminal, clock)
 
     def printed(self) -> None:
         """Output came. The timer is not moved for each piece: it looks again when it is due."""
@@ -92,6 +94,7 @@ class SilenceDetector:
         since = min(max(self._last_output, self._last_input), self._last_output + BURST_SECONDS)
         left = since + BURST_SECONDS - self._clock()
         if left > 0:
+            self._workload.note(working=True)
             self.arm(left)
         elif not self._write(SILENCE_MS):
             self.arm(RETRY_SECONDS)
@@ -100,6 +103,9 @@ class SilenceDetector:
         """Go on after the entry with which a predecessor's record ends."""
         self._modes = (bool(silence.get("icanon")), bool(silence.get("echo")))
         self._wants_input = silence.get("wants_input") is True
+        self._shell_in_front = silence.get("foreground") == "shell"
+        self._at_editor = self._shell_in_front and not silence.get("icanon")
+        self._busy = silence.get("busy") is True
         self._recheck()
 
     def watch(self, ms: int) -> None:
@@ -159,8 +165,10 @@ class SilenceDetector:
             return False
         self._modes = (state["icanon"], state["echo"])
         self._unsettled, self._busy = depth is None and at_editor, busy
+        self._shell_in_front = state["foreground"] == "shell"
         self._wants_input, self._at_editor = wants_input, at_editor
         self._working = state["foreground"] == "shell" and state["icanon"] and not state["replaced"]
+        self._workload.note(working=self._at_work())
         self._recheck()
         return True
 
@@ -194,7 +202,14 @@ class SilenceDetector:
             and not (quiet < PATIENT_SECONDS and self._sleeps_on(reader))
         )
         if quiet < BURST_SECONDS or not changed or not self._write(int(quiet * 1000)):
+            self._workload.note(working=self._at_work())
             self._recheck()
+
+    def _at_work(self) -> bool:
+        """Whether anything may want the processor: nothing does in a wait for a key, unless the shell has jobs."""
+        if self._wants_input or (self._at_editor and not self._busy):
+            return self._shell_in_front and self._terminal.has_jobs()
+        return True
 
     def _sleeps_on(self, reader: int | None) -> bool:
         """Whether a program has slept since before the last input went in."""

@@ -415,6 +415,11 @@ def is_inner_shell(pid: int) -> bool:
     return _innermost(pid) == INNER_PID
 
 
+def has_children(pid: int) -> bool:
+    """Whether a process has any; False where that is unknown."""
+    return bool(_direct_children(pid))
+
+
 def _direct_children(pid: int) -> list[int]:
     try:
         with open(f"/proc/{pid}/task/{pid}/children", "rb", 0) as file:

@@ -32,10 +32,10 @@ class ShellHandle:
     __slots__ = (
         "announced", "argv", "cgroup", "conversation", "directory", "durability", "entry", "epoch", "exit", "master",
         "lock", "mine", "persist", "pid", "pidfd", "pipe_r", "pipe_w", "reference", "sandbox", "segment_bytes", "slot",
-        "watches",
+        "watches", "working",
     )  # fmt: skip
 
-    SHARED = ("persist", "watches", "reference", "announced")
+    SHARED = ("persist", "watches", "reference", "announced", "working")
 
     def __init__(self, wire: dict[str, Any], fds: list[int]) -> None:
         self.conversation: str = wire["conversation"]
@@ -59,6 +59,8 @@ class ShellHandle:
         self.mine = True
         self.announced = False
         self.watches: list[int] = []
+        # Whether it has been at work for a while (workload.py).
+        self.working = False
         # What /proc says of the shell until it executes something else.
         self.reference: str | None = "".join(f"{os.fsencode(word).decode('latin-1')}\0" for word in self.argv)
 

@@ -340,6 +340,10 @@ class Terminal:
         """Whether the shell computes or waits for a child of its own process group; False where that is unknown."""
         return spawn.is_working(self.shell_pid)
 
+    def has_jobs(self) -> bool:
+        """Whether the shell has children, as its jobs are; False where that is unknown."""
+        return spawn.has_children(self.shell_pid)
+
     def reads(self, group: int | None) -> bool | None:
         """Whether a process of the foreground is blocked reading this terminal; None where unknown."""
         name = spawn.terminal_name(self.shell.master)

@@ -98,8 +98,8 @@ class ConversationEngine:
         durability: what a loss of power may cost: `process`, `interval`, `block` or `always`.
         redact, allow_uncovered: redact secrets in all that is returned (files hold them); `export` may be asked not to.
         process_limit: how many processes a conversation may have at once; 0: no bound.
-        shell_nice: how far shells stand back for the processor, the more there are, as a nice value of their sessions:
-            0 to 19; 0: not at all.
+        shell_nice: how far shells stand back for the processor, the more are at work, as a nice value of their
+            sessions: 0 to 19; 0: not at all.
         idle_timeout_seconds: a conversation is closed when nothing was printed, typed or waited for in it for so long,
             and no command runs; an interactive session is no such command. None: never.
         keep_days: delete conversations whose shell has ended and that were not used for so long. None: never.

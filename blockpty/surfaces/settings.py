@@ -37,7 +37,7 @@ class Settings:
         behind_proxy: a proxy on the way in does TLS; only with it may the server listen beyond loopback without.
         session_limit: how many shells may be open at once.
         process_limit: how many processes a conversation may have at once; 0: no bound.
-        shell_nice: highest nice value of the shells' sessions, 0 to 19, which rises with their number; 0: none.
+        shell_nice: highest nice value of the sessions of shells at work, 0 to 19; it rises with their number.
         idle_timeout_seconds: close a conversation when nothing was printed, typed or waited for in it for so long, and
             no command runs; 0: never.
         keep_days: delete conversations whose shell has ended and that were not used for so many days; 0: never.

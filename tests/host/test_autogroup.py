@@ -13,33 +13,51 @@ from blockpty.host import autogroup
 from blockpty.host.autogroup import PAUSE_SECONDS, Shares
 from blockpty.host.protocol import SHELL_NICE
 from tests.support.async_tests import async_test
-from tests.support.host_driver import BOUND_SECONDS, running_host
+from tests.support.host_driver import BASH, BOUND_SECONDS, running_host
+
+# Nothing is printed, and no key is waited for.
+BUSY = "nice; while ! [ -e stop ]; do sleep 0.1; done; read -r line"
 
 
 @async_test
-async def test_many_shells_stand_back_and_their_host_does_not(home: Path) -> None:
+async def test_many_shells_at_work_stand_back_and_their_host_does_not(home: Path, tmp_path: Path) -> None:
     async with running_host(home) as host:
         keeper = (await host.client.hello()).keeper
         ours = autogroup.get_nice(keeper)
         if ours is None:
             pytest.skip("this kernel has no autogroups")
         full, one, *others = [await host.spoken(name) for name in ("full", "one", "two", "three", "four")]
-        opened = await one.sh("nice; read -r line")
-        alone = autogroup.get_nice(opened.pid)
-        shells = [(await full.sh("read -r line", shell_nice=0)).pid, opened.pid]
+        waiting = [(await (await host.spoken(f"waiting{number}")).sh("read -r line")).pid for number in range(4)]
+        opened = await one.sh(BUSY, cwd=str(tmp_path))
+        shells = [(await full.sh(BUSY, cwd=str(tmp_path), shell_nice=0)).pid, opened.pid]
         for other in others:
-            shells.append((await other.sh("read -r line", shell_nice=19)).pid)
+            shells.append((await other.sh(BUSY, cwd=str(tmp_path), shell_nice=19)).pid)
         far = autogroup.nice_among(len(shells))
         await changed(shells[1:], far)
         # One of them is to have its full share all the same, and who reads what they print has it.
-        assert (alone, autogroup.get_nice(shells[0]), autogroup.get_nice(keeper)) == (0, 0, ours)
+        assert (autogroup.get_nice(shells[0]), autogroup.get_nice(keeper)) == (0, ours)
+        # Those that wait for a key do not count, and have theirs as soon as they need it.
+        assert {autogroup.get_nice(pid) for pid in waiting} == {0}
         assert ours < far < SHELL_NICE
         # What a user sees of it: nothing.
         await one.printed(b"%d\r\n" % os.nice(0))
-        for other in others:
-            await other.type(b"\r")
-            await other.ended()
-        await changed([opened.pid], 0)
+        (tmp_path / "stop").touch()
+        await changed(shells, 0)
+
+
+@pytest.mark.parametrize("editing", ["--noediting", "--posix"])
+@async_test
+async def test_a_job_behind_the_prompt_counts_as_work(home: Path, editing: str) -> None:
+    async with running_host(home) as host:
+        if autogroup.get_nice(os.getpid()) is None:
+            pytest.skip("this kernel has no autogroups")
+        shells = []
+        for number in range(3):
+            spoken = await host.spoken(f"bash{number}")
+            opened = await spoken.open(BASH, "--norc", editing, "-i")
+            shells.append(opened.pid)
+            await spoken.type(b"sleep 60 &\r")
+        await changed(shells, autogroup.nice_among(3))
 
 
 async def changed(shells: list[int], nice: int) -> None:
@@ -61,7 +79,11 @@ def test_only_a_change_is_asked_for() -> None:
     kernel = Kernel(endless=True)
     shares = Shares(kernel.set_nice)
     for pid in range(1, 31):
-        shares.add(pid, 4 if pid % 2 else 0, 0.0)
+        shares.add(pid, 4 if pid % 2 else 0)
+    assert kernel.asked == 0
+    for pid in range(1, 31):
+        shares.work(pid, 0.0, working=True)
+    shares.work(31, 0.0, working=True)
     shares.remove(31, 0.0)
     taken = dict(kernel.taken)
     assert taken == dict.fromkeys(range(1, 31, 2), 4)
@@ -75,13 +97,15 @@ def test_only_a_change_is_asked_for() -> None:
 def test_what_the_kernel_does_not_take_yet_is_asked_again() -> None:
     kernel = Kernel()
     shares = Shares(kernel.set_nice)
+    for pid in (1, 2, 3, 4):
+        shares.add(pid, 19)
     for pid in (1, 2):
-        shares.add(pid, 19, 5.0)
+        shares.work(pid, 5.0, working=True)
     assert shares.wait(5.0) is None
-    shares.add(3, 19, 5.0)
+    shares.work(3, 5.0, working=True)
     assert (kernel.taken, kernel.asked) == ([(1, 2)], 2)
     assert shares.wait(5.0) == pytest.approx(PAUSE_SECONDS)
-    shares.add(4, 19, 5.05)
+    shares.work(4, 5.05, working=True)
     assert kernel.asked == 2
     for now in (5.11, 5.22, 5.33, 5.44):
         kernel.free = True
@@ -95,11 +119,25 @@ def test_who_was_collected_is_not_asked_for() -> None:
     kernel = Kernel()
     shares = Shares(kernel.set_nice)
     for pid in range(1, 6):
-        shares.add(pid, 19, 5.0)
+        shares.add(pid, 19)
+        shares.work(pid, 5.0, working=True)
     asked = kernel.asked
     for pid in range(1, 6):
         shares.remove(pid, 5.01)
     assert (kernel.asked, shares.wait(5.01)) == (asked, None)
+
+
+def test_who_waits_again_has_a_full_share() -> None:
+    kernel = Kernel(endless=True)
+    shares = Shares(kernel.set_nice)
+    for pid in range(1, 6):
+        shares.add(pid, 19)
+        shares.work(pid, 0.0, working=True)
+    kernel.taken.clear()
+    shares.work(2, 1.0, working=False)
+    assert kernel.taken == [(1, 3), (2, 0), (3, 3), (4, 3), (5, 3)]
+    shares.work(2, 1.0, working=False)
+    assert len(kernel.taken) == 5
 
 
 class Kernel:
@@ -129,7 +167,8 @@ def test_where_it_cannot_be_written_nothing_fails_and_nothing_is_tried_again(pro
 
     shares = Shares(refuse)
     for pid in (1, 2, 3):
-        shares.add(pid, 10, 0.0)
+        shares.add(pid, 10)
+        shares.work(pid, 0.0, working=True)
     assert (asked, shares.wait(0.0)) == ([1, 2, 3], None)
 
 
@@ -138,7 +177,8 @@ def test_processes_that_have_ended_or_were_never_there() -> None:
     os.waitid(os.P_PID, ended, os.WEXITED | os.WNOWAIT)
     shares = Shares()
     for pid in (ended, 1 << 22, (1 << 22) + 1):  # a zombie, and numbers that no process can have
-        shares.add(pid, 10, 0.0)
+        shares.add(pid, 10)
+        shares.work(pid, 0.0, working=True)
     assert shares.wait(0.0) is None
     os.waitpid(ended, 0)
     assert autogroup.get_nice(ended) is None

@@ -52,7 +52,7 @@ def command() -> click.Command:
                 ["--process-limit"], type=click.INT, help="Processes a conversation may have; 0: any. [default: 4096]"
             ),
             click.Option(
-                ["--shell-nice"], type=click.INT, help="Highest nice value when many shells run. [default: 10]"
+                ["--shell-nice"], type=click.INT, help="Highest nice value when many shells are at work. [default: 10]"
             ),
             click.Option(
                 ["--idle-timeout-seconds"],
