@@ -269,7 +269,8 @@ class _Sizes:
         self, live: RecordFollower, timeline: int, size: tuple[int, int] = (80, 24), *, sized: bool = True
     ) -> None:
         self._live = live
-        self._reader = TimelineReader(live.layout.timeline, timeline)
+        # Each watcher reads it for itself: only what may be a size is taken apart.
+        self._reader = TimelineReader(live.layout.timeline, timeline, holding=b'"cols":')
         self._entries: deque[tuple[Entry, tuple[int, int], int]] = deque()
         self.position = timeline
         """Behind the last change that was returned, in the timeline."""

@@ -125,8 +125,10 @@ class TokenBook:
 
     def __init__(self, home: Path) -> None:
         self._directory = server_directory(home)
+        # Looked at for each request and each frame.
+        self._paths = [os.fspath(self._directory / name) for name in (TOKEN_NAME, TOKENS_NAME)]
         owner_token(home)
-        self._seen: tuple[object, object] | None = None
+        self._seen: list[tuple[int, int, int] | None] = []
         self._principals: list[tuple[bytes, Principal]] = []
         self._codes: dict[bytes, _Given] = {}
         self._read()
@@ -206,7 +208,7 @@ class TokenBook:
         return given.until > now and (given.source, given.principal) in self._principals
 
     def _read(self) -> None:
-        seen = (_state(self._directory / TOKEN_NAME), _state(self._directory / TOKENS_NAME))
+        seen = [_state(path) for path in self._paths]
         if seen == self._seen:
             return
         principals = []
@@ -226,7 +228,7 @@ class TokenBook:
         self._principals, self._seen = principals, seen
 
 
-def _state(path: Path) -> tuple[int, int, int] | None:
+def _state(path: str) -> tuple[int, int, int] | None:
     try:
         found = os.lstat(path)
     except FileNotFoundError:
