@@ -200,6 +200,8 @@ class Bridge:
         # In a session of ours the shell begins when we see all of its output.
         self._started = not self._ssh
         self._size = self._window = (0, 0)
+        # The size that our terminal was given last, as far as tmux was asked for it.
+        self._wished: tuple[int, int] | None = None
         # The size before it was changed for a moment, and the one that it has for that, until it has the first again;
         # and the connection over which it was asked for that.
         self._shaken: tuple[tuple[int, int], tuple[int, int]] | None = None
@@ -225,6 +227,7 @@ class Bridge:
         self._in, self._out = self._client.stdin.fileno(), self._client.stdout.fileno()
         self._held = b""
         self._block: list[bytes] | None = None
+        self._attached = False
         self._end: tuple[bytes, bytes] = (b"", b"")
         self._others: set[bytes] = set()
         # Replies of a seam that have come; None when none is under way. Output before its heading is part of it.
@@ -285,7 +288,8 @@ class Bridge:
             wait = None if self._resized_at is None else max(0.0, self._resized_at - time.monotonic())
             if self._closing:
                 wait = max(0.0, self._closing - time.monotonic())
-            ready = select.select([0, self._out, wake], [], [], wait)[0]
+            # What is typed before tmux has attached us stays in the terminal: the connection may not come to be.
+            ready = select.select([self._out, wake, *([0] if self._attached else [])], [], [], wait)[0]
             try:
                 if wake in ready:
                     os.read(wake, 4096)
@@ -410,6 +414,7 @@ class Bridge:
         words = line.split(b" ")
         if words[0] == b"%session-changed" and not self._asked:
             # Not before: tmux may run commands that were sent earlier before it has attached us.
+            self._attached = True
             self._connections += 1
             self._say("up", "tmux keeps the shell; blockpty is not installed there")
             self._seam(self._reason or "attached")
@@ -475,15 +480,20 @@ class Bridge:
         self._command(seam_commands(self.pane, self._asked, paused=paused))
 
     def _show(self, picture: PanePicture) -> None:
+        before = self._size
         self._size, self._window, reason = picture.size, picture.window, self._reason or "resized"
         write_all(self._mark(reason) + b"".join(self._marks))
         self._marks, self._unseen = [], b""
-        self._await_size()
+        wish = self._await_size(before)
         # What the program has begun to write, and the pane does not show yet.
         begun = picture.pending or cut_character(self._tail)
         write_all(picture.drawn(history=reason != "resized", fresh=self._fresh) + self._mark("drawn") + begun)
         self._fresh, self._awaits_seam, self._reason = False, False, None
-        self._shake(reason)
+        if wish is not None:
+            self._shaken = None
+            self._wish(*wish)
+        else:
+            self._shake(reason)
         if not self._started:
             self._command(f"respawn-pane -k -t {self.pane} '{LOGIN_SHELL}' ; display-message -p started")
         self._started_in_alternate = bool(picture.state["alternate_on"]) and reason != "resized"
@@ -512,19 +522,32 @@ class Bridge:
         fields = f"n={self._nonce};i={os.getpid()};s={self._number};c=0;r={reason};w={self._size[0]};h={self._size[1]}"
         return f"\x1b]7717;__SEAM__;{fields}\x07".encode()
 
-    def _await_size(self) -> None:
-        """Return when our terminal has the pane's size, so that what follows is drawn for that."""
+    def _await_size(self, before: tuple[int, int]) -> tuple[int, int] | None:
+        """Return when our terminal has the pane's size, so that what follows is drawn for that.
+
+        Returns another size that it was given since it had the one `before`, and that tmux was not asked for.
+        """
+        wish: tuple[int, int] | None = None
         deadline = time.monotonic() + SIZE_SECONDS
-        while terminal_size() != self._size and time.monotonic() < deadline:
+        while (size := terminal_size()) != self._size:
+            if not self._fresh and size not in (before, self._wished):
+                wish = size
+            if time.monotonic() >= deadline:
+                break
             time.sleep(0.002)
+        return wish
 
     # -- to tmux --------------------------------------------------------------------------------------------------
 
     def _terminal_resized(self) -> None:
         """Our terminal was given a size: ask for it, where no other client decides, and see what the pane gets."""
         cols, rows = terminal_size()
-        if (cols, rows) == self._size or self._awaits_seam:
-            return
+        # One that comes while a picture is awaited is seen when that is drawn.
+        if (cols, rows) != self._size and not self._awaits_seam:
+            self._wish(cols, rows)
+
+    def _wish(self, cols: int, rows: int) -> None:
+        self._wished = cols, rows
         self._ask_size(cols, rows)
 
     def _ask_size(self, cols: int, rows: int) -> None:

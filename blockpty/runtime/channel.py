@@ -40,6 +40,7 @@ class ConversationChannel(Transcript):
     Attributes:
         host: the connection to the host.
         answering: whether programs that ask their terminal something get a reply.
+        wished_size: the size that the terminal was given last by a caller, until the next seam of a pane is known.
     """
 
     def __init__(
@@ -49,6 +50,7 @@ class ConversationChannel(Transcript):
         super().__init__(conversation_id, layout, live, allow_uncovered)
         self.host = host
         self.answering = True
+        self.wished_size: tuple[int, int] | None = None
         self._replies = replies
         self._ownership = ownership
         self._notes = NoteQueue(host, conversation_id)

@@ -693,6 +693,7 @@ class Conversation(ConversationContext, ConversationChannel):
         alive(self)
         author = current().author()
         self.check_control(current(), author)
+        self.wished_size = cols, rows
         reply = await self.host.resize(self.id, cols, rows, author=author, epoch=self.epoch)
         self.live.pump()
         return DoneResult(reply.offset)

@@ -89,12 +89,18 @@ async def follow_size(channel: ConversationChannel) -> None:
         seam = live.state.seam
         if seam is not None and seam["number"] != done:
             done = seam["number"]
-            size = seam["cols"], seam["rows"]
-            if size != live.state.size:
+            size, wish = (seam["cols"], seam["rows"]), channel.wished_size
+            channel.wished_size = None
+            # A seam may be from before the size that a caller has given the terminal meanwhile: then the bridge may not
+            # have seen that size, and is shown it again, once.
+            for one in (size, wish):
+                if one is None or one == live.state.size:
+                    continue
                 try:
-                    await channel.host.resize(channel.id, *size, author="engine", epoch=channel.epoch)
+                    await channel.host.resize(channel.id, *one, author="engine", epoch=channel.epoch)
                 except BlockptyError:
                     # It has ended, another engine has it now, or the disk is full.
-                    live.pump()
+                    pass
+                live.pump()
             continue
         await live.subscribers.changed()
