@@ -103,6 +103,13 @@ class CheckpointWriter:
         if self._under_way is None:
             self._beside(sink, None)
 
+    async def forced(self, sink: FileSink) -> None:
+        """Have what was written synced, or return when what is being synced is. Cancelling is safe."""
+        if self._under_way is not None:
+            await asyncio.wait((self._under_way,))
+        else:
+            self._beside(sink, None)
+
     def _due(self, sink: FileSink) -> None:
         self._timer = None
         if not self.forces:

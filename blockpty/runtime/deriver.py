@@ -194,6 +194,11 @@ class Deriver:
             ) from None
         self._unsynced = False
 
+    async def uncrowd(self) -> None:
+        """Return when few enough finished files wait to be synced; who reads much that is old would pile them up."""
+        while self.syncs and self._sink is not None and self._sink.crowded:
+            await self._checkpoints.forced(self._sink)
+
     def _remember(self, events: Iterable[Event]) -> None:
         for event in events:
             if event.type == "agent_block_end":

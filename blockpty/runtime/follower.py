@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import math
 import shutil
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final, Protocol
@@ -43,9 +44,11 @@ from blockpty.spool.stream import StreamReader
 # Bytes and steps taken at most at once for a caller that has asked: they were recorded before the host's reply to it.
 CATCH_UP_BYTES: Final = 1024 * 1024
 CATCH_UP_STEPS: Final = 4096
-# A slice, which a record takes in its turn, in bytes and in steps: 0.3 ms.
+# A slice, which a record takes in its turn, in bytes and in steps: 0.3 ms. Steps that end blocks take longer, so no
+# other step is begun after so long.
 SLICE_BYTES: Final = 128 * 1024
 SLICE_STEPS: Final = 64
+SLICE_SECONDS: Final = 0.002
 # The same where a wait searches the text, which is redacted for it first: 1 ms, 8 ms where every word needs a look.
 SEARCHED_BYTES: Final = 32 * 1024
 # The same where no other record waits for its turn and no wait searches the text: below 2 ms.
@@ -204,6 +207,7 @@ class RecordFollower:
     async def drain(self) -> None:
         """Read everything that is there, in turn with all others."""
         while self._slice():
+            await self.deriver.uncrowd()
             await self._scheduler.turn()
 
     async def turn(self) -> None:
@@ -220,12 +224,13 @@ class RecordFollower:
             self._timer = self._loop.call_later(self._pause, self._recheck)
 
     def _slice(self) -> bool:
+        until = self._loop.time() + SLICE_SECONDS
         if self.waits.reads:
-            return self._take(SEARCHED_BYTES, SLICE_STEPS)
-        return self._take(ALONE_BYTES if self._scheduler.idle else SLICE_BYTES, SLICE_STEPS)
+            return self._take(SEARCHED_BYTES, SLICE_STEPS, until)
+        return self._take(ALONE_BYTES if self._scheduler.idle else SLICE_BYTES, SLICE_STEPS, until)
 
-    def _take(self, room: int, steps: int) -> bool:
-        """Take about so many bytes and at most so many steps; return whether there is more."""
+    def _take(self, room: int, steps: int, until: float = math.inf) -> bool:
+        """Take about so many bytes and at most so many steps, for about so long; return whether there is more."""
         if self.closed or not self.deriver.may_write():
             return False
         self.reader.look()
@@ -242,7 +247,7 @@ class RecordFollower:
             self.waits.take(step)
             room -= len(step.data)
             steps -= 1
-            if room <= 0 or not steps:
+            if room <= 0 or not steps or self._loop.time() >= until:
                 more = True
                 break
         if not self.deriver.write(events) or not (more or self.deriver.settle()):
