@@ -4,7 +4,7 @@ import type { Lines } from "./store.ts";
 
 /** Pixels of a row, as in the style sheet. */
 export const HEIGHT = 19;
-const AROUND = 20;
+const AROUND = 10;
 /** Fewer lines than this are simply all there. */
 const ALL = 200;
 /** Browsers stop at about 16 million pixels: of more lines than this, a pixel is several. */
