@@ -109,6 +109,7 @@ class RecordFollower:
         self._redact = redact
         self._truncation = truncation(self) if truncation is not None else None
         self._loop = asyncio.get_running_loop()
+        self._clock = self._loop.time
         self._timer: asyncio.TimerHandle | None = None
         self._pause = RECHECK_SECONDS
         self._scheduler = scheduler_of(self._loop)
@@ -224,7 +225,7 @@ class RecordFollower:
             self._timer = self._loop.call_later(self._pause, self._recheck)
 
     def _slice(self) -> bool:
-        until = self._loop.time() + SLICE_SECONDS
+        until = self._clock() + SLICE_SECONDS
         if self.waits.reads:
             return self._take(SEARCHED_BYTES, SLICE_STEPS, until)
         return self._take(ALONE_BYTES if self._scheduler.idle else SLICE_BYTES, SLICE_STEPS, until)
@@ -247,7 +248,7 @@ class RecordFollower:
             self.waits.take(step)
             room -= len(step.data)
             steps -= 1
-            if room <= 0 or not steps or self._loop.time() >= until:
+            if room <= 0 or not steps or self._clock() >= until:
                 more = True
                 break
         if not self.deriver.write(events) or not (more or self.deriver.settle()):

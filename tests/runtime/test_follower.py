@@ -52,6 +52,7 @@ async def test_what_is_taken_in_a_turn_is_bounded_in_bytes_and_in_steps(tmp_path
     many.reader.step = counted  # type: ignore[method-assign,assignment]
     for record in records:
         record._scheduler = turns
+        record._clock = lambda: 0.0
         record.notified()
     # The first was alone, so far.
     assert (flood.reader.position.offset, steps) == (follower.ALONE_BYTES, 0), "the second waits for its turn"
@@ -64,6 +65,24 @@ async def test_what_is_taken_in_a_turn_is_bounded_in_bytes_and_in_steps(tmp_path
         record.close()
     assert flood.reader.position.offset == 40 * follower.SLICE_BYTES
     assert steps > 5 * follower.SLICE_STEPS
+
+
+@async_test
+async def test_a_slice_begins_no_step_when_its_time_is_over(tmp_path: Path) -> None:
+    record = RecordFollower("entries", recorded(tmp_path / "entries", 0, 2 * follower.SLICE_STEPS), owner=False)
+    now = 0.0
+
+    def clock() -> float:
+        nonlocal now
+        now += follower.SLICE_SECONDS / 4
+        return now
+
+    record._clock = clock
+    slices = 0
+    while record._slice():
+        slices += 1
+    record.close()
+    assert slices > 2 * follower.SLICE_STEPS / 5
 
 
 @async_test
