@@ -533,8 +533,10 @@ class Bridge:
             if not self._fresh and size not in (before, self._wished):
                 wish = size
             if time.monotonic() >= deadline:
-                break
+                return wish
             time.sleep(0.002)
+        # The next one is another wish, also for the same size.
+        self._wished = None
         return wish
 
     # -- to tmux --------------------------------------------------------------------------------------------------

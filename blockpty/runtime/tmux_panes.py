@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import re
+import time
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from blockpty.engine.states import ShellState
@@ -23,6 +24,8 @@ ASKED_SECONDS: Final = 10.0
 OLDEST: Final = (3, 2)
 # How far behind tmux lets us fall before it drops what we have not read; then the seam is redone.
 PAUSE_SECONDS: Final = 10
+# A size that a caller gave the terminal so long before a seam was known to the bridge.
+WISH_SECONDS: Final = 2.0
 
 _FIELDS: Final = "#{session_id} #{pane_id} #{pane_width} #{pane_height} #{version} #{pane_pid} #{pane_tty}"
 _VERSION: Final = re.compile(r"(\d+)\.(\d+)")
@@ -89,15 +92,17 @@ async def follow_size(channel: ConversationChannel) -> None:
         seam = live.state.seam
         if seam is not None and seam["number"] != done:
             done = seam["number"]
-            size, wish = (seam["cols"], seam["rows"]), channel.wished_size
-            channel.wished_size = None
+            sizes = [(seam["cols"], seam["rows"])]
             # A seam may be from before the size that a caller has given the terminal meanwhile: then the bridge may not
             # have seen that size, and is shown it again, once.
-            for one in (size, wish):
-                if one is None or one == live.state.size:
+            (wish, at), channel.wished_size = channel.wished_size or (None, 0.0), None
+            if wish is not None and time.monotonic() < at + WISH_SECONDS:
+                sizes.append(wish)
+            for size in sizes:
+                if size == live.state.size:
                     continue
                 try:
-                    await channel.host.resize(channel.id, *one, author="engine", epoch=channel.epoch)
+                    await channel.host.resize(channel.id, *size, author="engine", epoch=channel.epoch)
                 except BlockptyError:
                     # It has ended, another engine has it now, or the disk is full.
                     pass
