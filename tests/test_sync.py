@@ -187,7 +187,7 @@ def test_one_command(home: Path) -> None:
 def test_ctrl_c_ends_one_command(home: Path) -> None:
     program = (
         "import signal; signal.signal(signal.SIGINT, signal.default_int_handler)\n"
-        "import blockpty; print(blockpty.run('exec sleep 1000'))"
+        "import blockpty; print(blockpty.run('sleep 1000', timeout=100))"
     )
     running = subprocess.Popen([sys.executable, "-c", program], stderr=subprocess.PIPE, text=True)
     with sync.Engine(home) as engine:
