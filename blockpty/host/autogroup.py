@@ -65,11 +65,11 @@ class Shares:
         self._next = 0.0
 
     def add(self, pid: int, furthest: int) -> None:
-        """Know a new shell, whose session gets a nice value of `furthest` at most."""
+        """Register a new shell, whose session gets a nice value of `furthest` at most."""
         self._furthest[pid], self._nice[pid] = furthest, 0
 
     def work(self, pid: int, now: float, *, working: bool) -> None:
-        """Note that a shell has been at work for a while, or has ceased to be; others than those added are ignored."""
+        """Note whether a shell has been at work for a while; one that is not registered is ignored."""
         if pid not in self._furthest or working is (pid in self._working):
             return
         (self._working.add if working else self._working.discard)(pid)

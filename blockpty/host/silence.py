@@ -167,7 +167,7 @@ class SilenceDetector:
         self._unsettled, self._busy = depth is None and at_editor, busy
         self._shell_in_front = state["foreground"] == "shell"
         self._wants_input, self._at_editor = wants_input, at_editor
-        self._working = state["foreground"] == "shell" and state["icanon"] and not state["replaced"]
+        self._working = self._shell_in_front and state["icanon"] and not state["replaced"]
         self._workload.note(working=self._at_work())
         self._recheck()
         return True
@@ -206,7 +206,7 @@ class SilenceDetector:
             self._recheck()
 
     def _at_work(self) -> bool:
-        """Whether anything may want the processor: nothing does in a wait for a key, unless the shell has jobs."""
+        """Whether something may use the processor: a program that does not wait for a key, or a job of the shell."""
         if self._wants_input or (self._at_editor and not self._busy):
             return self._shell_in_front and self._terminal.has_jobs()
         return True

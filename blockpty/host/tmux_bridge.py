@@ -200,8 +200,8 @@ class Bridge:
         # In a session of ours the shell begins when we see all of its output.
         self._started = not self._ssh
         self._size = self._window = (0, 0)
-        # The size that our terminal was given last, as far as tmux was asked for it.
-        self._wished: tuple[int, int] | None = None
+        # The size of our terminal that tmux was asked to give the pane, until the terminal has the pane's size again.
+        self._requested: tuple[int, int] | None = None
         # The size before it was changed for a moment, and the one that it has for that, until it has the first again;
         # and the connection over which it was asked for that.
         self._shaken: tuple[tuple[int, int], tuple[int, int]] | None = None
@@ -484,14 +484,14 @@ class Bridge:
         self._size, self._window, reason = picture.size, picture.window, self._reason or "resized"
         write_all(self._mark(reason) + b"".join(self._marks))
         self._marks, self._unseen = [], b""
-        wish = self._await_size(before)
+        requested = self._await_size(before)
         # What the program has begun to write, and the pane does not show yet.
         begun = picture.pending or cut_character(self._tail)
         write_all(picture.drawn(history=reason != "resized", fresh=self._fresh) + self._mark("drawn") + begun)
         self._fresh, self._awaits_seam, self._reason = False, False, None
-        if wish is not None:
+        if requested is not None:
             self._shaken = None
-            self._wish(*wish)
+            self._request_size(*requested)
         else:
             self._shake(reason)
         if not self._started:
@@ -525,19 +525,19 @@ class Bridge:
     def _await_size(self, before: tuple[int, int]) -> tuple[int, int] | None:
         """Return when our terminal has the pane's size, so that what follows is drawn for that.
 
-        Returns another size that it was given since it had the one `before`, and that tmux was not asked for.
+        Returns the size that a user has given it meanwhile: neither the one `before`, nor one already requested.
         """
-        wish: tuple[int, int] | None = None
+        requested: tuple[int, int] | None = None
         deadline = time.monotonic() + SIZE_SECONDS
         while (size := terminal_size()) != self._size:
-            if not self._fresh and size not in (before, self._wished):
-                wish = size
+            if not self._fresh and size not in (before, self._requested):
+                requested = size
             if time.monotonic() >= deadline:
-                return wish
+                return requested
             time.sleep(0.002)
-        # The next one is another wish, also for the same size.
-        self._wished = None
-        return wish
+        # From now on the same size is a new request.
+        self._requested = None
+        return requested
 
     # -- to tmux --------------------------------------------------------------------------------------------------
 
@@ -546,10 +546,10 @@ class Bridge:
         cols, rows = terminal_size()
         # One that comes while a picture is awaited is seen when that is drawn.
         if (cols, rows) != self._size and not self._awaits_seam:
-            self._wish(cols, rows)
+            self._request_size(cols, rows)
 
-    def _wish(self, cols: int, rows: int) -> None:
-        self._wished = cols, rows
+    def _request_size(self, cols: int, rows: int) -> None:
+        self._requested = cols, rows
         self._ask_size(cols, rows)
 
     def _ask_size(self, cols: int, rows: int) -> None:

@@ -1,7 +1,7 @@
-"""Whether the shell of one terminal has been at work for a while, which decides about its CPU share.
+"""Workload of one terminal: whether its shell has been at work for a while, which decides its CPU share.
 
-A command of a moment changes nothing: the share is there for those that keep a core busy, and setting it takes longer
-than such a command does.
+A short command changes nothing: only shells that keep a core busy matter, and setting a share takes longer than such a
+command runs.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ LONG_SECONDS = 1.0
 
 
 class Workload:
-    """Sees for how long a shell has been at work, and has the keeper know of what changes."""
+    """Measures how long a shell has been at work, and notifies the keeper when that changes."""
 
     def __init__(self, terminal: TerminalContext, clock: Callable[[], float]) -> None:
         self._terminal = terminal
@@ -28,8 +28,7 @@ class Workload:
             self._since = None
         elif self._since is None:
             self._since = self._clock()
-        if self._since is not None and not shell.working and self._clock() - self._since < LONG_SECONDS:
-            return
-        if working is not shell.working:
-            shell.working = working
+        lasts = self._since is not None and (shell.working or self._clock() >= self._since + LONG_SECONDS)
+        if lasts is not shell.working:
+            shell.working = lasts
             self._terminal.recorder.tell_keeper(shell)

@@ -694,7 +694,7 @@ class Conversation(ConversationContext, ConversationChannel):
         alive(self)
         author = current().author()
         self.check_control(current(), author)
-        self.wished_size = (cols, rows), time.monotonic()
+        self.requested_size = (cols, rows), time.monotonic()
         reply = await self.host.resize(self.id, cols, rows, author=author, epoch=self.epoch)
         self.live.pump()
         return DoneResult(reply.offset)

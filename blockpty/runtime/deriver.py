@@ -195,7 +195,7 @@ class Deriver:
         self._unsynced = False
 
     async def uncrowd(self) -> None:
-        """Return when few enough finished files wait to be synced; who reads much that is old would pile them up."""
+        """Wait until few finished files are left to sync: reading an old record finishes them faster than a thread syncs."""
         while self.syncs and self._sink is not None and self._sink.crowded:
             await self._checkpoints.forced(self._sink)
 

@@ -24,8 +24,8 @@ ASKED_SECONDS: Final = 10.0
 OLDEST: Final = (3, 2)
 # How far behind tmux lets us fall before it drops what we have not read; then the seam is redone.
 PAUSE_SECONDS: Final = 10
-# A size that a caller gave the terminal so long before a seam was known to the bridge.
-WISH_SECONDS: Final = 2.0
+# A `resize` that came less than this before a seam may have been undone by it.
+RESIZE_SECONDS: Final = 2.0
 
 _FIELDS: Final = "#{session_id} #{pane_id} #{pane_width} #{pane_height} #{version} #{pane_pid} #{pane_tty}"
 _VERSION: Final = re.compile(r"(\d+)\.(\d+)")
@@ -93,11 +93,11 @@ async def follow_size(channel: ConversationChannel) -> None:
         if seam is not None and seam["number"] != done:
             done = seam["number"]
             sizes = [(seam["cols"], seam["rows"])]
-            # A seam may be from before the size that a caller has given the terminal meanwhile: then the bridge may not
-            # have seen that size, and is shown it again, once.
-            (wish, at), channel.wished_size = channel.wished_size or (None, 0.0), None
-            if wish is not None and time.monotonic() < at + WISH_SECONDS:
-                sizes.append(wish)
+            # The bridge may have written the seam before the terminal was resized. It may not have seen the new size
+            # then, so the terminal is given that once more.
+            (requested, at), channel.requested_size = channel.requested_size or (None, 0.0), None
+            if requested is not None and time.monotonic() < at + RESIZE_SECONDS:
+                sizes.append(requested)
             for size in sizes:
                 if size == live.state.size:
                     continue

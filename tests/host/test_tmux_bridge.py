@@ -143,3 +143,116 @@ def test_marks_in_what_is_only_in_the_picture_are_passed_on_behind_the_mark_of_t
     # Nothing else of what was printed before the picture, which has it.
     assert again.startswith(marks + RESET + b"all lines") and b"lost" not in data and b"text" not in data
     assert again.endswith(b"seen")
+
+
+def pane_state() -> str:
+    return ",".join(str(STATE.get(name, 0)) for name in FIELDS)
+
+
+def program_at(path: Path, source: str) -> str:
+    path.write_text(f"#!{sys.executable}\n{REPLIES}{source}")
+    path.chmod(0o700)
+    return str(path)
+
+
+def set_size(terminal: int, cols: int, rows: int) -> None:
+    fcntl.ioctl(terminal, termios.TIOCSWINSZ, struct.pack("HHHH", rows, cols, 0, 0))
+
+
+# What both programs below have in common. `HERE` is the directory of the test.
+REPLIES = """
+import os, pathlib, select, sys
+HERE = pathlib.Path(__file__).parent
+def reply(*lines):
+    print("%begin 1 1 1", *lines, "%end 1 1 1", sep="\\n", flush=True)
+def picture(number):
+    for part in (f"seam {number}", (HERE / "state").read_text(), "all lines", "one row", ""):
+        reply(part)
+"""
+# The picture of the second seam waits until the test has resized the terminal.
+RESIZED_MEANWHILE = """
+print("%session-changed $1 work", flush=True)
+for line in sys.stdin:
+    if "'seam 1'" in line:
+        picture(1)
+        print("%pause %1", flush=True)
+    elif "'seam 2'" in line:
+        (HERE / "resize").read_bytes()
+        picture(2)
+    elif line.startswith("refresh-client -C"):
+        (HERE / "asked").write_text(line)
+        print("%exit detached", flush=True)
+"""
+
+
+def test_a_size_that_comes_while_a_picture_is_awaited_is_not_forgotten(tmp_path: Path) -> None:
+    (tmp_path / "state").write_text(pane_state())
+    os.mkfifo(tmp_path / "resize")
+    program = program_at(tmp_path / "tmux", RESIZED_MEANWHILE)
+    settings = {"program": program, "session": "$1", "pane": "%1", "nonce": "own", "pause_after": 1}
+    argv = bridge_started(tmp_path, "tmux_bridge", settings)
+    near, far = pty.openpty()
+    set_size(far, 10, 4)
+    with subprocess.Popen(argv, stdin=far, stdout=far) as bridge:
+        with open(tmp_path / "resize", "wb"):
+            set_size(far, 12, 6)
+        data = b""
+        while b"r=paused" not in data:
+            data += os.read(near, 65536)
+        # As an engine does at the mark of a seam.
+        set_size(far, 10, 4)
+        try:
+            assert bridge.wait(30) == LOST
+        finally:
+            bridge.kill()
+    os.close(near)
+    os.close(far)
+    assert (tmp_path / "asked").read_text() == "refresh-client -C 12x6\n"
+
+
+# ssh to a tmux: the first connection ends, the second comes to nothing, the third is attached.
+THREE_CONNECTIONS = """
+number = len(list(HERE.glob("run*"))) + 1
+log = HERE / f"run{number}"
+log.touch()
+if number == 2:
+    (HERE / "typed").read_bytes()
+    if select.select([0], [], [], 0.5)[0]:
+        log.write_bytes(os.read(0, 65536))
+    sys.exit(255)
+if number == 4:
+    sys.exit(1)
+print("%session-changed $1 work", flush=True)
+for line in sys.stdin:
+    if "'seam 1'" in line or "'seam 2'" in line:
+        picture(1 if "'seam 1'" in line else 2)
+        if number == 1:
+            sys.exit(255)
+    elif "send-keys" in line:
+        log.write_text(line)
+        sys.exit(255)
+"""
+
+
+def test_what_is_typed_waits_for_a_connection_that_is_attached(tmp_path: Path) -> None:
+    (tmp_path / "state").write_text(pane_state())
+    os.mkfifo(tmp_path / "typed")
+    program = program_at(tmp_path / "ssh", THREE_CONNECTIONS)
+    settings = {
+        "ssh": [program], "session": "$1", "pane": "%1", "nonce": "own", "pause_after": 1,
+        "state": str(tmp_path / "connection"), "instance": 1,
+    }  # fmt: skip
+    argv = bridge_started(tmp_path, "tmux_bridge", settings)
+    near, far = pty.openpty()
+    set_size(far, 10, 4)
+    with subprocess.Popen(argv, stdin=far, stdout=far) as bridge:
+        with open(tmp_path / "typed", "wb"):
+            os.write(near, b"ls\r")
+        try:
+            assert bridge.wait(30) == 0
+        finally:
+            bridge.kill()
+    os.close(near)
+    os.close(far)
+    assert (tmp_path / "run2").read_bytes() == b""
+    assert "send-keys -t %1 -H 6c 73 d" in (tmp_path / "run3").read_text()

@@ -9,7 +9,7 @@ from blockpty.host.workload import LONG_SECONDS, Workload
 
 
 class _Seen:
-    """A workload with a clock by hand; `said` is what the keeper was told."""
+    """A workload with a clock by hand; `said` is what the keeper was notified of."""
 
     def __init__(self, *, working: bool = False) -> None:
         self.now = 100.0
@@ -24,7 +24,7 @@ class _Seen:
         self._workload.note(working=working)
 
 
-def test_a_command_of_a_moment_is_not_told() -> None:
+def test_the_keeper_is_not_notified_of_a_short_command() -> None:
     seen = _Seen()
     for _ in range(5):
         seen.note(10, working=True)
@@ -33,7 +33,7 @@ def test_a_command_of_a_moment_is_not_told() -> None:
     assert seen.said == []
 
 
-def test_work_is_told_once_and_its_end_at_once() -> None:
+def test_the_keeper_is_notified_of_work_once_and_of_its_end_at_once() -> None:
     seen = _Seen()
     seen.note(0, working=True)
     seen.note(LONG_SECONDS, working=True)
@@ -52,7 +52,7 @@ def test_work_begins_anew_after_a_pause() -> None:
     assert seen.said == []
 
 
-def test_what_a_killed_recorder_had_told_stays_until_it_ends() -> None:
+def test_work_that_a_killed_recorder_had_reported_stays_until_it_ends() -> None:
     seen = _Seen(working=True)
     seen.note(0, working=True)
     assert seen.said == []
