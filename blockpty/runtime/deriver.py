@@ -195,7 +195,7 @@ class Deriver:
         self._unsynced = False
 
     async def uncrowd(self) -> None:
-        """Wait until few finished files are left to sync: reading an old record finishes them faster than a thread syncs."""
+        """Wait until few finished files are left to sync: an old record yields them faster than a thread syncs them."""
         while self.syncs and self._sink is not None and self._sink.crowded:
             await self._checkpoints.forced(self._sink)
 

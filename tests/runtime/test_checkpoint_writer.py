@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
+import asyncio
 import itertools
+import os
+import threading
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from blockpty.runtime import checkpoint_writer
 from blockpty.runtime.checkpoint_writer import CheckpointWriter
 from blockpty.spool.layout import Layout
-from blockpty.spool.sink import FileSink
+from blockpty.spool.sink import FINISHED, FileSink
+from tests.support.async_tests import async_test
+
+if TYPE_CHECKING:
+    import pytest
 
 
 class Clock:
@@ -43,3 +50,28 @@ def test_the_checkpoints_of_many_records_are_spread(tmp_path: Path) -> None:
     # 91 times until then, for 300.
     assert max(Counter(round(wait, 6) for wait in waits).values()) == 4
     sink.close()
+
+
+@async_test
+async def test_who_waits_for_the_syncs_has_none_of_them_on_the_loop(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "blocks").mkdir()
+    on_loop, real = [], os.fdatasync
+
+    def counted(descriptor: int) -> None:
+        on_loop.append(threading.current_thread() is threading.main_thread())
+        real(descriptor)
+
+    monkeypatch.setattr(os, "fdatasync", counted)
+    sink = FileSink(Layout(tmp_path), forces=True)
+    writer = CheckpointWriter(asyncio.get_running_loop(), Layout(tmp_path), True, lambda last: None)
+    for number in range(10 * FINISHED):
+        name = f"blocks/{number + 1}_1.out"
+        sink.out(name, 0, b"x")
+        sink.out_end(name, 1)
+        while sink.crowded:
+            await writer.forced(sink)
+    await writer.forced(sink)
+    sink.close()
+    assert len(on_loop) >= 9 * FINISHED and not any(on_loop)
