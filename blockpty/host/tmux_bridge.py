@@ -482,9 +482,11 @@ class Bridge:
     def _show(self, picture: PanePicture) -> None:
         before = self._size
         self._size, self._window, reason = picture.size, picture.window, self._reason or "resized"
+        # Before the mark, at which an engine gives our terminal the size of the pane.
+        found = terminal_size()
         write_all(self._mark(reason) + b"".join(self._marks))
         self._marks, self._unseen = [], b""
-        requested = self._await_size(before)
+        requested = self._await_size(before, found)
         # What the program has begun to write, and the pane does not show yet.
         begun = picture.pending or cut_character(self._tail)
         write_all(picture.drawn(history=reason != "resized", fresh=self._fresh) + self._mark("drawn") + begun)
@@ -522,19 +524,21 @@ class Bridge:
         fields = f"n={self._nonce};i={os.getpid()};s={self._number};c=0;r={reason};w={self._size[0]};h={self._size[1]}"
         return f"\x1b]7717;__SEAM__;{fields}\x07".encode()
 
-    def _await_size(self, before: tuple[int, int]) -> tuple[int, int] | None:
+    def _await_size(self, before: tuple[int, int], size: tuple[int, int]) -> tuple[int, int] | None:
         """Return when our terminal has the pane's size, so that what follows is drawn for that.
 
-        Returns the size that a user has given it meanwhile: neither the one `before`, nor one already requested.
+        `size` is what the terminal had at the mark. Returns the size that a user has given it meanwhile: neither the
+        one `before`, nor one already requested.
         """
         requested: tuple[int, int] | None = None
         deadline = time.monotonic() + SIZE_SECONDS
-        while (size := terminal_size()) != self._size:
+        while size != self._size:
             if not self._fresh and size not in (before, self._requested):
                 requested = size
             if time.monotonic() >= deadline:
                 return requested
             time.sleep(0.002)
+            size = terminal_size()
         # From now on the same size is a new request.
         self._requested = None
         return requested

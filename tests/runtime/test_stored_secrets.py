@@ -31,7 +31,7 @@ PROGRAMS = {
     "su": "su nobody -s /bin/sh -c 'su root'",
     "sudo": "setpriv --reuid 65534 --regid 65534 --clear-groups sudo id",
     "mysql": "mysql -p -h 127.0.0.1 -P 1 -u x",
-    "stty": "stty -echo; read -r p; stty echo; echo ${#p} there",
+    "stty": "stty -echo; printf 'Pass%s' word; read -r p; stty echo; echo ${#p} there",
 }
 # Programs that may not be here. They refuse the secret, or ask for it again.
 OTHERS = ("gpg", "su", "sudo", "mysql")
@@ -76,7 +76,8 @@ async def asks(conversation: blockpty.Conversation, place: Path, program: str) -
         await conversation.exec_interactive(PROGRAMS[program].replace("{place}", str(place)))
     while (await conversation.status()).tty not in ("password", "raw"):
         pass
-    if program == "nested":
+    # One terminal within another is raw from the start, and stty may still run when it has turned the echo off.
+    if program in ("nested", "stty"):
         await conversation.wait_for("Password")
 
 
