@@ -61,7 +61,8 @@ def processes() -> dict[int, bytes]:
 
 @pytest.mark.linux
 @async_test
-async def test_s11_the_token_is_in_its_file_and_nowhere_else(home: Path) -> None:
+async def test_s11_the_token_is_in_its_file_and_nowhere_else(home: Path, tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "end")
     before = os.umask(0)
     try:
         async with started(home) as client:
@@ -80,9 +81,14 @@ async def test_s11_the_token_is_in_its_file_and_nowhere_else(home: Path) -> None
             assert (await read_answer(reader)).status == 400
             writer.close()
             shell = Client(home, start=False)
-            command = [sys.executable, "-m", "blockpty", "run", "c1", "sleep 0.5", "--json"]
+            command = [sys.executable, "-m", "blockpty", "run", "c1", f"cat {tmp_path / 'end'}", "--json"]
             cli = await asyncio.create_subprocess_exec(*command, stdout=asyncio.subprocess.PIPE)
-            seen = [processes() for _ in range(20)]
+            # From the start of the program until its command runs.
+            runs, seen = asyncio.ensure_future(asyncio.to_thread((tmp_path / "end").open, "wb")), [processes()]
+            while not runs.done():
+                await asyncio.sleep(0)
+                seen.append(processes())
+            runs.result().close()
             assert state["pid"] in seen[0] and cli.pid in seen[-1]
             assert not [pid for found in seen for pid, said in found.items() if token.encode() in said]
             assert token.encode() not in (await cli.communicate())[0]
