@@ -210,13 +210,15 @@ class HostClient(HostConnection):
         process_limit: int | None = None,
         shell_nice: int | None = None,
         sandbox: Mapping[str, Any] | None = None,
+        is_piped: bool = False,
     ) -> Opened:
         """Start a shell on a new terminal.
 
         `entry` is what the engine wants in the spawn entry of the timeline; its `nonce` makes asking twice harmless.
         `executable` is what is run when `argv[0]` is only a name (`-bash`). `process_limit` bounds how many processes
         there may be in it at once; 0: no bound. `shell_nice` is how far its session's CPU share may be lowered
-        where there are many (host/autogroup.py). `sandbox` is the boundary around it (host/sandbox.py).
+        where there are many (host/autogroup.py). `sandbox` is the boundary around it (host/sandbox.py). `is_piped`:
+        its standard output is a pipe rather than the terminal, where splice works.
 
         Raises:
             SpawnFailed: the program or `cwd` cannot be used.
@@ -228,6 +230,7 @@ class HostClient(HostConnection):
         fields: dict[str, Any] = {
             "conversation": conversation, "directory": os.fspath(directory), "argv": [*argv], "env": dict(env),
             "cwd": os.fspath(cwd), "cols": cols, "rows": rows, "persist": persist, "entry": dict(entry or {}),
+            "is_piped": is_piped,
         }  # fmt: skip
         optional = {
             "executable": executable, "umask": umask, "segment_bytes": segment_bytes, "durability": durability,

@@ -143,6 +143,7 @@ def open_(recorder: Recorder, client: ConnectedClient, request: dict[str, Any]) 
         "umask": _number(request, "umask", 0, 0o777, 0o022),
         "executable": _field(request, "executable", str, None),
         "sandbox": _field(request, "sandbox", dict, None),
+        "is_piped": _field(request, "is_piped", bool, False) and recorder.splice,
         "durability": _field(request, "durability", str, "interval"),
         "process_limit": _number(request, "process_limit", 0, 1 << 22, protocol.PROCESS_LIMIT),
         "shell_nice": _number(request, "shell_nice", 0, protocol.NICEST, protocol.SHELL_NICE),

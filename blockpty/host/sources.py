@@ -105,7 +105,8 @@ def plan_source(
             hint="install it, or give an absolute path",
             details={"program": source.argv[0], "path": env["PATH"]},
         )
-    return ShellPlan(os.path.basename(program), (program, *source.argv[1:]), env, (), ())
+    argv = (program, *source.argv[1:])
+    return ShellPlan(os.path.basename(program), argv, env, (), (), is_piped=source.kind in PIPED)
 
 
 def plan_bridge(
@@ -115,7 +116,7 @@ def plan_bridge(
     name = f"rc/{instance}/{module}.json"
     argv = (sys.executable, "-I", "-S", "-c", _BRIDGE, ROOT, module, os.path.join(directory, name))
     content = json.dumps(settings).encode()
-    return replace(plan, argv=argv, files=((name, content),), secret_files=(name, f"rc/{instance}"))
+    return replace(plan, argv=argv, files=((name, content),), secret_files=(name, f"rc/{instance}"), is_piped=True)
 
 
 def _program(target: str) -> tuple[str, ...]:
@@ -180,3 +181,6 @@ KINDS: Final[dict[str, tuple[str, Callable[[str], tuple[str, ...]], str]]] = {
     "container": ("runtime/name", _container, TYPED),
 }
 """Every kind: the form of its target, what reads it, and the way of its hooks."""
+PIPED: Final = ("ssh",)
+"""Kinds whose program asks for nothing but a terminal to read from: what it writes goes into a pipe, which takes more
+at a time. Not those of containers: docker reads the size of the terminal that it writes to."""

@@ -31,6 +31,8 @@ INNER_PID = 2
 STOP_AT_MOST = 1 << 16
 # Of the arguments of a process that is reported.
 COMMAND_BYTES = 1000
+# Of a pipe that a program writes into, which has 64 KiB at first.
+PIPE_BYTES = 1 << 18
 PTY_LIMIT_ERRORS = (errno.ENOSPC, errno.EAGAIN, errno.ENFILE, errno.EMFILE)
 
 
@@ -79,6 +81,11 @@ def start(request: dict[str, Any], limits: tuple[int, int]) -> Spawn:
         opened += os.pipe()
         master, slave, pipe_r, pipe_w, status_r, status_w = opened
         os.set_blocking(master, False)
+        if request.get("is_piped"):
+            # For the program; what the recorder does with it never waits.
+            os.set_blocking(pipe_w, True)
+            with contextlib.suppress(OSError):
+                fcntl.fcntl(pipe_w, fcntl.F_SETPIPE_SZ, PIPE_BYTES)
         prepare(slave, request["cols"], request["rows"])
     except OSError as error:
         for fd in opened:
@@ -95,7 +102,7 @@ def start(request: dict[str, Any], limits: tuple[int, int]) -> Spawn:
             os.close(fd)
         raise Refused("spawn_failed", f"no process can be started: {error.strerror}") from None
     if pid == 0:
-        _become(request, slave, status_w, limits)
+        _become(request, slave, pipe_w, status_w, limits)
     os.close(slave)
     os.close(status_w)
     pidfd = -1
@@ -136,14 +143,14 @@ def get_size(fd: int) -> tuple[int, int]:
     return cols, rows
 
 
-def _become(request: dict[str, Any], slave: int, status_w: int, limits: tuple[int, int]) -> None:
+def _become(request: dict[str, Any], slave: int, pipe_w: int, status_w: int, limits: tuple[int, int]) -> None:
     """The child: turn into the shell, or report why not. Never returns."""
     stage, path = "terminal", "/dev/tty"
     try:
         os.setsid()
         fcntl.ioctl(slave, termios.TIOCSCTTY, 0)
         for fd in (0, 1, 2):
-            os.dup2(slave, fd)
+            os.dup2(pipe_w if fd == 1 and request.get("is_piped") else slave, fd)
         signal.set_wakeup_fd(-1)
         # Python ignores SIGPIPE and SIGXFSZ, and our starter may have ignored more; ignored signals survive exec.
         for number in signal.valid_signals():

@@ -31,8 +31,8 @@ class ShellHandle:
 
     __slots__ = (
         "announced", "argv", "cgroup", "conversation", "directory", "durability", "entry", "epoch", "exit", "master",
-        "lock", "mine", "persist", "pid", "pidfd", "pipe_r", "pipe_w", "reference", "sandbox", "segment_bytes", "slot",
-        "watches", "working",
+        "is_piped", "lock", "mine", "persist", "pid", "pidfd", "pipe_r", "pipe_w", "reference", "sandbox",
+        "segment_bytes", "slot", "watches", "working",
     )  # fmt: skip
 
     SHARED = ("persist", "watches", "reference", "announced", "working")
@@ -50,6 +50,8 @@ class ShellHandle:
         self.cgroup: str | None = wire["cgroup"]
         # The boundary around it (sandbox.py), None without one; by bubblewrap, `pid` is that of the process around it.
         self.sandbox: dict[str, Any] | None = wire.get("sandbox")
+        # Whether its program writes into the pipe itself, and not to the terminal.
+        self.is_piped: bool = wire.get("is_piped", False)
         self.slot: int = wire["slot"]
         # `lock`: the timeline, locked by the processes that have this descriptor.
         self.master, self.pipe_r, self.pipe_w, self.lock = fds[:4]
@@ -74,6 +76,7 @@ class ShellHandle:
             "conversation": self.conversation, "directory": self.directory, "argv": self.argv, "entry": self.entry,
             "pid": self.pid, "persist": self.persist, "segment_bytes": self.segment_bytes, "slot": self.slot,
             "durability": self.durability, "cgroup": self.cgroup, "sandbox": self.sandbox,
+            "is_piped": self.is_piped,
         }  # fmt: skip
 
     def fds(self) -> list[int]:

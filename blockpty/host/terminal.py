@@ -44,6 +44,8 @@ LOAD = 8192
 LOADS = 12
 SHORT = 2048
 LATE_SECONDS = 0.25
+# A turn costs the same however much it moves, and ssh writes some 4 KiB at a time: in a flood the pipe fills meanwhile.
+FILL_SECONDS = 0.001
 
 
 class Terminal:
@@ -67,7 +69,9 @@ class Terminal:
         self.hung = False
         self.ended = False
         self._held = b""
-        self._in_pipe: int = struct.unpack("i", fcntl.ioctl(shell.pipe_r, termios.FIONREAD, b"\0" * 4))[0]
+        # Whether the pipe is left alone, so that it fills.
+        self._filling = False
+        self._in_pipe = self._pipe_bytes()
         self._wrote_exit = False
         self._wrote_eof = False
 
@@ -129,9 +133,25 @@ class Terminal:
 
     def on_ready(self, mask: int) -> None:
         if mask & ~OUT:
+            before = self.stream.offset
             self.move()
+            if self.shell.is_piped and self.stream.offset - before >= SHORT:
+                self._let_fill()
         if mask & OUT:
             self.input.push()
+
+    def _let_fill(self) -> None:
+        """Look at the pipe again a moment later."""
+
+        def filled() -> None:
+            self._filling = False
+            self.on_ready(IN)
+            self.update_interest()
+
+        if not self._filling:
+            self._filling = True
+            self.update_interest()
+            self.recorder.loop.after(FILL_SECONDS, filled)
 
     def move(self, budget: int = TURN_BYTES, *, whole: bool = False) -> None:
         """Move up to `budget` bytes of what is there to the stream; `whole`: do not stop at the first small piece."""
@@ -143,7 +163,7 @@ class Terminal:
             while moved < budget:
                 step = self._splice() if self.recorder.splice else self._copy()
                 moved += step
-                if step < SHORT and not whole:
+                if (step < SHORT or self.shell.is_piped) and not whole:
                     break
         except BlockingIOError:
             pass
@@ -170,7 +190,9 @@ class Terminal:
     def _splice(self) -> int:
         """Move what the pipe takes: master to pipe, then pipe to stream. A kill anywhere in here loses nothing."""
         shell = self.shell
-        if not self._in_pipe:
+        if shell.is_piped:
+            self._gather()
+        elif not self._in_pipe:
             self._fill()
         self.timeline.tick(self.stream.offset)
         moved = 0
@@ -182,8 +204,26 @@ class Terminal:
             moved += step
         return moved
 
+    def _pipe_bytes(self) -> int:
+        count: int = struct.unpack("i", fcntl.ioctl(self.shell.pipe_r, termios.FIONREAD, b"\0" * 4))[0]
+        return count
+
+    def _gather(self) -> None:
+        """See how much the program itself has written into the pipe; raises as `_fill`.
+
+        What it says on its terminal, such as a question for a password, goes behind that.
+        """
+        self._in_pipe = self._pipe_bytes()
+        try:
+            self._fill()
+        except (BlockingIOError, EOFError):
+            # What a program has written just before its end may have come after the first look.
+            self._in_pipe = self._pipe_bytes()
+            if not self._in_pipe:
+                raise
+
     def _fill(self) -> None:
-        """Move some of what the terminal has into the empty pipe; raises BlockingIOError, EOFError when it has none."""
+        """Move some of what the terminal has into the pipe; raises BlockingIOError, EOFError where both are empty."""
         shell = self.shell
         for _ in range(LOADS):
             try:
@@ -231,6 +271,8 @@ class Terminal:
             mask = IN | (OUT if self.input.wants_room else 0)
         if self.shell.master >= 0:
             self.recorder.loop.watch(self.shell.master, mask, self.on_ready)
+            if self.shell.is_piped:
+                self.recorder.loop.watch(self.shell.pipe_r, 0 if self._filling else mask & IN, self.on_ready)
 
     def _stop_moving(self, failure: StorageFailed, retry: Callable[[], None]) -> None:
         """Leave everything where it is until the files can grow again."""
@@ -498,6 +540,7 @@ class Terminal:
         self.ended = True
         self.drain.end()
         self.recorder.loop.forget(self.shell.master)
+        self.recorder.loop.forget(self.shell.pipe_r)
         self.silence.end()
         self.recorder.finished(self.shell)
         self.release()

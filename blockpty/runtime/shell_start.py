@@ -115,6 +115,7 @@ async def start_shell(
         cols=size[0], rows=size[1], persist=bool(settings.get("persist")), entry=entry,
         durability=durability, process_limit=process_limit, shell_nice=shell_nice,
         segment_bytes=truncation.segment_bytes(keep_bytes), sandbox=guard.boundary if guard is not None else None,
+        is_piped=made.is_piped,
     )  # fmt: skip
     conversation.live.pump()
     go_on(conversation, reply.offset)

@@ -19,10 +19,11 @@ NUMBERS = 60_000
 
 @pytest.mark.linux
 @pytest.mark.slow
+@pytest.mark.parametrize("is_piped", [False, True])
 @async_test(timeout_seconds=110)
-async def test_a_flood_with_fifty_kills_of_the_recorder_is_complete(home: Path) -> None:
+async def test_a_flood_with_fifty_kills_of_the_recorder_is_complete(home: Path, is_piped: bool) -> None:
     random.seed(7)
-    expected = b"".join(b"%d\r\n" % number for number in range(1, NUMBERS + 1))
+    expected = b"".join(b"%d%b" % (number, b"\n" if is_piped else b"\r\n") for number in range(1, NUMBERS + 1))
     async with running_host(home) as host:
         if (await host.client.hello()).transport != "splice":
             pytest.skip("without splice a kill may lose what was read")
@@ -31,7 +32,8 @@ async def test_a_flood_with_fifty_kills_of_the_recorder_is_complete(home: Path) 
         while kills < 50:
             round_number += 1
             start = len(one.stream()) if round_number > 1 else 0
-            await one.sh(f"seq 1 {NUMBERS}; exit 9", entry={"instance": round_number, "nonce": str(round_number)})
+            entry = {"instance": round_number, "nonce": str(round_number)}
+            await one.sh(f"seq 1 {NUMBERS}; exit 9", entry=entry, is_piped=is_piped)
             while kills < 50 and len(one.entries("exit")) < round_number:
                 await reached(one, random.randrange(start, start + len(expected)), round_number)
                 await kill_recorder(host)

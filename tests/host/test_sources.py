@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from blockpty.errors import BadRequest, SpawnFailed
@@ -60,3 +62,13 @@ def test_the_plan_has_a_clean_environment() -> None:
     with pytest.raises(SpawnFailed):
         plan_source(missing, {"PATH": "/usr/bin:/bin"})
     assert set(KINDS) >= {"exec", "ssh", "container"}
+
+
+@pytest.mark.parametrize(("text", "is_piped"), [("ssh:x", True), ("exec:true", False), ("container:docker/x", False)])
+def test_who_writes_into_a_pipe(tmp_path: Path, text: str, is_piped: bool) -> None:
+    for name in ("ssh", "docker", "true"):
+        (tmp_path / name).write_text("#!/bin/sh\n")
+        (tmp_path / name).chmod(0o700)
+    source = parse_source(text)
+    assert source is not None
+    assert plan_source(source, {"PATH": str(tmp_path)}).is_piped is is_piped

@@ -73,6 +73,59 @@ def test_a_flood_is_complete_and_cut_into_segments(
     check()
 
 
+# What a program says on its terminal behind its output, and a last word just before it ends.
+PIPED = "test -t 0 && test -t 2 && test ! -t 1 && echo pipe; seq 1 200000; echo said >&2; printf last"
+
+
+@pytest.mark.parametrize("no_splice", [False, True])
+def test_a_program_that_writes_into_a_pipe_loses_nothing(
+    home: Path, no_splice: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if no_splice:
+        monkeypatch.setenv("BLOCKPTY_NO_SPLICE", "1")
+
+    @async_test
+    async def check() -> None:
+        async with running_host(home) as host:
+            one = await host.spoken()
+            piped = not no_splice and (await host.client.hello()).transport == "splice"
+            await one.sh(PIPED, is_piped=True)
+            assert await one.ended() == (0, None)
+            end = b"\n" if piped else b"\r\n"
+            numbers = b"".join(b"%d%b" % (number, end) for number in range(1, 200_001))
+            printed = one.stream()
+            assert printed.startswith(b"pipe\n" + numbers if piped else numbers)
+            # The two are not one stream: either may come first.
+            assert sorted(printed.partition(numbers)[2].replace(b"last", b"")) == sorted(b"said\r\n")
+            assert printed.count(b"last") == 1
+            one.check_timeline()
+
+    check()
+
+
+@pytest.mark.linux
+@async_test
+async def test_the_last_word_in_a_pipe_is_never_lost(home: Path) -> None:
+    async with running_host(home) as host:
+        for number in range(100):
+            one = await host.spoken(f"c{number}")
+            await one.sh(f"printf {'x' * (number * 97)}end", is_piped=True)
+            assert await one.ended() == (0, None)
+            assert one.stream() == b"x" * (number * 97) + b"end"
+
+
+@pytest.mark.linux
+@async_test
+async def test_input_reaches_a_program_that_writes_into_a_pipe(home: Path) -> None:
+    async with running_host(home) as host:
+        one = await host.spoken()
+        await one.sh("stty raw -echo; printf ready; head -c 5; exit 3", is_piped=True)
+        await one.printed(b"ready")
+        await one.type(b"12345")
+        assert await one.ended() == (3, None)
+        assert one.stream() == b"ready12345"
+
+
 @async_test
 async def test_two_floods_and_a_quiet_one_at_the_same_time(home: Path) -> None:
     async with running_host(home) as host:

@@ -42,6 +42,7 @@ class ShellPlan:
             the shell starts. Not in `repr`, because they hold the nonce.
         secret_files: relative paths to remove at the first authenticated mark, in this order: files to unlink, then
             directories to rmdir.
+        is_piped: whether the program writes what it passes on into a pipe of the recorder, and not to its terminal.
     """
 
     name: str
@@ -49,6 +50,7 @@ class ShellPlan:
     env: dict[str, str]
     files: tuple[tuple[str, bytes], ...] = field(repr=False)
     secret_files: tuple[str, ...]
+    is_piped: bool = False
 
 
 def shellrc_directory() -> Path:
