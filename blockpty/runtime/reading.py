@@ -432,6 +432,8 @@ async def follow_events(
                     return
                 if growth is not None and growth.is_held:
                     await asyncio.sleep(_GROWTH_LOOK_SECONDS)
+                    # Something floods: of all who follow it one looks in each turn, and others are served in between.
+                    await live.turn()
                     continue
                 await asyncio.wait(
                     changed, timeout=None if live.deriver.active else _RECHECK_SECONDS,

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from blockpty.runtime.follower import RecordFollower
 
 # After a piece of so many bytes others have their turn.
-_LARGE: Final = 64 * 1024
+_LARGE: Final = 4 * 1024
 # Between two join points of a watcher that lags: so long, so many times what the last one took to make, and at most.
 _REST_SECONDS: Final = 0.2
 _REST_SHARE: Final = 4
@@ -139,12 +139,16 @@ class TerminalWatch:
             raise BadCursor(f"the cursor {cursor} lies behind the end of the stream", hint="use a cursor from a result")
         try:
             yield await self._begin(cursor)
-            quiet = False
+            quiet = floods = False
             while True:
                 changed = live.subscribers.watch()
                 self._opened.clear()
                 self._shut = False
                 try:
+                    if floods:
+                        # All who watch were woken at once: one looks in each turn, and others are served in between.
+                        await live.turn()
+                    floods = False
                     live.notified()
                     # Half a mark is held back until it is known to be one: a secret must not leave in two halves.
                     end = live.state.classified
@@ -152,6 +156,7 @@ class TerminalWatch:
                     while (seen := await self._next(end, quiet)) is not None:
                         yield seen
                         if isinstance(seen, StreamPiece) and len(seen.data) >= _LARGE:
+                            floods = True
                             await live.turn()
                     if live.closed or (live.state.eof and not self._shut):
                         return

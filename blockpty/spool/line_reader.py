@@ -15,6 +15,8 @@ from blockpty.spool.storage import open_file, open_restored
 _PIECE: Final = 1024 * 1024
 # What is read for a caller that wants only some: 1,000 lines or so, 2 ms.
 _SOME: Final = 128 * 1024
+# Asked for beyond the end that a file had: memory is taken for all that is asked for.
+_GROWTH: Final = 4096
 
 
 class LineReader:
@@ -61,18 +63,20 @@ class LineReader:
                 return []
             if self._holes and not self.position:
                 self.position = first_data(self._descriptor)
+            size = os.fstat(self._descriptor).st_size
         else:
             found = os.fstat(self._descriptor)
+            size = found.st_size
             if not found.st_nlink:
                 # Checked each time: what comes next may be in another file already.
                 if (fresh := open_restored(self._descriptor, self._path, self.position)) is not None:
                     os.close(self._descriptor)
                     self._descriptor = fresh
-            elif found.st_size == self.position:
+            elif size == self.position:
                 return []
         lines: list[tuple[dict[str, Any], int]] = []
         data = b""
-        while room := self._room(len(data), until, some):
+        while room := self._room(len(data), size, until, some):
             piece = os.pread(self._descriptor, room, self.position + len(data))
             # Of a plain file less comes only at its end.
             self.ended = len(piece) < room
@@ -100,10 +104,11 @@ class LineReader:
         # What follows the last line feed is not kept: the writer takes half a line back when it cannot write the rest.
         return lines
 
-    def _room(self, held: int, until: int | None, some: bool) -> int:
+    def _room(self, held: int, size: int, until: int | None, some: bool) -> int:
+        begin = self.position + held
         # A line that is longer than a piece is read in ever larger ones.
-        room = max(_SOME, held) if some else _PIECE
-        return room if until is None else max(0, min(room, until - self.position - held))
+        room = min(max(_SOME, held) if some else _PIECE, max(0, size - begin) + _GROWTH)
+        return room if until is None else max(0, min(room, until - begin))
 
     def force(self) -> None:
         """Make the file's content durable."""
