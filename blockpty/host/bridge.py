@@ -23,6 +23,8 @@ FIRST_PAUSE: Final = 0.05
 LONGEST_PAUSE: Final = 5.0
 CLOSE_SECONDS: Final = 0.9
 """How long ending the far shell may take; the host kills a terminal's programs after a second."""
+READ_BYTES: Final = 1 << 16
+"""What is asked for at a time. For 128 KiB and more the C library maps memory and unmaps it again with each call."""
 FAR_PATH: Final = 'PATH="$PATH:$HOME/.local/bin"'
 """For the far shell: one that is not a login shell may not find what a user has installed."""
 

@@ -44,6 +44,7 @@ from blockpty.host.bridge import (
     FIRST_PAUSE,
     LONGEST_PAUSE,
     LOST,
+    READ_BYTES,
     begin,
     say,
     terminal_size,
@@ -55,7 +56,6 @@ NO_PROGRAM = 127
 # What the command on the far host says where it has made a session of tmux instead.
 TMUX_OFFER = re.compile(rb"^blockpty-tmux (\$\d+) (%\d+)\r?$", re.MULTILINE)
 GREETING = b"blockpty-proxy "
-READ_BYTES = 1 << 18
 # Input that the far record does not have yet; beyond that no more is read from the terminal.
 MOST_INPUT = 1 << 18
 INPUT_BYTES = 4096

@@ -43,6 +43,7 @@ from blockpty.host.bridge import (
     FIRST_PAUSE,
     LONGEST_PAUSE,
     LOST,
+    READ_BYTES,
     begin,
     say,
     terminal_size,
@@ -58,7 +59,6 @@ SETTLED_SECONDS = 0.1
 KEYS_AT_ONCE = 256
 FAR_TMUX = FAR_PATH + '; exec tmux "$@"'
 LOGIN_SHELL = 'exec "$SHELL" -l'
-READ_BYTES = 1 << 18
 FIELDS = (
     "pane_width", "pane_height", "cursor_x", "cursor_y", "history_size", "alternate_on", "cursor_flag",
     "keypad_cursor_flag", "keypad_flag", "insert_flag", "wrap_flag", "origin_flag", "mouse_standard_flag",
@@ -524,21 +524,21 @@ class Bridge:
         fields = f"n={self._nonce};i={os.getpid()};s={self._number};c=0;r={reason};w={self._size[0]};h={self._size[1]}"
         return f"\x1b]7717;__SEAM__;{fields}\x07".encode()
 
-    def _await_size(self, before: tuple[int, int], size: tuple[int, int]) -> tuple[int, int] | None:
+    def _await_size(self, before: tuple[int, int], found: tuple[int, int]) -> tuple[int, int] | None:
         """Return when our terminal has the pane's size, so that what follows is drawn for that.
 
-        `size` is what the terminal had at the mark. Returns the size that a user has given it meanwhile: neither the
-        one `before`, nor one already requested.
+        `found` is what the terminal had just before the mark. Returns the size that a user has given it meanwhile:
+        neither the one `before`, nor one already requested.
         """
-        requested: tuple[int, int] | None = None
+        known = (before, self._size, self._requested)
+        requested = None if self._fresh or found in known else found
         deadline = time.monotonic() + SIZE_SECONDS
-        while size != self._size:
-            if not self._fresh and size not in (before, self._requested):
+        while (size := terminal_size()) != self._size:
+            if not self._fresh and size not in known:
                 requested = size
             if time.monotonic() >= deadline:
                 return requested
             time.sleep(0.002)
-            size = terminal_size()
         # From now on the same size is a new request.
         self._requested = None
         return requested

@@ -40,7 +40,7 @@ class ConversationChannel(Transcript):
     Attributes:
         host: the connection to the host.
         answering: whether programs that ask their terminal something get a reply.
-        requested_size: the size of the last `resize`, and when it was called (`time.monotonic`); None: there was none.
+        requested_size: the size of the last `resize`, and where it stands in the stream; None: there was none.
     """
 
     def __init__(
@@ -50,7 +50,7 @@ class ConversationChannel(Transcript):
         super().__init__(conversation_id, layout, live, allow_uncovered)
         self.host = host
         self.answering = True
-        self.requested_size: tuple[tuple[int, int], float] | None = None
+        self.requested_size: tuple[tuple[int, int], int] | None = None
         self._replies = replies
         self._ownership = ownership
         self._notes = NoteQueue(host, conversation_id)

@@ -8,7 +8,6 @@ them the host's.
 from __future__ import annotations
 
 import base64
-import time
 from asyncio import Task
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager, nullcontext
@@ -694,8 +693,8 @@ class Conversation(ConversationContext, ConversationChannel):
         alive(self)
         author = current().author()
         self.check_control(current(), author)
-        self.requested_size = (cols, rows), time.monotonic()
         reply = await self.host.resize(self.id, cols, rows, author=author, epoch=self.epoch)
+        self.requested_size = (cols, rows), reply.offset
         self.live.pump()
         return DoneResult(reply.offset)
 

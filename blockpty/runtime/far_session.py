@@ -30,7 +30,7 @@ from blockpty.spool.storage import open_file
 from blockpty.spool.stream import StreamReader
 from blockpty.spool.timeline import TimelineReader
 
-STEP_BYTES: Final = 256 * 1024
+STEP_BYTES: Final = 64 * 1024
 LOCK_NAME: Final = "proxy.lock"
 # What an input is called in the timeline, with its number behind it.
 REQUEST: Final = "far."

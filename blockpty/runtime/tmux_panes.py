@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 import re
-import time
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from blockpty.engine.states import ShellState
@@ -24,8 +23,6 @@ ASKED_SECONDS: Final = 10.0
 OLDEST: Final = (3, 2)
 # How far behind tmux lets us fall before it drops what we have not read; then the seam is redone.
 PAUSE_SECONDS: Final = 10
-# A `resize` that came less than this before a seam may have been undone by it.
-RESIZE_SECONDS: Final = 2.0
 
 _FIELDS: Final = "#{session_id} #{pane_id} #{pane_width} #{pane_height} #{version} #{pane_pid} #{pane_tty}"
 _VERSION: Final = re.compile(r"(\d+)\.(\d+)")
@@ -91,21 +88,22 @@ async def follow_size(channel: ConversationChannel) -> None:
     while live.state.shell is not ShellState.EXITED:
         seam = live.state.seam
         if seam is not None and seam["number"] != done:
-            done = seam["number"]
-            sizes = [(seam["cols"], seam["rows"])]
-            # The bridge may have written the seam before the terminal was resized. It may not have seen the new size
-            # then, so the terminal is given that once more.
-            (requested, at), channel.requested_size = channel.requested_size or (None, 0.0), None
-            if requested is not None and time.monotonic() < at + RESIZE_SECONDS:
-                sizes.append(requested)
-            for size in sizes:
-                if size == live.state.size:
-                    continue
-                try:
-                    await channel.host.resize(channel.id, *size, author="engine", epoch=channel.epoch)
-                except BlockptyError:
-                    # It has ended, another engine has it now, or the disk is full.
-                    pass
-                live.pump()
+            done, end = seam["number"], live.state.classified
+            await _resize(channel, seam["cols"], seam["rows"])
+            # A size that was asked for behind the mark may have been undone by this one before the bridge saw it, so it
+            # comes once more. What was asked for before the mark the bridge has seen.
+            if (asked := channel.requested_size) is not None and asked[1] >= end:
+                channel.requested_size = None
+                await _resize(channel, *asked[0])
             continue
         await live.subscribers.changed()
+
+
+async def _resize(channel: ConversationChannel, cols: int, rows: int) -> None:
+    if (cols, rows) != channel.live.state.size:
+        try:
+            await channel.host.resize(channel.id, cols, rows, author="engine", epoch=channel.epoch)
+        except BlockptyError:
+            # It has ended, another engine has it now, or the disk is full.
+            pass
+        channel.live.pump()

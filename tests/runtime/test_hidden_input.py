@@ -106,12 +106,16 @@ async def test_input_in_raw_mode_that_nobody_reads(shell: str, size: int, home: 
     """Raw and without echo: whatever is left over, the command that was submitted is the command that runs."""
     async with blockpty.Engine(home) as engine:
         conversation = await engine.open("c1", shell=shell)
-        for program in ("stty raw -echo; sleep 1000", "sh -c 'stty raw -echo; sleep 1'"):
+        end = home.parent / "end"
+        ending = f"sh -c 'stty raw -echo; until [ -e {end} ]; do sleep 0.01; done'"
+        for program in ("stty raw -echo; sleep 1000", ending):
             session = await conversation.exec_interactive(program)
             await conversation.wait_for({"idle_ms": 300}, from_cursor=session.cursor, timeout_ms=TIMEOUT_MS)
             sending = asyncio.create_task(conversation.send("y" * size, session_id=session.session_id))
             await asyncio.wait((sending,), timeout=0.5)
-            if "1000" in program:
+            if program is ending:
+                end.touch()
+            else:
                 await conversation.interrupt()
             await conversation.wait_for({"token": "PROMPT"}, from_cursor=session.cursor, timeout_ms=TIMEOUT_MS)
             await sending

@@ -6,10 +6,14 @@ import os
 import signal
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, cast
 
 import pytest
 
 import blockpty
+from blockpty.engine.states import ShellState
+from blockpty.runtime.tmux_panes import follow_size
 from tests.support.async_tests import async_test
 from tests.support.tmux_server import TmuxServer, shown, tmux_server
 
@@ -334,3 +338,26 @@ async def test_a_client_opens_one_too(tmux: TmuxServer, home: Path) -> None:
         async with client.open("c2", source="exec:pwd") as conversation:
             await conversation.wait_for(END, timeout_ms=TIMEOUT_MS)
             assert (await conversation.read(block_id="b1")).data == f"{os.getcwd()}\n"
+
+
+@pytest.mark.parametrize(("asked_at", "sizes"), [(90, [(120, 39)]), (100, [(120, 39), (60, 20)])])
+@async_test
+async def test_only_a_size_that_was_asked_for_behind_the_mark_comes_again(
+    asked_at: int, sizes: list[tuple[int, int]]
+) -> None:
+    state = SimpleNamespace(shell=ShellState.IDLE, seam={"number": 3, "cols": 120, "rows": 39}, classified=100)
+    state.size = (60, 20)
+    given = []
+
+    async def resize(name: str, cols: int, rows: int, **more: Any) -> None:
+        state.size = cols, rows
+        given.append(state.size)
+
+    async def changed() -> None:
+        state.shell = ShellState.EXITED
+
+    live = SimpleNamespace(state=state, subscribers=SimpleNamespace(changed=changed), pump=lambda: False)
+    host = SimpleNamespace(resize=resize)
+    channel = SimpleNamespace(id="c1", epoch=1, live=live, host=host, requested_size=((60, 20), asked_at))
+    await follow_size(cast("Any", channel))
+    assert given == sizes

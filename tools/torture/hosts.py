@@ -34,6 +34,8 @@ async def kill_recorder(host: Host) -> float:
 
 
 async def _flood(home: Path, tries: int, row: Row) -> None:
+    lines = b"".join(b"%d\n" % number for number in range(1, NUMBERS + 1))
+    expected = {True: lines, False: lines.replace(b"\n", b"\r\n")}
     wrong = size = shells = 0
     async with running_host(home) as host:
         row.found["transport"] = (await host.client.hello()).transport
@@ -43,7 +45,6 @@ async def _flood(home: Path, tries: int, row: Row) -> None:
             # Every other one writes into a pipe, as ssh does.
             is_piped = shells % 2 == 0
             await one.sh(f"seq 1 {NUMBERS}; exit 9", is_piped=is_piped)
-            expected = b"".join(b"%d%b" % (number, b"\n" if is_piped else b"\r\n") for number in range(1, NUMBERS + 1))
             while row.tries < tries and not one.entries("exit"):
                 await asyncio.sleep(random.uniform(0, 0.05))
                 await kill_recorder(host)
@@ -52,9 +53,9 @@ async def _flood(home: Path, tries: int, row: Row) -> None:
                 row.wrong.append(f"{one.name}: {one.entries('exit')}")
             found = one.stream()
             size += len(found)
-            if found != expected:
+            if found != expected[is_piped]:
                 wrong += 1
-                row.wrong.append(f"{one.name}: {len(found)} of {len(expected)} bytes")
+                row.wrong.append(f"{one.name}: {len(found)} of {len(expected[is_piped])} bytes")
             one.check_timeline()
     row.found |= {"streams not exact": str(wrong), "streams": str(shells), "moved": f"{size / 1e6:.1f} MB"}
 
