@@ -104,6 +104,14 @@ def home(
             pytest.fail("lines that spool_schema/ does not allow:\n  " + "\n  ".join(wrong), pytrace=False)
 
 
+@pytest.fixture(params=[False, True], ids=["splice", "no-splice"])
+def no_splice(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> bool:
+    """Run a test as the system has it, and once more with a recorder that reads and writes."""
+    if request.param:
+        monkeypatch.setenv("BLOCKPTY_NO_SPLICE", "1")
+    return bool(request.param)
+
+
 @pytest.fixture
 def fdatasyncs(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
     """How often this process forces each file to the medium, by the last part of its name."""

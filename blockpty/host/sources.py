@@ -59,12 +59,14 @@ class TerminalSource:
         target: the text behind it.
         argv: what is started on the terminal.
         hooks: `never`, `typed` or `asked`.
+        is_piped: whether the program writes into a pipe of the recorder rather than to the terminal that it reads from.
     """
 
     kind: str
     target: str
     argv: tuple[str, ...]
     hooks: str
+    is_piped: bool
 
     @property
     def text(self) -> str:
@@ -85,12 +87,12 @@ def parse_source(text: str) -> TerminalSource | None:
     if kind not in KINDS or not colon:
         raise BadRequest(
             f"{text[:40]!r} is no source",
-            hint=f"shell, or one of {', '.join(f'{name}:{form}' for name, (form, _, _) in KINDS.items())}",
+            hint=f"shell, or one of {', '.join(f'{name}:{form}' for name, (form, *_) in KINDS.items())}",
         )
-    form, read, hooks = KINDS[kind]
+    form, read, hooks, is_piped = KINDS[kind]
     if "\0" in target or len(target) > _LONGEST or not target.strip():
         raise BadRequest(f"the source {text[:40]!r} names nothing that can be started", hint=f"{kind}:{form}")
-    return TerminalSource(kind, target, read(target), hooks)
+    return TerminalSource(kind, target, read(target), hooks, is_piped)
 
 
 def plan_source(
@@ -106,7 +108,7 @@ def plan_source(
             details={"program": source.argv[0], "path": env["PATH"]},
         )
     argv = (program, *source.argv[1:])
-    return ShellPlan(os.path.basename(program), argv, env, (), (), is_piped=source.kind in PIPED)
+    return ShellPlan(os.path.basename(program), argv, env, (), (), is_piped=source.is_piped)
 
 
 def plan_bridge(
@@ -116,7 +118,7 @@ def plan_bridge(
     name = f"rc/{instance}/{module}.json"
     argv = (sys.executable, "-I", "-S", "-c", _BRIDGE, ROOT, module, os.path.join(directory, name))
     content = json.dumps(settings).encode()
-    return replace(plan, argv=argv, files=((name, content),), secret_files=(name, f"rc/{instance}"), is_piped=True)
+    return replace(plan, argv=argv, files=((name, content),), secret_files=(name, f"rc/{instance}"))
 
 
 def _program(target: str) -> tuple[str, ...]:
@@ -174,13 +176,11 @@ def _pane(target: str) -> tuple[str, ...]:
     return ("tmux", "-C", "attach-session", "-t", target)
 
 
-KINDS: Final[dict[str, tuple[str, Callable[[str], tuple[str, ...]], str]]] = {
-    "exec": ("program argument ...", _program, NEVER),
-    "ssh": ("[user@]host[:port]", _host, TYPED),
-    "tmux": ("target", _pane, ASKED),
-    "container": ("runtime/name", _container, TYPED),
+# ssh and our bridges need a terminal only to read from; docker asks the one that it writes to for its size.
+KINDS: Final[dict[str, tuple[str, Callable[[str], tuple[str, ...]], str, bool]]] = {
+    "exec": ("program argument ...", _program, NEVER, False),
+    "ssh": ("[user@]host[:port]", _host, TYPED, True),
+    "tmux": ("target", _pane, ASKED, True),
+    "container": ("runtime/name", _container, TYPED, False),
 }
-"""Every kind: the form of its target, what reads it, and the way of its hooks."""
-PIPED: Final = ("ssh",)
-"""Kinds whose program asks for nothing but a terminal to read from: what it writes goes into a pipe, which takes more
-at a time. Not those of containers: docker reads the size of the terminal that it writes to."""
+"""Every kind: the form of its target, what reads it, the way of its hooks, and whether it writes into a pipe."""

@@ -84,6 +84,7 @@ def start(request: dict[str, Any], limits: tuple[int, int]) -> Spawn:
         if request.get("is_piped"):
             # For the program; what the recorder does with it never waits.
             os.set_blocking(pipe_w, True)
+            # A user who has many pipes may have none that is larger.
             with contextlib.suppress(OSError):
                 fcntl.fcntl(pipe_w, fcntl.F_SETPIPE_SZ, PIPE_BYTES)
         prepare(slave, request["cols"], request["rows"])

@@ -72,6 +72,7 @@ class LineReader:
                 if (fresh := open_restored(self._descriptor, self._path, self.position)) is not None:
                     os.close(self._descriptor)
                     self._descriptor = fresh
+                    size = os.fstat(fresh).st_size
             elif size == self.position:
                 return []
         lines: list[tuple[dict[str, Any], int]] = []

@@ -43,38 +43,31 @@ def small(home: Path) -> Iterator[Path]:
 
 @pytest.mark.linux
 @pytest.mark.slow
-@pytest.mark.parametrize("no_splice", [False, True])
-def test_fill_and_free(small: Path, home: Path, no_splice: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    if no_splice:
-        monkeypatch.setenv("BLOCKPTY_NO_SPLICE", "1")
-
-    @async_test
-    async def check() -> None:
-        async with running_host(home) as host:
-            one = await host.spoken()
-            ballast = small / "ballast"
-            await one.sh("while read x; do seq 1 20000; done; exit 2", segment_bytes=64 * 1024)
-            printed = b"\r\n" + b"".join(b"%d\r\n" % number for number in range(1, 20_001))
-            for number in range(1, 6):
-                fill(ballast)
-                os.truncate(ballast, ballast.stat().st_size - 64 * 1024)
-                await one.type(b"\r")
-                while (await host.client.inspect("c1")).storage is None:
-                    pass
-                with pytest.raises(StorageFull):
-                    await host.client.note("c1", "x" * 5000)
-                with pytest.raises(StorageFull):
-                    await one.type(b"x" * 4000)
-                assert len(one.stream()) < number * len(printed)
-                ballast.unlink()
-                await grown(one, number * len(printed))
-            await one.type(b"\x04")
-            assert await one.ended() == (2, None)
-            assert one.stream() == printed * 5
-            one.check_timeline()
-            assert [entry["state"] for entry in one.entries("storage")] == ["full", "resumed"] * 5
-
-    check()
+@async_test
+async def test_fill_and_free(small: Path, home: Path, no_splice: bool) -> None:
+    async with running_host(home) as host:
+        one = await host.spoken()
+        ballast = small / "ballast"
+        await one.sh("while read x; do seq 1 20000; done; exit 2", segment_bytes=64 * 1024)
+        printed = b"\r\n" + b"".join(b"%d\r\n" % number for number in range(1, 20_001))
+        for number in range(1, 6):
+            fill(ballast)
+            os.truncate(ballast, ballast.stat().st_size - 64 * 1024)
+            await one.type(b"\r")
+            while (await host.client.inspect("c1")).storage is None:
+                pass
+            with pytest.raises(StorageFull):
+                await host.client.note("c1", "x" * 5000)
+            with pytest.raises(StorageFull):
+                await one.type(b"x" * 4000)
+            assert len(one.stream()) < number * len(printed)
+            ballast.unlink()
+            await grown(one, number * len(printed))
+        await one.type(b"\x04")
+        assert await one.ended() == (2, None)
+        assert one.stream() == printed * 5
+        one.check_timeline()
+        assert [entry["state"] for entry in one.entries("storage")] == ["full", "resumed"] * 5
 
 
 @pytest.mark.linux

@@ -33,74 +33,49 @@ def read_raw(script: str) -> bytes:
     return got
 
 
-@pytest.mark.parametrize("no_splice", [False, True])
-def test_the_stream_is_what_a_terminal_prints(home: Path, no_splice: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    if no_splice:
-        monkeypatch.setenv("BLOCKPTY_NO_SPLICE", "1")
-
-    @async_test
-    async def check() -> None:
-        async with running_host(home) as host:
-            transport = (await host.client.hello()).transport
-            assert transport == "read" if no_splice else transport in ("splice", "read")
-            one = await host.spoken()
-            await one.sh(COLOURS)
-            assert await one.ended() == (0, None)
-            assert one.stream() == read_raw(COLOURS)
-            assert one.entries("spawn")[0]["transport"] == transport
-            one.check_timeline()
-
-    check()
+@async_test
+async def test_the_stream_is_what_a_terminal_prints(home: Path, no_splice: bool) -> None:
+    async with running_host(home) as host:
+        transport = (await host.client.hello()).transport
+        assert transport == "read" if no_splice else transport in ("splice", "read")
+        one = await host.spoken()
+        await one.sh(COLOURS)
+        assert await one.ended() == (0, None)
+        assert one.stream() == read_raw(COLOURS)
+        assert one.entries("spawn")[0]["transport"] == transport
+        one.check_timeline()
 
 
-@pytest.mark.parametrize("no_splice", [False, True])
-def test_a_flood_is_complete_and_cut_into_segments(
-    home: Path, no_splice: bool, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    if no_splice:
-        monkeypatch.setenv("BLOCKPTY_NO_SPLICE", "1")
-
-    @async_test
-    async def check() -> None:
-        async with running_host(home) as host:
-            one = await host.spoken()
-            await one.sh("seq 1 200000", segment_bytes=100_000)
-            assert await one.ended() == (0, None)
-            assert one.stream() == b"".join(b"%d\r\n" % number for number in range(1, 200_001))
-            assert {path.stat().st_size for path in (one.directory / "stream").iterdir()} >= {100_000}
-            one.check_timeline()
-
-    check()
+@async_test
+async def test_a_flood_is_complete_and_cut_into_segments(home: Path, no_splice: bool) -> None:
+    async with running_host(home) as host:
+        one = await host.spoken()
+        await one.sh("seq 1 200000", segment_bytes=100_000)
+        assert await one.ended() == (0, None)
+        assert one.stream() == b"".join(b"%d\r\n" % number for number in range(1, 200_001))
+        assert {path.stat().st_size for path in (one.directory / "stream").iterdir()} >= {100_000}
+        one.check_timeline()
 
 
 # What a program says on its terminal behind its output, and a last word just before it ends.
 PIPED = "test -t 0 && test -t 2 && test ! -t 1 && echo pipe; seq 1 200000; echo said >&2; printf last"
 
 
-@pytest.mark.parametrize("no_splice", [False, True])
-def test_a_program_that_writes_into_a_pipe_loses_nothing(
-    home: Path, no_splice: bool, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    if no_splice:
-        monkeypatch.setenv("BLOCKPTY_NO_SPLICE", "1")
-
-    @async_test
-    async def check() -> None:
-        async with running_host(home) as host:
-            one = await host.spoken()
-            piped = not no_splice and (await host.client.hello()).transport == "splice"
-            await one.sh(PIPED, is_piped=True)
-            assert await one.ended() == (0, None)
-            end = b"\n" if piped else b"\r\n"
-            numbers = b"".join(b"%d%b" % (number, end) for number in range(1, 200_001))
-            printed = one.stream()
-            assert printed.startswith(b"pipe\n" + numbers if piped else numbers)
-            # The two are not one stream: either may come first.
-            assert sorted(printed.partition(numbers)[2].replace(b"last", b"")) == sorted(b"said\r\n")
-            assert printed.count(b"last") == 1
-            one.check_timeline()
-
-    check()
+@async_test
+async def test_a_program_that_writes_into_a_pipe_loses_nothing(home: Path, no_splice: bool) -> None:
+    async with running_host(home) as host:
+        one = await host.spoken()
+        piped = not no_splice and (await host.client.hello()).transport == "splice"
+        await one.sh(PIPED, is_piped=True)
+        assert await one.ended() == (0, None)
+        end = b"\n" if piped else b"\r\n"
+        numbers = b"".join(b"%d%b" % (number, end) for number in range(1, 200_001))
+        printed = one.stream()
+        assert printed.startswith(b"pipe\n" + numbers if piped else numbers)
+        # The two are not one stream: either may come first.
+        assert sorted(printed.partition(numbers)[2].replace(b"last", b"")) == sorted(b"said\r\n")
+        assert printed.count(b"last") == 1
+        one.check_timeline()
 
 
 @pytest.mark.linux
