@@ -15,7 +15,7 @@ from itertools import chain
 from typing import Any, Final, NamedTuple
 
 from blockpty.engine.views import View
-from blockpty.errors import BadRequest
+from blockpty.errors import BadRequest, NotFound
 from blockpty.model.block import BLOCK_KINDS, Block, ListedBlock
 from blockpty.runtime.reading import is_below
 from blockpty.runtime.redactor import Redactor
@@ -131,7 +131,7 @@ def read_page(
 def _records(layout: Layout, wanted: Wanted, newest: bool, running: Sequence[Block]) -> Iterator[Mapping[str, Any]]:
     if newest:
         unfinished = [block.to_dict() for block in reversed(running)]
-        return chain(unfinished, _without(unfinished, _back(layout, wanted)))
+        return chain(unfinished, _without(unfinished, newest_first(layout, wanted)))
     unfinished = [block.to_dict() for block in running]
     return chain(_without(unfinished, _forth(layout, wanted)), unfinished)
 
@@ -142,7 +142,7 @@ def _without(unfinished: Sequence[Mapping[str, Any]], records: Iterator[dict[str
     return (record for record in records if record.get("seq") not in numbers)
 
 
-def _back(layout: Layout, wanted: Wanted) -> Iterator[dict[str, Any]]:
+def newest_first(layout: Layout, wanted: Wanted) -> Iterator[dict[str, Any]]:
     """Yield finished blocks from the newest one that may be wanted back to the oldest."""
     before, after = wanted.before_seq, wanted.after_seq
     end = None if before is None else line_of_seq(layout.blocks, before + _OUT_OF_ORDER)
@@ -165,6 +165,16 @@ def _forth(layout: Layout, wanted: Wanted) -> Iterator[dict[str, Any]]:
                 yield record
     finally:
         reader.close()
+
+
+def find_block(layout: Layout, block_id: str) -> Block:
+    """Return a finished block; raises NotFound. It reads a few lines, however many blocks there are."""
+    if re.fullmatch("b[0-9]{1,18}", block_id):
+        number = int(block_id[1:])
+        for record in _forth(layout, Wanted(after_seq=number - 1, before_seq=number + 1)):
+            if record.get("block_id") == block_id:
+                return Block.from_dict(record)
+    raise NotFound(f"no block is called {block_id[:40]!r}", hint="blocks lists those that have ended")
 
 
 class OutputMeasures:

@@ -9,28 +9,27 @@ from typing import Final
 from blockpty.errors import NotFound
 from blockpty.model.block import Block
 from blockpty.model.results import DiffResult
+from blockpty.runtime.block_list import Wanted, newest_first
 from blockpty.spool.layout import Layout
-from blockpty.spool.line_reader import iterate_lines
 
 # Of longer outputs only so many bytes, and lines, are compared: the time grows faster than the size.
 COMPARED_BYTES: Final = 1024 * 1024
 COMPARED_LINES: Final = 20_000
 
 
-def previous_run(layout: Layout, block: Block) -> Block:
-    """Return the last finished block before this one with the same command; raises NotFound."""
-    found = None
-    for record in iterate_lines(layout.blocks):
-        if record.get("seq", 0) >= block.seq:
-            break
-        if record.get("cmd") == block.cmd and record.get("kind") == block.kind:
-            found = record
-    if found is None:
-        raise NotFound(
-            f"the command of {block.block_id} has not run before in this conversation",
-            hint="name the block to compare with in against",
-        )
-    return Block.from_dict(found)
+def previous_run(layout: Layout, block: Block, pace: Callable[[], None]) -> Block:
+    """Return the last finished block before this one with the same command; raises NotFound.
+
+    `pace` is called for each block that is looked at.
+    """
+    for record in newest_first(layout, Wanted(before_seq=block.seq)):
+        pace()
+        if record.get("seq", 0) < block.seq and (record.get("cmd"), record.get("kind")) == (block.cmd, block.kind):
+            return Block.from_dict(record)
+    raise NotFound(
+        f"the command of {block.block_id} has not run before in this conversation",
+        hint="name the block to compare with in against",
+    )
 
 
 def compare(

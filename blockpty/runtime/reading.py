@@ -13,8 +13,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from blockpty.engine.views import VIEWS, Piece, View, raw_offset, transform
-from blockpty.errors import BadCursor, BadRequest, NotFound
-from blockpty.model.block import Block
+from blockpty.errors import BadCursor, BadRequest
 from blockpty.model.events import Event
 from blockpty.model.results import ReadResult
 from blockpty.redact.redaction import LONGEST
@@ -23,8 +22,7 @@ from blockpty.runtime.follower import RecordFollower
 from blockpty.runtime.redactor import Redactor
 from blockpty.screen.rendered import Drawing, Rendered
 from blockpty.screen.sgr_rows import RESET, SGR_ROWS, cut_sgr, only_sgr
-from blockpty.spool.layout import Layout
-from blockpty.spool.line_reader import LineReader, iterate_lines
+from blockpty.spool.line_reader import LineReader, line_of_seq
 from blockpty.spool.stream import StreamReader
 
 STYLES: Final = ("plain", "sgr")
@@ -296,14 +294,6 @@ def is_below(cwd: str | None, directory: str) -> bool:
     return cwd is not None and (cwd.rstrip("/") == directory or cwd.startswith(directory + "/"))
 
 
-def find_block(layout: Layout, block_id: str) -> Block:
-    """Return a finished block; raises NotFound."""
-    for record in iterate_lines(layout.blocks):
-        if record.get("block_id") == block_id:
-            return Block.from_dict(record)
-    raise NotFound(f"no block is called {block_id[:40]!r}", hint="blocks lists those that have ended")
-
-
 @dataclass(frozen=True, slots=True)
 class StreamPiece:
     """What follows in a stream: bytes from a cursor on, or, when `skipped` is set, a jump to that cursor."""
@@ -401,7 +391,8 @@ async def follow_events(
     is that of them all, its number that of the last.
     """
     growth = None if with_data or not follow else _Growth()
-    reader = LineReader(live.layout.events, holes=True)
+    # Of a long record nearly all lines are before the one that most followers begin at.
+    reader = LineReader(live.layout.events, line_of_seq(live.layout.events, from_seq) if from_seq else 0, holes=True)
     changes = changes_of(asyncio.get_running_loop())
     with ExitStack() as stack:
         stack.callback(reader.close)
@@ -426,6 +417,7 @@ async def follow_events(
                         for one in (line,) if growth is None else growth.take(line):
                             event = live.redactor.event(Event.from_dict(one), live.stream)
                             yield _with_data(live, event) if follow and with_data else event
+                    await live.turn()
                 if growth is not None and (grown := growth.due(live.closed)) is not None:
                     yield live.redactor.event(Event.from_dict(grown), live.stream)
                 if not follow or live.closed:

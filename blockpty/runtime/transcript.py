@@ -153,7 +153,7 @@ class Transcript:
                 return open_record(block)
         if state.submission is not None and block_id == f"b{state.next_block}":
             return pending_record(state)
-        return self.live.deriver.recent.get(block_id) or reading.find_block(self.layout, block_id)
+        return self.live.deriver.recent.get(block_id) or block_list.find_block(self.layout, block_id)
 
     async def read(
         self,
@@ -271,7 +271,7 @@ class Transcript:
         limits.check("max_bytes", max_bytes)
         self.live.pump()
         new = self._block(block_id)
-        old = self._block(against) if against is not None else previous_run(self.layout, new)
+        other = self._block(against) if against is not None else None
         classified = self.live.state.classified
         redactor = Redactor(Mask(self.live.mask.nonces), self.live.redactor.redact)
         stream, cursor = StreamReader(self.layout.stream), self.cursor
@@ -283,6 +283,7 @@ class Transcript:
                 return data.decode("utf-8", "replace"), after < end
 
             try:
+                old = previous_run(self.layout, new, pace) if other is None else other
                 return compare(redactor.block(old), redactor.block(new), read, context, max_bytes, cursor, pace)
             finally:
                 stream.close()

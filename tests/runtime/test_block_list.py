@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -11,7 +12,7 @@ from typing import Any
 import pytest
 
 import blockpty
-from blockpty.errors import BadRequest
+from blockpty.errors import BadRequest, NotFound
 from blockpty.model.block import Block, ListedBlock
 from blockpty.runtime import block_list
 from blockpty.runtime.block_list import BlockPage, Measure, OutputMeasures, Wanted, measure_span, read_page
@@ -66,6 +67,29 @@ def test_both_orders_have_the_same_blocks(tmp_path: Path) -> None:
             ]  # fmt: skip
             assert pages(layout, wanted, 50, newest=False) == expected
             assert pages(layout, wanted, 50, newest=True) == expected[::-1]
+
+
+def test_a_block_of_thousands_is_found_by_reading_a_few_lines(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    # Background output ended after a block that began later.
+    numbers = [*range(1, 4000), 4001, 4000, *range(4002, 8001)]
+    layout = written(tmp_path, numbers)
+    for number in (1, 2, 3999, 4000, 4001, 4002, 8000):
+        assert block_list.find_block(layout, f"b{number}").seq == number
+    for name in ("b0", "b8001", "b01", "s1", "b-1", "", "b" + "9" * 30):
+        with pytest.raises(NotFound, match="no block is called"):
+            block_list.find_block(layout, name)
+
+    looked_at, read = 0, os.pread
+
+    def counted(descriptor: int, length: int, offset: int) -> bytes:
+        nonlocal looked_at
+        data = read(descriptor, length, offset)
+        looked_at += len(data)
+        return data
+
+    monkeypatch.setattr(os, "pread", counted)
+    block_list.find_block(layout, "b6000")
+    assert looked_at < layout.blocks.stat().st_size / 2
 
 
 def measured(directory: Path, output: bytes) -> Measure:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import re
 from itertools import pairwise
 from pathlib import Path
@@ -196,3 +197,51 @@ async def test_growth_without_its_text_is_told_in_a_tenth_of_a_second_and_adds_u
 def _spans(events: list[Event], block_id: str) -> list[tuple[int, int]]:
     growth = (event for event in events if event.type == "agent_block_delta" and event.fields["block_id"] == block_id)
     return [tuple(event.fields["span"]) for event in growth]
+
+
+@async_test
+async def test_events_from_a_number_on_are_read_from_there_and_others_have_their_turn(
+    home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with blockpty.Engine(home) as engine:
+        conversation = await engine.open("c1", shell="bash")
+        await conversation.run("true")
+        live = conversation.live
+        every = [event async for event in reading.follow_events(live, 0, False)]
+        events = live.layout.events
+        own = events.stat().st_size
+        # More of them than a shell makes in a reasonable time: copies of the last, with numbers that go on.
+        line, last = events.read_bytes().splitlines()[-1], every[-1].seq
+        copies = [line.replace(b'"seq":%d,' % last, b'"seq":%d,' % seq, 1) for seq in range(last + 1, last + 8_000)]
+        with events.open("ab") as file:
+            file.write(b"".join([copy + b"\n" for copy in copies]))
+
+        looked_at, read = 0, os.pread
+
+        def counted(descriptor: int, length: int, offset: int) -> bytes:
+            nonlocal looked_at
+            data = read(descriptor, length, offset)
+            looked_at += len(data)
+            return data
+
+        monkeypatch.setattr(os, "pread", counted)
+        for first in (last + 7_990, last + 7_999, last + 8_005):
+            numbers = [event.seq async for event in reading.follow_events(live, first, False)]
+            assert numbers == list(range(first, last + 8_000))
+        assert looked_at < events.stat().st_size
+
+        turns = 0
+
+        async def others() -> None:
+            nonlocal turns
+            while True:
+                turns += 1
+                await asyncio.sleep(0)
+
+        beside = asyncio.create_task(others())
+        count = len([event async for event in reading.follow_events(live, 0, False)])
+        beside.cancel()
+        await asyncio.wait((beside,))
+        assert count == last + 8_000 - every[0].seq
+        assert turns >= events.stat().st_size // (128 * 1024)
+        os.truncate(events, own)
