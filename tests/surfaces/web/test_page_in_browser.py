@@ -110,6 +110,45 @@ def test_a_long_output_has_rows_for_what_is_in_view(context: BrowserContext, ser
     assert watched.complaints == []
 
 
+def test_a_long_output_keeps_its_colours_from_line_to_line(
+    context: BrowserContext, served: Served, tmp_path: Path
+) -> None:
+    """Something changes on every third line, and lasts; pieces of the output end anywhere."""
+    count = 20_000
+
+    def line(number: int) -> str:
+        step, further = divmod(number, 3)
+        ways = (f"\x1b[0;3{step % 8}m", "\x1b[1m", f"\x1b[38;5;{step % 8}m")
+        before = (ways[step % 3], "\x1b]0;title\x07\x1b[K", "")[further]
+        return f"{before}line {number} {'x' * (number % 90)}"
+
+    def classes(number: int) -> str:
+        step = number // 3
+        return (f"a{step % 8}", f"a{(step - 1) % 8} bold", f"a{step % 8} bold")[step % 3]
+
+    log = tmp_path / "log"
+    log.write_text("".join([f"{line(number)}\n" for number in range(count)]))
+    assert log.stat().st_size > 4 * 256 * 1024
+    watched = _enter(context, served)
+    _run(watched, f"cat {log}")
+    block = watched.page.locator(".block.ok")
+    block.wait_for()
+    block.locator(".fold button").click()
+    watched.until_script(f"document.querySelector('.out').clientHeight === {count} * 19")
+    for first in range(0, count, 777):
+        watched.page.evaluate(f"document.querySelector('.blocks').scrollTop = {first} * 19")
+        watched.until_script(
+            f"[...document.querySelectorAll('.row')].some((row) => row.textContent.startsWith('line {first + 15} '))"
+        )
+        rows = watched.page.evaluate(
+            "[...document.querySelectorAll('.row')].map((one) => [one.textContent, one.firstElementChild.className])"
+        )
+        numbers = [int(text.split()[1]) for text, _ in rows]
+        assert numbers == list(range(numbers[0], numbers[0] + len(rows)))
+        assert [found for _, found in rows] == [classes(number) for number in numbers]
+    assert watched.complaints == []
+
+
 def test_of_a_long_output_comes_first_what_is_looked_at(context: BrowserContext, served: Served) -> None:
     count = 300_000
     served.cli("run", "c1", f"seq 1 {count}")

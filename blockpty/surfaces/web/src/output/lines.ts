@@ -58,7 +58,8 @@ export function after(style: Style, text: string): After {
   return { style, moves, wholeScreen, rest: UNFINISHED.exec(text)?.[0] ?? "" };
 }
 
-function changed(style: Style, given: string): Style {
+/** Return a style after a sequence that changes it, of which the numbers are given. */
+export function changed(style: Style, given: string): Style {
   const numbers = given.split(/[;:]/).map(Number);
   let { front, back, flags } = style;
   for (let at = 0; at < numbers.length; at++) {
