@@ -143,12 +143,12 @@ function Around({ hit }: { hit: SearchHit }) {
   const [blocks, setBlocks] = useState<Block[]>([]);
   useEffect(() => {
     let gone = false;
-    const pages = Array.from({ length: BEFORE + 2 }, (_, index) => hit.seq - 1 - BEFORE + index).filter((page) => page >= 0);
-    void Promise.all(
-      pages.map((page) => call<{ blocks: Block[] }>(of(hit.conversation_id, `blocks?page_size=1&page=${page}`)).catch(() => null)),
-    ).then((found) => {
-      if (!gone) setBlocks(found.flatMap((one) => one?.blocks ?? []));
-    });
+    const between = `after_seq=${Math.max(0, hit.seq - BEFORE - 1)}&before_seq=${hit.seq + 2}`;
+    void call<{ blocks: Block[] }>(of(hit.conversation_id, `blocks?running=true&${between}`))
+      .then((found) => {
+        if (!gone) setBlocks(found.blocks);
+      })
+      .catch(() => undefined);
     return () => {
       gone = true;
     };
