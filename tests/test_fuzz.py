@@ -10,12 +10,17 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.profile import LONG
 from tools.fuzz import material, pure
 
 TOP = Path(__file__).resolve().parents[1]
+# In a long run three times as many.
 CASES = {
-    "scanner": 150, "machine": 20, "screen": 15, "redaction": 30, "readers": 20, "recovery": 10, "requests": 300,
-    "operations": 1,
+    name: cases * (3 if LONG else 1)
+    for name, cases in {
+        "scanner": 50, "machine": 7, "screen": 5, "redaction": 10, "readers": 7, "recovery": 4, "requests": 100,
+        "operations": 1,
+    }.items()
 }  # fmt: skip
 
 

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.profile import LONG
 from tools.soak.__main__ import SECRET, TAIL_BYTES, Soak
 
 TOP = Path(__file__).resolve().parents[1]
@@ -28,7 +29,7 @@ def soak(*arguments: str) -> subprocess.CompletedProcess[str]:
 )
 def test_a_short_run_finds_nothing(faults: tuple[str, str]) -> None:
     which = [part for fault in faults for part in ("--fault", fault)]
-    done = soak("--faults", "3", "--conversations", "2", "--pause", "0.3", "--minutes", "1", *which)
+    done = soak("--faults", "3" if LONG else "2", "--conversations", "2", "--pause", "0.3", "--minutes", "1", *which)
     assert done.returncode == 0, done.stdout + done.stderr
     last = done.stdout.splitlines()[-1]
     assert last.endswith(" 0 wrong") and not last.startswith("0 faults")

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from blockpty.control.shell_commands import MOST_COMMANDS, Known, simple_commands
 from blockpty.control.simple_command import SEVERAL, UNKNOWN, SimpleCommand
 from tests.control.corpus import CWD, HOME, lines, texts
+from tests.support.profile import one_in_turn
 
 KNOWN = Known(CWD, HOME)
 LONG = 100_000
@@ -170,16 +171,18 @@ def test_any_bytes_are_read_or_unknown(data: bytes) -> None:
     check(data.decode("utf-8", "surrogateescape"))
 
 
-@pytest.mark.parametrize("shell", ["bash", "fish"])
-@pytest.mark.parametrize(
-    "piece",
-    [
-        *("a ", "(", "((", "$(", "$((", '"$(', "{ ", "{a,", "{a,b}", "<<a ", "cat <<a\n", "if a; then ", "`", "'"),
-        *("\\", "a;", "\n", "a=1 ", "env ", "sudo ", "sh -c ", "eval '", "a|", "2>&1 ", "<(", "~", "$a", "${a:-"),
-        *("begin;", "case x in ", "for i in 1 2 3 4 5 6 7 8; do ", "find . -exec ", "alias a='a a'\n", "a=1;rm $a;"),
-        *("x", "#", "\0"),
-    ],
+PIECES = (
+    *("a ", "(", "((", "$(", "$((", '"$(', "{ ", "{a,", "{a,b}", "<<a ", "cat <<a\n", "if a; then ", "`", "'"),
+    *("\\", "a;", "\n", "a=1 ", "env ", "sudo ", "sh -c ", "eval '", "a|", "2>&1 ", "<(", "~", "$a", "${a:-"),
+    *("begin;", "case x in ", "for i in 1 2 3 4 5 6 7 8; do ", "find . -exec ", "alias a='a a'\n", "a=1;rm $a;"),
+    *("x", "#", "\0"),
 )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("piece", "shell"),
+    [(piece, shell) for number, piece in enumerate(PIECES) for shell in one_in_turn(number, ("bash", "fish"))],
+)
 def test_a_text_of_any_size_is_read_in_bounded_steps(piece: str, shell: str) -> None:
     # The limit of a test's time is the measure; most of these take exponential or quadratic time if read naively.
     assert len(simple_commands(piece * (LONG // len(piece)), Known(CWD, HOME, shell))) <= MOST_COMMANDS + 2

@@ -10,9 +10,10 @@ import pytest
 
 from blockpty.testing import FakePty, derive
 from blockpty.testing.recordings import Recording, events_of
+from tests.support.profile import LONG
 
 STEPS = 40
-EACH = 250
+EACH = 250 if LONG else 80
 
 
 class RandomShell:

@@ -21,7 +21,8 @@ from blockpty import Engine
 from blockpty.runtime.conversation import Conversation
 from tests.support.async_tests import async_test
 from tests.support.policies import write_policy
-from tests.support.sandboxes import SECRET, method, place_outside, sandboxed, user_home
+from tests.support.profile import one_in_turn
+from tests.support.sandboxes import METHODS, SECRET, method, place_outside, sandboxed, user_home
 
 __all__ = ["method", "user_home"]
 
@@ -243,7 +244,11 @@ async def _open(engine: Engine, scene: Scene, profile: str, **more: object) -> C
     return await engine.open("c1", shell="bash", cwd=str(scene.cwd), sandbox=profile, **more)  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize("attempt", ATTEMPTS)
+@pytest.mark.parametrize(
+    ("attempt", "method"),
+    [(one, method) for number, one in enumerate(ATTEMPTS) for method in one_in_turn(number, METHODS)],
+    indirect=["method"],
+)
 @async_test
 async def test_no_attempt_gets_out(attempt: str, method: str, tmp_path: Path, home: Path, user_home: Path) -> None:
     write_policy(home, f'[sandbox.tight]\nmethod = "{method}"\nhide = ["~/own"]\n')

@@ -11,7 +11,6 @@ from blockpty.engine.hints import LEAD
 from blockpty.engine.marks import MAX_MARK
 from blockpty.testing import derive, events_of, every_split
 from tests.support.machines import NONCE, property_settings, running
-from tests.support.profile import LONG
 
 # As it is defined in words; it shares nothing with the engine.
 HINT = re.compile(
@@ -47,7 +46,7 @@ def read(output: bytes) -> list[tuple[str, str, int, int]]:
     return found
 
 
-@property_settings(80 if LONG else 30)
+@property_settings(80)
 @example([LEAD, True, LEAD, LEAD, True])
 @example([LEAD[:-1], True, b"\x1b]133;C", True, b"\x1b]133;C\x1b\\", True])
 @given(PARTS)

@@ -21,7 +21,6 @@ from tests.support.machines import (
     wait_from,
     waiter_for,
 )
-from tests.support.profile import LONG
 
 WORDS = st.sampled_from(
     [b"foo", b"bar", b"abc", b"port 80", b"80", b" ", b"x", b"\r\n", b"\r\n", b"\n", b"\r", b"\x1b[31m", b"\x1b[0K",
@@ -127,7 +126,7 @@ ECHOED = st.sampled_from(
 ACTS = st.lists(st.one_of(TYPED, ECHOED, ECHOED, st.just(SETTLED)), max_size=14)
 
 
-@property_settings(400 if LONG else 200)
+@property_settings(400)
 @given(ACTS, CONDITION, st.integers(0, 400), PLACES)
 def test_answer_is_the_same_from_between_an_input_and_its_echo(
     acts: list[Any], match: Any, cursor: int, places: list[int]

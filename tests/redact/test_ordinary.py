@@ -11,8 +11,9 @@ from pathlib import Path
 import pytest
 
 from blockpty.redact.redaction import find_shown
+from tests.support.profile import LONG
 
-MOST_BYTES = 10_000_000
+MOST_BYTES = 10_000_000 if LONG else 3_000_000
 PLACES = {"headers": Path("/usr/include"), "library": Path(sysconfig.get_path("stdlib"))}
 # Of the library, what is made of examples of secrets, or for its own tests.
 _NOT = ("test", "tests", "idlelib", "lib2to3", "site-packages", "__pycache__")

@@ -10,6 +10,7 @@ import pytest
 
 from blockpty.redact.redaction import LONGEST, SecretSpans, find_shown, redact_output
 from blockpty.redact.stream_redactor import STEP, StreamRedactor
+from tests.support.profile import LONG, some_of
 from tests.support.secret_shapes import HARMLESS, SHAPES, Shape
 
 
@@ -35,7 +36,7 @@ def redact_spans(data: bytes, cuts: Sequence[int], begin: int = 0) -> bytes:
 def test_a_shape_is_covered_at_every_cut(shape: Shape) -> None:
     text = b"so it is\r\n" + shape.text.encode() + b"and on\r\n"
     expected = redact_output(text)
-    for cut in range(0, len(text), max(1, len(text) // 100)):
+    for cut in some_of(range(0, len(text), max(1, len(text) // 100))):
         assert redact_spans(text, [cut]) == expected, cut
     assert redact_spans(text, range(len(text))) == expected
 
@@ -44,7 +45,7 @@ def test_a_long_text_is_covered_as_the_whole_is() -> None:
     chosen = random.Random(16)
     lines = [shape.text.replace("\n", "\r\n") for shape in SHAPES] + [f"{one}\r\n" for one in HARMLESS]
     lines += ["-----\r\n", "x" * 90 + "\r\n", "\x1b[1mtoken\x1b[0m=\r\n"] * 40
-    for _ in range(6):
+    for _ in range(6 if LONG else 2):
         chosen.shuffle(lines)
         data = "".join(lines).encode() * 2
         expected = redact_output(data)

@@ -16,13 +16,14 @@ import pytest
 import blockpty
 from tests.support.async_tests import async_test
 from tests.support.podman import podman_container
+from tests.support.profile import LONG
 from tests.support.ssh_server import SshServer, ssh_server
 
 PROMPT = {"token": "PROMPT"}
 END = {"token": "EOF"}
 TIMEOUT_MS = 20_000
 SHELLS = {"bash": ("bash", "-il"), "zsh": ("zsh", "-il"), "fish": ("fish", "-il")}
-CUTS = 5
+CUTS = 5 if LONG else 2
 SAID_BY_SSH = re.compile(rb"\r?(?:\n?client_loop|Connection to|Connection reset|Read from)")
 SOURCE = "ssh:127.0.0.1"
 

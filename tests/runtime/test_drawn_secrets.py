@@ -15,6 +15,7 @@ from blockpty.runtime.redactor import Redactor
 from blockpty.spool.masking import Mask
 from tests.support.async_tests import async_test
 from tests.support.edited_lines import EDITED, EDITED_INSIDE, TOKEN
+from tests.support.profile import some_of
 
 BESIDE = re.compile(r"<[^<>]*>|\x1b\[[0-?]*[ -/]*[@-~]|\x1b\(B|[\r\n\u200b\u00ad\0]")
 PLAIN = {
@@ -55,7 +56,7 @@ def assert_none(texts: dict[str, str]) -> None:
 
 
 @pytest.mark.needs("bash")
-@pytest.mark.parametrize("way", [*DRAWN])
+@pytest.mark.parametrize("way", some_of(DRAWN))
 @async_test
 async def test_what_is_drawn(home: Path, tmp_path: Path, way: str) -> None:
     (tmp_path / "it").write_text(f"one\n{DRAWN[way]}\ntwo\n")
@@ -134,7 +135,7 @@ def test_pieces_of_any_size_are_covered_as_the_whole(size: int) -> None:
     assert out == redact_output(data) and TOKEN.encode()[12:] not in out
 
 
-@pytest.mark.parametrize("seed", range(40))
+@pytest.mark.parametrize("seed", some_of(range(40)))
 def test_lines_that_are_as_printed_are_looked_at_where_they_meet_what_was_drawn(seed: int) -> None:
     chosen = random.Random(seed)
     key = "-----BEGIN PRIVATE KEY-----\n" + "MIIEvQIBADANBgkqhkiG9w0BAQEFAASC\n" * 8 + "-----END PRIVATE KEY-----\n"

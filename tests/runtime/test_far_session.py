@@ -16,12 +16,13 @@ import blockpty
 from blockpty.host.client import HostClient
 from tests.support.async_tests import async_test
 from tests.support.delayed_link import FAR, delayed_link
+from tests.support.profile import LONG
 from tests.support.ssh_server import RUNS_COMMANDS, SshServer, install, ssh_server
 
 SOURCE = "ssh:127.0.0.1"
 TIMEOUT_MS = 60_000
 # 200 by hand: BLOCKPTY_CUTS=200.
-CUTS = int(os.environ.get("BLOCKPTY_CUTS", "24"))
+CUTS = int(os.environ.get("BLOCKPTY_CUTS", "24" if LONG else "8"))
 # Of more than one byte, and in colour, so that many cuts are within a character or a sequence.
 PRINTS = r"""for i in $(seq 1 1500); do printf '\e[3%dmä€😀 %d\e[0m\n' $((i%8)) $i; done; (exit 7)"""
 PRINTED = "".join(f"ä€😀 {number}\n" for number in range(1, 1501))

@@ -33,10 +33,11 @@ from blockpty.surfaces import launching
 from blockpty.surfaces.client import Client, RemoteConversation
 from tests.support.async_tests import async_test
 from tests.support.policies import ASKS, asked, write_policy
+from tests.support.profile import LONG
 
 BOT = Principal("bot", Scope.ADMIN)
 ANN = Principal("ann", Scope.WRITE, types_as="user")
-SEEDS = 4
+SEEDS = 4 if LONG else 2
 
 
 def entries(home: Path, name: str) -> list[dict[str, Any]]:

@@ -14,10 +14,11 @@ import pytest
 import blockpty
 from blockpty.runtime.conversation import Conversation
 from tests.support.async_tests import async_test
+from tests.support.profile import in_turn
 
 SECRET = "hunter2leak"
 TIMEOUT_MS = 20_000
-SHELLS = [pytest.param(shell, marks=pytest.mark.needs(shell)) for shell in ("bash", "zsh", "fish")]
+SHELLS = ("bash", "zsh", "fish")
 # Each waits in line mode without echo. All but the last read a line and end; that one never reads.
 PROMPTS = {
     "bash read -s": "bash -c 'read -s x; sleep 0'",
@@ -69,8 +70,14 @@ def traces(home: Path) -> list[Path]:
     return found
 
 
-@pytest.mark.parametrize("shell", SHELLS)
-@pytest.mark.parametrize("kind", PROMPTS)
+@pytest.mark.parametrize(
+    ("shell", "kind"),
+    [
+        pytest.param(shell, kind, marks=pytest.mark.needs(shell))
+        for number, kind in enumerate(PROMPTS)
+        for shell in in_turn(number, SHELLS)
+    ],
+)
 @async_test
 async def test_a_secret_that_nobody_reads(shell: str, kind: str, home: Path) -> None:
     if kind.startswith("zsh") and shutil.which("zsh") is None:
@@ -99,8 +106,14 @@ async def test_a_secret_that_nobody_reads(shell: str, kind: str, home: Path) -> 
     assert traces(home) == []
 
 
-@pytest.mark.parametrize("shell", SHELLS)
-@pytest.mark.parametrize("size", [3, 13_824])
+@pytest.mark.parametrize(
+    ("shell", "size"),
+    [
+        pytest.param(shell, size, marks=pytest.mark.needs(shell))
+        for number, size in enumerate((3, 13_824))
+        for shell in in_turn(number, SHELLS)
+    ],
+)
 @async_test
 async def test_input_in_raw_mode_that_nobody_reads(shell: str, size: int, home: Path) -> None:
     """Raw and without echo: whatever is left over, the command that was submitted is the command that runs."""

@@ -13,6 +13,7 @@ import blockpty
 from blockpty.errors import NoSession
 from blockpty.host import cgroup, spawn
 from tests.support.async_tests import async_test
+from tests.support.profile import in_turn, some_of
 
 TWO = [pytest.param(name, marks=pytest.mark.needs(name)) for name in ("bash", "zsh")]
 
@@ -43,7 +44,7 @@ WRITE = "seq 500 > lines; "
 
 @pytest.mark.parametrize(
     ("program", "ready", "how"),
-    [
+    some_of([
         pytest.param("bash --norc", {"regex": "[$#] $"}, "exit", id="a shell"),
         pytest.param("python3 -q", ">>> ", "exit", id="a REPL", marks=pytest.mark.needs("python3")),
         pytest.param("sqlite3", "sqlite> ", "exit", id="sqlite", marks=pytest.mark.needs("sqlite3")),
@@ -64,7 +65,7 @@ WRITE = "seq 500 > lines; "
         pytest.param("nano lines", {"screen": "GNU nano"}, "quit", id="nano", marks=pytest.mark.needs("nano")),
         pytest.param("bash -c 'trap \"\" INT; sleep 100'", None, "SIGQUIT", id="deaf to Ctrl-C"),
         pytest.param(IGNORES, "ready", "SIGKILL", id="deaf to INT, QUIT and TERM", marks=pytest.mark.needs("python3")),
-    ],
+    ], 2),
 )  # fmt: skip
 @async_test
 async def test_a_session_is_ended_and_the_shell_stays(
@@ -165,8 +166,14 @@ async def test_fish_outlives_signals_to_its_own_read(home: Path, tmp_path: Path)
         await conversation.close()
 
 
-@pytest.mark.parametrize("running", [False, True])
-@pytest.mark.parametrize("shell", [*TWO, pytest.param("fish", marks=pytest.mark.needs("fish"))])
+@pytest.mark.parametrize(
+    ("shell", "running"),
+    [
+        pytest.param(shell, running, marks=pytest.mark.needs(shell))
+        for running in (False, True)
+        for shell in in_turn(running, ("bash", "zsh", "fish"))
+    ],
+)
 @async_test
 async def test_kill_ends_the_conversation(home: Path, shell: str, *, running: bool) -> None:
     async with blockpty.Engine(home) as engine:

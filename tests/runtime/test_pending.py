@@ -11,6 +11,7 @@ import blockpty
 from blockpty import Engine
 from blockpty.runtime import pending
 from tests.support.async_tests import async_test
+from tests.support.profile import LONG
 
 PROMPT = {"token": "PROMPT"}
 
@@ -49,7 +50,7 @@ async def test_cancelling_a_wait_leaves_the_program_alone(home: Path) -> None:
         assert "cancelled" in reasons
 
 
-ROUNDS = 120
+ROUNDS = 120 if LONG else 30
 
 
 # Places lie some 4 KiB of the record apart, and each round is some 900 bytes of it.

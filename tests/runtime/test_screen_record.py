@@ -13,6 +13,7 @@ from blockpty.runtime.record_reader import Position
 from blockpty.runtime.screens import Point, ScreenReader, fingerprint
 from blockpty.screen import snapshot
 from blockpty.spool.layout import Layout
+from tests.support.profile import some_of
 
 # Updates that begin, end, begin twice and are never ended, between text, other modes and a full reset.
 PIECES = (
@@ -38,7 +39,7 @@ def record(layout: Layout, seed: int) -> tuple[bytes, list[Position]]:
     return stream, places
 
 
-@pytest.mark.parametrize("seed", range(150))
+@pytest.mark.parametrize("seed", some_of(range(150)))
 def test_it_is_the_same_whoever_looked_before(tmp_path: Path, seed: int) -> None:
     layout = Layout(tmp_path)
     stream, places = record(layout, seed)

@@ -13,22 +13,34 @@ from tests.scenarios.rows import Later, NotApplicable
 from tests.scenarios.stage import SHELLS, open_stage
 from tests.scenarios.table import SCENARIOS
 from tests.support.async_tests import async_test
+from tests.support.profile import in_turn
 
 ROOT = Path(__file__).parents[2]
 PLAYED = [item for item in ITEMS if item.play is not None]
+
+
+def _expected(item: Item, shell: str) -> object:
+    return item.expected[shell] if shell != "fish" else item_expected_in_fish(item)
+
+
+def _played(number: int, item: Item) -> list[str]:
+    """In which shells: bash and one of the others that have such a situation; those that have none say why."""
+    has = [shell for shell in (*SHELLS, "fish") if not isinstance(_expected(item, shell), NotApplicable | Later)]
+    none = [shell for shell in (*SHELLS, "fish") if shell not in has]
+    return [*(in_turn(number, has) if has else ()), *none]
 
 
 @pytest.mark.parametrize(
     ("item", "shell"),
     [
         pytest.param(item, shell, id=f"item{item.number:02d}-{shell}", marks=pytest.mark.needs(shell))
-        for item in PLAYED
-        for shell in (*SHELLS, "fish")
+        for number, item in enumerate(PLAYED)
+        for shell in _played(number, item)
     ],
 )
 @async_test
 async def test_item(item: Item, shell: str, home: Path) -> None:
-    expected = item.expected[shell] if shell != "fish" else item_expected_in_fish(item)
+    expected = _expected(item, shell)
     if isinstance(expected, NotApplicable | Later):
         pytest.skip(f"{item.text}, {shell}: {expected.reason}")
     assert item.play is not None

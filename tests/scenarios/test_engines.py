@@ -14,8 +14,9 @@ import pytest
 
 from blockpty import Engine
 from blockpty.runtime.follower import RecordFollower
-from tests.scenarios.stage import EOF, PROMPT, SHORT_MS, TIMEOUT_MS, Gate, Stage, in_every_shell, open_stage
+from tests.scenarios.stage import EOF, PROMPT, SHELLS, SHORT_MS, TIMEOUT_MS, Gate, Stage, in_every_shell, open_stage
 from tests.support.async_tests import async_test
+from tests.support.profile import one_in_turn
 
 ROOT = Path(__file__).parents[2]
 
@@ -132,8 +133,14 @@ async def _engine_to_kill(*arguments: str) -> AsyncIterator[None]:
         await process.communicate()
 
 
-@in_every_shell()
-@pytest.mark.parametrize("persist", ["persist", "transient"])
+@pytest.mark.parametrize(
+    ("shell", "persist"),
+    [
+        pytest.param(shell, persist, marks=pytest.mark.needs(shell))
+        for number, persist in enumerate(("persist", "transient"))
+        for shell in one_in_turn(number, SHELLS)
+    ],
+)
 @async_test
 async def test_engine_killed(shell: str, persist: str, home: Path, tmp_path: Path) -> None:
     """SIGKILL while a block is open, three times: nothing is lost, and the block closes later with its own status."""

@@ -12,6 +12,7 @@ import blockpty
 from tests.scenarios.stage import PROMPT, Stage, in_every_shell, open_stage
 from tests.scenarios.test_tty import can_be_known
 from tests.support.async_tests import async_test
+from tests.support.profile import some_of
 
 INPUT: Final = {"token": "INPUT"}
 KEYS: Final = frozenset({"raw", "alt_screen"})
@@ -149,7 +150,7 @@ async def ended(stage: Stage, program: Program) -> None:
 
 @pytest.mark.linux
 @pytest.mark.parametrize(
-    "name", [pytest.param(name, marks=pytest.mark.needs(one.needs)) for name, one in PROGRAMS.items()]
+    "name", [pytest.param(name, marks=pytest.mark.needs(one.needs)) for name, one in some_of(PROGRAMS.items(), 2)]
 )
 @async_test(timeout_seconds=60)
 async def test_a_program_that_waits_for_input(name: str, home: Path) -> None:
@@ -171,7 +172,7 @@ async def test_a_program_that_waits_for_input(name: str, home: Path) -> None:
 
 
 @pytest.mark.linux
-@pytest.mark.parametrize("name", BUSY)
+@pytest.mark.parametrize("name", some_of(BUSY))
 @async_test(timeout_seconds=60)
 async def test_a_program_that_only_works(name: str, home: Path) -> None:
     async with open_stage(home, "bash") as stage:

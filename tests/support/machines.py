@@ -25,6 +25,7 @@ from blockpty.model.events import Event
 from blockpty.runtime.expected_echo import ExpectedEcho
 from blockpty.runtime.record_reader import Position, Step
 from blockpty.testing import FakePty, Recording, every_split, wait_on
+from tests.support.profile import LONG
 
 # No border is a prefix of it: what the shell integration draws at random has one in one case of 64.
 NONCE = "Qbcdefghij-lmno_qrstu1"
@@ -32,9 +33,9 @@ LINE_LIMIT = WINDOW = 64 * 1024
 
 
 def property_settings(examples: int) -> settings:
-    """Return the profile of all properties: the same examples every time, no clock."""
+    """Return the profile of all properties: the same examples every time, no clock, and a third of them by default."""
     return settings(
-        max_examples=examples,
+        max_examples=examples if LONG else examples // 3,
         deadline=None,
         derandomize=True,
         database=None,

@@ -29,7 +29,7 @@ from blockpty.surfaces.access import Caller
 from blockpty.surfaces.mcp import calling
 from blockpty.surfaces.mcp.http import StreamableHttp
 from blockpty.surfaces.mcp.server import build_server
-from tests.support.profile import LONG
+from tests.support.profile import one_in_turn
 
 CONNECTIONS: Final = ("stdio 2025", "stdio 2026", "http 2025", "http 2026")
 ROOT: Final = Path(__file__).resolve().parents[2]
@@ -39,9 +39,9 @@ _MODES: Final = {"2025": "legacy", "2026": "2026-07-28"}
 
 
 def each_connection(test: Callable[..., Any]) -> Callable[..., Any]:
-    """Have a test run over every connection in a long run, and else over two of them that have nothing in common."""
-    two = CONNECTIONS[::3] if zlib.crc32(test.__name__.encode()) % 2 else CONNECTIONS[1:3]
-    marked: Callable[..., Any] = pytest.mark.parametrize("connection", CONNECTIONS if LONG else two)(test)
+    """Have a test run over every connection in a long run, and else over one of them, by the name of the test."""
+    connections = one_in_turn(zlib.crc32(test.__name__.removeprefix("test_").encode()), CONNECTIONS)
+    marked: Callable[..., Any] = pytest.mark.parametrize("connection", connections)(test)
     return marked
 
 

@@ -20,6 +20,7 @@ from blockpty.runtime.conversation import Conversation
 from tests.support.policies import write_policy
 
 SECRET: Final = "canary-4711"
+METHODS: Final = ("bwrap", "landlock")
 
 
 def works(method: str) -> str | None:
@@ -33,7 +34,7 @@ def works(method: str) -> str | None:
     return None if works else f"bwrap does not work here: {said}"
 
 
-@pytest.fixture(params=["bwrap", "landlock"])
+@pytest.fixture(params=METHODS)
 def method(request: pytest.FixtureRequest) -> str:
     """A method that works here."""
     name: str = request.param

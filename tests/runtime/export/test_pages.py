@@ -13,6 +13,7 @@ from blockpty.runtime.export.recording_events import PIECE
 from blockpty.screen import markup
 from blockpty.screen.rendered import Drawing, RowStyle
 from tests.support.exports import exported, lines_of, pty, saved
+from tests.support.profile import LONG
 
 if TYPE_CHECKING:
     import pytest
@@ -86,7 +87,7 @@ def test_a_page_of_plain_lines_is_the_same_as_a_drawn_one() -> None:
     ]  # fmt: skip
     chosen = random.Random(1)
     style = RowStyle(markup.html_line, markup.html_text, markup.html_around)
-    for _ in range(40):
+    for _ in range(40 if LONG else 12):
         data = b"".join(chosen.choices(parts, k=8))
         assert drawn(data, Drawing(80, 24, style)) == drawn(data, Drawing(80, 24, style, 1 << 40))
 
@@ -109,7 +110,7 @@ def test_a_page_of_coloured_lines_is_the_same_as_a_drawn_one(monkeypatch: pytest
 
     monkeypatch.setattr(Drawing, "_seen", counted)
     style = RowStyle(markup.html_line, markup.html_text, markup.html_around)
-    for number in range(300):
+    for number in range(300 if LONG else 100):
         cols, rows = chosen.choice(((10, 2), (20, 3), (7, 1)))
         data = b""
         for _ in range(chosen.randint(1, 40)):
@@ -123,7 +124,7 @@ def test_a_page_of_coloured_lines_is_the_same_as_a_drawn_one(monkeypatch: pytest
         cut = chosen.randint(0, len(data))
         halves = Drawing(cols, rows, style, 1)
         assert halves.feed(data[:cut]) + halves.feed(data[cut:]) + halves.finish() == whole, (data, cut)
-    assert quick > 100
+    assert quick > (100 if LONG else 33)
 
 
 def drawn(data: bytes, drawing: Drawing) -> str:

@@ -39,6 +39,11 @@ class Setup:
     change: Change = _same
     reason: str | None = None
 
+    @property
+    def is_harmless(self) -> bool:
+        """Whether all must be as under no startup file."""
+        return self.change is _same and self.reason is None
+
 
 def _only(*kept: bytes) -> Change:
     """Of the output, only these are left: the rest goes where standard output leads."""

@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import os
 import tempfile
+import zlib
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Final
@@ -18,6 +19,7 @@ import pytest
 import requests
 import schemathesis
 from hypothesis import HealthCheck, settings
+from schemathesis.generation.meta import TestPhase
 
 from blockpty.errors import BlockptyError
 from blockpty.model.conditions import parse_conditions
@@ -28,6 +30,7 @@ from blockpty.surfaces import launching
 from blockpty.surfaces.http.openapi import openapi
 from blockpty.surfaces.launching import STATE_NAME
 from blockpty.surfaces.private_files import owner_token
+from tests.support.profile import LONG
 
 pytestmark = [pytest.mark.needs("bash")]
 
@@ -103,6 +106,7 @@ INSTEAD: Final = {
     "match": "x",
     "stop": "x",
     "from_cursor": 0,
+    "to_cursor": 1,  # of the first conversation nothing more may be there
     "timeout_ms": 20,
     "grace_ms": 20,
     "timeout_seconds": 1,
@@ -211,9 +215,19 @@ def is_sound(operation: Operation, name: str, value: Any) -> bool:
     return True
 
 
+def is_left_out(case: schemathesis.Case) -> bool:
+    """Whether only a long run has it: of the thousands of requests that go through every keyword of the schema."""
+    if LONG or case.meta is None or case.meta.phase.name is not TestPhase.COVERAGE:
+        return False
+    text = repr((case.method, case.path, case.path_parameters, case.query, case.headers, case.body))
+    return zlib.crc32(text.encode("utf-8", "surrogatepass")) % 5 != 0
+
+
 @schema.parametrize()
 @settings(max_examples=3, deadline=None, database=None, derandomize=True, suppress_health_check=list(HealthCheck))
 def test_every_operation_is_as_described(served: Served, case: schemathesis.Case) -> None:
+    if is_left_out(case):
+        return
     operation = OPERATIONS[case.operation.definition.raw["operationId"]]
     served.prepare()
     tame(case, operation)

@@ -11,6 +11,7 @@ import blockpty
 from blockpty.surfaces.mcp.schemas import NOTE
 from tests.support.async_tests import async_test
 from tests.support.mcp_clients import CONNECTIONS, connected, http_client, ok, serving, text_of
+from tests.support.profile import in_turn
 
 if TYPE_CHECKING:
     from mcp import Client
@@ -25,7 +26,7 @@ async def refused(client: Client, tool: str, **arguments: Any) -> dict[str, Any]
     return error
 
 
-@pytest.mark.parametrize("connection", [one for one in CONNECTIONS if one != "http 2026"])
+@pytest.mark.parametrize("connection", in_turn(1, [one for one in CONNECTIONS if one != "http 2026"]))
 @async_test
 async def test_the_first_command_opens_it(connection: str, home: Path) -> None:
     async with connected(connection, home) as client:

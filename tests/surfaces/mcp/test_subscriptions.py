@@ -16,11 +16,12 @@ from blockpty.surfaces.private_files import owner_token
 from tests.support import http_client as http_server
 from tests.support.async_tests import async_test
 from tests.support.mcp_clients import connected, http_client, ok
+from tests.support.profile import one_in_turn
 
 pytestmark = [pytest.mark.needs("bash"), pytest.mark.filterwarnings("ignore:resources/")]
 # The version of 2026 has a stream in the place of these requests.
-requests = pytest.mark.parametrize("connection", ["stdio 2025", "http 2025"])
-streams = pytest.mark.parametrize("connection", ["stdio 2026", "http 2026"])
+requests = pytest.mark.parametrize("connection", one_in_turn(0, ("stdio 2025", "http 2025")))
+streams = pytest.mark.parametrize("connection", one_in_turn(1, ("stdio 2026", "http 2026")))
 BASE = "blockpty://conversations/c1"
 
 
