@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import importlib.util
 import json
-import os
 import shutil
 import signal
 import socket
@@ -20,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from blockpty.surfaces.http.page import BUILT
+from tests.support.cli_calls import call
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, BrowserContext, Page
@@ -132,13 +132,9 @@ class Served:
 
     def cli(self, *arguments: str, check: bool = True) -> str:
         """Run a command of blockpty; return what it printed."""
-        done = subprocess.run(
-            [sys.executable, "-m", "blockpty", "--home", str(self.home), *arguments],
-            capture_output=True, text=True, stdin=subprocess.DEVNULL, env={**os.environ, "TERM": "xterm-256color"},
-            check=False,
-        )  # fmt: skip
-        assert done.returncode == 0 or not check, (arguments, done.stdout, done.stderr)
-        return done.stdout
+        status, printed, said = call("--home", str(self.home), *arguments)
+        assert status == 0 or not check, (arguments, printed, said)
+        return printed
 
     def rows(self, at: int | None = None) -> list[str]:
         """Return the rows that the engine shows, or showed at a cursor."""

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
+import io
 import os
 import subprocess
 import sys
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
@@ -33,6 +36,20 @@ def run(capfd: pytest.CaptureFixture[str]) -> Run:
 
 def answering(name: str, result: Result | BlockptyError) -> RecordingEngine:
     return RecordingEngine({name: result})
+
+
+def call(*arguments: str) -> tuple[int, str, str]:
+    """Run the command line in a thread of this process, which has no event loop yet; return what `program` has.
+
+    To start Python takes several times longer than most commands do.
+    """
+    streams = [io.TextIOWrapper(io.BytesIO(), "utf-8", write_through=True) for _ in range(2)]
+    with (
+        ThreadPoolExecutor(1) as thread, contextlib.redirect_stdout(streams[0]), contextlib.redirect_stderr(streams[1])
+    ):  # fmt: skip
+        status = thread.submit(main, arguments).result()
+    out, err = (one.buffer.getvalue().decode() for one in streams)  # type: ignore[attr-defined]
+    return status, out, err
 
 
 def program(*arguments: str, **variables: str) -> subprocess.CompletedProcess[str]:

@@ -6,13 +6,12 @@ import json
 import os
 import select
 import signal
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from tests.support.cli_calls import call
 from tests.support.processes import stop_server
 from tests.support.small_disk import fill, make_room, small_disk
 
@@ -21,12 +20,9 @@ ROOMY_KIB = 64 * 1024
 
 
 def blockpty(home: Path, *arguments: str) -> dict[str, Any]:
-    done = subprocess.run(
-        [sys.executable, "-m", "blockpty", *arguments, "--home", str(home), "--json"],
-        capture_output=True, text=True, timeout=60, check=False,
-    )  # fmt: skip
-    lines = done.stdout.splitlines() or done.stderr.splitlines()
-    assert lines, done
+    status, printed, said = call(*arguments, "--home", str(home), "--json")
+    lines = printed.splitlines() or said.splitlines()
+    assert lines, status
     found: dict[str, Any] = json.loads(lines[-1])
     return found
 

@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from tests.support.browser import Served, Watched, sign_in, skip_where_missing
+from tests.support.processes import stop_server
+from tests.support.profile import some_of
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, BrowserContext
@@ -21,14 +23,31 @@ PLACES = ("/", "/c/c1", "/c/c1/b2", "/c/c1/replay?at=0", "/search?q=two")
 SIDEWAYS = "document.scrollingElement.scrollWidth > innerWidth"
 
 
-@pytest.fixture
-def served(home: Path) -> Iterator[Served]:
+def _filled(home: Path) -> Served:
     started = Served(home)
     started.cli("open", "c1", "--shell", "bash")
     for command in ("echo one", "seq 1 300; echo two words", "false", "echo 'two <b>'"):
         started.cli("run", "c1", command, check=False)
+    return started
+
+
+@pytest.fixture
+def served(home: Path) -> Iterator[Served]:
+    started = _filled(home)
     yield started
     started.stop()
+
+
+@pytest.fixture(scope="module")
+def kept(tmp_path_factory: pytest.TempPathFactory, homes: dict[Path, str]) -> Iterator[Served]:
+    """The same for all tests that only look at it."""
+    top = tmp_path_factory.mktemp("h")
+    homes[top] = __name__
+    (top / "home").mkdir(mode=0o700)
+    started = _filled(top / "home")
+    yield started
+    started.stop()
+    stop_server(top / "home")
 
 
 def _conversation(watched: Watched, served: Served, path: str = "/c/c1") -> None:
@@ -84,8 +103,8 @@ def test_a_password_is_asked_for_on_the_first_page_and_typed(context: BrowserCon
         served.cli("close", "c2")
 
 
-def test_a_search_finds_as_one_types_and_opens_at_the_line(context: BrowserContext, served: Served) -> None:
-    watched = sign_in(context, served)
+def test_a_search_finds_as_one_types_and_opens_at_the_line(context: BrowserContext, kept: Served) -> None:
+    watched = sign_in(context, kept)
     watched.page.keyboard.press("/")
     watched.page.keyboard.type("two w")
     hit = watched.page.locator(".hits a")
@@ -106,10 +125,10 @@ def test_a_search_finds_as_one_types_and_opens_at_the_line(context: BrowserConte
     assert watched.complaints == []
 
 
-def test_a_long_output_that_has_gone_is_looked_for_no_more(context: BrowserContext, served: Served) -> None:
-    watched = sign_in(context, served)
-    (second,) = [one for one in json.loads(served.cli("blocks", "c1", "--json"))["blocks"] if one["block_id"] == "b2"]
-    watched.page.goto(f"{served.url}/c/c1/b2?at={second['span'][1] - 1}")
+def test_a_long_output_that_has_gone_is_looked_for_no_more(context: BrowserContext, kept: Served) -> None:
+    watched = sign_in(context, kept)
+    (second,) = [one for one in json.loads(kept.cli("blocks", "c1", "--json"))["blocks"] if one["block_id"] == "b2"]
+    watched.page.goto(f"{kept.url}/c/c1/b2?at={second['span'][1] - 1}")
     watched.page.locator("#b2 .row", has_text="two words").wait_for()
     # In the same turn of the browser's loop, before anything is undone that may wait for the next frame.
     watched.page.evaluate(
@@ -122,9 +141,9 @@ def test_a_long_output_that_has_gone_is_looked_for_no_more(context: BrowserConte
     assert watched.complaints == []
 
 
-def test_a_key_goes_to_no_place_that_has_gone(context: BrowserContext, served: Served) -> None:
-    watched = sign_in(context, served)
-    _conversation(watched, served)
+def test_a_key_goes_to_no_place_that_has_gone(context: BrowserContext, kept: Served) -> None:
+    watched = sign_in(context, kept)
+    _conversation(watched, kept)
     watched.page.wait_for_selector("#b4")
     # In the turn of the browser's loop in which a place goes: nothing was undone yet that waits for the next frame.
     taken = watched.page.evaluate(
@@ -141,21 +160,21 @@ def test_a_key_goes_to_no_place_that_has_gone(context: BrowserContext, served: S
     assert watched.complaints == []
 
 
-def test_a_search_takes_its_filters_from_the_address(context: BrowserContext, served: Served) -> None:
-    watched = sign_in(context, served)
-    watched.page.goto(f"{served.url}/search?q=^two&mode=regex")
+def test_a_search_takes_its_filters_from_the_address(context: BrowserContext, kept: Served) -> None:
+    watched = sign_in(context, kept)
+    watched.page.goto(f"{kept.url}/search?q=^two&mode=regex")
     watched.until_script("document.querySelectorAll('.hits a').length === 2")
     watched.page.get_by_role("button", name="Failed only").click()
     watched.page.get_by_text("Nothing was found. Complete and exact.").wait_for()
     assert "failed=1" in watched.page.url
-    watched.page.goto(f"{served.url}/search?q=[&mode=regex")
+    watched.page.goto(f"{kept.url}/search?q=[&mode=regex")
     watched.page.wait_for_selector(".notice.failed")
     assert [one for one in watched.complaints if "Failed to load resource" not in one] == []
 
 
-def test_find_goes_from_match_to_match_and_counts_all(context: BrowserContext, served: Served) -> None:
-    watched = sign_in(context, served)
-    _conversation(watched, served)
+def test_find_goes_from_match_to_match_and_counts_all(context: BrowserContext, kept: Served) -> None:
+    watched = sign_in(context, kept)
+    _conversation(watched, kept)
     watched.page.keyboard.press("f")
     watched.page.keyboard.type("TWO")
     watched.page.get_by_text("2 matches").wait_for()
@@ -174,18 +193,18 @@ def test_find_goes_from_match_to_match_and_counts_all(context: BrowserContext, s
     assert watched.complaints == []
 
 
-def test_a_replay_shows_a_moment_and_plays_to_the_end(context: BrowserContext, served: Served) -> None:
-    watched = sign_in(context, served)
-    (third,) = [one for one in json.loads(served.cli("blocks", "c1", "--json"))["blocks"] if one["block_id"] == "b3"]
+def test_a_replay_shows_a_moment_and_plays_to_the_end(context: BrowserContext, kept: Served) -> None:
+    watched = sign_in(context, kept)
+    (third,) = [one for one in json.loads(kept.cli("blocks", "c1", "--json"))["blocks"] if one["block_id"] == "b3"]
     cursor = third["span"][0]
-    watched.page.goto(f"{served.url}/c/c1/replay?at={cursor}")
-    shown = served.rows(at=cursor)
+    watched.page.goto(f"{kept.url}/c/c1/replay?at={cursor}")
+    shown = kept.rows(at=cursor)
     watched.until(lambda: watched.screen() == shown, "the screen at that cursor")
     watched.page.wait_for_selector(".moments .chosen:has-text('false')")
     watched.page.locator(".moments button", has_text="echo one").click()
     watched.until(lambda: "two words" not in watched.screen() and "false" not in "".join(watched.screen()), "earlier")
     watched.page.keyboard.press(" ")
-    watched.until(lambda: watched.screen() == served.rows(), "it plays to the end")
+    watched.until(lambda: watched.screen() == kept.rows(), "it plays to the end")
     watched.page.wait_for_selector(".controls [aria-label=Play]")
     watched.page.keyboard.press("k")
     # The last block has begun already.
@@ -199,8 +218,8 @@ def test_a_replay_shows_a_moment_and_plays_to_the_end(context: BrowserContext, s
     assert not any(isinstance(one, bytes) for one in watched.sent)
 
 
-def test_everything_can_be_reached_by_keys(context: BrowserContext, served: Served) -> None:
-    watched = sign_in(context, served)
+def test_everything_can_be_reached_by_keys(context: BrowserContext, kept: Served) -> None:
+    watched = sign_in(context, kept)
     watched.page.keyboard.press("1")
     watched.page.wait_for_selector(".screen-head .chip.run")
     watched.page.wait_for_selector("#b4")
@@ -267,12 +286,12 @@ def test_the_difference_to_the_run_before_is_in_the_inspector(context: BrowserCo
 
 
 @pytest.mark.parametrize(("width", "height"), [(390, 844), (800, 480)], ids=["phone", "200 per cent of 1600"])
-def test_no_place_scrolls_sideways(chromium: Browser, served: Served, width: int, height: int) -> None:
+def test_no_place_scrolls_sideways(chromium: Browser, kept: Served, width: int, height: int) -> None:
     context = chromium.new_context(viewport={"width": width, "height": height}, has_touch=True)
     try:
-        watched = sign_in(context, served)
+        watched = sign_in(context, kept)
         for place in PLACES:
-            watched.page.goto(served.url + place)
+            watched.page.goto(kept.url + place)
             watched.page.wait_for_selector(".home h1, .screen-head .chip.run, .lane i")
             assert not watched.page.evaluate(SIDEWAYS), place
         assert watched.complaints == []
@@ -280,20 +299,23 @@ def test_no_place_scrolls_sideways(chromium: Browser, served: Served, width: int
         context.close()
 
 
-@pytest.mark.parametrize("theme", ["light", "dark"])
-def test_axe_finds_nothing(chromium: Browser, served: Served, theme: Any) -> None:
+# In a long run each place in both.
+@pytest.mark.parametrize(
+    ("theme", "places"), [("light", some_of(PLACES, 2)), ("dark", some_of(PLACES, 2, 1))], ids=["light", "dark"]
+)
+def test_axe_finds_nothing(chromium: Browser, kept: Served, theme: Any, places: list[str]) -> None:
     from axe_playwright_python.sync_playwright import Axe
 
     context = chromium.new_context(viewport={"width": 1600, "height": 960}, color_scheme=theme)
     try:
-        watched = sign_in(context, served)
+        watched = sign_in(context, kept)
         found = {}
-        for place in PLACES:
-            watched.page.goto(served.url + place)
+        for place in places:
+            watched.page.goto(kept.url + place)
             watched.page.wait_for_selector(".lately a, .block .row, .hits a, .lane i")
             # The emulator is hidden from readers, who have the blocks.
             results = Axe().run(watched.page, context={"exclude": [[".glass"]]})
             found[place] = [(one["id"], one["nodes"][0]["html"]) for one in results.response["violations"]]
-        assert found == {place: [] for place in PLACES}
+        assert found == {place: [] for place in places}
     finally:
         context.close()

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.support.browser import Served, Watched, sign_in, skip_where_missing
+from tests.support.profile import LONG
 from tests.support.tcp_proxy import TcpProxy, between
 
 if TYPE_CHECKING:
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
 
 pytestmark = [skip_where_missing(), pytest.mark.needs("bash"), pytest.mark.slow, pytest.mark.timeout(240)]
 
-PAGES = 5
+PAGES = 5 if LONG else 3
 # A lost connection is an error of the console; nothing else may be.
 LOST = ("WebSocket connection", "Failed to load resource")
 # Prints on until a file appears, so that it certainly prints before, while and after the connection is gone.
@@ -54,7 +55,7 @@ def _check(watched: Watched, served: Served) -> None:
     assert [one for one in watched.complaints if not any(word in one for word in LOST)] == []
 
 
-def test_five_pages_and_a_killed_server(chromium: Browser, served: Served, tmp_path: Path) -> None:
+def test_several_pages_and_a_killed_server(chromium: Browser, served: Served, tmp_path: Path) -> None:
     contexts = [chromium.new_context() for _ in range(PAGES)]
     try:
         pages = [_enter(sign_in(context, served)) for context in contexts]
