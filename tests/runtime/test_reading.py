@@ -228,7 +228,7 @@ async def test_events_from_a_number_on_are_read_from_there_and_others_have_their
         for first in (last + 7_990, last + 7_999, last + 8_005):
             numbers = [event.seq async for event in reading.follow_events(live, first, False)]
             assert numbers == list(range(first, last + 8_000))
-        assert looked_at < events.stat().st_size
+        assert looked_at < 2 * events.stat().st_size  # three times all of it, if each read all
 
         turns = 0
 

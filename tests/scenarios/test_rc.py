@@ -46,10 +46,7 @@ async def test_set_up(setup: Setup, home: Path) -> None:
 
 @pytest.mark.parametrize(
     "package",
-    [
-        pytest.param(one, id=f"{one.shell}: {one.name}", marks=pytest.mark.needs(one.shell))
-        for one in some_of(PACKAGES, 2)
-    ],
+    [pytest.param(one, id=f"{one.shell}: {one.name}", marks=pytest.mark.needs(one.shell)) for one in PACKAGES],
 )
 @async_test
 async def test_real_package(package: Package, home: Path) -> None:
@@ -64,10 +61,7 @@ async def test_real_package(package: Package, home: Path) -> None:
 
 @pytest.mark.parametrize(
     "framework",
-    [
-        pytest.param(one, id=f"{one.shell}: {one.title}", marks=pytest.mark.needs(one.shell))
-        for one in some_of(FRAMEWORKS)
-    ],
+    [pytest.param(one, id=f"{one.shell}: {one.title}", marks=pytest.mark.needs(one.shell)) for one in FRAMEWORKS],
 )
 @async_test(timeout_seconds=100)
 async def test_framework(framework: Framework, home: Path) -> None:
