@@ -26,6 +26,9 @@ _REST_SECONDS: Final = 0.0002
 # The loop asks some ten times until an echo is through, and may wait as long each time. Four threads at once take 10 %
 # more of the processor with it, one takes no more.
 _SWITCH_SECONDS: Final = 0.0002
+# What nobody waits for works a fifth of the time while the loop's thread computes for more than a quarter of it.
+_BUSY_SHARE: Final = 0.25
+_BUSY_REST_SECONDS: Final = 0.008
 SHORT_BYTES: Final = 256 * 1024
 """Work over no more bytes than these is short."""
 
@@ -51,6 +54,53 @@ class Pace:
         if time.perf_counter() >= self._ends:
             time.sleep(_REST_SECONDS)
             self._ends = time.perf_counter() + SLICE_SECONDS
+
+
+class BackgroundPace:
+    """What work that nobody waits for calls between its pieces: it makes way for an event loop that is busy.
+
+    Args:
+        loop_seconds: how long the loop's thread has computed; see `loop_clock`.
+        clock, sleep: of `time`.
+    """
+
+    def __init__(
+        self, loop_seconds: Callable[[], float], clock: Callable[[], float] = time.perf_counter,
+        sleep: Callable[[float], None] = time.sleep,
+    ) -> None:  # fmt: skip
+        self._loop_seconds = loop_seconds
+        self._clock = clock
+        self._sleep = sleep
+        self._rested, self._used = clock(), loop_seconds()
+        self._ends = self._rested + SLICE_SECONDS
+
+    def rest(self) -> None:
+        """Give the loop its turn when the slice is over, and a longer one when it has much to do."""
+        now = self._clock()
+        if now < self._ends:
+            return
+        used = self._loop_seconds()
+        is_busy = used - self._used > _BUSY_SHARE * (now - self._rested)
+        # The next look counts from here: while this rests, a loop with much to do shows it.
+        self._rested, self._used = now, used
+        self._sleep(_BUSY_REST_SECONDS if is_busy else _REST_SECONDS)
+        self._ends = self._clock() + SLICE_SECONDS
+
+
+def loop_clock() -> Callable[[], float]:
+    """Return what tells how long the calling thread, that of an event loop, has computed; always 0 where none can."""
+    try:
+        number = time.pthread_getcpuclockid(threading.get_ident())
+    except (AttributeError, OSError):  # macOS has none
+        return lambda: 0.0
+
+    def seconds() -> float:
+        try:
+            return time.clock_gettime(number)
+        except OSError:
+            return 0.0  # the thread has ended
+
+    return seconds
 
 
 class _Switching:

@@ -1,8 +1,8 @@
 """The indexer: a thread beside the event loop that keeps an index up to date.
 
 Rules of this file: one thread, and of all engines of a home one at a time; which one, a lock decides. What it has not
-come to yet, a search looks at itself, so nothing depends on how fast it is. It gives the event loop its turn as the
-worker threads do: the first search of a home begins to index all of it.
+come to yet, a search looks at itself, so nothing depends on how fast it is. It makes way for the event loop, which made
+it: the first search of a home begins to index all of it.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Final
 
 from blockpty.api.progress import Progress
-from blockpty.runtime.worker_threads import Pace, quick_switching
+from blockpty.runtime.worker_threads import BackgroundPace, loop_clock, quick_switching
 from blockpty.search.backends import database_url
 from blockpty.search.index import Index, IndexUnavailable, IndexWatermark
 from blockpty.search.ingest import Batch, batches
@@ -44,6 +44,7 @@ class Indexing:
         self._lock = -1
         self._positions: dict[str, IndexWatermark] = {}
         self._calm = CalmRecords()
+        self._pace = BackgroundPace(loop_clock())
         self.swept = threading.Event()
         """Set when everything that was there at the beginning is indexed, by this engine or by another one."""
         self.progress = Progress()
@@ -87,12 +88,16 @@ class Indexing:
                 os.close(self._lock)
 
     def _fill(self, records: Records, index: Index, names: Collection[str] | None) -> None:
-        names = self._calm.of(records, records.unsettled(self._positions, names), time.monotonic())
+        unsettled = records.unsettled(self._positions, names)
+        if names is not None:
+            # One that was just taken up is read from its beginning by the engine; not by two at once.
+            unsettled = [name for name in unsettled if not records.is_long_to_read(name)]
+        names = self._calm.of(records, unsettled, time.monotonic())
         report = None
         if not self.swept.is_set():
             report = _FillReport(self.progress, {name: records.size(name) for name in names})
         with quick_switching:
-            for batch in batches(records, self._positions, index.batch_bytes, names, Pace().rest):
+            for batch in batches(records, self._positions, index.batch_bytes, names, self._pace.rest):
                 if self._stop.is_set():
                     return
                 index.add(batch.entries, batch.positions)

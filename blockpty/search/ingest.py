@@ -56,7 +56,7 @@ def conversation(
     rest: Callable[[], None] = lambda: None,
 ) -> Iterator[tuple[IndexEntry | None, IndexWatermark]]:
     """Yield what of one conversation is not indexed, piece by piece, each with the position that it leads to."""
-    tail = records.tail(name, position)
+    tail = records.tail(name, position, rest)
     if tail is None:
         return
     record = records.record(name)

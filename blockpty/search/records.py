@@ -9,7 +9,7 @@ import contextlib
 import os
 import threading
 from collections import OrderedDict
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -32,6 +32,8 @@ from blockpty.spool.timeline import TimelineReader
 # Conversations whose streams are kept open for the next search, and those whose nonces are remembered.
 _KEPT: Final = 256
 _REMEMBERED: Final = 4096
+# A timeline of more bytes than these takes more than a moment to read: some thousand commands.
+_LONG_BYTES: Final = 1024 * 1024
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,13 +163,13 @@ class Record:
         finally:
             timeline.close()
 
-    def tail(self, position: IndexWatermark) -> Tail:
-        """Return what is not indexed, as of now."""
+    def tail(self, position: IndexWatermark, rest: Callable[[], None] = lambda: None) -> Tail:
+        """Return what is not indexed, as of now. `rest` is called between steps: without a checkpoint all is read."""
         if _size(self._layout.blocks) < position.lines:
             # They were lost with the power, or are being derived anew.
             position = position._replace(lines=0)
         with self._lock:
-            later, cursor, timeline, quiet = self._beyond_the_checkpoint()
+            later, cursor, timeline, quiet = self._beyond_the_checkpoint(rest)
             # After the reader: a block that ends meanwhile is in one of the two, never in neither.
             lines = LineReader(self._layout.blocks, position.lines, holes=True)
             try:
@@ -180,7 +182,7 @@ class Record:
         later = sorted((block for block in later if block.seq > last), key=lambda block: block.seq)
         return Tail(finished, later, cursor, timeline, quiet)
 
-    def _beyond_the_checkpoint(self) -> tuple[list[Block], int, int, bool]:
+    def _beyond_the_checkpoint(self, rest: Callable[[], None]) -> tuple[list[Block], int, int, bool]:
         saved = checkpoint.load_checkpoint(self._layout.checkpoint)
         points = resume_points(saved, self._layout, self._stream)
         reader = RecordReader(self._layout, self._stream, *(points[-1] if points else (None, 0)))
@@ -188,6 +190,7 @@ class Record:
             reader.look()
             found = []
             while (step := reader.step()) is not None:
+                rest()
                 found += [
                     Block.from_dict(event.fields["block"]) for event in step.events if event.type == "agent_block_end"
                 ]
@@ -289,10 +292,20 @@ class Records:
             self._remembered.popitem(last=False)
         return record
 
-    def tail(self, conversation_id: str, position: IndexWatermark | None) -> Tail | None:
-        """Return what of a conversation is not indexed; None when it has gone meanwhile, or is no conversation."""
+    def is_long_to_read(self, conversation_id: str) -> bool:
+        """Whether a conversation is long and no engine has noted how far it has read it."""
+        layout = Layout(self._directory / conversation_id)
+        return _size(layout.timeline) > _LONG_BYTES and not layout.checkpoint.exists()
+
+    def tail(
+        self, conversation_id: str, position: IndexWatermark | None, rest: Callable[[], None] = lambda: None
+    ) -> Tail | None:
+        """Return what of a conversation is not indexed; None when it has gone meanwhile, or is no conversation.
+
+        `rest` is called between steps.
+        """
         try:
-            return self.record(conversation_id).tail(position or IndexWatermark())
+            return self.record(conversation_id).tail(position or IndexWatermark(), rest)
         except (OSError, SpoolError):
             return None
 

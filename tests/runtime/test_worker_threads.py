@@ -5,13 +5,14 @@ from __future__ import annotations
 import asyncio
 import sys
 import threading
+import time
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 
 import pytest
 
 import blockpty
-from blockpty.runtime.worker_threads import THREADS, Pace, aside
+from blockpty.runtime.worker_threads import SLICE_SECONDS, THREADS, BackgroundPace, Pace, aside, loop_clock
 from tests.support.async_tests import async_test
 
 LINE = "17:00:01 svc session token refresh key expired pass auth failed secret token=ok key: 5 auth=basic"
@@ -126,3 +127,56 @@ async def test_many_long_reads_do_not_stop_a_small_one(home: Path, tmp_path: Pat
             task.cancel()
         await asyncio.gather(*long, return_exceptions=True)
         assert small.data.startswith(LINE) and done < 20
+
+
+class _Machine:
+    """A processor that two threads share: a worker, and a loop that computes for a part of the time."""
+
+    def __init__(self, share: float) -> None:
+        self.now = self.loop = self.slept = 0.0
+        self._share = share
+        self.pace = BackgroundPace(lambda: self.loop, lambda: self.now, self._sleep)
+
+    def pass_(self, seconds: float) -> None:
+        self.now += seconds
+        self.loop += self._share * seconds
+
+    def _sleep(self, seconds: float) -> None:
+        self.slept += seconds
+        self.pass_(seconds)
+
+    def work(self) -> float:
+        """Work for a second of the clock; return for which part of it."""
+        begin, slept = self.now, self.slept
+        while self.now < begin + 1:
+            self.pass_(SLICE_SECONDS / 10)
+            self.pace.rest()
+        return 1 - (self.slept - slept) / (self.now - begin)
+
+
+def test_work_that_nobody_waits_for_makes_way_for_a_busy_loop() -> None:
+    assert _Machine(0.0).work() > 0.8
+    assert _Machine(0.1).work() > 0.8
+    assert _Machine(0.5).work() < 0.25
+    assert _Machine(0.9).work() < 0.25
+
+
+def test_the_clock_of_a_loop_is_that_of_its_thread() -> None:
+    if not hasattr(time, "pthread_getcpuclockid"):
+        assert loop_clock()() == 0.0
+        return
+    clock = loop_clock()
+    before = clock()
+    while clock() < before + 0.02:
+        sum(range(1000))
+
+    def elsewhere() -> None:
+        until = time.thread_time() + 0.1
+        while time.thread_time() < until:
+            sum(range(1000))
+
+    thread = threading.Thread(target=elsewhere)
+    before = clock()
+    thread.start()
+    thread.join()
+    assert clock() - before < 0.05, "what another thread computes is not counted"
