@@ -13,7 +13,7 @@ import pytest
 from tests.support.browser import Served, Watched, sign_in, skip_where_missing
 
 if TYPE_CHECKING:
-    from playwright.sync_api import Browser, BrowserContext, Route
+    from playwright.sync_api import APIResponse, Browser, BrowserContext, Route
 
 pytestmark = [skip_where_missing(), pytest.mark.needs("bash"), pytest.mark.slow, pytest.mark.timeout(240)]
 
@@ -262,6 +262,25 @@ def test_vim_is_shown_cell_by_cell_and_typed_into_after_taking_over(
     watched.page.keyboard.press("Control+]")
     watched.page.wait_for_selector(".glass:not(.mine)")
     assert any(isinstance(one, bytes) for one in watched.sent), "so that the other tests would see input"
+    assert watched.complaints == []
+
+
+def test_a_status_that_is_late_takes_no_control_away(context: BrowserContext, served: Served) -> None:
+    watched = _enter(context, served)
+    late: list[tuple[Route, APIResponse]] = []
+    watched.page.route("**/status", lambda route: late.append((route, route.fetch())))
+    served.cli("run", "c1", "true")  # the page looks at the status where a command has ended
+    watched.until(lambda: bool(late), "the status from before is on its way")
+    watched.page.keyboard.press("t")
+    watched.page.wait_for_selector(".glass.mine")
+    for route, response in late:
+        route.fulfill(response=response)
+    watched.page.unroute("**/status")
+    watched.page.keyboard.type("echo th''ree\n")
+    watched.until(lambda: "three" in watched.screen(), "what was typed has arrived")
+    assert watched.page.locator(".glass.mine").count() == 1
+    watched.page.keyboard.press("Control+]")
+    watched.page.wait_for_selector(".glass:not(.mine)")
     assert watched.complaints == []
 
 

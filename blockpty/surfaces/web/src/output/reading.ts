@@ -5,6 +5,7 @@
 const AT_ONCE = 4;
 const waiting: (() => void)[] = [];
 let reading = 0;
+const restful: (() => void)[] = [];
 
 /** Do something when it is its turn. */
 export async function inTurn<Result>(what: () => Promise<Result>): Promise<Result> {
@@ -14,6 +15,18 @@ export async function inTurn<Result>(what: () => Promise<Result>): Promise<Resul
     return await what();
   } finally {
     reading--;
-    waiting.pop()?.();
+    if (waiting.length) waiting.pop()!();
+    else if (reading === 0) for (const resolve of restful.splice(0)) resolve();
   }
+}
+
+/** Wait until nothing is being read, at most so many milliseconds. */
+export function atRest(most: number): Promise<void> {
+  return new Promise((resolve) => {
+    if (reading === 0) resolve();
+    else {
+      restful.push(resolve);
+      setTimeout(resolve, most);
+    }
+  });
 }

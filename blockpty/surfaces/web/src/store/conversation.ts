@@ -65,6 +65,8 @@ export class Conversation {
   /** Numbers of the blocks of which it was asked whether they used the screen. */
   #measured = new Set<number>();
   #measuring = () => undefined as void;
+  /** What was heard of control while each status that was asked for is on its way. */
+  readonly #looks = new Set<Partial<Status>>();
 
   constructor(id: string) {
     this.id = id;
@@ -172,7 +174,23 @@ export class Conversation {
   }
 
   async #look(): Promise<void> {
-    this.status.value = await call<Status>(of(this.id, "status")).catch(() => this.status.value);
+    const heard: Partial<Status> = {};
+    this.#looks.add(heard);
+    try {
+      const status = await call<Status>(of(this.id, "status"));
+      this.status.value = { ...status, ...heard };
+    } catch {
+      // The next change is looked at again.
+    } finally {
+      this.#looks.delete(heard);
+    }
+  }
+
+  /** Take who is in control. A status that is on its way may be from before. */
+  #controlled(change: Pick<Status, "control" | "control_by" | "halted">): void {
+    for (const heard of this.#looks) Object.assign(heard, change);
+    if (change.control === "agent") this.#leased.value = false;
+    this.#merge(change);
   }
 
   #take(content: Record<string, any>): void {
@@ -186,7 +204,7 @@ export class Conversation {
     else if (type === "restart") this.#glass!.restart(content.data);
     else if (type === "control") {
       this.#leased.value = content.control !== "agent";
-      this.#merge({ control: content.control, control_by: content.who, halted: content.halted });
+      this.#controlled({ control: content.control, control_by: content.who, halted: content.halted });
     } else if (type === "watchers") this.watchers.value = { count: content.count, names: content.names };
     else if (type === "event") this.#event(content.event as JournalEvent);
   }
@@ -197,8 +215,7 @@ export class Conversation {
     this.blocks.value = reduce(before, event);
     if (event.type === "control") {
       const control = event.state as Status["control"];
-      if (control === "agent") this.#leased.value = false;
-      this.#merge({ control, control_by: event.who as string | null, halted: event.halted as string | null });
+      this.#controlled({ control, control_by: event.who as string | null, halted: event.halted as string | null });
     } else if (event.type === "user_input_requested") this.message.value = String(event.message ?? "");
     else if (event.type === "user_input_done") this.message.value = "";
     else if (event.type === "resize") {

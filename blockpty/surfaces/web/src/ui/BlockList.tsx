@@ -8,6 +8,8 @@ import { BlockMap } from "./BlockMap.tsx";
 
 const NEAR = 24;
 const LAST = 4;
+/** So many of the last blocks are drawn first: more than a screen has room for. */
+const FIRST = 24;
 
 /** The blocks as one document. It follows the end only while it is at the end. */
 export function BlockList(props: { conversation: Conversation; target: string; at: number | null }) {
@@ -49,6 +51,13 @@ export function BlockList(props: { conversation: Conversation; target: string; a
       if (wanted.at !== null) tell(wanted.block, "reveal", wanted.at);
     });
   }, [wanted]);
+
+  // All at once take longer to draw than to fetch.
+  const [isWhole, setWhole] = useState(false);
+  useEffect(() => {
+    if (conversation.loaded.value) requestAnimationFrame(() => setTimeout(() => setWhole(true)));
+  }, [conversation.loaded.value]);
+  const first = isWhole || target || wanted ? 0 : Math.max(0, list.length - FIRST);
 
   const show = (id: string, where: ScrollLogicalPosition) => {
     const found = box.current?.querySelector<HTMLElement>(`[data-block="${CSS.escape(id)}"]`);
@@ -123,14 +132,14 @@ export function BlockList(props: { conversation: Conversation; target: string; a
               </button>
             </div>
           )}
-          {list.map((block, at) => (
+          {list.slice(first).map((block, at) => (
             <BlockView
               key={block.block_id}
               conversation={conversation.id}
               block={block}
-              moved={at > 0 && block.cwd !== list[at - 1].cwd}
+              moved={first + at > 0 && block.cwd !== list[first + at - 1].cwd}
               selected={conversation.selected.value === block.block_id}
-              last={at >= list.length - LAST}
+              last={first + at >= list.length - LAST}
             />
           ))}
           {conversation.loaded.value && list.length === 0 && <Nothing conversation={conversation} />}

@@ -1,5 +1,6 @@
 import type { ComponentChildren, RefObject } from "preact";
-import { useEffect, useLayoutEffect, useRef } from "preact/hooks";
+import { useEffect, useLayoutEffect, useMemo, useRef } from "preact/hooks";
+import { atRest } from "../output/reading.ts";
 import type { Conversation } from "../store/conversation.ts";
 import { attempt, say } from "../store/notice.ts";
 import { theme } from "../store/settings.ts";
@@ -19,6 +20,12 @@ interface GlassProps {
 }
 
 const nothing = () => undefined;
+/** How long the terminal waits for outputs that are slow to come. */
+const LONGEST_MS = 500;
+
+/** Wait until what was changed is on the screen; a hidden page has none. */
+const painted = (): Promise<void> =>
+  new Promise((resolve) => (document.hidden ? resolve() : requestAnimationFrame(() => setTimeout(resolve))));
 
 /** A terminal of xterm.js at the size of its program, for as long as this is shown. */
 export function Glass({ enter, typed = nothing, change, after, glass, mine = false, hidden = false }: GlassProps) {
@@ -72,6 +79,8 @@ export function LiveGlass({ conversation, title, children, ...rest }: LiveProps)
     });
     return () => conversation.leave();
   };
+  // Who opens a conversation reads its last outputs first: to make a terminal takes longer than to show them.
+  const after = useMemo(() => conversation.load().then(painted).then(() => atRest(LONGEST_MS)).then(painted), [conversation]);
   const status = conversation.status.value;
   const ended = status?.mode === "exited";
   const live = conversation.state.value === "live" && !ended;
@@ -87,7 +96,7 @@ export function LiveGlass({ conversation, title, children, ...rest }: LiveProps)
         <span class="muted">{status && `${status.cols}×${status.rows}`}</span>
       </div>
       {children}
-      <Glass {...rest} enter={enter} after={conversation.load()} />
+      <Glass {...rest} enter={enter} after={after} />
     </>
   );
 }
