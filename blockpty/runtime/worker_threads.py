@@ -26,7 +26,7 @@ _REST_SECONDS: Final = 0.0002
 # The loop asks some ten times until an echo is through, and may wait as long each time. Four threads at once take 10 %
 # more of the processor with it, one takes no more.
 _SWITCH_SECONDS: Final = 0.0002
-# What nobody waits for works a fifth of the time while the loop's thread computes for more than a quarter of it.
+# What no caller waits for works a fifth of the time while the loop's thread computes for more than a quarter of it.
 _BUSY_SHARE: Final = 0.25
 _BUSY_REST_SECONDS: Final = 0.008
 SHORT_BYTES: Final = 256 * 1024
@@ -57,7 +57,7 @@ class Pace:
 
 
 class BackgroundPace:
-    """What work that nobody waits for calls between its pieces: it makes way for an event loop that is busy.
+    """What work that no caller waits for calls between its pieces: it makes way for an event loop that is busy.
 
     Args:
         loop_seconds: how long the loop's thread has computed; see `loop_clock`.
