@@ -77,10 +77,11 @@ class Watched:
         self.page.on("dialog", lambda dialog: (self.complaints.append("dialog"), dialog.dismiss()))
 
     def screen(self) -> list[str]:
-        """Return the rows that xterm.js shows, without blanks at their ends."""
+        """Return the rows that xterm.js shows, without blanks at their ends; none while it is on its way."""
         rows: list[str] = self.page.evaluate(
-            """() => { const t = document.querySelector('.glass').terminal, b = t.buffer.active;
-            return Array.from({length: t.rows}, (_, y) => b.getLine(b.baseY + y).translateToString(true).trimEnd()) }"""
+            """() => { const t = document.querySelector('.glass')?.terminal, b = t?.buffer.active;
+            const row = (_, y) => b.getLine(b.baseY + y).translateToString(true).trimEnd();
+            return t ? Array.from({length: t.rows}, row) : [] }"""
         )
         return rows
 
