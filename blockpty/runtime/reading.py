@@ -417,7 +417,8 @@ async def follow_events(
                         for one in (line,) if growth is None else growth.take(line):
                             event = live.redactor.event(Event.from_dict(one), live.stream)
                             yield _with_data(live, event) if follow and with_data else event
-                    await live.turn()
+                    if not reader.ended:
+                        await live.turn()
                 if growth is not None and (grown := growth.due(live.closed)) is not None:
                     yield live.redactor.event(Event.from_dict(grown), live.stream)
                 if not follow or live.closed:

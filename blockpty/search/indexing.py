@@ -88,11 +88,7 @@ class Indexing:
                 os.close(self._lock)
 
     def _fill(self, records: Records, index: Index, names: Collection[str] | None) -> None:
-        unsettled = records.unsettled(self._positions, names)
-        if names is not None:
-            # One that was just taken up is read from its beginning by the engine; not by two at once.
-            unsettled = [name for name in unsettled if not records.is_long_to_read(name)]
-        names = self._calm.of(records, unsettled, time.monotonic())
+        names = self._calm.of(records, records.unsettled(self._positions, names), time.monotonic())
         report = None
         if not self.swept.is_set():
             report = _FillReport(self.progress, {name: records.size(name) for name in names})

@@ -32,8 +32,6 @@ from blockpty.spool.timeline import TimelineReader
 # Conversations whose streams are kept open for the next search, and those whose nonces are remembered.
 _KEPT: Final = 256
 _REMEMBERED: Final = 4096
-# A timeline of more bytes than these takes more than a moment to read: some thousand commands.
-_LONG_BYTES: Final = 1024 * 1024
 
 
 @dataclass(frozen=True, slots=True)
@@ -291,11 +289,6 @@ class Records:
         while len(self._remembered) > _REMEMBERED:
             self._remembered.popitem(last=False)
         return record
-
-    def is_long_to_read(self, conversation_id: str) -> bool:
-        """Whether a conversation is long and no engine has noted how far it has read it."""
-        layout = Layout(self._directory / conversation_id)
-        return _size(layout.timeline) > _LONG_BYTES and not layout.checkpoint.exists()
 
     def tail(
         self, conversation_id: str, position: IndexWatermark | None, rest: Callable[[], None] = lambda: None

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import itertools
 import json
-import os
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -22,6 +21,7 @@ from blockpty.spool.layout import Layout
 from blockpty.spool.masking import Mask
 from blockpty.spool.stream import StreamReader
 from tests.support.async_tests import async_test
+from tests.support.counting import ReadBytes
 from tests.support.profile import some_of
 
 needs_bash = pytest.mark.needs("bash")
@@ -80,17 +80,9 @@ def test_a_block_of_thousands_is_found_by_reading_a_few_lines(tmp_path: Path, mo
         with pytest.raises(NotFound, match="no block is called"):
             block_list.find_block(layout, name)
 
-    looked_at, read = 0, os.pread
-
-    def counted(descriptor: int, length: int, offset: int) -> bytes:
-        nonlocal looked_at
-        data = read(descriptor, length, offset)
-        looked_at += len(data)
-        return data
-
-    monkeypatch.setattr(os, "pread", counted)
+    read = ReadBytes(monkeypatch)
     block_list.find_block(layout, "b6000")
-    assert looked_at < layout.blocks.stat().st_size / 2
+    assert read.count < layout.blocks.stat().st_size / 2
 
 
 def measured(directory: Path, output: bytes) -> Measure:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import threading
 from collections.abc import Callable
 from pathlib import Path
@@ -15,6 +14,7 @@ from blockpty.runtime.listing import RecordLooks, look
 from blockpty.spool.layout import Layout
 from tests.support import disk, homes
 from tests.support.async_tests import async_test
+from tests.support.counting import turns_beside
 
 # Recorded entries have only what the machine looks at.
 pytestmark = pytest.mark.damages_files
@@ -75,19 +75,9 @@ async def test_a_thousand_conversations_are_listed_without_reading_their_records
 @async_test
 async def test_a_list_gives_others_their_turn(home: Path) -> None:
     await homes.fill(home, [f"c{number}" for number in range(100)], homes.recording(ended=True))
-    turns = 0
-
-    async def other() -> None:
-        nonlocal turns
-        while True:
-            turns += 1
-            await asyncio.sleep(0)
-
     async with blockpty.Engine(home) as engine:
         await engine.live()
-        task = asyncio.create_task(other())
-        await engine.list()
-        task.cancel()
+        turns = await turns_beside(engine.list())
     assert turns >= 6
 
 

@@ -16,6 +16,7 @@ from blockpty.errors import BadCursor, BadRequest
 from blockpty.model.events import Event
 from blockpty.runtime import reading
 from tests.support.async_tests import async_test
+from tests.support.counting import ReadBytes, turns_beside
 
 pytestmark = pytest.mark.needs("bash")
 
@@ -216,32 +217,16 @@ async def test_events_from_a_number_on_are_read_from_there_and_others_have_their
         with events.open("ab") as file:
             file.write(b"".join([copy + b"\n" for copy in copies]))
 
-        looked_at, read = 0, os.pread
-
-        def counted(descriptor: int, length: int, offset: int) -> bytes:
-            nonlocal looked_at
-            data = read(descriptor, length, offset)
-            looked_at += len(data)
-            return data
-
-        monkeypatch.setattr(os, "pread", counted)
+        read = ReadBytes(monkeypatch)
         for first in (last + 7_990, last + 7_999, last + 8_005):
             numbers = [event.seq async for event in reading.follow_events(live, first, False)]
             assert numbers == list(range(first, last + 8_000))
-        assert looked_at < 2 * events.stat().st_size  # three times all of it, if each read all
+        assert read.count < 2 * events.stat().st_size  # three times all of it, if each read all
 
-        turns = 0
+        async def read_all() -> None:
+            numbers = [event.seq async for event in reading.follow_events(live, 0, False)]
+            assert numbers == list(range(every[0].seq, last + 8_000))
 
-        async def others() -> None:
-            nonlocal turns
-            while True:
-                turns += 1
-                await asyncio.sleep(0)
-
-        beside = asyncio.create_task(others())
-        count = len([event async for event in reading.follow_events(live, 0, False)])
-        beside.cancel()
-        await asyncio.wait((beside,))
-        assert count == last + 8_000 - every[0].seq
+        turns = await turns_beside(read_all())
         assert turns >= events.stat().st_size // (128 * 1024)
         os.truncate(events, own)

@@ -14,19 +14,9 @@ import pytest
 import blockpty
 from blockpty.runtime.worker_threads import SLICE_SECONDS, THREADS, BackgroundPace, Pace, aside, loop_clock
 from tests.support.async_tests import async_test
+from tests.support.counting import turns_beside
 
 LINE = "17:00:01 svc session token refresh key expired pass auth failed secret token=ok key: 5 auth=basic"
-
-
-async def turns_beside(work: Awaitable[object]) -> int:
-    """Return how often the event loop came round while something went on."""
-    task = asyncio.ensure_future(work)
-    turns = 0
-    while not task.done():
-        await asyncio.sleep(0)
-        turns += 1
-    await task
-    return turns
 
 
 async def replayed(conversation: blockpty.Conversation) -> None:

@@ -4,15 +4,10 @@ from __future__ import annotations
 
 import shutil
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-from blockpty.search import records as records_of
 from blockpty.search.records import Records
 from blockpty.testing import FakePty
 from tests.support import corpus
-
-if TYPE_CHECKING:
-    import pytest
 
 
 def _printing_its_nonce(home: Path, nonce: str) -> None:
@@ -58,18 +53,14 @@ def test_nonces_that_come_later_are_learned(tmp_path: Path) -> None:
         records.close()
 
 
-def test_what_is_long_is_quick_to_read_from_a_checkpoint_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(records_of, "_LONG_BYTES", 20_000)
+def test_a_record_that_no_engine_has_read_is_read_with_rests(tmp_path: Path) -> None:
     pty = FakePty()
     pty.spawn()
     pty.prompt()
     for number in range(200):
         pty.run(f"echo {number}", b"%d\r\n" % number)
     corpus.save(tmp_path, "long", pty)
-    _printing_its_nonce(tmp_path, "A" * 22)
     records = Records(tmp_path)
-    assert not records.is_long_to_read("c1") and not records.is_long_to_read("none")
-    assert records.is_long_to_read("long")
     rests = 0
 
     def rest() -> None:
@@ -79,5 +70,3 @@ def test_what_is_long_is_quick_to_read_from_a_checkpoint_on(tmp_path: Path, monk
     tail = records.tail("long", None, rest)
     records.close()
     assert tail is not None and len(tail.blocks) == 200 and rests > 200
-    (tmp_path / "conversations" / "long" / "checkpoint.json").write_text("{}")
-    assert not records.is_long_to_read("long")

@@ -18,6 +18,7 @@ from blockpty.spool.line_reader import (
     line_of_seq,
     parse_line,
 )
+from tests.support.counting import ReadBytes
 
 LINES = [
     b'{"seq":0}\n',
@@ -239,19 +240,10 @@ def test_the_line_of_a_number_is_found(tmp_path: Path, monkeypatch: pytest.Monke
 def test_a_page_from_the_end_reads_the_end_only(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "x.jsonl"
     path.write_bytes(b"".join([b'{"seq":%d,"text":"%s"}\n' % (seq, b"x" * 500) for seq in range(10_000)]))
-    read = 0
-    plain = os.pread
-
-    def counted(descriptor: int, length: int, offset: int) -> bytes:
-        nonlocal read
-        data = plain(descriptor, length, offset)
-        read += len(data)
-        return data
-
-    monkeypatch.setattr(os, "pread", counted)
+    read = ReadBytes(monkeypatch)
     backwards = iterate_lines_back(path)
     assert [next(backwards)["seq"] for _ in range(100)] == list(range(9999, 9899, -1))
     backwards.close()  # type: ignore[attr-defined]
-    assert read <= 256 * 1024
+    assert read.count <= 256 * 1024
     line_of_seq(path, 5000)
-    assert read <= 2 * 1024 * 1024
+    assert read.count <= 2 * 1024 * 1024

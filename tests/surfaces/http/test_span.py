@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import base64
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -13,6 +12,7 @@ from blockpty import Client, Engine
 from blockpty.surfaces.http import span
 from blockpty.surfaces.tokens import add_token
 from tests.support.async_tests import async_test
+from tests.support.counting import turns_beside
 from tests.support.http_client import http, serving
 
 if TYPE_CHECKING:
@@ -108,22 +108,9 @@ async def test_an_answer_is_bounded_and_says_where_the_next_begins(home: Path) -
                 at, eof = int(answer.headers["blockpty-cursor"]), answer.headers["blockpty-eof"]
             assert b"".join(pieces) == b"x" * 3_000_000 and len(pieces) == 3 and at == end
         # Others have their turn while it is read.
-        turns = 0
-
-        async def turn() -> None:
-            nonlocal turns
-            while True:
-                turns += 1
-                await asyncio.sleep(0)
-
-        turning = asyncio.ensure_future(turn())
         async with Engine(home) as engine:
             seen = await engine.conversation("c1")
-            before = turns
-            await seen.read(begin, to_cursor=end, max_bytes=4_000_000, view="raw")
-            assert turns > before + 1
-        turning.cancel()
-        await asyncio.wait((turning,))
+            assert await turns_beside(seen.read(begin, to_cursor=end, max_bytes=4_000_000, view="raw")) > 1
         await conversation.close()
 
 

@@ -30,3 +30,7 @@ export function atRest(most: number): Promise<void> {
     }
   });
 }
+
+/** Wait until what was changed is on the screen; a hidden page has none. */
+export const painted = (): Promise<void> =>
+  new Promise((resolve) => (document.hidden ? resolve() : requestAnimationFrame(() => setTimeout(resolve))));

@@ -1,5 +1,6 @@
 import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import { useKeys } from "../keys.ts";
+import { painted } from "../output/reading.ts";
 import { sign } from "../store/blocks.ts";
 import type { Conversation } from "../store/conversation.ts";
 import { number } from "../words.ts";
@@ -55,7 +56,7 @@ export function BlockList(props: { conversation: Conversation; target: string; a
   // All at once take longer to draw than to fetch.
   const [isWhole, setWhole] = useState(false);
   useEffect(() => {
-    if (conversation.loaded.value) requestAnimationFrame(() => setTimeout(() => setWhole(true)));
+    if (conversation.loaded.value) void painted().then(() => setWhole(true));
   }, [conversation.loaded.value]);
   const first = isWhole || target || wanted ? 0 : Math.max(0, list.length - FIRST);
 

@@ -1,6 +1,6 @@
 import type { ComponentChildren, RefObject } from "preact";
 import { useEffect, useLayoutEffect, useMemo, useRef } from "preact/hooks";
-import { atRest } from "../output/reading.ts";
+import { atRest, painted } from "../output/reading.ts";
 import type { Conversation } from "../store/conversation.ts";
 import { attempt, say } from "../store/notice.ts";
 import { theme } from "../store/settings.ts";
@@ -22,10 +22,6 @@ interface GlassProps {
 const nothing = () => undefined;
 /** How long the terminal waits for outputs that are slow to come. */
 const LONGEST_MS = 500;
-
-/** Wait until what was changed is on the screen; a hidden page has none. */
-const painted = (): Promise<void> =>
-  new Promise((resolve) => (document.hidden ? resolve() : requestAnimationFrame(() => setTimeout(resolve))));
 
 /** A terminal of xterm.js at the size of its program, for as long as this is shown. */
 export function Glass({ enter, typed = nothing, change, after, glass, mine = false, hidden = false }: GlassProps) {

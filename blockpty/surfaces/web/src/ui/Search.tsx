@@ -145,10 +145,11 @@ function Around({ hit }: { hit: SearchHit }) {
     let gone = false;
     const between = `after_seq=${Math.max(0, hit.seq - BEFORE - 1)}&before_seq=${hit.seq + 2}`;
     void call<{ blocks: Block[] }>(of(hit.conversation_id, `blocks?running=true&${between}`))
+      // Of a conversation that has gone nothing is shown, and not what is around the hit before.
+      .catch(() => ({ blocks: [] }))
       .then((found) => {
         if (!gone) setBlocks(found.blocks);
-      })
-      .catch(() => undefined);
+      });
     return () => {
       gone = true;
     };
