@@ -459,8 +459,8 @@ class Machine:
             state.submission = None
         password = fields.get("icanon") is True and fields.get("echo") is False
         at = {
-            "ms": number(fields, "ms", 0), "ts": state.ts, "password": password, "incomplete": state.incomplete,
-            "input": state.wants_input(),
+            "ms": number(fields, "ms", 0), "ts": state.ts, "password": password,
+            "incomplete": state.wants_more(state.tty), "input": state.wants_input(),
         }  # fmt: skip
         self._blocks.signals.append(Signal("silence", entry.offset, at))
         if state.region.kind == "idle" or state.shell is ShellState.EXITED:

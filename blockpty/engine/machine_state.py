@@ -184,6 +184,18 @@ class MachineState:
         # What it waits for is the terminal's own answer.
         return not ends_with_question(self.region.tail)
 
+    def wants_more(self, tty: Mapping[str, Any] | None) -> bool:
+        """Whether the shell waits for the rest of a command: it asked for more, and did not read a line since.
+
+        `tty` is how the terminal was read then. A shell with an editor of its own leaves raw mode when it has a line,
+        and may be at work for a while before it asks again or runs the command.
+        """
+        if not self.incomplete or tty is None:
+            return False
+        # Which program reads is known on Linux only.
+        left_editor = self.system == "linux" and tty.get("icanon") is True
+        return not left_editor or tty.get("reads") is True or tty.get("wants_input") is True
+
     def copy(self) -> MachineState:
         """Return a copy that shares nothing mutable."""
         # A copy is made at every prompt, and the module copy takes five times as long.

@@ -186,7 +186,7 @@ class Waiter:
         tty = state.tty or {}
         if state.shell is ShellState.RUNNING and tty.get("icanon") is True and tty.get("echo") is False:
             return Outcome(False, "password", at, self.resume_cursor())
-        if state.shell is ShellState.EDITING and state.incomplete and state.tty is not None:
+        if state.shell is ShellState.EDITING and state.wants_more(state.tty):
             # The silence that would tell came before this wait.
             return Outcome(False, "incomplete_input", at, self.resume_cursor())
         return None

@@ -82,7 +82,7 @@ class Completion:
             reason = "hooks_lost"
         elif state.shell is ShellState.RUNNING and tty.get("icanon") is True and tty.get("echo") is False:
             reason = "password"
-        elif state.shell is ShellState.EDITING and state.incomplete and state.tty is not None:
+        elif state.shell is ShellState.EDITING and state.wants_more(state.tty):
             reason = "incomplete_input"
         elif self.stop_at_input and state.wants_input():
             reason = "input"

@@ -81,7 +81,7 @@ def tty_of(state: MachineState, sample: Mapping[str, Any] | None, modes: frozens
     """Return what the terminal is doing, from marks, a sample of its modes and the modes that the program has set."""
     if state.shell is ShellState.EXITED:
         return None
-    if state.incomplete:
+    if state.incomplete and (sample is None or state.wants_more(sample)):
         return "incomplete_input"
     if state.shell in (ShellState.IDLE, ShellState.EDITING):
         return "at_prompt"

@@ -72,7 +72,7 @@ async def test_fish_names_the_line_that_a_person_typed(home: Path) -> None:
 
 
 @pytest.mark.needs("bash")
-@pytest.mark.parametrize("ps0", [r"[PS0]\n", "no line end", r"$(date)\n\n", r"\e[0m"])
+@pytest.mark.parametrize("ps0", [r"[PS0]\n", "no line end", r"$(date)\n\n", r"\e[0m", "$(sleep 0.3)"])
 @async_test(timeout_seconds=60)
 async def test_what_the_users_ps0_prints_is_no_part_of_the_command(ps0: str, home: Path) -> None:
     (home.parent / "user" / ".bashrc").write_text(f"PS0='{ps0}'\n")
