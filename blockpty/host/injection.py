@@ -2,8 +2,8 @@
 
 Lives here: the text that is to be read or typed. Does not know: who types it, and whether the shell is ready for it.
 A shell at the other end of ssh, or in a container, has no file of ours: everything then goes through the terminal. The
-hooks are fed to a line that reads them with echo off; a command is one line `eval $'...'`, which bash and zsh read
-alike.
+hooks are fed to a line that reads them with echo off. What our key of a command is to load follows the key; where
+there is no such key, a command is one line `eval $'...'`, which bash and zsh read alike.
 """
 
 from __future__ import annotations
@@ -105,6 +105,9 @@ PASTED: Final = frozenset({"zsh", "fish"})
 _ZSH_ARRAYS: Final = (b"precmd_functions", b"preexec_functions")
 
 _FED_LINE: Final = 3900
+# A descriptor that no program is likely to use.
+_HERE: Final = 249
+_FED_WORD: Final = frozenset(range(0x20, 0x7F)) - frozenset(b"\\;")
 _FED_PLAIN: Final = frozenset(b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz_./-=")
 # fish alone has a builtin `string`, and `type -q`: it reads the text behind `&&`, any other shell that behind `||`; to
 # both the other text is a word in quotes. fish cannot read lines without drawing them, so `sh` does it for it. What it
@@ -147,7 +150,25 @@ def fed_lines(text: bytes, shell: str = "bash") -> bytes:
     return b"".join(line[at : at + _FED_LINE] + b"\n" for at in range(0, len(line), _FED_LINE)) + b"\n"
 
 
+def fed_text(content: bytes, tag: str) -> bytes:
+    """Return what follows our key where the shell cannot read the file whose content this would be.
+
+    A key that is not bound leaves it all on the command line, the tag in front.
+    """
+    text, nul, history = content.partition(b"\0")
+    return b"%s;%s;%s;" % (tag.encode(), _fed_word(text), b"+" + _fed_word(history) if nul else b"")
+
+
+def _fed_word(text: bytes) -> bytes:
+    return b"".join(b"%c" % byte if byte in _FED_WORD else b"\\x%02x" % byte for byte in text)
+
+
 def typed_command(shell: str, command: str, cwd: str | None = None) -> bytes:
+    """Return the line that runs a command where the shell reads no file of ours, as it is typed."""
+    return _pasted(shell, command_line(shell, command, cwd))
+
+
+def command_line(shell: str, command: str, cwd: str | None = None) -> bytes:
     """Return the line that runs a command, in directory `cwd` if one is given, in a shell that reads no file of ours.
 
     The status is that of the command, or of `cd` when that fails, and then nothing of the command runs.
@@ -155,13 +176,19 @@ def typed_command(shell: str, command: str, cwd: str | None = None) -> bytes:
     if shell == "fish":
         # The line itself marks beginning and end of the output, as one that reads a file does.
         change = b"" if cwd is None else b"builtin cd -- " + _fish_escaped(encode(cd_target(cwd))) + b"; and "
-        line = b" __bpty_begun; " + change + b"eval " + _fish_escaped(encode(command)) + b"; __bpty_over"
-        return _pasted(shell, line)
+        return b" __bpty_begun; " + change + b"eval " + _fish_escaped(encode(command)) + b"; __bpty_over"
     run = b" eval " + escaped(encode(command) + b"\n")
     if cwd is None:
-        return _pasted(shell, run)
-    change = b" \\builtin cd -- " + escaped(encode(cd_target(cwd)))
-    return _pasted(shell, change + b" &&" + run)
+        return run
+    return b" \\builtin cd -- " + escaped(encode(cd_target(cwd))) + b" &&" + run
+
+
+def read_here(text: bytes) -> bytes:
+    """Return the line that has bash run a text as it would from a file, where it reads no file of ours.
+
+    After an incomplete text in `eval` bash takes its next line wrongly; what it reads from a descriptor may be so.
+    """
+    return b" . /dev/fd/%d %d<<<" % (_HERE, _HERE) + escaped(text)
 
 
 def _fish_escaped(data: bytes) -> bytes:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Any, Final
 
@@ -42,6 +43,9 @@ GRACE_SECONDS: Final = 2.0
 RETRY_SECONDS: Final = 0.1
 # For what comes after a key that is not meant to be the last.
 STEP_SECONDS: Final = 0.3
+# How old a command may be whose program may not have started yet, and how often Ctrl-C is typed for it.
+STARTS_MS: Final = 1000
+KEY_TRIES: Final = 3
 SIGNAL_KEYS: Final = {"INT": b"\x03", "QUIT": b"\x1c"}
 SIGNALS: Final = ("INT", "QUIT", "TERM", "KILL")
 # How often a HUP is sent again to a shell that is still there, and after how long.
@@ -260,9 +264,7 @@ async def _signalled(channel: ConversationChannel, name: str, grace: float) -> b
     zsh 5.9). So as long as it went to the shell it is sent again; a program gets it once, it may count.
     """
     if _is_far(channel.live.state):
-        # ssh passes a key on to the program; a signal would end ssh.
-        await channel.type(SIGNAL_KEYS[name], "engine")
-        return await ended_within(channel, grace)
+        return await _typed(channel, name, grace)
     loop = asyncio.get_running_loop()
     deadline = loop.time() + grace
     while True:
@@ -277,6 +279,31 @@ async def _signalled(channel: ConversationChannel, name: str, grace: float) -> b
             return await ended_within(channel, left, program=program)
         if await ended_within(channel, RETRY_SECONDS):
             return True
+
+
+async def _typed(channel: ConversationChannel, name: str, grace: float) -> bool:
+    """Type the key that stands for a signal, and return whether that ended the program in time.
+
+    ssh passes a key on; a signal would end ssh. A Ctrl-C that the far shell has dropped, because it was about to start
+    its program, is one of which only the echo comes back: in the first second of a command it is typed again.
+    """
+    loop, live = asyncio.get_running_loop(), channel.live
+    deadline = loop.time() + grace
+    block = live.state.block
+    starts = name == "INT" and block is not None and time.time() * 1000 - block.ts_begin < STARTS_MS
+    begin = channel.cursor
+    await channel.type(SIGNAL_KEYS[name], "engine")
+    echo = b"^C"
+    while starts and len(echo) < KEY_TRIES * 2:
+        if await ended_within(channel, min(RETRY_SECONDS, deadline - loop.time())):
+            return True
+        said = live.stream.read(begin, len(echo) + 1)
+        if loop.time() >= deadline or not echo.startswith(said):
+            break
+        if said == echo:
+            await channel.type(SIGNAL_KEYS[name], "engine")
+            echo += b"^C"
+    return await ended_within(channel, max(0, deadline - loop.time()))
 
 
 async def end_shell(channel: ConversationChannel, *, leave: bool = False) -> list[dict[str, Any]]:

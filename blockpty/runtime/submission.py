@@ -14,6 +14,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import os
+import secrets
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
@@ -24,9 +25,11 @@ from blockpty.engine.machine_state import MachineState
 from blockpty.engine.outcome import is_whole
 from blockpty.engine.states import ShellState
 from blockpty.errors import BadRequest, Busy, InteractiveSessionActive, NoPrompt
-from blockpty.host.injection import typed_command
+from blockpty.host.injection import command_line, fed_text, read_here, typed_command
 from blockpty.host.shells import (
     KEEP_LAST,
+    MAX_EVALUATED,
+    MAX_LOADED,
     SETTLE,
     clear_keys,
     eval_line,
@@ -70,6 +73,8 @@ UNBOUND_SECONDS: Final = 1.0
 UNBOUND_POLL_SECONDS: Final = 0.1
 # On one column zsh 5.9 crashes when it draws a text at once, bash 5.2 on two.
 NARROWEST: Final = 4
+# Of the random word that tells whether our key has taken what follows it.
+TAG_BYTES: Final = 8
 MAX_COMMAND: Final = 16 * 1024 * 1024
 
 
@@ -87,13 +92,15 @@ class Submitted(NamedTuple):
 class _Typed(NamedTuple):
     """How a command is handed to the shell: what is typed, and what the timeline says of it.
 
-    `line` is what the shell draws where that is not the command.
+    `line` is what the shell draws where that is not the command. `tag` stands on the command line where no key has
+    taken what follows it.
     """
 
     data: bytes
     key: bool
     line: bytes | None = None
     incomplete: bool = False
+    tag: str = ""
 
     def fields(self) -> dict[str, Any]:
         """Return what the timeline says beside the command."""
@@ -160,7 +167,7 @@ class Submission:
                         epoch=channel.epoch,
                     )
                     retried = again is not None
-                    again = await self._taken(completion, command, cwd, retried) if typed.key else None
+                    again = await self._taken(completion, typed, command, cwd, retried) if typed.key else None
                     if again is None:
                         seq, ts = channel.live.submitted(request)
                         handed_over = awaited
@@ -177,7 +184,7 @@ class Submission:
         """Return whether the shell's line editor has our key, which replaces whatever stands on the command line."""
         if state.current.name not in KEYS or state.size[0] < NARROWEST or state.current.nonce == self._keyless:
             return False
-        return state.current.offers("key") and not state.current.offers("nofs")
+        return state.current.offers("key") and (not _is_far(state) or state.current.offers("fed"))
 
     async def enter_shell(self, shell: str | None, seconds: float) -> DoneResult:
         """Give the hooks to the shell that is at a prompt now; in turn with commands."""
@@ -193,23 +200,38 @@ class Submission:
 
     def _form(self, state: MachineState, command: str, cwd: str | None) -> _Typed:
         """Return how a command is handed over: by our key, or as a line that names a staged file or holds it."""
-        if state.current.offers("nofs"):
+        has_key = self._has_key(state)
+        if _is_far(state) and not (has_key and len(command) <= MAX_LOADED):
             line = typed_command(state.current.name, command, cwd)
             return _Typed(line + b"\r", key=False, line=line)
-        has_key = self._has_key(state)
         if has_key and cwd is None and loads(command, state.current.name):
-            _write(self._channel.layout.submit, load_text(command))
-            return _Typed(KEYS[state.current.name], key=True)
+            return self._loaded(state, load_text(command))
         return self._staged(state, command, cwd, history=command, key=has_key)
+
+    def _loaded(self, state: MachineState, content: bytes) -> _Typed:
+        """Return our key, which loads this content: from a file, or where the shell sees none, from what follows."""
+        key = KEYS[state.current.name]
+        if not _is_far(state):
+            _write(self._channel.layout.submit, content)
+            return _Typed(key, key=True)
+        tag = secrets.token_hex(TAG_BYTES)
+        return _Typed(key + fed_text(content, tag), key=True, tag=tag)
 
     def _staged(
         self, state: MachineState, command: str, cwd: str | None, *, history: str, key: bool, runs: bool = True
     ) -> _Typed:
-        """Return the line that runs a command from a file, typed or loaded by our key; a wrong one does not run."""
-        path = self._channel.layout.commands / str(state.next_block)
+        """Return the line that runs a command which it names or holds, typed or loaded by our key.
+
+        A command of which it is known that it is wrong is not run (`runs`).
+        """
         settle = SETTLE if key and state.current.name == "bash" and is_settled(command) else (b"", b"")
-        _write(path, stage(command, cwd, state.current.name) + settle[0])
-        line = submit_line(str(path), state.current.name).encode("utf-8", "surrogateescape")
+        text = stage(command, cwd, state.current.name) + settle[0]
+        if _is_far(state):
+            line = read_here(text) if state.current.name == "bash" else command_line(state.current.name, command, cwd)
+        else:
+            path = self._channel.layout.commands / str(state.next_block)
+            _write(path, text)
+            line = submit_line(str(path), state.current.name).encode("utf-8", "surrogateescape")
         if not key:
             return _Typed(line + b"\r", key=False, line=line)
         if settle[1] and not runs:
@@ -221,8 +243,8 @@ class Submission:
         # The echo has room for the command then, which is drawn in its place; readline draws no more than a screen.
         cols, rows = state.size
         line = line.ljust(min(len(drawn_command(command)), cols * max(1, rows - 2)))
-        _write(self._channel.layout.submit, line if state.current.name == "fish" else load_line(line, history))
-        return _Typed(KEYS[state.current.name], key=True, line=line)
+        content = line if state.current.name == "fish" else load_line(line, history)
+        return self._loaded(state, content)._replace(line=line)
 
     def _rejected(self, state: MachineState, command: str, cwd: str | None) -> _Typed:
         """Return the line that has the shell say what is wrong with a text that it found incomplete.
@@ -231,12 +253,15 @@ class Submission:
         """
         if "<<" in command:
             return self._staged(state, command, cwd, history="", key=True)
-        line = eval_line(command) if state.current.name == "zsh" else None
+        far = _is_far(state)
+        line = eval_line(command, MAX_LOADED if far else MAX_EVALUATED) if state.current.name == "zsh" else None
         if line is None:
             return self._staged(state, command, cwd, history="", key=True, runs=False)._replace(incomplete=True)
         return self._loaded_line(state, line, command, history="")._replace(incomplete=True)
 
-    async def _taken(self, completion: Completion, command: str, cwd: str | None, retried: bool) -> _Typed | None:
+    async def _taken(
+        self, completion: Completion, typed: _Typed, command: str, cwd: str | None, retried: bool
+    ) -> _Typed | None:
         """Wait until the shell runs what the key has loaded; return how to hand it over again where it does not.
 
         Nothing of the command has run then: the text was incomplete, or the key is not bound in this keymap.
@@ -272,11 +297,15 @@ class Submission:
             await live.subscribers.changed(min(UNBOUND_POLL_SECONDS, deadline - loop.time()))
             if live.reader.position.offset == before:
                 live.pump()
-            if live.reader.position.offset != before or not await self._reads_on(live.state):
+            if typed.tag:
+                unbound = typed.tag.encode() in live.state.echo.data
+            elif live.reader.position.offset != before or not await self._reads_on(live.state):
                 silent_since = None
                 continue
-            silent_since = silent_since or loop.time()
-            if loop.time() - silent_since >= UNBOUND_SECONDS:
+            else:
+                silent_since = silent_since or loop.time()
+                unbound = loop.time() - silent_since >= UNBOUND_SECONDS
+            if unbound:
                 self._keyless = state.current.nonce
                 await self._abandon()
                 return self._form(live.state, command, cwd)
@@ -290,6 +319,8 @@ class Submission:
         # Without a silence so far, and when nothing is printed for the key, nothing but a look at the terminal tells.
         if (state.tty or {}).get("icanon", False) is not False or state.echo.opening is not None:
             return False
+        if _is_far(state):
+            return False  # our terminal's modes are those of the way there, and what is unread may be on that way
         sample = await self._channel.host.inspect(self._channel.id)
         held_up = sample.storage is not None or sample.stopped or sample.working
         return sample.icanon is False and not sample.unread and not held_up
@@ -298,12 +329,13 @@ class Submission:
         """Empty the command line, and wait for the prompt that says so.
 
         zsh loses a Ctrl-C that comes while it draws its second prompt: where the line editor reads on, it is typed
-        again.
+        again; also where that cannot be seen, since nothing runs there.
         """
         channel, loop = self._channel, asyncio.get_running_loop()
         deadline, tries, again_at = loop.time() + READY_SECONDS, 0, 0.0
-        while channel.live.state.shell is not ShellState.IDLE and (now := loop.time()) < deadline:
-            if now >= again_at and tries < CLEAR_TRIES and (not tries or await self._reads_on(channel.live.state)):
+        while (state := channel.live.state).shell is not ShellState.IDLE and (now := loop.time()) < deadline:
+            again = not tries or _is_far(state) or (now >= again_at and await self._reads_on(state))
+            if now >= again_at and tries < CLEAR_TRIES and again:
                 await channel.type(clear_keys(channel.live.state.current.name), "engine")
                 tries, again_at = tries + 1, now + CLEAR_SECONDS
             else:
@@ -389,6 +421,11 @@ class Submission:
                     await asyncio.sleep(EDITOR_POLL_SECONDS)
 
 
+def _is_far(state: MachineState) -> bool:
+    """Whether the shell reads no file of ours: it is on another machine, in a container, or another user's."""
+    return state.current.offers("nofs")
+
+
 def _write(path: Path, text: bytes) -> None:
     """Write a file that the shell reads; raises StorageFull."""
     try:
@@ -450,7 +487,7 @@ def _check_command(command: str) -> None:
 
 
 def _check_cwd(state: MachineState, cwd: str | None) -> None:
-    if cwd is None or state.current.offers("nofs"):
+    if cwd is None or _is_far(state):
         return
     if state.current.cwd is None and not cwd.startswith("/"):
         return  # a shell that does not tell where it is; `cd` will find out

@@ -2,9 +2,10 @@
 
 Rules of this file: an answer is a constant or a number, never anything that a program has printed (the list is in
 screen/queries.py). Only what arrives while this engine owns the conversation is answered, never what is read again;
-and only where a reader waits: a program that has switched the terminal to raw mode, or fish 4 itself, which asks at
-its prompts (and waits ten seconds since 4.1) and gets no more than it waits for. The question in a file that is merely
-shown gets none, because the answer would stand on the next command line; fish 4 knows an answer when it sees one.
+and only where a reader waits: a program that has switched the terminal to raw mode, a command in a shell elsewhere
+(whose terminal's modes are not seen), or fish 4 itself, which asks at its prompts (and waits ten seconds since 4.1)
+and gets no more than it waits for. The question in a file that is merely shown gets none, because the answer would
+stand on the next command line; fish 4 knows an answer when it sees one.
 """
 
 from __future__ import annotations
@@ -21,6 +22,8 @@ from blockpty.screen.queries import Questions, answer
 if TYPE_CHECKING:
     from blockpty.runtime.channel import ConversationChannel
 
+# Sources whose own program keeps our terminal in raw mode: how the far one is read cannot be seen. tmux answers itself.
+_CLIENTS: Final = frozenset({"ssh", "container"})
 # What fish 4 waits for.
 _SHELL_ASKS: Final = frozenset({b"\x1b[c", b"\x1b[0c", b"\x1b[5n"})
 
@@ -68,7 +71,9 @@ class TerminalReplies:
         with contextlib.suppress(BlockptyError):
             if running:
                 sample = await channel.host.inspect(channel.id)
-                if sample.icanon is not False or sample.foreground != "child":
+                source = channel.live.state.source
+                far = source is not None and source["kind"] in _CLIENTS
+                if sample.icanon is not False or not (far or sample.foreground == "child"):
                     return
             for answer in answers:
                 await channel.host.input(

@@ -15,7 +15,7 @@ if [[ $- != *i* ]]; then
 	\builtin return 0
 fi
 
-__bpty_s=0 __bpty_q=0 __bpty_c=0 __bpty_p=0 __bpty_x=0 __bpty_o='' __bpty_t='' __bpty_pwd='' __bpty_a='' __bpty_w=1 __bpty_alone='' __bpty_assoc='' __bpty_y='' __bpty_seen_ps0=- __bpty_seen_ps1=- __bpty_seen_ps2=- __bpty_tty=1 __bpty_array='' __bpty_null='' __bpty_v='' __bpty_l='' __bpty_h='' __bpty_hc='' __bpty_hx=''
+__bpty_s=0 __bpty_q=0 __bpty_c=0 __bpty_p=0 __bpty_x=0 __bpty_o='' __bpty_t='' __bpty_pwd='' __bpty_a='' __bpty_w=1 __bpty_alone='' __bpty_assoc='' __bpty_y='' __bpty_seen_ps0=- __bpty_seen_ps1=- __bpty_seen_ps2=- __bpty_tty=1 __bpty_array='' __bpty_null='' __bpty_v='' __bpty_l='' __bpty_h='' __bpty_hc='' __bpty_hx='' __bpty_fed=''
 __bpty_f=ps1
 
 # Writes the mark of kind $1 with the extra fields $2 (each with its leading semicolon), then the text $3, in one
@@ -285,19 +285,40 @@ __bpty_hush() {
 # begins with that (measured in 5.2): so one of an empty file comes first, which takes it away.
 __bpty_load() {
 	while \builtin read -r -d '' __bpty_v; do :; done </dev/null
-	if IFS= \builtin read -r -d '' READLINE_LINE; then
-		IFS= \builtin read -r -d '' __bpty_v || __bpty_t=''
-		if [[ :$SHELLOPTS: == *:history:* ]]; then
-			if [[ $__bpty_v ]]; then \builtin history -s -- "$__bpty_v" || __bpty_t=''; fi
-			__bpty_h=1 __bpty_hc=${HISTCONTROL-} HISTCONTROL=ignorespace:${HISTCONTROL-}
-		fi
-	fi <"$__bpty_dir/submit"
+	__bpty_k='' __bpty_v=''
+	if [[ $__bpty_fed ]]; then
+		__bpty_fetch || __bpty_t=''
+	else
+		if IFS= \builtin read -r -d '' READLINE_LINE; then
+			IFS= \builtin read -r -d '' __bpty_v || __bpty_t=''
+			__bpty_k=1
+		fi <"$__bpty_dir/submit"
+	fi
+	if [[ $__bpty_k && :$SHELLOPTS: == *:history:* ]]; then
+		if [[ $__bpty_v ]]; then \builtin history -s -- "$__bpty_v" || __bpty_t=''; fi
+		__bpty_h=1 __bpty_hc=${HISTCONTROL-} HISTCONTROL=ignorespace:${HISTCONTROL-}
+	fi
 	if [[ $- == *H* ]]; then
 		\builtin set +H
 		__bpty_hx=1
 	fi
 	READLINE_POINT=99999999 __bpty_l=1
 } 2>/dev/null
+
+# The same where our files are not: what the file would hold follows the key, as `tag;text;history;`, where a history
+# that begins with `+` stands for what is behind the NUL. The tag is for the engine: it sees it when no key took this.
+# What does not come whole is not run.
+__bpty_fetch() {
+	READLINE_LINE=''
+	if IFS= \builtin read -rs -t 30 -d ';' __bpty_v && IFS= \builtin read -rs -t 30 -d ';' __bpty_y &&
+		IFS= \builtin read -rs -t 30 -d ';' __bpty_v; then
+		READLINE_LINE=${__bpty_y@E}
+		if [[ $__bpty_v ]]; then
+			__bpty_v=${__bpty_v:1} __bpty_k=1
+			__bpty_v=${__bpty_v@E}
+		fi
+	fi </dev/tty
+}
 
 # In each keymap of readline's own: one that a user makes is a copy of one of these.
 __bpty_bind() {
@@ -409,6 +430,7 @@ __bpty_install() {
 	# Handed over to a shell that runs where our files are not: commands have to be typed, and are no history of ours.
 	if [[ ${__bpty_file-} && ! -r ${__bpty_file-} ]]; then
 		__bpty_f+=,nofs
+		if [[ $__bpty_tty && -e /dev/fd/0 ]]; then __bpty_f+=,fed __bpty_fed=1; fi
 		\builtin unset HISTFILE
 	fi
 	__bpty_names

@@ -11,7 +11,7 @@
 # may have functions called as builtins are: hence `\builtin` everywhere, no early `return`, and around each hook the
 # user's `builtin` itself is disabled, which only an assignment can do.
 
-typeset -g +x __bpty_s=0 __bpty_c=0 __bpty_p=0 __bpty_x=0 __bpty_pwd= __bpty_fd= __bpty_m= __bpty_installed= __bpty_shield= __bpty_loaded= __bpty_had=
+typeset -g +x __bpty_s=0 __bpty_c=0 __bpty_p=0 __bpty_x=0 __bpty_pwd= __bpty_fd= __bpty_m= __bpty_installed= __bpty_shield= __bpty_loaded= __bpty_had= __bpty_fed= __bpty_bang=
 typeset -ga +x __bpty_wrapped=()
 typeset -g +x __bpty_i=";n=$__bpty_n;i=$$"
 
@@ -228,14 +228,19 @@ __bpty_load() {
 	(( ${+functions[builtin]} )) && dis_functions[builtin]=${functions[builtin]} __bpty_shield=1
 	# Not into BUFFER itself: zsh 5.9 frees what it does not own then.
 	local __bpty_b= __bpty_h= __bpty_o=
-	if IFS= \builtin read -r -d '' __bpty_b; then
-		IFS= \builtin read -r -d '' __bpty_h
-		__bpty_o=1
-	elif [[ -o bang_hist && $__bpty_b == *'!'* ]]; then
-		# Whether `!` is special was decided before the line editor was called.
+	if [[ -n $__bpty_fed ]]; then
+		__bpty_fetch || __bpty_b=
+	else
+		if IFS= \builtin read -r -d '' __bpty_b; then
+			IFS= \builtin read -r -d '' __bpty_h
+			__bpty_o=1
+		fi <"$__bpty_dir/submit"
+	fi
+	if [[ -z $__bpty_o && ( -o bang_hist || -n $__bpty_bang ) && $__bpty_b == *'!'* ]]; then
+		# Whether `!` is special was decided before the line editor was called, and before the prompt's hooks.
 		typeset -g +x __bpty_text=$__bpty_b
 		__bpty_o=1 __bpty_h=$__bpty_b __bpty_b=' eval "$__bpty_text"'
-	fi <"$__bpty_dir/submit"
+	fi
 	if [[ -n $__bpty_o ]]; then
 		[[ -z $__bpty_h ]] || \builtin print -rs -- "$__bpty_h"
 		[[ -o hist_ignore_space ]] || __bpty_had+=' no_hist_ignore_space'
@@ -248,9 +253,23 @@ __bpty_load() {
 		preexec_functions=(__bpty_give_back $preexec_functions)
 		precmd_functions+=(__bpty_give_back)
 	}
-	BUFFER=$__bpty_b POSTDISPLAY= __bpty_loaded=';l=1'
+	BUFFER=$__bpty_b POSTDISPLAY= __bpty_loaded=';l=1' __bpty_bang=
 	\builtin zle .accept-line
 	[[ -n $__bpty_shield ]] && functions[builtin]=${dis_functions[builtin]} __bpty_shield=
+}
+
+# The same where our files are not: what the file would hold follows the key, as `tag;text;history;`, where a history
+# that begins with `+` stands for what is behind the NUL. The tag is for the engine: it sees it when no key took this.
+# What does not come whole is not run.
+__bpty_fetch() {
+	if IFS= \builtin read -rs -t 30 -d ';' __bpty_h && IFS= \builtin read -rs -t 30 -d ';' __bpty_b &&
+		IFS= \builtin read -rs -t 30 -d ';' __bpty_h
+	then
+		__bpty_b=${(g::)__bpty_b}
+		[[ -z $__bpty_h ]] || __bpty_o=1 __bpty_h=${(g::)__bpty_h#+}
+	else
+		__bpty_b= __bpty_h=
+	fi <${TTY:-/dev/tty}
 }
 
 # First in preexec, or last in precmd where the line is not run. No `emulate -L`: the options are to stay.
@@ -318,6 +337,7 @@ __bpty_install() {
 		[[ -o zle ]] && __bpty_ready
 	else
 		__bpty_installed=1
+		[[ ! -o bang_hist ]] || __bpty_bang=1
 		[[ -n ${__bpty_keep-} ]] || \builtin unsetopt bang_hist
 		\builtin setopt interactive_comments
 		__bpty_install_now
@@ -346,7 +366,8 @@ __bpty_install_now() {
 	[[ -o zle ]] && \builtin zmodload -F zsh/zleparameter p:keymaps p:widgets && __bpty_bind && features+=,key
 	# Handed over to a shell that runs where our files are not: commands have to be typed, and are no history of ours.
 	if [[ -n ${__bpty_file-} && ! -r ${__bpty_file-} ]]; then
-		features+=,nofs
+		features+=,nofs,fed
+		__bpty_fed=1
 		unset HISTFILE
 	fi
 	# Who this is and on which machine; what a mark cannot hold is left out.

@@ -229,7 +229,6 @@ async def forged_marks(stage: Stage) -> Any:
     """Marks that are wrong in one thing each, in the middle of a command."""
     await stage.run("true")
     conversation = stage.conversation
-    pid = (await conversation.status()).pid
     gate = stage.gate()
     begun = await conversation.exec_block(f"{gate.child}; cat marks; {gate.child}; sh -c 'exit 3'")
     await stage.wait({"idle_ms": 30}, begun.cursor)
@@ -239,7 +238,7 @@ async def forged_marks(stage: Stage) -> Any:
         if b";__END__;" in mark or b";__PROMPT__;" in mark or b";__BEGIN__;" in mark
     ]
     fields = dict(part.split(b"=", 1) for part in old[-1][:-1].split(b";") if b"=" in part)
-    seq, count, prompt = (int(fields[name]) for name in (b"s", b"c", b"p"))
+    pid, seq, count, prompt = (int(fields[name]) for name in (b"i", b"s", b"c", b"p"))
 
     def mark(kind: str, nonce: str, instance: int | None, seq: int, more: str) -> bytes:
         return f"\x1b]7717;{kind};n={nonce};i={instance};s={seq};c={count};p={prompt};{more}\x07".encode()

@@ -23,6 +23,7 @@ from blockpty.model.block import Block
 from blockpty.model.events import Event
 from blockpty.model.results import RunResult, WaitResult
 from blockpty.spool.stream import StreamReader
+from tests.support.ssh_server import ssh_server
 
 # For what must come: the bound of the test itself ends it sooner.
 TIMEOUT_MS = 100_000
@@ -226,7 +227,8 @@ class Stage:
     @property
     def nonce(self) -> str:
         """What authenticates the current shell's marks."""
-        return str([entry["nonce"] for entry in self.timeline() if entry["kind"] == "spawn"][-1])
+        given = [entry if entry["kind"] == "spawn" else entry.get("note", {}) for entry in self.timeline()]
+        return str([one["nonce"] for one in given if "nonce" in one][-1])
 
     def host_pids(self) -> list[int]:
         """Return the processes of the PTY host."""
@@ -259,8 +261,10 @@ async def open_stage(home: Path, shell: str, **options: Any) -> AsyncIterator[St
     """
     folder = home.parent / "work"
     folder.mkdir()
+    if "source" not in options:
+        options = {"shell": shell, "cwd": str(folder), **options}
     async with Engine(home) as engine:
-        conversation = await engine.open(shell=shell, cwd=str(folder), **options)
+        conversation = await engine.open(**options)
         stage = Stage(engine, conversation, shell, folder)
         with _explained(stage), contextlib.closing(stage):
             yield stage
@@ -270,6 +274,16 @@ async def open_stage(home: Path, shell: str, **options: Any) -> AsyncIterator[St
     # Some scenarios leave gigabytes; what failed stays for whoever looks, and all lines for the check of their schema.
     for bulky in ("stream", "blocks"):
         shutil.rmtree(conversation.directory / bulky)
+
+
+@contextlib.asynccontextmanager
+async def open_stage_over_ssh(home: Path, shell: str) -> AsyncIterator[Stage]:
+    """Open the same in a shell behind an sshd on loopback, which starts in the same directory."""
+    place = home.parent / "far"
+    place.mkdir()
+    with ssh_server(place, (shell, "-i"), start=home.parent / "work") as server:
+        async with open_stage(home, shell, source="ssh:127.0.0.1", env=server.environment) as stage:
+            yield stage
 
 
 @contextlib.contextmanager

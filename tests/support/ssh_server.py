@@ -105,11 +105,12 @@ def install(server: SshServer) -> Path:
 @contextmanager
 def ssh_server(
     directory: Path, shell: Sequence[str], *, checking: str = "no", more: str = "", address: str = "127.0.0.1",
-    namespaces: tuple[str, str] | None = None,
+    namespaces: tuple[str, str] | None = None, start: Path | None = None,
 ) -> Iterator[SshServer]:  # fmt: skip
     """Run an sshd whose login shell is this command with `directory/home` as its home; skip where that cannot be.
 
-    `namespaces`: those of the network in which the client and the server are.
+    `namespaces`: those of the network in which the client and the server are. `start`: where the shell starts, if not
+    in its home.
     """
     inside = [[] if namespaces is None else ["ip", "netns", "exec", name] for name in namespaces or ("", "")]
     server = shutil.which("sshd", path=f"{os.environ.get('PATH', '')}:/usr/sbin")
@@ -130,7 +131,7 @@ def ssh_server(
     (directory / "sshd_config").write_text(
         f"ListenAddress {address}:{port}\nHostKey {directory}/host\nAuthorizedKeysFile {directory}/user.pub\n"
         "StrictModes no\nUsePAM no\nPermitRootLogin yes\nPrintMotd no\nAcceptEnv LANG LC_*\n"
-        f"SetEnv HOME={directory}/home\nForceCommand cd; exec {' '.join(shell)}\n"
+        f"SetEnv HOME={directory}/home\nForceCommand cd {start or ''}; exec {' '.join(shell)}\n"
     )
     command = [*inside[1], server, "-D", "-e", "-f", str(directory / "sshd_config")]
     daemon = subprocess.Popen(command, stderr=subprocess.PIPE)

@@ -37,6 +37,8 @@ from blockpty.host.shells.plans import (
 )
 from blockpty.host.shells.staging import (
     KEEP_LAST,
+    MAX_EVALUATED,
+    MAX_LOADED,
     SETTLE,
     clear_keys,
     eval_line,
@@ -55,6 +57,8 @@ __all__ = [
     "KEEP_LAST",
     "KEPT",
     "KEPT_PREFIXES",
+    "MAX_EVALUATED",
+    "MAX_LOADED",
     "NO_PAGERS",
     "POSIX",
     "REFUSED",
