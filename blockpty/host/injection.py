@@ -107,7 +107,7 @@ _ZSH_ARRAYS: Final = (b"precmd_functions", b"preexec_functions")
 _FED_LINE: Final = 3900
 # A descriptor that no program is likely to use.
 _HERE: Final = 249
-_FED_WORD: Final = frozenset(range(0x20, 0x7F)) - frozenset(b"\\;")
+_FED_WORD: Final = frozenset(range(0x20, 0x7F)) - frozenset(b"\\;!")
 _FED_PLAIN: Final = frozenset(b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz_./-=")
 # fish alone has a builtin `string`, and `type -q`: it reads the text behind `&&`, any other shell that behind `||`; to
 # both the other text is a word in quotes. fish cannot read lines without drawing them, so `sh` does it for it. What it
@@ -156,7 +156,7 @@ def fed_text(content: bytes, tag: str) -> bytes:
     A key that is not bound leaves it all on the command line, the tag in front.
     """
     text, nul, history = content.partition(b"\0")
-    return b"%s;%s;%s;" % (tag.encode(), _fed_word(text), b"+" + _fed_word(history) if nul else b"")
+    return b"%s;%s;%s!" % (tag.encode(), _fed_word(text), b"+" + _fed_word(history) if nul else b"")
 
 
 def _fed_word(text: bytes) -> bytes:

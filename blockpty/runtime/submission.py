@@ -74,7 +74,7 @@ UNBOUND_POLL_SECONDS: Final = 0.1
 # On one column zsh 5.9 crashes when it draws a text at once, bash 5.2 on two.
 NARROWEST: Final = 4
 # Of the random word that tells whether our key has taken what follows it.
-TAG_BYTES: Final = 8
+TAG_BYTES: Final = 4
 MAX_COMMAND: Final = 16 * 1024 * 1024
 
 

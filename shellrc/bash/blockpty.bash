@@ -305,13 +305,12 @@ __bpty_load() {
 	READLINE_POINT=99999999 __bpty_l=1
 } 2>/dev/null
 
-# The same where our files are not: what the file would hold follows the key, as `tag;text;history;`, where a history
+# The same where our files are not: what the file would hold follows the key, as `tag;text;history!`, where a history
 # that begins with `+` stands for what is behind the NUL. The tag is for the engine: it sees it when no key took this.
-# What does not come whole is not run.
+# What does not come whole is not run. One `read`, because each changes the terminal's modes twice.
 __bpty_fetch() {
 	READLINE_LINE=''
-	if IFS= \builtin read -rs -t 30 -d ';' __bpty_v && IFS= \builtin read -rs -t 30 -d ';' __bpty_y &&
-		IFS= \builtin read -rs -t 30 -d ';' __bpty_v; then
+	if IFS=';' \builtin read -rs -d '!' __bpty_v __bpty_y __bpty_v; then
 		READLINE_LINE=${__bpty_y@E}
 		if [[ $__bpty_v ]]; then
 			__bpty_v=${__bpty_v:1} __bpty_k=1

@@ -258,17 +258,15 @@ __bpty_load() {
 	[[ -n $__bpty_shield ]] && functions[builtin]=${dis_functions[builtin]} __bpty_shield=
 }
 
-# The same where our files are not: what the file would hold follows the key, as `tag;text;history;`, where a history
+# The same where our files are not: what the file would hold follows the key, as `tag;text;history!`, where a history
 # that begins with `+` stands for what is behind the NUL. The tag is for the engine: it sees it when no key took this.
 # What does not come whole is not run.
 __bpty_fetch() {
-	if IFS= \builtin read -rs -t 30 -d ';' __bpty_h && IFS= \builtin read -rs -t 30 -d ';' __bpty_b &&
-		IFS= \builtin read -rs -t 30 -d ';' __bpty_h
-	then
-		__bpty_b=${(g::)__bpty_b}
+	if IFS=';' \builtin read -rs -d '!' __bpty_o __bpty_b __bpty_h; then
+		__bpty_b=${(g::)__bpty_b} __bpty_o=
 		[[ -z $__bpty_h ]] || __bpty_o=1 __bpty_h=${(g::)__bpty_h#+}
 	else
-		__bpty_b= __bpty_h=
+		__bpty_b= __bpty_h= __bpty_o=
 	fi <${TTY:-/dev/tty}
 }
 
