@@ -106,7 +106,7 @@ _ZSH_ARRAYS: Final = (b"precmd_functions", b"preexec_functions")
 
 _FED_LINE: Final = 3900
 # A descriptor that no program is likely to use.
-_HERE: Final = 249
+_HERE: Final = 99
 _FED_WORD: Final = frozenset(range(0x20, 0x7F)) - frozenset(b"\\;!")
 _FED_PLAIN: Final = frozenset(b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz_./-=")
 # fish alone has a builtin `string`, and `type -q`: it reads the text behind `&&`, any other shell that behind `||`; to

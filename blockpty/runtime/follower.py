@@ -99,6 +99,7 @@ class RecordFollower:
         mask: the nonces of its shells.
         answers: replies to what programs ask the terminal; None while old bytes are read.
         shared: the last parts of the stream that were sent to those who follow it, as they left, by where they begin.
+        piece: what was last asked for at the stream's end (its begin, its end, the stream's), and what that gave.
         closed: whether `close` was called.
     """
 
@@ -123,6 +124,7 @@ class RecordFollower:
         self.closed = False
         self.answers: Replies | None = None
         self.shared: dict[int, bytes] = {}
+        self.piece: tuple[tuple[int, int, int], tuple[bytes, int]] | None = None
         self.tasks = BackgroundTasks()
         self.waits = WaitRegistry()
         self.subscribers = Subscribers()
@@ -177,6 +179,7 @@ class RecordFollower:
         """Go on after `close`, from the checkpoint."""
         self.closed = False
         self.shared.clear()
+        self.piece = None
         self.deriver.reopen()
         self._resume(owner)
 

@@ -46,7 +46,7 @@ _RECHECK_SECONDS: Final = 1.0
 HOLD_SECONDS: Final = 0.2
 # Growth of a block is sent at most once in so long to a follower of events without their text, and while there is some
 # to send, events are looked for so often.
-_GROWTH_SECONDS: Final = 0.1
+_GROWTH_SECONDS: Final = 0.25
 _GROWTH_LOOK_SECONDS: Final = 0.02
 
 
@@ -352,7 +352,11 @@ def covered_piece(live: RecordFollower, cursor: int, stop: int, end: int, *, qui
     """
     if end - cursor > 2 * _SHARED_BYTES and (shared := _shared(live, cursor, stop)):
         return shared
-    data, settled = live.redactor.read_settled(live.drawn, cursor, min(_PIECE_BYTES, stop - cursor))
+    asked = (cursor, stop, end)
+    if live.piece is None or live.piece[0] != asked or quiet:
+        # All who watch ask for the same.
+        live.piece = asked, live.redactor.read_settled(live.drawn, cursor, min(_PIECE_BYTES, stop - cursor))
+    data, settled = live.piece[1]
     if cursor + len(data) == end <= cursor + LONGEST and not (quiet or live.closed or live.state.eof):
         return data[:settled]
     return data
@@ -387,7 +391,7 @@ async def follow_events(
     """Yield events from the file, and with `follow` those that come, until the record is closed.
 
     `with_data`: events of output that a follower gets have its text, which takes far longer than all else of them.
-    Without it, events of output of one block that follow each other are one event in a tenth of a second: its span
+    Without it, events of output of one block that follow each other are one event in a quarter of a second: its span
     is that of them all, its number that of the last.
     """
     growth = None if with_data or not follow else _Growth()
@@ -427,6 +431,7 @@ async def follow_events(
                     await asyncio.sleep(_GROWTH_LOOK_SECONDS)
                     # Something floods: of all who follow it one looks in each turn, and others are served in between.
                     await live.turn()
+                    await asyncio.wait(changed, timeout=growth.left(), return_when=asyncio.FIRST_COMPLETED)
                     continue
                 await asyncio.wait(
                     changed, timeout=None if live.deriver.active else _RECHECK_SECONDS,
@@ -460,10 +465,14 @@ class _Growth:
         if not grows:
             yield line
 
+    def left(self) -> float:
+        """For how many seconds more growth is held back."""
+        return max(0.0, self._sent + _GROWTH_SECONDS - time.monotonic())
+
     def due(self, closed: bool) -> dict[str, Any] | None:
         """Return growth that has been held back for long enough, or at the end."""
-        held, now = self._held, time.monotonic()
-        if held is None or (now < self._sent + _GROWTH_SECONDS and not closed):
+        held = self._held
+        if held is None or (self.left() > 0 and not closed):
             return None
-        self._held, self._sent = None, now
+        self._held, self._sent = None, time.monotonic()
         return held

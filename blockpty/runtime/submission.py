@@ -167,7 +167,7 @@ class Submission:
                         epoch=channel.epoch,
                     )
                     retried = again is not None
-                    again = await self._taken(completion, typed, command, cwd, retried) if typed.key else None
+                    again = await self._taken(completion, command, cwd, retried, typed.tag) if typed.key else None
                     if again is None:
                         seq, ts = channel.live.submitted(request)
                         handed_over = awaited
@@ -260,7 +260,7 @@ class Submission:
         return self._loaded_line(state, line, command, history="")._replace(incomplete=True)
 
     async def _taken(
-        self, completion: Completion, typed: _Typed, command: str, cwd: str | None, retried: bool
+        self, completion: Completion, command: str, cwd: str | None, retried: bool, tag: str = ""
     ) -> _Typed | None:
         """Wait until the shell runs what the key has loaded; return how to hand it over again where it does not.
 
@@ -297,8 +297,8 @@ class Submission:
             await live.subscribers.changed(min(UNBOUND_POLL_SECONDS, deadline - loop.time()))
             if live.reader.position.offset == before:
                 live.pump()
-            if typed.tag:
-                unbound = typed.tag.encode() in live.state.echo.data
+            if tag:
+                unbound = tag.encode() in live.state.echo.data
             elif live.reader.position.offset != before or not await self._reads_on(live.state):
                 silent_since = None
                 continue

@@ -71,8 +71,9 @@ class TerminalReplies:
         with contextlib.suppress(BlockptyError):
             if running:
                 sample = await channel.host.inspect(channel.id)
-                source = channel.live.state.source
-                far = source is not None and source["kind"] in _CLIENTS
+                state = channel.live.state
+                # With a seam tmux keeps the shell over there, and answers.
+                far = state.source is not None and state.source["kind"] in _CLIENTS and state.seam is None
                 if sample.icanon is not False or not (far or sample.foreground == "child"):
                     return
             for answer in answers:

@@ -189,7 +189,8 @@ class TerminalWatch:
     async def _next(self, end: int, quiet: bool) -> Seen | None:
         """Return what comes next, up to an end of the stream; None when there is nothing, or no room for it."""
         live, cursor = self._live, self._sent
-        if (first := live.stream.begin) > cursor:
+        # Nothing is removed behind the end, and to ask costs two system calls.
+        if end > cursor and (first := live.stream.begin) > cursor:
             return self._skip_to(first)
         if (change := self._sizes.due(cursor)) is not None:
             if self._redraws:

@@ -156,7 +156,7 @@ async def test_what_runs_is_read_as_far_as_it_goes(home: Path) -> None:
 
 
 @async_test
-async def test_growth_without_its_text_is_told_in_a_tenth_of_a_second_and_adds_up(home: Path) -> None:
+async def test_growth_without_its_text_is_told_four_times_a_second_and_adds_up(home: Path) -> None:
     """Events without their text: a flood is few of them, which say as much as all of them."""
     async with blockpty.Engine(home) as engine:
         conversation = await engine.open("c1", shell="bash")
@@ -191,7 +191,7 @@ async def test_growth_without_its_text_is_told_in_a_tenth_of_a_second_and_adds_u
         assert len(_spans(told, flood)) < len(_spans(every, flood)) / 2
         times = [at for at, event in seen if event.type == "agent_block_delta" and event.fields["block_id"] == flood]
         # The last one is sent with the end of its block.
-        assert all(later - at >= 0.1 for at, later in pairwise(times[:-1]))
+        assert all(later - at >= 0.25 for at, later in pairwise(times[:-1]))
         await conversation.close()
 
 
