@@ -113,3 +113,9 @@ def level_of(outer: Sequence[Shell], mark: Mark, owed: int) -> int | None:
             meaning = outer[level].authenticate(mark, ShellState.RUNNING, owed)
             return level if isinstance(meaning, Stimulus) else None
     return None
+
+
+def is_end_of_inner(outer: Sequence[Shell], mark: Mark) -> bool:
+    """Whether an outer shell says authentically that the output of its command, the inner shell, ends here."""
+    speaks = [shell for shell in outer if shell.nonce == mark.nonce]
+    return mark.kind == "__OUT_END__" and any(shell.authenticate(mark, ShellState.RUNNING) is None for shell in speaks)

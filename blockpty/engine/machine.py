@@ -15,7 +15,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from blockpty.engine.alternate import no_switch
-from blockpty.engine.authentication import Shell, level_of
+from blockpty.engine.authentication import Shell, is_end_of_inner, level_of
 from blockpty.engine.blocks import BlockBuilder, prompt_only
 from blockpty.engine.hints import MAX_HINTS
 from blockpty.engine.loading import (
@@ -204,6 +204,10 @@ class Machine:
             level = level_of(self.state.outer, mark, self.state.owed)
             if level is not None:
                 self._return_to(token.begin, mark, level)
+            elif is_end_of_inner(self.state.outer, mark):
+                # zsh says so before it says how its command ended, which is when the inner shell is left.
+                self._out_end(token)
+                return
         verdict = self.state.current.authenticate(mark, self.state.shell, self.state.owed)
         if isinstance(verdict, str):
             self._emit("spoofed_mark", token.begin, kind=mark.kind, reason=verdict, span=[token.begin, token.end])

@@ -105,8 +105,8 @@ PASTED: Final = frozenset({"zsh", "fish"})
 _ZSH_ARRAYS: Final = (b"precmd_functions", b"preexec_functions")
 
 _FED_LINE: Final = 3900
-# A descriptor that no program is likely to use.
-_HERE: Final = 99
+# A pipe of Linux and macOS holds so much, and bash wants room for the line end.
+_PIPE_BYTES: Final = 60_000
 _FED_WORD: Final = frozenset(range(0x20, 0x7F)) - frozenset(b"\\;!")
 _FED_PLAIN: Final = frozenset(b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz_./-=")
 # fish alone has a builtin `string`, and `type -q`: it reads the text behind `&&`, any other shell that behind `||`; to
@@ -156,7 +156,8 @@ def fed_text(content: bytes, tag: str) -> bytes:
     A key that is not bound leaves it all on the command line, the tag in front.
     """
     text, nul, history = content.partition(b"\0")
-    return b"%s;%s;%s!" % (tag.encode(), _fed_word(text), b"+" + _fed_word(history) if nul else b"")
+    first, second = _fed_word(text), b"+" + _fed_word(history) if nul else b""
+    return b"%s;%d;%s;%s!" % (tag.encode(), len(first) + len(second), first, second)
 
 
 def _fed_word(text: bytes) -> bytes:
@@ -186,9 +187,14 @@ def command_line(shell: str, command: str, cwd: str | None = None) -> bytes:
 def read_here(text: bytes) -> bytes:
     """Return the line that has bash run a text as it would from a file, where it reads no file of ours.
 
-    After an incomplete text in `eval` bash takes its next line wrongly; what it reads from a descriptor may be so.
+    After an incomplete text in `eval` bash takes its next line wrongly; what it reads from a descriptor may be so. A
+    byte 31 stands for the number of the descriptor, which our key chooses. More than fits into a pipe would be written
+    to a file over there, so that is given to `eval`.
     """
-    return b" . /dev/fd/%d %d<<<" % (_HERE, _HERE) + escaped(text)
+    text = text.removesuffix(b"\n")
+    if len(text) > _PIPE_BYTES:
+        return b" eval " + escaped(text)
+    return b" . /dev/fd/\x1f \x1f<<<" + escaped(text)  # this adds a line end
 
 
 def _fish_escaped(data: bytes) -> bytes:

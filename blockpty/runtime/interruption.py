@@ -43,9 +43,10 @@ GRACE_SECONDS: Final = 2.0
 RETRY_SECONDS: Final = 0.1
 # For what comes after a key that is not meant to be the last.
 STEP_SECONDS: Final = 0.3
-# How old a command may be whose program may not have started yet, and how often Ctrl-C is typed for it.
-STARTS_MS: Final = 1000
-KEY_TRIES: Final = 3
+# How old a command may be whose program may not have started yet, how long it gets, and how a terminal shows Ctrl-C.
+STARTS_MS: Final = 100
+DROPPED_SECONDS: Final = 0.3
+ECHO: Final = b"^C"
 SIGNAL_KEYS: Final = {"INT": b"\x03", "QUIT": b"\x1c"}
 SIGNALS: Final = ("INT", "QUIT", "TERM", "KILL")
 # How often a HUP is sent again to a shell that is still there, and after how long.
@@ -284,8 +285,8 @@ async def _signalled(channel: ConversationChannel, name: str, grace: float) -> b
 async def _typed(channel: ConversationChannel, name: str, grace: float) -> bool:
     """Type the key that stands for a signal, and return whether that ended the program in time.
 
-    ssh passes a key on; a signal would end ssh. A Ctrl-C that the far shell has dropped, because it was about to start
-    its program, is one of which only the echo comes back: in the first second of a command it is typed again.
+    ssh passes a key on; a signal would end ssh. Of a Ctrl-C that comes when the far shell is about to start its program
+    only the echo comes back: the shell has dropped it. So for a command that has just begun it is typed once more.
     """
     loop, live = asyncio.get_running_loop(), channel.live
     deadline = loop.time() + grace
@@ -293,16 +294,11 @@ async def _typed(channel: ConversationChannel, name: str, grace: float) -> bool:
     starts = name == "INT" and block is not None and time.time() * 1000 - block.ts_begin < STARTS_MS
     begin = channel.cursor
     await channel.type(SIGNAL_KEYS[name], "engine")
-    echo = b"^C"
-    while starts and len(echo) < KEY_TRIES * 2:
-        if await ended_within(channel, min(RETRY_SECONDS, deadline - loop.time())):
+    if starts:
+        if await ended_within(channel, min(DROPPED_SECONDS, grace)):
             return True
-        said = live.stream.read(begin, len(echo) + 1)
-        if loop.time() >= deadline or not echo.startswith(said):
-            break
-        if said == echo:
+        if live.stream.read(begin, len(ECHO) + 1) == ECHO:
             await channel.type(SIGNAL_KEYS[name], "engine")
-            echo += b"^C"
     return await ended_within(channel, max(0, deadline - loop.time()))
 
 

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from blockpty.engine.machine_state import MachineState
+from blockpty.engine.outcome import is_whole
 from blockpty.engine.states import ShellState
 from blockpty.errors import BadRequest, NoPrompt
 from blockpty.host.injection import (
@@ -64,7 +65,10 @@ async def enter_shell(channel: ConversationChannel, shell: str | None, seconds: 
     sample = await channel.host.inspect(channel.id)
     channel.live.pump()
     state = channel.live.state
-    nested = sample.foreground == "child"
+    block = state.block
+    # What has this terminal is the way to a shell elsewhere, whose command is the other shell.
+    inside = state.source is not None and block is not None and not is_whole(state.source, block)
+    nested = sample.foreground == "child" or inside
     if not state.hooks_lost and state.shell is not ShellState.RUNNING:
         raise BadRequest(
             f"the shell of {channel.id} has its hooks",

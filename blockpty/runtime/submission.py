@@ -14,6 +14,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import os
+import re
 import secrets
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -75,6 +76,8 @@ UNBOUND_POLL_SECONDS: Final = 0.1
 NARROWEST: Final = 4
 # Of the random word that tells whether our key has taken what follows it.
 TAG_BYTES: Final = 4
+_SEQUENCE: Final = re.compile(rb"\x1b\[[0-9;?]*[@-~]")
+_REPEATED: Final = re.compile(rb"(.)\r\1")
 MAX_COMMAND: Final = 16 * 1024 * 1024
 
 
@@ -269,6 +272,7 @@ class Submission:
         live, request = self._channel.live, completion.request
         loop = asyncio.get_running_loop()
         deadline, silent_since = loop.time() + TAKEN_SECONDS, None
+        insists_at = loop.time() + UNBOUND_SECONDS
         while True:
             state = live.state
             if state.opened_by(request) is None:
@@ -298,7 +302,11 @@ class Submission:
             if live.reader.position.offset == before:
                 live.pump()
             if tag:
-                unbound = tag.encode() in live.state.echo.data
+                unbound = is_drawn(tag, live.state.echo.data)
+                if live.state.interrupted and loop.time() >= insists_at:
+                    # A Ctrl-C took the rest of the text away, and hit the handler where that does not end it.
+                    insists_at = deadline
+                    await self._channel.type(clear_keys(state.current.name), "engine")
             elif live.reader.position.offset != before or not await self._reads_on(live.state):
                 silent_since = None
                 continue
@@ -419,6 +427,12 @@ class Submission:
                 # Polled, because nothing tells when the terminal's mode changes.
                 while (await channel.host.inspect(channel.id)).icanon is not False:  # noqa: ASYNC110
                     await asyncio.sleep(EDITOR_POLL_SECONDS)
+
+
+def is_drawn(tag: str, data: bytes) -> bool:
+    """Whether a line editor has drawn a word; at the right edge zsh goes on with the last character once more."""
+    plain = _SEQUENCE.sub(b"", data).replace(b" \r", b"")
+    return tag.encode() in _REPEATED.sub(rb"\1", plain)
 
 
 def _is_far(state: MachineState) -> bool:

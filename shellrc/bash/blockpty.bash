@@ -285,7 +285,8 @@ __bpty_hush() {
 # begins with that (measured in 5.2): so one of an empty file comes first, which takes it away.
 __bpty_load() {
 	while \builtin read -r -d '' __bpty_v; do :; done </dev/null
-	__bpty_k='' __bpty_v=''
+	# Said before the text is there: what Ctrl-C ends now was ours.
+	__bpty_k='' __bpty_v='' __bpty_l=1
 	if [[ $__bpty_fed ]]; then
 		__bpty_fetch || __bpty_t=''
 	else
@@ -302,21 +303,30 @@ __bpty_load() {
 		\builtin set +H
 		__bpty_hx=1
 	fi
-	READLINE_POINT=99999999 __bpty_l=1
+	READLINE_POINT=99999999
 } 2>/dev/null
 
-# The same where our files are not: what the file would hold follows the key, as `tag;text;history!`, where a history
-# that begins with `+` stands for what is behind the NUL. The tag is for the engine: it sees it when no key took this.
-# What does not come whole is not run. One `read`, because each changes the terminal's modes twice.
+# The same where our files are not: what the file would hold follows the key, as `tag;length;text;history!`, where a
+# history that begins with `+` stands for what is behind the NUL, and the length is that of both. The tag is for the
+# engine: it sees it when no key took this. What does not come whole is not run: a Ctrl-C takes away what is on its way.
+# One `read`, because each changes the terminal's modes twice; with a limit, because a SIGINT that comes between two of
+# its system calls does not end it. A byte 31 stands for a descriptor that is free: none that a user would choose, and
+# below the limit.
 __bpty_fetch() {
 	READLINE_LINE=''
-	if IFS=';' \builtin read -rs -d '!' __bpty_v __bpty_y __bpty_v; then
+	if IFS=';' \builtin read -rs -t 30 -d '!' __bpty_v __bpty_i __bpty_y __bpty_v && [[ $__bpty_i == $((${#__bpty_y} + ${#__bpty_v})) ]]; then
 		READLINE_LINE=${__bpty_y@E}
 		if [[ $__bpty_v ]]; then
 			__bpty_v=${__bpty_v:1} __bpty_k=1
 			__bpty_v=${__bpty_v@E}
 		fi
 	fi </dev/tty
+	if [[ $READLINE_LINE == *$'\x1f'* ]]; then
+		for __bpty_y in 249 199 149 109 57 39; do
+			if [[ ! -e /dev/fd/$__bpty_y ]] && \builtin eval ": $__bpty_y</dev/null"; then break; fi
+		done
+		READLINE_LINE=${READLINE_LINE//$'\x1f'/"$__bpty_y"}
+	fi
 }
 
 # In each keymap of readline's own: one that a user makes is a copy of one of these.

@@ -228,13 +228,23 @@ __bpty_load() {
 	(( ${+functions[builtin]} )) && dis_functions[builtin]=${functions[builtin]} __bpty_shield=1
 	# Not into BUFFER itself: zsh 5.9 frees what it does not own then.
 	local __bpty_b= __bpty_h= __bpty_o=
+	# Said before the text is there: what Ctrl-C ends now was ours.
+	__bpty_loaded=';l=1'
 	if [[ -n $__bpty_fed ]]; then
-		__bpty_fetch || __bpty_b=
+		__bpty_o=part
+		{ __bpty_fetch } always { TRY_BLOCK_ERROR=0 TRY_BLOCK_INTERRUPT=0 }
 	else
 		if IFS= \builtin read -r -d '' __bpty_b; then
 			IFS= \builtin read -r -d '' __bpty_h
 			__bpty_o=1
 		fi <"$__bpty_dir/submit"
+	fi
+	if [[ $__bpty_o == part ]]; then
+		# Without a prompt that says so, what was not run would seem to run.
+		[[ -n $__bpty_shield ]] && functions[builtin]=${dis_functions[builtin]} __bpty_shield=
+		BUFFER=
+		\builtin zle .send-break
+		\builtin return
 	fi
 	if [[ -z $__bpty_o && ( -o bang_hist || -n $__bpty_bang ) && $__bpty_b == *'!'* ]]; then
 		# Whether `!` is special was decided before the line editor was called, and before the prompt's hooks.
@@ -253,21 +263,31 @@ __bpty_load() {
 		preexec_functions=(__bpty_give_back $preexec_functions)
 		precmd_functions+=(__bpty_give_back)
 	}
-	BUFFER=$__bpty_b POSTDISPLAY= __bpty_loaded=';l=1' __bpty_bang=
+	BUFFER=$__bpty_b POSTDISPLAY= __bpty_bang=
 	\builtin zle .accept-line
 	[[ -n $__bpty_shield ]] && functions[builtin]=${dis_functions[builtin]} __bpty_shield=
 }
 
-# The same where our files are not: what the file would hold follows the key, as `tag;text;history!`, where a history
-# that begins with `+` stands for what is behind the NUL. The tag is for the engine: it sees it when no key took this.
-# What does not come whole is not run.
+# The same where our files are not: what the file would hold follows the key, as `tag;length;text;history!`, where a
+# history that begins with `+` stands for what is behind the NUL, and the length is that of both. The tag is for the
+# engine: it sees it when no key took this. What does not come whole is not run: a Ctrl-C takes away what is on its way.
+# Not by `read`, which goes on after that and waits for the rest. Not from $TTY, which may be another user's.
 __bpty_fetch() {
-	if IFS=';' \builtin read -rs -d '!' __bpty_o __bpty_b __bpty_h; then
-		__bpty_b=${(g::)__bpty_b} __bpty_o=
-		[[ -z $__bpty_h ]] || __bpty_o=1 __bpty_h=${(g::)__bpty_h#+}
-	else
-		__bpty_b= __bpty_h= __bpty_o=
-	fi <${TTY:-/dev/tty}
+	local piece= all= parts=
+	while [[ $all != *'!'* ]] && \builtin sysread -t 5 -i 0 piece; do
+		all+=$piece
+	done </dev/tty
+	[[ $all == *'!'* ]] || \builtin return 1
+	# What was typed behind it.
+	[[ $all == *'!' ]] || \builtin zle -U -- "${all#*!}"
+	all=${all%%!*}
+	# tag;length;rest
+	parts=${all#*;}
+	__bpty_b=${parts#*;} parts=${parts%%;*}
+	__bpty_h=${__bpty_b##*;} __bpty_b=${__bpty_b%;*}
+	[[ $parts == $(( ${#__bpty_b} + ${#__bpty_h} )) ]] || \builtin return 1
+	__bpty_b=${(g::)__bpty_b} __bpty_o=
+	[[ -z $__bpty_h ]] || __bpty_o=1 __bpty_h=${(g::)__bpty_h#+}
 }
 
 # First in preexec, or last in precmd where the line is not run. No `emulate -L`: the options are to stay.
@@ -364,8 +384,8 @@ __bpty_install_now() {
 	[[ -o zle ]] && \builtin zmodload -F zsh/zleparameter p:keymaps p:widgets && __bpty_bind && features+=,key
 	# Handed over to a shell that runs where our files are not: commands have to be typed, and are no history of ours.
 	if [[ -n ${__bpty_file-} && ! -r ${__bpty_file-} ]]; then
-		features+=,nofs,fed
-		__bpty_fed=1
+		features+=,nofs
+		\builtin zmodload -F zsh/system b:sysread 2>/dev/null && { : </dev/tty } 2>/dev/null && features+=,fed __bpty_fed=1
 		unset HISTFILE
 	fi
 	# Who this is and on which machine; what a mark cannot hold is left out.

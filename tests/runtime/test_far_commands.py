@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import asyncio
+import shutil
 from pathlib import Path
 from typing import Final
 
 import pytest
 
+from blockpty.errors import NoPrompt
 from blockpty.host.injection import fed_text
-from tests.scenarios.stage import TIMEOUT_MS, in_every_shell, open_stage_over_ssh
+from tests.scenarios.stage import PROMPT, TIMEOUT_MS, in_every_shell, open_stage_over_ssh
 from tests.support.async_tests import async_test
 
 COMMANDS: Final[dict[str, tuple[int, str, bytes]]] = {
@@ -25,6 +28,7 @@ COMMANDS: Final[dict[str, tuple[int, str, bytes]]] = {
     "for i in 1 2; do\n  echo $i\ndone": (0, "ended", b"1\n2\n"),
     "f() {\n  local x=1\n  return 7\n}\nf": (7, "ended", b""),
     "printf '%s' '" + "é; \\" * 5000 + "' | wc -c | tr -d ' '": (0, "ended", b"25000\n"),
+    "printf '%s' '" + "漢\n" * 9000 + "' | wc -c | tr -d ' '": (0, "ended", b"36000\n"),
     "printf '%s' '" + "y" * 40_000 + "' | wc -c | tr -d ' '": (0, "ended", b"40000\n"),
 }  # fmt: skip
 
@@ -52,6 +56,9 @@ async def test_a_wrong_command_leaves_the_next_one_alone(shell: str, home: Path)
             assert done.exit_status not in (0, None), (command, done)
             assert b"7717" not in done.output and b"__bpty" not in done.output, (command, done)
             assert await stage.done("echo next") == (0, "ended", b"next\n"), command
+        # A here-document without its end is only warned of, and has the lines that it has.
+        done = await stage.done("cat <<E | od -An -c | tr -s ' '\nfoo\nbar")
+        assert done.exit_status == 0 and done.output.endswith(b" f o o \\n b a r \\n\n"), done
         assert await stage.doubts() == []
 
 
@@ -99,9 +106,91 @@ async def test_where_the_key_is_not_bound_a_command_runs_once(shell: str, home: 
 @in_every_shell()
 @pytest.mark.needs("sshd")
 @async_test(timeout_seconds=100)
+async def test_that_the_key_is_not_bound_is_seen_at_the_right_edge_too(shell: str, home: Path) -> None:
+    unbind = {"bash": "bind -r '\\e[7717~'; bind -r '\\e[7718~'", "zsh": "bindkey -r '\\e[7717~'"}
+    async with open_stage_over_ssh(home, shell) as stage:
+        await stage.run(unbind[shell])
+        for columns in range(66, 80):
+            await stage.run(f"PS1='{'p' * columns}> '")
+        assert await stage.done("echo run >>log; cat log") == (0, "ended", b"run\n")
+
+
+@pytest.mark.needs("sshd", "bash")
+@async_test(timeout_seconds=100)
+async def test_descriptors_of_the_user_are_left_alone(home: Path) -> None:
+    async with open_stage_over_ssh(home, "bash") as stage:
+        for number in (9, 99, 249):
+            await stage.run(f"exec {number}>lock{number}")
+            told = await stage.done(f"echo one >&{number}\necho two >&{number}")
+            assert told == (0, "ended", b""), number
+            assert await stage.done(f"cat lock{number}") == (0, "ended", b"one\ntwo\n"), number
+        await stage.run("echo one\nexec 98>lock98")
+        assert await stage.done("echo two >&98\ncat lock98") == (0, "ended", b"two\n")
+        await stage.run("exec 249>&-; ulimit -n 120")
+        assert await stage.done("echo one\necho two") == (0, "ended", b"one\ntwo\n")
+
+
+@in_every_shell()
+@pytest.mark.needs("sshd")
+@async_test(timeout_seconds=100)
+async def test_the_shell_of_another_user_reads_its_commands(shell: str, home: Path) -> None:
+    """Its terminal belongs to who logged in, and cannot be opened by its own name; and it is left again."""
+    async with open_stage_over_ssh(home, shell) as stage:
+        conversation = stage.conversation
+        begun = await conversation.exec_interactive(f"cd / && su nobody -s {shutil.which(shell)}")
+        await stage.wait({"idle_ms": 300}, begun.cursor)
+        await conversation.enter_shell(shell)
+        assert await stage.done("id -un; echo two\necho three") == (0, "ended", b"nobody\ntwo\nthree\n")
+        left = await conversation.exec_block("exit 3")
+        await stage.wait(PROMPT, left.cursor)
+        ended = stage.told(await stage.block(left.block_id))
+        assert ended[:2] == (3, "shell_exited") and ended.output in (b"", b"exit\n"), ended
+        assert await stage.done("id -un") == (0, "ended", b"root\n")
+        assert await stage.doubts() == []
+
+
+@in_every_shell()
+@pytest.mark.needs("sshd")
+@async_test(timeout_seconds=100)
+async def test_a_ctrl_c_while_the_text_comes_ends_the_call(shell: str, home: Path) -> None:
+    """Whatever it hits: the command did not run, or was interrupted, and the shell is at its prompt again."""
+    text = "echo ran >>log; echo '" + "é" * 8000 + "' | wc -c"
+    async with open_stage_over_ssh(home, shell) as stage:
+        for _ in range(8):
+            seq = (await stage.conversation.status()).next_seq
+            running = asyncio.create_task(stage.conversation.run(text, timeout_ms=60_000))
+            await stage.event("input", seq)
+            await stage.type(b"\x03")
+            result = (await asyncio.gather(running, return_exceptions=True))[0]
+            assert isinstance(result, NoPrompt) or result.reason == "prompt", result
+            assert await stage.done("echo next") == (0, "ended", b"next\n")
+        assert (await stage.done("cat log 2>/dev/null | sort | uniq -d | wc -l")).exit_status == 0
+
+
+@in_every_shell()
+@pytest.mark.needs("sshd")
+@async_test(timeout_seconds=100)
+async def test_an_interrupt_is_one_for_a_program_that_takes_its_time(shell: str, home: Path) -> None:
+    count = "import signal, time; n = []; signal.signal(2, lambda *_: n.append(1)); print('up', flush=True)"
+    wait = "; [time.sleep(0.1) for _ in range(60) if not n]; time.sleep(1)"
+    async with open_stage_over_ssh(home, shell) as stage:
+        begun = await stage.conversation.exec_block(f"python3 -Sc \"{count}{wait}; print(len(n))\"")
+        await stage.wait("up", begun.cursor)
+        await stage.wait({"idle_ms": 200}, begun.cursor)
+        assert (await stage.conversation.interrupt(grace_ms=10_000)).how == "SIGINT"
+        assert stage.told(await stage.block(begun.block_id)).output.endswith(b"1\n")
+
+
+@in_every_shell()
+@pytest.mark.needs("sshd")
+@async_test(timeout_seconds=100)
 async def test_half_of_a_text_is_not_run(shell: str, home: Path) -> None:
     whole = fed_text(b"echo half >log; echo whole", "0123456789abcdef")
     async with open_stage_over_ssh(home, shell) as stage:
+        # One with a hole in it, as when Ctrl-C takes away what has come and the rest is still on its way.
+        before = await stage.conversation.status()
+        await stage.type(b"\x1b[7717~" + whole[:25] + whole[28:])
+        await stage.wait(PROMPT, before.cursor)
         before = await stage.conversation.status()
         await stage.type(b"\x1b[7717~" + whole[:30])
         await stage.wait({"idle_ms": 100}, before.cursor)
@@ -111,13 +200,26 @@ async def test_half_of_a_text_is_not_run(shell: str, home: Path) -> None:
         assert await stage.done("cat log 2>/dev/null; echo next") == (0, "ended", b"next\n")
 
 
+@in_every_shell()
+@pytest.mark.needs("sshd")
+@async_test(timeout_seconds=100)
+async def test_what_a_person_types_behind_the_text_is_not_lost(shell: str, home: Path) -> None:
+    async with open_stage_over_ssh(home, shell) as stage:
+        before = await stage.conversation.status()
+        key = b"\x1b[7717~" + fed_text(b"echo first", "0123456789abcdef")
+        await stage.type(key + b"echo 'and ''then!'\r")
+        first = await stage.event("agent_block_end", before.next_seq)
+        await stage.event("agent_block_end", first.seq + 1)
+        assert [stage.told(block).output for block in await stage.blocks()] == [b"first\n", b"and then!\n"]
+
+
 def test_what_follows_the_key_is_printable_and_has_three_fields() -> None:
     content = bytes(range(1, 256)) + b";\\;"
     for text, history in ((content, None), (content, b""), (b"", content)):
         fed = fed_text(text if history is None else text + b"\0" + history, "0f" * 8)
         assert all(0x20 <= byte < 0x7F for byte in fed)
-        tag, first, second = fed.removesuffix(b"!").split(b";")
-        assert (tag, fed.count(b"!")) == (b"0f" * 8, 1)
+        tag, size, first, second = fed.removesuffix(b"!").split(b";")
+        assert (tag, fed.count(b"!"), int(size)) == (b"0f" * 8, 1, len(first + second))
         assert _read(first) == text
         assert second == b"" if history is None else (second[:1] == b"+" and _read(second[1:]) == history)
 
