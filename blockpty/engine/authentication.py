@@ -59,6 +59,11 @@ class Shell:
         """Return whether the shell has said this of itself in its HELLO."""
         return feature in self.features.split(",")
 
+    @property
+    def sees_files(self) -> bool:
+        """Whether it can read our files; not on another machine, in a container, or as another user."""
+        return not self.offers("nofs")
+
     def authenticate(self, mark: Mark, at: ShellState, owed: int = 0) -> Stimulus | str | None:
         """Return what an authentic mark means, None when it moves nothing, or the reason why it is not accepted.
 
@@ -116,6 +121,5 @@ def level_of(outer: Sequence[Shell], mark: Mark, owed: int) -> int | None:
 
 
 def is_end_of_inner(outer: Sequence[Shell], mark: Mark) -> bool:
-    """Whether an outer shell says authentically that the output of its command, the inner shell, ends here."""
-    speaks = [shell for shell in outer if shell.nonce == mark.nonce]
-    return mark.kind == "__OUT_END__" and any(shell.authenticate(mark, ShellState.RUNNING) is None for shell in speaks)
+    """Whether a mark is an outer shell's authentic report that the output of the inner shell, its command, is over."""
+    return mark.kind == "__OUT_END__" and any(one.authenticate(mark, ShellState.RUNNING) is None for one in outer)

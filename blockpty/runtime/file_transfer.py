@@ -141,7 +141,7 @@ class FileTransfer:
     def _is_here(self, sample: Inspected) -> bool:
         """Return whether the shell at the prompt has our files, and what it may do with them is what we may."""
         state = self._channel.live.state
-        if state.outer or state.source is not None or state.current.cwd is None or state.current.offers("nofs"):
+        if state.outer or state.source is not None or state.current.cwd is None or not state.current.sees_files:
             return False
         return sample.foreground == "shell" and sample.sandbox is None and sees_our_files(sample.foreground_pid)
 

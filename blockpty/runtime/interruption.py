@@ -223,7 +223,7 @@ async def _reads_a_command(channel: ConversationChannel, grace: float) -> bool:
 
 def _is_far(state: MachineState) -> bool:
     """Whether the program is elsewhere, so that what has our terminal is only the way to it."""
-    return state.current.offers("nofs") or (state.source is not None and state.source["kind"] != "exec")
+    return not state.current.sees_files or (state.source is not None and state.source["kind"] != "exec")
 
 
 def signal_name(name: str, known: tuple[str, ...]) -> str:
@@ -265,7 +265,7 @@ async def _signalled(channel: ConversationChannel, name: str, grace: float) -> b
     zsh 5.9). So as long as it went to the shell it is sent again; a program gets it once, it may count.
     """
     if _is_far(channel.live.state):
-        return await _typed(channel, name, grace)
+        return await _press_key(channel, name, grace)
     loop = asyncio.get_running_loop()
     deadline = loop.time() + grace
     while True:
@@ -282,8 +282,8 @@ async def _signalled(channel: ConversationChannel, name: str, grace: float) -> b
             return True
 
 
-async def _typed(channel: ConversationChannel, name: str, grace: float) -> bool:
-    """Type the key that stands for a signal, and return whether that ended the program in time.
+async def _press_key(channel: ConversationChannel, name: str, grace: float) -> bool:
+    """Press the key that stands for a signal, and return whether that ended the program in time.
 
     ssh passes a key on; a signal would end ssh. Of a Ctrl-C that comes when the far shell is about to start its program
     only the echo comes back: the shell has dropped it. So for a command that has just begun it is typed once more.

@@ -29,7 +29,6 @@ from blockpty.errors import BadRequest, Busy, InteractiveSessionActive, NoPrompt
 from blockpty.host.injection import command_line, fed_text, read_here, typed_command
 from blockpty.host.shells import (
     KEEP_LAST,
-    MAX_EVALUATED,
     MAX_LOADED,
     SETTLE,
     clear_keys,
@@ -95,8 +94,7 @@ class Submitted(NamedTuple):
 class _Typed(NamedTuple):
     """How a command is handed to the shell: what is typed, and what the timeline says of it.
 
-    `line` is what the shell draws where that is not the command. `tag` stands on the command line where no key has
-    taken what follows it.
+    `line` is what the shell draws where that is not the command. `tag` is echoed where the key is not bound.
     """
 
     data: bytes
@@ -187,7 +185,7 @@ class Submission:
         """Return whether the shell's line editor has our key, which replaces whatever stands on the command line."""
         if state.current.name not in KEYS or state.size[0] < NARROWEST or state.current.nonce == self._keyless:
             return False
-        return state.current.offers("key") and (not _is_far(state) or state.current.offers("fed"))
+        return state.current.offers("key") and (state.current.sees_files or state.current.offers("fed"))
 
     async def enter_shell(self, shell: str | None, seconds: float) -> DoneResult:
         """Give the hooks to the shell that is at a prompt now; in turn with commands."""
@@ -204,7 +202,7 @@ class Submission:
     def _form(self, state: MachineState, command: str, cwd: str | None) -> _Typed:
         """Return how a command is handed over: by our key, or as a line that names a staged file or holds it."""
         has_key = self._has_key(state)
-        if _is_far(state) and not (has_key and len(command) <= MAX_LOADED):
+        if not state.current.sees_files and not (has_key and len(command) <= MAX_LOADED):
             line = typed_command(state.current.name, command, cwd)
             return _Typed(line + b"\r", key=False, line=line)
         if has_key and cwd is None and loads(command, state.current.name):
@@ -214,7 +212,7 @@ class Submission:
     def _loaded(self, state: MachineState, content: bytes) -> _Typed:
         """Return our key, which loads this content: from a file, or where the shell sees none, from what follows."""
         key = KEYS[state.current.name]
-        if not _is_far(state):
+        if state.current.sees_files:
             _write(self._channel.layout.submit, content)
             return _Typed(key, key=True)
         tag = secrets.token_hex(TAG_BYTES)
@@ -225,16 +223,16 @@ class Submission:
     ) -> _Typed:
         """Return the line that runs a command which it names or holds, typed or loaded by our key.
 
-        A command of which it is known that it is wrong is not run (`runs`).
+        `runs`: False for a command that is known to be incomplete, which the shell only rejects.
         """
         settle = SETTLE if key and state.current.name == "bash" and is_settled(command) else (b"", b"")
         text = stage(command, cwd, state.current.name) + settle[0]
-        if _is_far(state):
-            line = read_here(text) if state.current.name == "bash" else command_line(state.current.name, command, cwd)
-        else:
+        if state.current.sees_files:
             path = self._channel.layout.commands / str(state.next_block)
             _write(path, text)
             line = submit_line(str(path), state.current.name).encode("utf-8", "surrogateescape")
+        else:
+            line = read_here(text) if state.current.name == "bash" else command_line(state.current.name, command, cwd)
         if not key:
             return _Typed(line + b"\r", key=False, line=line)
         if settle[1] and not runs:
@@ -256,8 +254,7 @@ class Submission:
         """
         if "<<" in command:
             return self._staged(state, command, cwd, history="", key=True)
-        far = _is_far(state)
-        line = eval_line(command, MAX_LOADED if far else MAX_EVALUATED) if state.current.name == "zsh" else None
+        line = eval_line(command) if state.current.name == "zsh" else None
         if line is None:
             return self._staged(state, command, cwd, history="", key=True, runs=False)._replace(incomplete=True)
         return self._loaded_line(state, line, command, history="")._replace(incomplete=True)
@@ -302,7 +299,7 @@ class Submission:
             if live.reader.position.offset == before:
                 live.pump()
             if tag:
-                unbound = is_drawn(tag, live.state.echo.data)
+                unbound = is_echoed(tag, live.state.echo.data)
                 if live.state.interrupted and loop.time() >= insists_at:
                     # A Ctrl-C took the rest of the text away, and hit the handler where that does not end it.
                     insists_at = deadline
@@ -327,7 +324,7 @@ class Submission:
         # Without a silence so far, and when nothing is printed for the key, nothing but a look at the terminal tells.
         if (state.tty or {}).get("icanon", False) is not False or state.echo.opening is not None:
             return False
-        if _is_far(state):
+        if not state.current.sees_files:
             return False  # our terminal's modes are those of the way there, and what is unread may be on that way
         sample = await self._channel.host.inspect(self._channel.id)
         held_up = sample.storage is not None or sample.stopped or sample.working
@@ -342,7 +339,7 @@ class Submission:
         channel, loop = self._channel, asyncio.get_running_loop()
         deadline, tries, again_at = loop.time() + READY_SECONDS, 0, 0.0
         while (state := channel.live.state).shell is not ShellState.IDLE and (now := loop.time()) < deadline:
-            again = not tries or _is_far(state) or (now >= again_at and await self._reads_on(state))
+            again = not tries or not state.current.sees_files or (now >= again_at and await self._reads_on(state))
             if now >= again_at and tries < CLEAR_TRIES and again:
                 await channel.type(clear_keys(channel.live.state.current.name), "engine")
                 tries, again_at = tries + 1, now + CLEAR_SECONDS
@@ -429,15 +426,10 @@ class Submission:
                     await asyncio.sleep(EDITOR_POLL_SECONDS)
 
 
-def is_drawn(tag: str, data: bytes) -> bool:
-    """Whether a line editor has drawn a word; at the right edge zsh goes on with the last character once more."""
+def is_echoed(tag: str, data: bytes) -> bool:
+    """Return whether a line editor has echoed the tag; zsh prints the last character of a full row twice."""
     plain = _SEQUENCE.sub(b"", data).replace(b" \r", b"")
     return tag.encode() in _REPEATED.sub(rb"\1", plain)
-
-
-def _is_far(state: MachineState) -> bool:
-    """Whether the shell reads no file of ours: it is on another machine, in a container, or another user's."""
-    return state.current.offers("nofs")
 
 
 def _write(path: Path, text: bytes) -> None:
@@ -501,7 +493,7 @@ def _check_command(command: str) -> None:
 
 
 def _check_cwd(state: MachineState, cwd: str | None) -> None:
-    if cwd is None or _is_far(state):
+    if cwd is None or not state.current.sees_files:
         return
     if state.current.cwd is None and not cwd.startswith("/"):
         return  # a shell that does not tell where it is; `cd` will find out

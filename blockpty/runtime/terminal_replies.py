@@ -5,7 +5,8 @@ screen/queries.py). Only what arrives while this engine owns the conversation is
 and only where a reader waits: a program that has switched the terminal to raw mode, a command in a shell elsewhere
 (whose terminal's modes are not seen), or fish 4 itself, which asks at its prompts (and waits ten seconds since 4.1)
 and gets no more than it waits for. The question in a file that is merely shown gets none, because the answer would
-stand on the next command line; fish 4 knows an answer when it sees one.
+stand on the next command line; but for a shell elsewhere, where nothing tells the two apart, and where the next command
+replaces what stands on its line. fish 4 knows an answer when it sees one.
 """
 
 from __future__ import annotations

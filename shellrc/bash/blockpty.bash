@@ -436,7 +436,7 @@ __bpty_install() {
 		__bpty_texts
 		__bpty_post
 	fi
-	# Handed over to a shell that runs where our files are not: commands have to be typed, and are no history of ours.
+	# Handed over to a shell that cannot read our files: commands come through the terminal, and are no history of ours.
 	if [[ ${__bpty_file-} && ! -r ${__bpty_file-} ]]; then
 		__bpty_f+=,nofs
 		if [[ $__bpty_tty && -e /dev/fd/0 ]]; then __bpty_f+=,fed __bpty_fed=1; fi

@@ -382,7 +382,7 @@ __bpty_install_now() {
 	[[ -n $__bpty_fd ]] && features+=,fd
 	[[ -o prompt_sp && -o prompt_cr ]] && features+=,eolmark
 	[[ -o zle ]] && \builtin zmodload -F zsh/zleparameter p:keymaps p:widgets && __bpty_bind && features+=,key
-	# Handed over to a shell that runs where our files are not: commands have to be typed, and are no history of ours.
+	# Handed over to a shell that cannot read our files: commands come through the terminal, and are no history of ours.
 	if [[ -n ${__bpty_file-} && ! -r ${__bpty_file-} ]]; then
 		features+=,nofs
 		\builtin zmodload -F zsh/system b:sysread 2>/dev/null && { : </dev/tty } 2>/dev/null && features+=,fed __bpty_fed=1

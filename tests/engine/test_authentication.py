@@ -113,6 +113,28 @@ def test_only_the_next_mark_of_an_outer_shell_ends_the_inner(fields: dict[str, o
     assert machine.state.current.nonce == INNER
 
 
+@pytest.mark.parametrize("wrong", [0, 1])
+def test_an_outer_shell_says_where_the_output_of_the_inner_one_ends(wrong: int) -> None:
+    """zsh does so before END, and what it prints between the two is no output; with another number it is a forgery."""
+    pty = inside()
+    pty.submit("exit 7")
+    pty.begin()
+    pty.output(b"logout\r\n")
+    end = len(pty.recording.stream)
+    pty.leave()
+    pty.seq += wrong
+    pty.output(pty.mark("OUT_END"))
+    pty.seq -= wrong
+    pty.output(b"   \r")
+    pty.end(7)
+    pty.prompt(7)
+    _, events = play(pty)
+    block = [event.fields["block"] for event in events if event.type == "agent_block_end"][-1]
+    assert (block["cmd"], block["state"], block["exit_status"]) == ("exit 7", "shell_exited", 7)
+    assert (block["span"][1] == end) is not bool(wrong)
+    assert [event.fields["reason"] for event in events if event.type == "spoofed_mark"] == ["nonce"] * wrong
+
+
 def test_only_who_knows_the_nonce_says_hello() -> None:
     pty = running_su()
     pty.enter(INNER, hello=False)

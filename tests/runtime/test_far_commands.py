@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import shutil
+from collections.abc import Callable
 from pathlib import Path
 from typing import Final
 
@@ -12,7 +13,7 @@ import pytest
 from blockpty.errors import NoPrompt
 from blockpty.host.injection import fed_text
 from tests.scenarios.stage import PROMPT, TIMEOUT_MS, in_every_shell, open_stage_over_ssh
-from tests.support.async_tests import async_test
+from tests.support.async_tests import AsyncTest, async_test
 
 COMMANDS: Final[dict[str, tuple[int, str, bytes]]] = {
     "echo 'a;b' \"c\\\\d\" $'e\\tf' é日🙂": (0, "ended", "a;b c\\d e\tf é日🙂\n".encode()),
@@ -33,9 +34,13 @@ COMMANDS: Final[dict[str, tuple[int, str, bytes]]] = {
 }  # fmt: skip
 
 
-@in_every_shell()
-@pytest.mark.needs("sshd")
-@async_test(timeout_seconds=100)
+def in_every_far_shell(test: AsyncTest) -> Callable[..., None]:
+    """Make a test of a coroutine function, in each shell behind ssh."""
+    made: Callable[..., None] = in_every_shell()(pytest.mark.needs("sshd")(async_test(timeout_seconds=100)(test)))
+    return made
+
+
+@in_every_far_shell
 async def test_a_command_is_its_text(shell: str, home: Path) -> None:
     async with open_stage_over_ssh(home, shell) as stage:
         for command, expected in COMMANDS.items():
@@ -45,9 +50,7 @@ async def test_a_command_is_its_text(shell: str, home: Path) -> None:
         assert await stage.doubts() == []
 
 
-@in_every_shell()
-@pytest.mark.needs("sshd")
-@async_test(timeout_seconds=100)
+@in_every_far_shell
 async def test_a_wrong_command_leaves_the_next_one_alone(shell: str, home: Path) -> None:
     """Also one of several lines whose end is missing, which the shell reads as one text."""
     async with open_stage_over_ssh(home, shell) as stage:
@@ -62,9 +65,7 @@ async def test_a_wrong_command_leaves_the_next_one_alone(shell: str, home: Path)
         assert await stage.doubts() == []
 
 
-@in_every_shell()
-@pytest.mark.needs("sshd")
-@async_test(timeout_seconds=100)
+@in_every_far_shell
 async def test_the_directory_of_a_command_is_entered_there(shell: str, home: Path) -> None:
     async with open_stage_over_ssh(home, shell) as stage:
         inner = stage.folder / "a b;c"
@@ -74,9 +75,7 @@ async def test_the_directory_of_a_command_is_entered_there(shell: str, home: Pat
         assert await stage.done("pwd") == (0, "ended", f"{inner}\n".encode())
 
 
-@in_every_shell()
-@pytest.mark.needs("sshd")
-@async_test(timeout_seconds=100)
+@in_every_far_shell
 async def test_the_history_has_what_was_run(shell: str, home: Path) -> None:
     async with open_stage_over_ssh(home, shell) as stage:
         await stage.run("echo one")
@@ -86,9 +85,7 @@ async def test_the_history_has_what_was_run(shell: str, home: Path) -> None:
         assert history.count("echo one") == 1 and history.count("echo three") == 1, history
 
 
-@in_every_shell()
-@pytest.mark.needs("sshd")
-@async_test(timeout_seconds=100)
+@in_every_far_shell
 async def test_where_the_key_is_not_bound_a_command_runs_once(shell: str, home: Path) -> None:
     """The text stays on the command line then, which the engine sees, clears, and types another line."""
     unbind = {
@@ -103,9 +100,7 @@ async def test_where_the_key_is_not_bound_a_command_runs_once(shell: str, home: 
         assert await stage.doubts() == []
 
 
-@in_every_shell()
-@pytest.mark.needs("sshd")
-@async_test(timeout_seconds=100)
+@in_every_far_shell
 async def test_that_the_key_is_not_bound_is_seen_at_the_right_edge_too(shell: str, home: Path) -> None:
     unbind = {"bash": "bind -r '\\e[7717~'; bind -r '\\e[7718~'", "zsh": "bindkey -r '\\e[7717~'"}
     async with open_stage_over_ssh(home, shell) as stage:
@@ -130,9 +125,7 @@ async def test_descriptors_of_the_user_are_left_alone(home: Path) -> None:
         assert await stage.done("echo one\necho two") == (0, "ended", b"one\ntwo\n")
 
 
-@in_every_shell()
-@pytest.mark.needs("sshd")
-@async_test(timeout_seconds=100)
+@in_every_far_shell
 async def test_the_shell_of_another_user_reads_its_commands(shell: str, home: Path) -> None:
     """Its terminal belongs to who logged in, and cannot be opened by its own name; and it is left again."""
     async with open_stage_over_ssh(home, shell) as stage:
@@ -149,9 +142,7 @@ async def test_the_shell_of_another_user_reads_its_commands(shell: str, home: Pa
         assert await stage.doubts() == []
 
 
-@in_every_shell()
-@pytest.mark.needs("sshd")
-@async_test(timeout_seconds=100)
+@in_every_far_shell
 async def test_a_ctrl_c_while_the_text_comes_ends_the_call(shell: str, home: Path) -> None:
     """Whatever it hits: the command did not run, or was interrupted, and the shell is at its prompt again."""
     text = "echo ran >>log; echo '" + "é" * 8000 + "' | wc -c"
@@ -167,9 +158,7 @@ async def test_a_ctrl_c_while_the_text_comes_ends_the_call(shell: str, home: Pat
         assert (await stage.done("cat log 2>/dev/null | sort | uniq -d | wc -l")).exit_status == 0
 
 
-@in_every_shell()
-@pytest.mark.needs("sshd")
-@async_test(timeout_seconds=100)
+@in_every_far_shell
 async def test_an_interrupt_is_one_for_a_program_that_takes_its_time(shell: str, home: Path) -> None:
     count = "import signal, time; n = []; signal.signal(2, lambda *_: n.append(1)); print('up', flush=True)"
     wait = "; [time.sleep(0.1) for _ in range(60) if not n]; time.sleep(1)"
@@ -181,9 +170,7 @@ async def test_an_interrupt_is_one_for_a_program_that_takes_its_time(shell: str,
         assert stage.told(await stage.block(begun.block_id)).output.endswith(b"1\n")
 
 
-@in_every_shell()
-@pytest.mark.needs("sshd")
-@async_test(timeout_seconds=100)
+@in_every_far_shell
 async def test_half_of_a_text_is_not_run(shell: str, home: Path) -> None:
     whole = fed_text(b"echo half >log; echo whole", "0123456789abcdef")
     async with open_stage_over_ssh(home, shell) as stage:
@@ -200,9 +187,7 @@ async def test_half_of_a_text_is_not_run(shell: str, home: Path) -> None:
         assert await stage.done("cat log 2>/dev/null; echo next") == (0, "ended", b"next\n")
 
 
-@in_every_shell()
-@pytest.mark.needs("sshd")
-@async_test(timeout_seconds=100)
+@in_every_far_shell
 async def test_what_a_person_types_behind_the_text_is_not_lost(shell: str, home: Path) -> None:
     async with open_stage_over_ssh(home, shell) as stage:
         before = await stage.conversation.status()

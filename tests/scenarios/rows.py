@@ -6,6 +6,8 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+import pytest
+
 from tests.scenarios.stage import Done, Stage
 
 
@@ -53,6 +55,13 @@ class Scenario:
     def name(self) -> str:
         """Return what the row is called in identifiers and in the matrix."""
         return f"{self.number:03d}" + (f"-{self.variant}" if self.variant else "")
+
+
+def as_case(scenario: Scenario, shell: str, *programs: str) -> object:
+    """Return a row in one shell as a parameter of a test, which needs further programs."""
+    slow = [pytest.mark.slow] if scenario.slow else []
+    marks = [pytest.mark.needs(shell, *programs, *scenario.needs), *slow]
+    return pytest.param(scenario, shell, id=f"{scenario.name}-{shell}", marks=marks)
 
 
 def both(expected: Any) -> dict[str, Any]:

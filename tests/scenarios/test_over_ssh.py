@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.scenarios.rows import Later, NotApplicable, Scenario
+from tests.scenarios.rows import Later, NotApplicable, Scenario, as_case
 from tests.scenarios.ssh import OVER_SSH, expected_over_ssh
 from tests.scenarios.stage import SHELLS, open_stage_over_ssh
 from tests.scenarios.table import SCENARIOS
@@ -16,15 +16,11 @@ from tests.support.profile import one_in_turn, some_of
 
 def _cases() -> list[object]:
     """A third of the rows, each shell in its turn; all of them in both in a long run."""
-    cases = [
-        pytest.param(
-            scenario, shell, id=f"{scenario.name}-{shell}",
-            marks=[pytest.mark.needs(shell, "sshd", *scenario.needs), *([pytest.mark.slow] if scenario.slow else [])],
-        )
+    return some_of(
+        as_case(scenario, shell, "sshd")
         for number, scenario in enumerate(SCENARIOS)
         for shell in one_in_turn(number, SHELLS)
-    ]  # fmt: skip
-    return some_of(cases)
+    )
 
 
 @pytest.mark.parametrize(("scenario", "shell"), _cases())

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.scenarios.fish import FISH, expected_in_fish
-from tests.scenarios.rows import Later, NotApplicable, Scenario
+from tests.scenarios.rows import Later, NotApplicable, Scenario, as_case
 from tests.scenarios.stage import SHELLS, open_stage
 from tests.scenarios.table import SCENARIOS
 from tests.support.async_tests import async_test
@@ -27,13 +27,10 @@ def _expected(scenario: Scenario, shell: str) -> object:
 
 def _cases() -> list[object]:
     return [
-        pytest.param(
-            scenario, shell, id=f"{scenario.name}-{shell}",
-            marks=[pytest.mark.needs(shell, *scenario.needs), *([pytest.mark.slow] if scenario.slow else [])],
-        )
+        as_case(scenario, shell)
         for number, scenario in enumerate(SCENARIOS)
         for shell in _played(number, scenario)
-    ]  # fmt: skip
+    ]
 
 
 @pytest.mark.parametrize(("scenario", "shell"), _cases())

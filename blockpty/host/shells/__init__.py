@@ -37,7 +37,6 @@ from blockpty.host.shells.plans import (
 )
 from blockpty.host.shells.staging import (
     KEEP_LAST,
-    MAX_EVALUATED,
     MAX_LOADED,
     SETTLE,
     clear_keys,
@@ -57,7 +56,6 @@ __all__ = [
     "KEEP_LAST",
     "KEPT",
     "KEPT_PREFIXES",
-    "MAX_EVALUATED",
     "MAX_LOADED",
     "NO_PAGERS",
     "POSIX",

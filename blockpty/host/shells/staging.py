@@ -99,14 +99,14 @@ def load_line(line: bytes, history: str) -> bytes:
     return line + b"\0" + encode(history.rstrip("\n"))
 
 
-def eval_line(command: str, limit: int = MAX_EVALUATED) -> bytes | None:
+def eval_line(command: str) -> bytes | None:
     """Return a line that has zsh say what is wrong with an incomplete command; None where it would be too long.
 
     zsh says it in the words that a typed command gets at its end, without the path of a file. Not for bash: after an
     incomplete text in `eval`, its parser takes the next line wrongly.
     """
     line = b" \\builtin eval " + escaped(encode(command.rstrip("\n")))
-    return line if len(line) <= limit else None
+    return line if len(line) <= MAX_EVALUATED else None
 
 
 def stage(command: str, cwd: str | None = None, shell: str = "bash") -> bytes:
