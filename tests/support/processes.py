@@ -9,7 +9,9 @@ import os
 import signal
 import subprocess
 import sys
+import tempfile
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
 _LEAVING_SECONDS = 10.0
@@ -33,6 +35,19 @@ def stop_server(home: Path) -> int | None:
             fcntl.flock(lock, fcntl.LOCK_EX)  # given back when it has gone
             return pid
     return None  # it was killed, and its file stayed
+
+
+@contextlib.contextmanager
+def directory_of_homes(prefix: str) -> Iterator[Path]:
+    """Give a temporary directory, which is removed when the hosts of all homes in it have left.
+
+    A host leaves some time after its last shell, and writes in its directory until then. Raises AssertionError for
+    one that stays.
+    """
+    with tempfile.TemporaryDirectory(prefix=prefix) as place:
+        yield Path(place)
+        left = end_left_processes(Path(place), prefix)
+        assert not left, left
 
 
 def end_left_processes(directory: Path, test: str) -> list[str]:

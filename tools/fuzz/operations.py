@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import random
-import tempfile
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +15,7 @@ from blockpty.ops.dispatch import call, stream
 from blockpty.ops.operation import Shape
 from blockpty.ops.table import OPERATIONS
 from tests.support.operations import PARAMS
+from tests.support.processes import directory_of_homes
 from tools.fuzz.material import output
 
 PERSON = Principal("a person", Scope.ADMIN, types_as="user")
@@ -68,8 +68,8 @@ def value(chance: random.Random, depth: int) -> Any:
 
 def operations(chance: random.Random) -> None:
     """Operations in any order: results or errors of ours, nothing else; and the record is clean afterwards."""
-    with tempfile.TemporaryDirectory(prefix="fuzz") as place:
-        asyncio.run(asyncio.wait_for(_converse(chance, Path(place) / "home"), CALLS * CALL_SECONDS))
+    with directory_of_homes("fuzz") as place:
+        asyncio.run(asyncio.wait_for(_converse(chance, place / "home"), CALLS * CALL_SECONDS))
 
 
 async def _converse(chance: random.Random, home: Path) -> None:

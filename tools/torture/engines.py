@@ -12,7 +12,6 @@ import contextlib
 import os
 import random
 import signal
-import tempfile
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -20,6 +19,7 @@ from pathlib import Path
 import orjson
 
 import blockpty
+from tests.support.processes import directory_of_homes
 from tools.torture.report import Row
 
 LIVES = 20
@@ -121,10 +121,10 @@ def kill_engines(tries: int) -> Iterator[Row]:
     for load in LOADS:
         row = Row(f"kill -9 of the engine, {load}")
         lost = twice = early = under_way = size = 0
-        with tempfile.TemporaryDirectory(prefix="torture") as place:
-            paced = Path(place) / "paced.py"
+        with directory_of_homes("torture") as place:
+            paced = place / "paced.py"
             paced.write_text(PACED)
-            home = Path(place) / "home"
+            home = place / "home"
             while row.tries < tries:
                 name = f"c{row.tries}"
                 pid = asyncio.run(begin(home, name))

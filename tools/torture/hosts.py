@@ -6,7 +6,6 @@ import asyncio
 import os
 import random
 import signal
-import tempfile
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -14,6 +13,7 @@ from pathlib import Path
 import blockpty
 from blockpty.host import spawn
 from tests.support.host_driver import BASH, Host, death, running_host
+from tests.support.processes import directory_of_homes
 from tools.torture import engines
 from tools.torture.report import Row, percentile
 
@@ -63,8 +63,8 @@ async def _flood(home: Path, tries: int, row: Row) -> None:
 def kill_recorders(tries: int) -> Iterator[Row]:
     """Kill recorders in a flood."""
     row = Row("kill -9 of the recorder, flood")
-    with tempfile.TemporaryDirectory(prefix="torture") as home:
-        asyncio.run(_flood(Path(home), tries, row))
+    with directory_of_homes("torture") as home:
+        asyncio.run(_flood(home, tries, row))
     yield row
 
 
@@ -85,8 +85,8 @@ async def _takeovers(home: Path, tries: int, row: Row) -> None:
 def time_takeovers(tries: int) -> Iterator[Row]:
     """Measure from the kill to the first answer of the next recorder."""
     row = Row("takeover by the next recorder, as a client sees it")
-    with tempfile.TemporaryDirectory(prefix="torture") as home:
-        asyncio.run(_takeovers(Path(home), tries, row))
+    with directory_of_homes("torture") as home:
+        asyncio.run(_takeovers(home, tries, row))
     yield row
 
 
@@ -116,8 +116,8 @@ async def _keepers(home: Path, tries: int, row: Row) -> None:
 def kill_keepers(tries: int) -> Iterator[Row]:
     """Kill keepers while a shell is talked to."""
     row = Row("kill -9 of the keeper, while typing")
-    with tempfile.TemporaryDirectory(prefix="torture") as home:
-        asyncio.run(_keepers(Path(home), tries, row))
+    with directory_of_homes("torture") as home:
+        asyncio.run(_keepers(home, tries, row))
     yield row
 
 
@@ -157,8 +157,8 @@ def kill_all(tries: int) -> Iterator[Row]:
     times, kept = [], 0
     text, numbers = f"seq 1 {NUMBERS}", range(1, NUMBERS + 1)
     printed = b"".join(b"%d\n" % number for number in numbers)
-    with tempfile.TemporaryDirectory(prefix="torture") as place:
-        home = Path(place) / "home"
+    with directory_of_homes("torture") as place:
+        home = place / "home"
         while row.tries < tries:
             name = f"c{row.tries}"
             shell = asyncio.run(engines.begin(home, name))

@@ -9,7 +9,6 @@ import os
 import shlex
 import subprocess
 import sys
-import tempfile
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -17,6 +16,7 @@ from pathlib import Path
 import blockpty
 from blockpty.host import cgroup, spawn
 from tests.support.host_driver import BASH, Host, running_host
+from tests.support.processes import directory_of_homes
 from tools.torture.report import Row, percentile
 
 LAG_SECONDS = 0.010
@@ -110,9 +110,9 @@ async def _one_short(host: Host, name: str, row: Row) -> None:
 
 def short(tries: int) -> Iterator[Row]:
     """Yield the row of conversations that end at once."""
-    with tempfile.TemporaryDirectory() as folder:
+    with directory_of_homes("torture") as folder:
         row = Row("short conversations, one after the other, eight at a time")
-        asyncio.run(_short(Path(folder) / "home", tries, row))
+        asyncio.run(_short(folder / "home", tries, row))
         yield row
 
 
@@ -228,8 +228,8 @@ def idle(
 
     `bound` is for how much later than a bare process the loop comes around, in 99 of 100 times within `seconds`.
     """
-    with tempfile.TemporaryDirectory() as folder, asyncio.Runner(loop_factory=TimedLoop) as runner:
-        yield from runner.run(_idle(Path(folder) / "home", count, busy, bound, seconds))
+    with directory_of_homes("torture") as folder, asyncio.Runner(loop_factory=TimedLoop) as runner:
+        yield from runner.run(_idle(folder / "home", count, busy, bound, seconds))
 
 
 # -- forks --------------------------------------------------------------------------------------------------------
@@ -270,7 +270,7 @@ async def _forks(home: Path, tries: int, row: Row) -> None:
 
 def forks(tries: int) -> Iterator[Row]:
     """Yield the row of fork bombs."""
-    with tempfile.TemporaryDirectory() as folder:
+    with directory_of_homes("torture") as folder:
         row = Row("a fork bomb, closed")
-        asyncio.run(_forks(Path(folder) / "home", tries, row))
+        asyncio.run(_forks(folder / "home", tries, row))
         yield row

@@ -7,12 +7,12 @@ import contextlib
 import os
 import pty
 import shutil
-import tempfile
 import time
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 
 import blockpty
+from tests.support.processes import directory_of_homes
 from tools.bench.terminals import splice_all
 from tools.torture.report import Row
 
@@ -117,6 +117,6 @@ def one_block(mebibytes: int) -> Iterator[Row]:
     """Yield a row for each source."""
     for name in SOURCES:
         row = Row(f"{mebibytes:,} MiB in one block: {name}")
-        with tempfile.TemporaryDirectory() as folder:
-            asyncio.run(_one(Path(folder) / "home", name, mebibytes * 1024 * 1024, row))
+        with directory_of_homes("torture") as folder:
+            asyncio.run(_one(folder / "home", name, mebibytes * 1024 * 1024, row))
         yield row

@@ -7,12 +7,12 @@ import contextlib
 import os
 import shutil
 import subprocess
-import tempfile
 import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import blockpty
+from tests.support.processes import directory_of_homes
 from tools.torture.report import Row, percentile
 
 # Of the small file system: what every cycle prints, three times over (stream, output, and what waits), must fit in it.
@@ -115,8 +115,8 @@ async def _cycles(home: Path, place: Path, tries: int, row: Row) -> None:
 
 def fill_and_free(tries: int) -> Iterator[Row]:
     """Yield the row of the small disk."""
-    with tempfile.TemporaryDirectory() as folder:
-        home = Path(folder) / "home"
+    with directory_of_homes("torture") as folder:
+        home = folder / "home"
         place = home / "conversations"
         home.mkdir(mode=0o700)
         place.mkdir(mode=0o700)
