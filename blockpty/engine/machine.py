@@ -429,19 +429,23 @@ class Machine:
             self._blocks.close_background()
         elif state.region.delta_begin is not None:
             self._blocks.cut(state.classified)
-        state.tty = {name: fields.get(name) for name in ("icanon", "echo", "foreground", "replaced", "reads")}
+        state.tty = {name: fields.get(name) for name in ("icanon", "echo", "foreground", "replaced", "reads", "busy")}
         state.tty["wants_input"], state.tty["at"] = fields.get("wants_input") is True, entry.offset
         unread = state.unread.is_shown()
         if state.shell is ShellState.IDLE:
             state.unread.forget()
-        abandoned, state.inputs = bool(state.inputs) and state.inputs[-1][1].endswith(b"\x03"), []
+        is_busy = fields.get("busy") is True
+        abandoned = bool(state.inputs) and state.inputs[-1][1].endswith(b"\x03")
+        # A busy shell has not answered Ctrl-C yet. One that the terminal echoes is forgotten with its echo.
+        unanswered = is_busy and abandoned and not state.inputs[-1][2]
+        state.inputs = state.inputs[-1:] if unanswered else []
         # fish is in raw mode long before it draws its prompt, and answers every line that it abandons with a prompt:
         # while there is none, it does not read yet, or Ctrl-C was lost and the text is still there.
         draws_late = state.current.name == "fish"
         here = "child" if state.outer else "shell"
         at_editor = not draws_late and fields.get("icanon") is False and fields.get("foreground") == here
         # zsh is in raw mode while it computes its prompt, which may run programs.
-        at_editor = at_editor and fields.get("busy") is not True
+        at_editor = at_editor and not is_busy
         # The modes of our terminal are those of the way to a shell that is elsewhere: they do not say where that is.
         at_editor = at_editor and (state.source is None or state.shell is ShellState.EDITING)
         lost = _lost_hooks(state, fields)
@@ -482,7 +486,7 @@ class Machine:
         else:
             shown["bytes"] = fields.get("bytes", 0)
         submit = fields.get("submit")
-        submit = submit if isinstance(submit, Mapping) else None
+        submit = submit if isinstance(submit, dict) else None
         if submit is not None:
             shown["submit"] = True
         self._emit("input", entry.offset, **shown)
@@ -526,7 +530,7 @@ class Machine:
 
     def _note(self, entry: Entry, fields: Mapping[str, Any]) -> None:
         note = fields.get("note")
-        if not isinstance(note, Mapping):
+        if not isinstance(note, dict):
             return
         kind = word(note, "type")
         if kind == "interrupt":
@@ -774,7 +778,7 @@ def _passes(entry: Entry, prologue: bytes) -> bool:
     """Return whether the shell may still print its own before a command's output, after it printed `prologue`."""
     note = entry.fields.get("note")
     if entry.kind == "note":
-        return isinstance(note, Mapping) and word(note, "type") in _PASSING_NOTES
+        return isinstance(note, dict) and word(note, "type") in _PASSING_NOTES
     # A shell that is slow with its title: the terminal has the modes of commands by then, so that they tell nothing.
     slow = entry.fields.get("foreground") == "shell" and owes_more(prologue)
     return entry.kind in _PASSING or (entry.kind == "silence" and slow)

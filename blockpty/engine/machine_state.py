@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
+from operator import attrgetter
 from typing import Any, Final
 
 from blockpty.engine.alternate import AlternateScreen
@@ -190,7 +191,7 @@ class MachineState:
         `tty` is how the terminal was read then. A shell with an editor of its own leaves raw mode when it has a line,
         and may be at work for a while before it asks again or runs the command.
         """
-        if not self.incomplete or tty is None:
+        if not self.incomplete or tty is None or tty.get("busy") is True:
             return False
         # Which program reads is known on Linux only.
         left_editor = self.system == "linux" and tty.get("icanon") is True
@@ -198,18 +199,12 @@ class MachineState:
 
     def copy(self) -> MachineState:
         """Return a copy that shares nothing mutable."""
-        # A copy is made at every prompt, and the module copy takes five times as long.
-        twin = object.__new__(MachineState)
-        for name in _NAMES:
-            setattr(twin, name, getattr(self, name))
-        for part, names in _PARTS.items():
-            original = getattr(self, part)
-            twin_part = object.__new__(_CLASSES[part])
-            for name in names:
-                setattr(twin_part, name, getattr(original, name))
-            setattr(twin, part, twin_part)
-        twin.block = copy.copy(self.block) if self.block is not None else None
-        twin.background = copy.copy(self.background) if self.background is not None else None
+        # A copy is made at every prompt; setting one field after the other takes twice as long.
+        twin = MachineState(*_VALUES(self))
+        for part, (of, values) in _PART_VALUES.items():
+            setattr(twin, part, of(*values(getattr(self, part))))
+        twin.block = OpenBlock(*_BLOCK_VALUES(self.block)) if self.block is not None else None
+        twin.background = OpenBlock(*_BLOCK_VALUES(self.background)) if self.background is not None else None
         twin.inputs = list(self.inputs)
         twin.outer = [copy.copy(shell) for shell in self.outer]
         twin.requests = dict(self.requests)
@@ -291,4 +286,8 @@ _LATER: Final = frozenset({
 })  # fmt: skip
 
 _NAMES: Final = tuple(MachineState.__dataclass_fields__)
+# Each returns the fields of an object in the order in which its class takes them.
+_VALUES: Final = attrgetter(*_NAMES)
+_BLOCK_VALUES: Final = attrgetter(*OpenBlock.__dataclass_fields__)
+_PART_VALUES: Final = {part: (of, attrgetter(*_PARTS[part])) for part, of in _CLASSES.items()}
 _PLAIN: Final = tuple(name for name in _NAMES if name not in _PARTS and name != "outer")

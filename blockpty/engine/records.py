@@ -112,7 +112,7 @@ def word(fields: Mapping[str, Any], key: str) -> str | None:
 def new_nonce(entry: Entry) -> str:
     """Return the nonce that is to be hidden from this timeline entry on, "" for an entry that brings none."""
     note = entry.fields.get("note")
-    if isinstance(note, Mapping) and note.get("type") in ("enter", "offer"):
+    if isinstance(note, dict) and note.get("type") in ("enter", "offer"):
         return nonce_of(note)
     return nonce_of(entry.fields) if entry.kind == "spawn" else ""
 

@@ -85,6 +85,9 @@ class Waiter:
         blanks: a condition on the screen may ask for a blank at the end of a row.
         redactor: redacts what is not to be matched; what may become a secret is matched when that is known, at the
             next silence, or when the region ends.
+
+    Attributes:
+        reads: whether the text decides, and not signals alone.
     """
 
     def __init__(
@@ -109,6 +112,7 @@ class Waiter:
         self._cursor = cursor
         self._view_name = view
         self._left = max_bytes
+        self.reads = bool(self._matchers) or max_bytes is not None
         self._idle_from = idle_from
         self._echo = echo
         self._live = False
@@ -116,7 +120,7 @@ class Waiter:
         self._raw = bytearray()
         self._at = self._classified = 0
         self._filter = EchoFilter()
-        self._redactor = redactor
+        self._redactor = redactor if self.reads else None
         self._held: list[tuple[int, bytes]] = []
         self._pending: list[Signal] = []
         self._over_at: int | None = None
@@ -197,11 +201,6 @@ class Waiter:
         return self._filter
 
     @property
-    def reads(self) -> bool:
-        """Whether the text decides, and not signals alone."""
-        return bool(self._matchers) or self._left is not None
-
-    @property
     def new_bytes(self) -> int:
         """How many bytes of the view have come since the wait went live; all are known before it is live."""
         return self.seen_bytes - self._known_bytes if self._live else 0
@@ -236,7 +235,7 @@ class Waiter:
         """Look at the bytes up to a stream offset."""
         count = end - self._at
         if count <= 0:
-            return self._search()
+            return self._search() if self.reads else None
         begin, self._at = self._at, end
         if self._region is None or not self.reads:
             if self._region is not None:
@@ -328,7 +327,8 @@ class Waiter:
             outcome = self._end_region(at) if at > self._cursor else None
             self._region = signal.value
             self._filter = EchoFilter()
-            self._restart(max(at, self._cursor))
+            if self.reads:
+                self._restart(max(at, self._cursor))
             if self._redactor is not None:
                 self._held = []
                 self._redactor.restart(at)
@@ -365,7 +365,7 @@ class Waiter:
         if self._region is None:
             return None
         outcome = self._flush()
-        if outcome is None:
+        if outcome is None and self.reads:
             self._add(self._view.finish())
             outcome = self._search(at)
         return outcome

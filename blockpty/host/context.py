@@ -59,6 +59,10 @@ class TerminalContext(Protocol):
     def ended(self) -> bool:
         """Whether the last entry is written."""
 
+    @property
+    def shell_pid(self) -> int:
+        """The shell's own process."""
+
     def move(self, budget: int = ..., *, whole: bool = ...) -> None:
         """Move what is there to the stream."""
 
@@ -76,6 +80,9 @@ class TerminalContext(Protocol):
 
     def state(self) -> dict[str, Any]:
         """Which process has the terminal and how it reads, at this moment."""
+
+    def at_editor(self) -> bool:
+        """Whether the shell has the terminal, in another mode than line mode."""
 
     def depth(self, state: Mapping[str, Any]) -> int | None:
         """How deep in its stack the shell waits for a key."""

@@ -110,7 +110,7 @@ class InputQueue:
         terminal.move(whole=True)
         if terminal.ended:
             return
-        self._silence.typing()
+        self._silence.typing(is_command=item.fields.get("submit") is not None)
         if terminal.ended:
             return
         owed = terminal.failed is not None and terminal.stops(item.data)

@@ -46,11 +46,11 @@ class SilenceDetector:
         self._unsettled = False
         # Whether a program waited for input then, and whether the shell had its own editor on.
         self._wants_input = self._at_editor = self._shell_in_front = False
-        # The program that waited when input went in, and how often it had gone to sleep by then.
+        # The program that was to read the last input, and how often it had gone to sleep when that went in.
         self._sleeper: tuple[int, int | None] | None = None
         # Whether the shell itself was at work then, as it is just before an `exec`: neither changes a mode.
         self._working = False
-        # Whether the shell was computing its prompt then: in raw mode already, and not reading yet.
+        # Whether the shell was in raw mode then and did not read yet: it computed its prompt, or had not seen a key.
         self._busy = False
         self._workload = Workload(terminal, clock)
 
@@ -60,14 +60,16 @@ class SilenceDetector:
         if self._burst is None:
             self.arm()
 
-    def typing(self) -> None:
-        """Input is about to go in: a silence that is due is noted before it, or it would seem to follow from it."""
+    def typing(self, *, is_command: bool) -> None:
+        """Input is about to go in: a silence that is due is noted before it, or it would seem to follow from it.
+
+        `is_command`: the input is a whole command for the shell, which shows by its marks when it has read that.
+        """
         if self._burst is not None and self._clock() >= self._last_output + BURST_SECONDS:
             self._burst.cancel()
             self._burst_due()
-        if self._wants_input and not self._at_editor:
-            reader = self._terminal.reader(patient=False)
-            self._sleeper = None if reader is None else (reader, readers.sleeps(reader))
+        if not is_command:
+            self._note_sleeper()
 
     def typed(self) -> None:
         """Input went in."""
@@ -93,6 +95,9 @@ class SilenceDetector:
         # search for it. Typing on and on must not keep the burst open, though.
         since = min(max(self._last_output, self._last_input), self._last_output + BURST_SECONDS)
         left = since + BURST_SECONDS - self._clock()
+        if left <= 0 and self._clock() < self._last_output + PATIENT_SECONDS and self._is_unread():
+            # Answered at once, and on a busy machine the program has not woken since: it would seem to ask again.
+            left = BURST_SECONDS
         if left > 0:
             self._workload.note(working=True)
             self.arm(left)
@@ -147,7 +152,7 @@ class SilenceDetector:
         depth = terminal.depth(state)
         at_editor = state["foreground"] == "shell" and not state["icanon"]
         quiet = self._clock() - max(self._last_output, self._last_input)
-        busy = at_editor and quiet < LONGEST_WORK_SECONDS and terminal.shell_works()
+        busy = at_editor and quiet < LONGEST_WORK_SECONDS and self._shell_is_busy()
         wants_input = state["reads"] is True or terminal.reader(patient=quiet >= PATIENT_SECONDS) is not None
         # What was sampled speaks of the stream's end only if nothing has come meanwhile.
         before = terminal.stream.offset
@@ -192,7 +197,7 @@ class SilenceDetector:
         reader = terminal.reader(patient=quiet >= PATIENT_SECONDS) if quiet >= BURST_SECONDS else None
         changed = terminal.modes() != self._modes
         changed = changed or (self._unsettled and terminal.depth(terminal.state()) is not None)
-        changed = changed or (self._busy and (quiet >= LONGEST_WORK_SECONDS or not terminal.shell_works()))
+        changed = changed or (self._busy and (quiet >= LONGEST_WORK_SECONDS or not self._shell_is_busy()))
         changed = changed or (self._working and bool(terminal.replaced()))
         changed = changed or (
             quiet >= BURST_SECONDS
@@ -211,9 +216,31 @@ class SilenceDetector:
             return self._shell_in_front and self._terminal.has_jobs()
         return True
 
+    def _shell_is_busy(self) -> bool:
+        """Whether the shell, in raw mode, is not waiting for a key yet: it works, or has not read the last input."""
+        return self._terminal.shell_works() or self._sleeps_on(self._terminal.shell_pid)
+
+    def _note_sleeper(self) -> None:
+        terminal = self._terminal
+        if terminal.at_editor():
+            reader: int | None = terminal.shell_pid
+        elif self._wants_input or self._burst is not None:
+            reader = terminal.reader(patient=False)
+        else:
+            return
+        # One that was woken by earlier input and did not sleep since is still the one.
+        if reader is not None:
+            self._sleeper = (reader, readers.sleeps(reader))
+
+    def _is_unread(self) -> bool:
+        """Whether nothing was printed since the last input, and the program that was to read it has not woken."""
+        return self._last_output < self._last_input and self._sleeper is not None and self._sleeps_on(self._sleeper[0])
+
     def _sleeps_on(self, reader: int | None) -> bool:
-        """Whether a program has slept since before the last input went in."""
-        return reader is not None and self._sleeper == (reader, readers.sleeps(reader))
+        """Whether a program has slept since before the last input went in; False where that is unknown."""
+        if reader is None or self._sleeper is None or self._sleeper[0] != reader:
+            return False
+        return self._sleeper[1] is not None and self._sleeper[1] == readers.sleeps(reader)
 
     def end(self) -> None:
         for timer in (self._burst, self._watch, self._recheck_timer):

@@ -508,10 +508,11 @@ def session_members(session: int, path: str | None = None) -> Iterator[tuple[int
                 yield int(name), facts[1]
 
 
-def signal_session(
-    session: int, master: int, *numbers: int, path: str | None = None, sandboxed: bool = False
-) -> bool:
+def signal_session(session: int, master: int, *numbers: int, path: str | None = None, sandboxed: bool = False) -> bool:
     """Send signals to every process group of a session. Return whether anybody was left in it.
+
+    The shell's own group is first: a shell that sees its command die of the signal before it gets the signal itself
+    ends that command's block and shows one more prompt.
 
     `sandboxed`: the leader is bubblewrap around the shell. It gets none: it ends with the shell, and with its status.
     """
@@ -522,7 +523,10 @@ def signal_session(
         with contextlib.suppress(OSError):
             groups.add(os.tcgetpgrp(master))
     found = bool(members)
-    for group in groups - {0, 1, os.getpgrp()} - ({session} if sandboxed else set()):
+    groups -= {0, 1, os.getpgrp(), session if sandboxed else 0}
+    shell = inner_shell(session) if sandboxed else session
+    own = next((group for pid, group in members if pid == shell), shell)
+    for group in sorted(groups, key=lambda group: group != own):
         for number in numbers:
             with contextlib.suppress(OSError):
                 os.killpg(group, number)

@@ -374,6 +374,10 @@ class Terminal:
             "reads": self.reads(group) if icanon else False,
         }  # fmt: skip
 
+    def at_editor(self) -> bool:
+        """Whether the shell has the terminal, in another mode than line mode."""
+        return not self.modes()[0] and self.foreground() in (self.pid, self.shell_pid)
+
     def depth(self, state: Mapping[str, Any]) -> int | None:
         """How deep in its stack the shell waits for a key, if it is the shell that does; see `spawn.waiting_depth`."""
         return spawn.waiting_depth(self.shell_pid) if state["foreground"] == "shell" and not state["icanon"] else None

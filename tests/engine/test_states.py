@@ -169,6 +169,17 @@ def test_an_abandoned_line_is_a_prompt_though_none_is_drawn(typed: bytes, tty: d
     assert machine.state.current.integrity_reason is None
 
 
+def test_a_busy_shell_has_not_answered_ctrl_c_yet() -> None:
+    pty = in_state(ShellState.SUBMITTED)
+    pty.begin()
+    pty.end()
+    pty.prompt()
+    pty.type(b"\x03", echo=False, icanon=False)
+    for busy in ({"busy": True}, {}):
+        pty.silence(icanon=False, echo=False, foreground="shell", **busy)
+        assert (play(pty)[0].state.shell is ShellState.IDLE) is (not busy)
+
+
 def test_a_prompt_that_is_drawn_late_is_not_the_next_command_s() -> None:
     pty = in_state(ShellState.RETURNING)
     pty.silence(icanon=False, echo=False, foreground="shell")

@@ -178,6 +178,20 @@ def test_password_prompt_ends_a_wait() -> None:
     assert the_same(pty.recording, lambda: waiter_for("never", begin)).reason == "password"
 
 
+@pytest.mark.parametrize(("busy", "reason"), [({}, "incomplete_input"), ({"busy": True}, "prompt")])
+def test_a_shell_that_has_not_read_a_line_is_not_incomplete(busy: dict[str, bool], reason: str) -> None:
+    pty = at_prompt()
+    begin = len(pty.recording.stream)
+    pty.output(b"for x in 1; do\r\n> " + pty.mark("PS2"))
+    pty.type(b"done\r", author="user", icanon=False, echo=False)
+    pty.silence(icanon=False, echo=False, foreground="shell", wants_input=True, **busy)
+    pty.output(b"done\r\n")
+    pty.begin()
+    pty.end()
+    pty.prompt()
+    assert the_same(pty.recording, lambda: waiter_for({"token": "PROMPT"}, begin)).reason == reason
+
+
 def test_line_longer_than_the_limit_is_looked_at_in_pieces() -> None:
     output = b"x" * 65_530 + b"needle" + b"y" * 70_000 + b"needle\r\n"
     recording, begin = finished(output)

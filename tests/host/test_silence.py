@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from blockpty.host import readers
 from blockpty.host.terminal import Terminal
 from tests.support.async_tests import async_test
 from tests.support.host_driver import BASH, kill_recorder, running_host
@@ -116,12 +117,12 @@ def quiet(tmp_path: Path) -> Silences:
 def test_a_silence_that_is_due_is_noted_before_what_is_typed_next(quiet: Silences) -> None:
     """A recorder that comes late would else say, of a line that was just typed, that nothing follows from it."""
     quiet.bench.print(5)
-    quiet.detector.typing()
+    quiet.detector.typing(is_command=False)
     assert quiet.entered() == []
     quiet.loop.now += 1.0  # the loop has not turned for so long
-    quiet.detector.typing()
+    quiet.detector.typing(is_command=False)
     assert quiet.entered() == [25]
-    quiet.detector.typing()
+    quiet.detector.typing(is_command=False)
     assert quiet.entered() == [25]
 
 
@@ -194,6 +195,34 @@ def test_typing_delays_the_end_of_a_burst_once(quiet: Silences) -> None:
         assert quiet.entered() == []
     quiet.loop.advance(0.01)
     assert quiet.entered() == [25], "twice its time after the output"
+
+
+@pytest.mark.linux
+@pytest.mark.parametrize("editor", [False, True], ids=["program", "shell"])
+def test_a_burst_does_not_end_before_what_was_typed_into_it_is_read(
+    quiet: Silences, monkeypatch: pytest.MonkeyPatch, editor: bool
+) -> None:
+    """Who answers `Password:` at once would else be told that the program asks for it, when it asks no more."""
+    terminal, slept = quiet.bench.terminal, 3
+    monkeypatch.setattr(terminal, "at_editor", lambda: editor)
+    monkeypatch.setattr(terminal, "reader", lambda patient: terminal.pid)
+    monkeypatch.setattr(readers, "sleeps", lambda pid: slept)
+
+    def answer() -> None:
+        quiet.bench.print(5)
+        quiet.loop.advance(0.01)
+        quiet.detector.typing(is_command=False)
+        quiet.detector.typed()
+
+    answer()
+    quiet.loop.advance(0.2)
+    assert quiet.entered() == []
+    slept += 1  # it has read, and waits again
+    quiet.loop.advance(0.03)
+    assert quiet.entered() == [25]
+    answer()
+    quiet.loop.advance(0.3)
+    assert quiet.entered() == [25, 25], "half a line wakes no program that reads lines"
 
 
 @pytest.mark.linux

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import os
 import re
+import signal
 import subprocess
 from pathlib import Path
 
 import pytest
 
 from blockpty.errors import SpawnFailed
+from blockpty.host import spawn
 from blockpty.host.spawn import is_working
 from tests.support.async_tests import async_test
 from tests.support.host_driver import BASH, ENV, SH, running_host
@@ -114,3 +116,14 @@ async def test_what_cannot_be_started_says_why(home: Path) -> None:
         assert one.entries() == []
         await one.sh("exit 0")
         assert await one.ended() == (0, None)
+
+
+@pytest.mark.parametrize("shell", [7, 8, 9, 15, 16])
+def test_the_shell_is_hung_up_before_its_jobs(monkeypatch: pytest.MonkeyPatch, shell: int) -> None:
+    jobs = [number for number in range(7, 33) if number != shell]
+    sent: list[tuple[int, int]] = []
+    monkeypatch.setattr(spawn, "session_members", lambda *_: ((number, number) for number in [*jobs, shell]))
+    monkeypatch.setattr(os, "killpg", lambda group, number: sent.append((group, number)))
+    assert spawn.signal_session(shell, -1, signal.SIGHUP, signal.SIGCONT)
+    assert sent[:2] == [(shell, signal.SIGHUP), (shell, signal.SIGCONT)]
+    assert sorted(group for group, _ in sent[::2]) == sorted([*jobs, shell])

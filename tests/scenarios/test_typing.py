@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import os
+import signal
 from pathlib import Path
 from typing import Any, Final
 
 import pytest
 
-from tests.scenarios.stage import PROMPT, TIMEOUT_MS, Stage, in_every_shell, open_stage
+from blockpty.host import spawn
+from tests.scenarios.stage import PROMPT, SHORT_MS, TIMEOUT_MS, Stage, in_every_shell, open_stage
 from tests.support.async_tests import async_test
 
 # What is typed, burst by burst, and the command that it makes.
@@ -49,6 +52,29 @@ async def test_an_edited_line_is_the_command(shell: str, home: Path) -> None:
             block = (await stage.blocks())[-1]
             assert (block.kind, block.author, block.cmd.rstrip()) == ("user", "user", command), name
         assert await stage.doubts() == []
+
+
+@in_every_shell()
+@pytest.mark.linux
+@async_test(timeout_seconds=60)
+async def test_a_shell_that_has_not_read_a_line_yet_is_not_taken_to_wait_for_more(shell: str, home: Path) -> None:
+    """On a busy machine the shell may get no processor time for longer than a silence takes."""
+    async with open_stage(home, shell) as stage:
+        first = await stage.type(b"for x in 1 2; do\r")
+        await stage.wait({"idle_ms": 25}, first)
+        pid = (await stage.conversation.status()).pid
+        assert pid is not None
+        os.kill(pid, signal.SIGSTOP)
+        while (facts := spawn.process_facts(pid)) is None or facts[0] != "T":
+            pass
+        cursor = await stage.type(b"echo $x; done\r")
+        # A silence is entered while the line has not been read.
+        await stage.wait({"idle_ms": 50}, cursor)
+        waited = await stage.conversation.wait_for(PROMPT, from_cursor=first, timeout_ms=SHORT_MS)
+        assert (waited.matched, waited.reason) == (False, "timeout")
+        os.kill(pid, signal.SIGCONT)
+        await stage.wait(PROMPT, first)
+        assert (await stage.blocks())[-1].state == "ended"
 
 
 @pytest.mark.needs("fish")
