@@ -37,15 +37,15 @@ from blockpty.redact.shapes import (
     PRIVATE_KEY_PIECE,
     RUN_CHARS,
     RUN_LEAST,
-    TOKEN,
-    TOKEN_CUT,
-    TOKEN_GLUED,
     TOKEN_IS_WIDE,
     TOKEN_LITERALS,
-    TOKEN_OPEN,
     TOKEN_REST,
     WIDE_RUN_CHARS,
+    any_token,
+    cut_token,
+    glued_token,
     is_password_line,
+    open_token,
 )
 
 LONGEST: Final = 32 * 1024
@@ -187,7 +187,7 @@ def _tokens(text: bytes, spans: list[tuple[int, int]], more: bool) -> int:
         # Of the end, as far as it has no character that can be in no token: mostly nothing.
         begin = max(0, len(text) - _OPEN_BYTES)
         begin += len(text[begin:].rstrip(_OF_TOKENS))
-        begun = TOKEN_OPEN.search(text, begin) if begin < len(text) else None
+        begun = open_token().search(text, begin) if begin < len(text) else None
         if begun is not None:
             begin = begun.start(begun.lastindex or 0)
             spans.append((begin, len(text)))
@@ -212,17 +212,17 @@ def _tokens_in_runs(text: bytes, runs: bytes, spans: list[tuple[int, int]], *, o
 
 
 def _tokens_between(text: bytes, begin: int, end: int) -> Iterator[re.Match[bytes]]:
-    """Yield what `TOKEN.finditer` finds, by a look at the few places where a token can begin."""
+    """Yield what `any_token` finds, by a look at the few places where a token can begin."""
     places = candidates.token_begins(text, begin, end)
     glued = 0  # up to here a token goes, behind which another one may stand without anything between
     for at in places:
-        if at >= begin and (found := TOKEN.match(text, at, end)) is not None:
+        if at >= begin and (found := any_token().match(text, at, end)) is not None:
             yield found
             begin = found.end()
             glued = begin if begin == end else _rest_end(text, found)
         elif (
             glued - _LONGEST_PREFIX <= at <= glued
-            and (found := TOKEN_GLUED.match(text, at, end)) is not None
+            and (found := glued_token().match(text, at, end)) is not None
             and (to := _rest_end(text, found)) > glued
         ):
             yield found
@@ -588,7 +588,7 @@ def _find_in_strings(part: bytes, more: bool, spans: list[tuple[int, int]]) -> i
             unfinished = control.end(1) == len(part)
             found, at = find(string, more=more and unfinished), control.start(1)
             spans += [(first + at, last + at) for first, last in found.spans]
-            spans += [(at + cut.start(cut.lastindex or 0), at + cut.end()) for cut in TOKEN_CUT.finditer(string)]
+            spans += [(at + cut.start(cut.lastindex or 0), at + cut.end()) for cut in cut_token().finditer(string)]
             if b"%" in string:
                 _find_in_pieces(part, [control.span(1)], more and unfinished, spans)
             if unfinished:
@@ -607,7 +607,7 @@ def redact_address(text: str) -> str:
 def redact_title(text: str) -> str:
     """Return a title with its secrets covered, also what is left of one where it was cut."""
     data = text.encode("utf-8", "surrogatepass")
-    spans = find(data).spans + [(cut.start(cut.lastindex or 0), cut.end()) for cut in TOKEN_CUT.finditer(data)]
+    spans = find(data).spans + [(cut.start(cut.lastindex or 0), cut.end()) for cut in cut_token().finditer(data)]
     return redact_spans(data, _joined(spans)).decode("utf-8", "surrogatepass") if spans else text
 
 

@@ -13,6 +13,7 @@ the text can change when more text comes: it is then `open`.
 
 from __future__ import annotations
 
+import functools
 import math
 import re
 from collections import Counter
@@ -140,30 +141,61 @@ WIDE: Final = (
 _BEFORE: Final = r"(?:(?<![A-Za-z0-9])|(?<=%[0-9A-Fa-f][0-9A-Fa-f])|(?<=\\[abfnrtv]))(?=[A-Za-z0-9])"
 
 
-def _any(
-    ending: Callable[[TokenShape], str], before: str = _BEFORE
-) -> tuple[re.Pattern[bytes], tuple[TokenShape, ...]]:
-    """Return the pattern of all tokens, and the tokens in the order of its groups.
+def _by_first() -> dict[str, list[TokenShape]]:
+    """Return the tokens, those that begin with the same character together.
 
-    Those that begin with the same character stand together, so that most places are turned down by a look at one.
+    So most places are turned down by a look at one character.
     """
     by_first: dict[str, list[TokenShape]] = {}
     for token in TOKENS:
         first = token.prefix if token.prefix.startswith("[") else token.prefix[0]
         by_first.setdefault(first, []).append(token)
+    return by_first
+
+
+_BY_FIRST: Final = _by_first()
+# In the order of the groups of a pattern of all tokens.
+_ORDERED: Final = tuple(token for tokens in _BY_FIRST.values() for token in tokens)
+
+
+def _any(ending: Callable[[TokenShape], str], before: str = _BEFORE) -> re.Pattern[bytes]:
+    """Return a pattern of all tokens."""
     several = [
         f"{first}(?:" + "|".join(f"{token.prefix[len(first) :]}({ending(token)})" for token in tokens) + ")"
-        for first, tokens in by_first.items()
+        for first, tokens in _BY_FIRST.items()
     ]
-    ordered = tuple(token for tokens in by_first.values() for token in tokens)
-    return re.compile(f"{before}(?:{'|'.join(several)})".encode()), ordered
+    return re.compile(f"{before}(?:{'|'.join(several)})".encode())
 
 
-TOKEN, _ORDERED = _any(lambda token: token.value or f"[{token.chars}]{{{token.least},}}")
-"""Any token; the only group that matched is its value."""
+# These patterns are slow to compile, and most processes never need them.
+
+
+@functools.cache
+def any_token() -> re.Pattern[bytes]:
+    """Return the pattern of any token; the only group that matched is its value."""
+    return _any(lambda token: token.value or f"[{token.chars}]{{{token.least},}}")
+
+
+@functools.cache
+def open_token() -> re.Pattern[bytes]:
+    """Return the pattern of the beginning of a token at the end of a text."""
+    return _any(lambda token: f"[{token.chars}]+\\Z")
+
+
+@functools.cache
+def glued_token() -> re.Pattern[bytes]:
+    """As `any_token`, in the middle of a word: behind another token."""
+    return _any(lambda token: token.value or f"[{token.chars}]{{{token.least},}}", "")
+
+
+@functools.cache
+def cut_token() -> re.Pattern[bytes]:
+    """As `any_token`, but so short as one that was cut, for a title: too much in ordinary text looks like that."""
+    return _any(lambda token: f"[{token.chars}]{{8,}}")
+
 
 TOKEN_REST: Final = tuple(re.compile(f"[{token.chars}]*".encode()) for token in _ORDERED)
-"""What goes on where a token's value has begun, in the order of the groups of `TOKEN`."""
+"""Matches the rest of a token's value, in the order of the groups of `any_token`."""
 
 # Of a prefix: alternatives, a class with how often, a character.
 _ATOM: Final = re.compile(
@@ -199,15 +231,6 @@ TOKEN_LITERALS: Final = tuple(dict.fromkeys(found for token in TOKENS for found 
 
 TOKEN_IS_WIDE: Final = tuple("/" in token.chars for token in _ORDERED)
 """Which values may have the characters early that are in wide runs alone, in the same order."""
-
-TOKEN_OPEN: Final = _any(lambda token: f"[{token.chars}]+\\Z")[0]
-"""The beginning of a token at the end of a text."""
-
-TOKEN_GLUED: Final = _any(lambda token: token.value or f"[{token.chars}]{{{token.least},}}", "")[0]
-"""As `TOKEN`, in the middle of a word: behind another token."""
-
-TOKEN_CUT: Final = _any(lambda token: f"[{token.chars}]{{8,}}")[0]
-"""As `TOKEN`, but so short as one that was cut, for a title: too much in ordinary text looks like that."""
 
 
 class NamedShape(NamedTuple):

@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from blockpty.engine.machine_state import MachineState
@@ -116,7 +115,7 @@ def is_under_way(state: MachineState, request: str) -> bool:
 
 def _is_interrupt(entry: Entry) -> bool:
     note = entry.fields.get("note")
-    return isinstance(note, Mapping) and note.get("type") == "interrupt"
+    return isinstance(note, dict) and note.get("type") == "interrupt"
 
 
 def _stuck(silence: dict[str, object], stop_at_input: bool) -> str:

@@ -14,6 +14,7 @@ import asyncio
 import contextlib
 import math
 import shutil
+import time
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final, Protocol
 
@@ -110,7 +111,8 @@ class RecordFollower:
         self._redact = redact
         self._truncation = truncation(self) if truncation is not None else None
         self._loop = asyncio.get_running_loop()
-        self._clock = self._loop.time
+        # What the loop counts time with; asking the loop costs one more call at each step.
+        self._clock = time.monotonic
         self._timer: asyncio.TimerHandle | None = None
         self._pause = RECHECK_SECONDS
         self._scheduler = scheduler_of(self._loop)

@@ -168,7 +168,7 @@ class Redactor:
         """Redact every text in a value that JSON has."""
         if isinstance(value, str):
             return self.text(value, known)
-        if isinstance(value, Mapping):
+        if isinstance(value, (dict, Mapping)):
             return {key: self.value(item, known) for key, item in value.items()}
         if isinstance(value, (list, tuple)):
             return type(value)([self.value(item, known) for item in value])

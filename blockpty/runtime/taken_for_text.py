@@ -17,14 +17,12 @@ _OBJECTS: Final = frozenset({"text", "regex", "token", "idle_ms", "screen", "cha
 _ALIASES: Final = ("RETURN", "ESCAPE", "BACKSPACE", "PAGEUP", "PAGEDOWN", "DELETE", "INSERT", "CR")
 _NAMES: Final = "|".join(re.escape(name) for name in sorted({*KEY_NAMES, *_ALIASES}, key=len, reverse=True))
 _CONTROL: Final = rf"(?:C|CTRL|M|ALT|S|SHIFT)[-+](?:[^\s\]>]|{_NAMES})"
-# A key alone, in the notations of other programs and of ours.
-_KEY: Final = re.compile(
-    rf"\^[@-_a-z?]|{_CONTROL}|<(?:{_CONTROL}|{_NAMES})>|\[(?:{_CONTROL}|{_NAMES})\]", re.IGNORECASE
-)
-_KEY_AT_END: Final = re.compile(rf"\[(?:{_CONTROL}|{_NAMES})\]$|<(?:{_CONTROL}|{_NAMES})>$", re.IGNORECASE)
-_ESCAPE_AT_END: Final = re.compile(r"(?<!\\)\\[rn]$")
+# A key alone, in the notations of other programs and of ours. Compiled on first use, because that is slow.
+_KEY: Final = rf"(?i:\^[@-_a-z?]|{_CONTROL}|<(?:{_CONTROL}|{_NAMES})>|\[(?:{_CONTROL}|{_NAMES})\])"
+_KEY_AT_END: Final = rf"(?i:\[(?:{_CONTROL}|{_NAMES})\]$|<(?:{_CONTROL}|{_NAMES})>$)"
+_ESCAPE_AT_END: Final = r"(?<!\\)\\[rn]$"
 # Names of our own notation in that of others.
-_FOREIGN: Final = re.compile(rf"{_CONTROL}|<(?:{_CONTROL}|{_NAMES})>", re.IGNORECASE)
+_FOREIGN: Final = rf"(?i:{_CONTROL}|<(?:{_CONTROL}|{_NAMES})>)"
 
 
 def in_match(*given: Any) -> str | None:
@@ -46,16 +44,16 @@ def in_match(*given: Any) -> str | None:
 def in_typed(text: str) -> str | None:
     """Return how the key would be pressed whose name a caller typed as a text; None where it is text."""
     stripped = text.strip()
-    if found := _KEY.fullmatch(stripped) or _KEY_AT_END.search(stripped):
+    if found := re.fullmatch(_KEY, stripped) or re.search(_KEY_AT_END, stripped):
         return f"{found.group()} was typed as text; send_keys {_ours(found.group())!r} presses the key"
-    if found := _ESCAPE_AT_END.search(text):
+    if found := re.search(_ESCAPE_AT_END, text):
         return f"{found.group()} was typed as two characters; send_line types a text and Enter"
     return None
 
 
 def in_keys(keys: str) -> str | None:
     """Return how a key is written that a caller of `send_keys` wrote as other programs do; None where it is text."""
-    if found := _FOREIGN.fullmatch(keys.strip()):
+    if found := re.fullmatch(_FOREIGN, keys.strip()):
         return f"{found.group()} was typed as text; the key is written {_ours(found.group())}"
     return None
 

@@ -9,8 +9,6 @@ import functools
 from html import escape
 from typing import Final
 
-from pyte.graphics import FG_BG_256
-
 from blockpty.screen.pens import BOLD, CONCEAL, FAINT, ITALIC, OVERLINE, REVERSE, RGB, STRIKE, UNDERLINES, Pen
 from blockpty.screen.protocol import Frame, Line
 
@@ -25,8 +23,12 @@ _BASELINE: Final = 13
 _MARGIN: Final = 8
 
 
+@functools.cache
 def palette(number: int) -> str:
     """Return a colour of the palette, 0 to 255, as `#rrggbb`."""
+    # Imported with the first picture: pyte takes a while.
+    from pyte.graphics import FG_BG_256
+
     return f"#{FG_BG_256[number]}"
 
 

@@ -1,25 +1,23 @@
 """The modes of a terminal: their numbers, and what they are at first.
 
 Rules of this file: data only; controls.py switches them. A mode that is not in the table is neither obeyed nor
-remembered, so memory does not depend on what a program sets. pyte numbers private modes apart from ANSI ones by a shift
-of 5 bits; so do we.
+remembered, so memory does not depend on what a program sets. As in pyte, a shift of 5 bits keeps the numbers of private
+modes apart from those of ANSI modes.
 """
 
 from __future__ import annotations
 
 from typing import Final
 
-from pyte import modes as pyte_modes
-
 from blockpty.screen.protocol import Mouse
 
-IRM: Final = pyte_modes.IRM
-LNM: Final = pyte_modes.LNM
-DECCOLM: Final = pyte_modes.DECCOLM
-DECSCNM: Final = pyte_modes.DECSCNM
-DECOM: Final = pyte_modes.DECOM
-DECAWM: Final = pyte_modes.DECAWM
-DECTCEM: Final = pyte_modes.DECTCEM
+IRM: Final = 4
+LNM: Final = 20
+DECCOLM: Final = 3 << 5
+DECSCNM: Final = 5 << 5
+DECOM: Final = 6 << 5
+DECAWM: Final = 7 << 5
+DECTCEM: Final = 25 << 5
 DECCKM: Final = 1 << 5
 X10_MOUSE: Final = 9 << 5
 BLINK_CURSOR: Final = 12 << 5

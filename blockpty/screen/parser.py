@@ -14,8 +14,6 @@ from __future__ import annotations
 import re
 from typing import Final, Protocol
 
-from pyte import control
-
 # Longest OSC that is taken; what a longer one says is dropped, its end is still found.
 OSC_LIMIT: Final = 8192
 # More than `pieces` takes at once, so that a cut can never decide.
@@ -49,7 +47,7 @@ _PALETTE: Final = re.compile("R|P[0-9A-Fa-f]{7}")
 _PALETTE_BEGUN: Final = re.compile("P[0-9A-Fa-f]{0,6}")
 _OPENS: Final = {"[": CSI, "]": OSC, "P": STRING, "X": STRING, "^": STRING, "_": STRING}
 # Controls that begin something instead of doing something: by character, the state.
-STARTS: Final = {control.ESC: ESCAPE}
+STARTS: Final = {"\x1b": ESCAPE}
 
 
 class Listener(Protocol):

@@ -11,8 +11,6 @@ import re
 from collections.abc import Callable
 from typing import Final
 
-from pyte import control
-
 from blockpty.screen import controls, editing, motions, strings
 from blockpty.screen.state import ScreenState
 
@@ -66,16 +64,16 @@ _NONE: Final[Parameters] = ()
 
 # C0 controls and escapes, whole.
 _FIXED: Final[dict[str, Handler]] = {
-    control.BEL: _bell,
-    control.BS: motions.backspace,
-    control.HT: lambda s, p: motions.tab(s),
-    control.LF: motions.line_feed,
-    control.VT: motions.line_feed,
-    control.FF: motions.line_feed,
-    control.CR: motions.carriage_return,
-    control.CR + control.LF: motions.new_line,
-    control.SO: _shift(1),
-    control.SI: _shift(0),
+    "\a": _bell,
+    "\b": motions.backspace,
+    "\t": lambda s, p: motions.tab(s),
+    "\n": motions.line_feed,
+    "\v": motions.line_feed,
+    "\f": motions.line_feed,
+    "\r": motions.carriage_return,
+    "\r\n": motions.new_line,
+    "\x0e": _shift(1),
+    "\x0f": _shift(0),
     "\x1bD": motions.index,
     "\x1bE": motions.next_line,
     "\x1bH": motions.set_tab,

@@ -11,11 +11,10 @@ the last column the cursor stays there with `pending` set, and the next characte
 
 from __future__ import annotations
 
+import functools
 from collections import deque
 from collections.abc import Callable
 from typing import Final, NamedTuple
-
-from pyte import charsets
 
 from blockpty.screen import modes
 from blockpty.screen.cells import (
@@ -42,13 +41,23 @@ MOST_KINDS: Final = 32
 OTHER_KINDS: Final = "others"
 _FEW_BRUSHES: Final = 4096
 _FEW_CLUSTERS: Final = 32768
+_BRITISH: Final = {ord("#"): "\xa3"}
 
-# By designator; what is not here is ASCII. Of the national sets only the British one is still met.
-CHARSETS: Final[dict[str, dict[int, str]]] = {
+
+def character_set(designator: str) -> dict[int, str] | None:
+    """Return what the characters of a set are; None for ASCII. Of the national sets only the British one is met."""
+    if designator == "0":
+        return _line_drawing()
+    return _BRITISH if designator == "A" else None
+
+
+@functools.cache
+def _line_drawing() -> dict[int, str]:
+    # Few programs use it, and pyte takes a while to import.
+    from pyte.charsets import VT100_MAP
+
     # pyte has what the Linux console shows for `h`; a VT100 and xterm show NL.
-    "0": {code: charsets.VT100_MAP[code] for code in range(0x60, 0x7F)} | {ord("_"): " ", ord("h"): "\u2424"},
-    "A": {ord("#"): "\xa3"},
-}
+    return {code: VT100_MAP[code] for code in range(0x60, 0x7F)} | {ord("_"): " ", ord("h"): "\u2424"}
 
 
 class SavedCursor(NamedTuple):
@@ -151,7 +160,7 @@ class ScreenState:
         self.origin = mode[modes.DECOM]
         self.autowrap = mode[modes.DECAWM]
         self.narrowed = self.left > 0 or self.right < self.cols - 1
-        self.mapping = CHARSETS.get(self.charsets[self.shift])
+        self.mapping = character_set(self.charsets[self.shift])
         self.clustered = mode[modes.CLUSTERS]
         self.plain = not (self.insert or self.narrowed or self.single_shift or self.mapping or self.clustered)
 
@@ -160,7 +169,7 @@ class ScreenState:
     def draw(self, text: str) -> None:
         """Print text at the cursor, whatever the modes."""
         if self.single_shift:
-            mapping = CHARSETS.get(self.charsets[self.single_shift])
+            mapping = character_set(self.charsets[self.single_shift])
             self.single_shift = 0
             self.settle()
             if mapping:

@@ -23,14 +23,14 @@ from blockpty.redact.shapes import (
     PRIVATE_KEY_PIECE,
     RUN_CHARS,
     RUN_LEAST,
-    TOKEN,
-    TOKEN_CUT,
-    TOKEN_GLUED,
     TOKEN_IS_WIDE,
-    TOKEN_OPEN,
     TOKEN_REST,
     WIDE_RUN_CHARS,
+    any_token,
+    cut_token,
+    glued_token,
     is_password_line,
+    open_token,
 )
 
 _ESC: Final = 0x1B
@@ -132,7 +132,7 @@ def _find_in_part(part: _Text, more: bool, secret: set[int]) -> int:
             last = end == len(part.data)
             found = find(part.data[begin:end], more=more and last)
             _add(secret, part.part(begin, end), found.spans)
-            cuts = [(cut.start(cut.lastindex or 0), cut.end()) for cut in TOKEN_CUT.finditer(part.data[begin:end])]
+            cuts = [(cut.start(cut.lastindex or 0), cut.end()) for cut in cut_token().finditer(part.data[begin:end])]
             _add(secret, part.part(begin, end), cuts)
             decoded = _decoded(part.part(begin, end))
             if b"%" in part.data[begin:end]:
@@ -337,7 +337,7 @@ def find(text: bytes, *, more: bool = False) -> ReferenceSpans:
     open_at = len(text)
     closed = [*_tokens(text), *_keys(text)]
     ends = [*_named(text, more), *_following(text, more), *_password_lines(text, more), *_keys_at_end(text)]
-    begun = TOKEN_OPEN.search(text, max(0, len(text) - 4096)) if more else None
+    begun = open_token().search(text, max(0, len(text) - 4096)) if more else None
     if begun is not None:
         ends.append((begun.start(begun.lastindex or 0), len(text), True))
     for begin, end, is_open in [*((begin, end, False) for begin, end in closed), *ends]:
@@ -351,7 +351,7 @@ def _tokens(text: bytes) -> Iterator[tuple[int, int]]:
     for chars, only_wide in ((RUN_CHARS, False), (WIDE_RUN_CHARS, True)):
         for run in re.finditer(rb"[%s]{%d,}" % (re.escape(chars), RUN_LEAST), text):
             end = run.end() + (128 if text[run.end() : run.end() + 1] in (b"+", b"/", b"=", b":") else 0)
-            for found in TOKEN.finditer(text, max(0, run.start() - 40), end):
+            for found in any_token().finditer(text, max(0, run.start() - 40), end):
                 glued: re.Match[bytes] | None = found
                 while glued is not None:
                     number = glued.lastindex or 0
@@ -359,7 +359,7 @@ def _tokens(text: bytes) -> Iterator[tuple[int, int]]:
                     assert rest is not None
                     if TOKEN_IS_WIDE[number - 1] or not only_wide:
                         yield rest.span()
-                    others = [TOKEN_GLUED.match(text, at, end) for at in range(rest.end() - 24, rest.end() + 1)]
+                    others = [glued_token().match(text, at, end) for at in range(rest.end() - 24, rest.end() + 1)]
                     at = glued.start()
                     glued = next((one for one in others if one and one.start() > at and one.end() > rest.end()), None)
 
