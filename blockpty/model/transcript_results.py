@@ -29,11 +29,16 @@ class ReadResult(Result):
 
 @dataclass(frozen=True, slots=True)
 class BlocksResult(Result):
-    """Blocks in the order that was asked for; `next_page` continues, None at the end."""
+    """Blocks in the order that was asked for; `next_page` continues, None at the end.
+
+    Attributes:
+        next_seq: number that the next event had when these were read, to follow `events` from here.
+    """
 
     blocks: list[ListedBlock]
     next_page: int | None
     cursor: int
+    next_seq: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -107,6 +107,8 @@ class Transcript:
         self.live.pump()
         wanted = block_list.Wanted(filter, failed, min_duration_ms, cwd, author, kind, before_seq, after_seq)
         asked = block_list.BlockPage(page, page_size, order == "newest")
+        # Before the blocks are read: an event that comes meanwhile is then seen twice rather than never.
+        next_seq = self.live.state.next_event
         unfinished = self._unfinished() if running else []
         redactor = Redactor(Mask(self.live.mask.nonces), self.live.redactor.redact)
         size = self.layout.blocks.stat().st_size if self.layout.blocks.exists() else 0
@@ -117,7 +119,7 @@ class Transcript:
                 lambda pace: block_list.read_page(self.layout, redactor, wanted, asked, unfinished, pace), long=False
             )
         listed = await self._measured(blocks) if measure else [block_list.as_listed(block) for block in blocks]
-        return BlocksResult(listed, page + 1 if more else None, self.cursor)
+        return BlocksResult(listed, page + 1 if more else None, self.cursor, next_seq)
 
     def _unfinished(self) -> list[Block]:
         """Return the blocks that run, the oldest first, and what was submitted and has not begun."""

@@ -188,6 +188,21 @@ async def test_a_live_conversation(home: Path) -> None:
 
 @needs_bash
 @async_test
+async def test_what_comes_after_a_list_is_followed_from_its_number(home: Path) -> None:
+    async with blockpty.Engine(home) as engine:
+        conversation = await engine.open("c1", shell="bash")
+        await conversation.run("true")
+        listed = await conversation.blocks(running=True)
+        assert listed.next_seq == (await conversation.status()).next_seq
+        await conversation.run("false")
+        after = [event async for event in conversation.events(listed.next_seq, follow=False)]
+        assert after[0].seq == listed.next_seq
+        assert [event.fields["block_id"] for event in after if event.type == "agent_block_begin"] == ["b2"]
+        await conversation.close()
+
+
+@needs_bash
+@async_test
 async def test_blocks_by_author_and_kind(home: Path) -> None:
     async with blockpty.Engine(home) as engine:
         conversation = await engine.open("c1", shell="bash")
