@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import json
 import os
 import sys
@@ -78,9 +79,12 @@ def show(invocation: Invocation, command: str, conversation_id: str | None, *, o
 
         check_conversation_id(conversation_id)
 
-    async def shown() -> int:
-        from blockpty.surfaces.view.app import run
+    # Imported while the garbage collector is off, and kept from it afterwards: all of this stays.
+    from blockpty.surfaces.view.app import run
 
+    gc.freeze()
+
+    async def shown() -> int:
         async with invocation.open_engine(invocation.home) as client:
             if conversation_id is not None:
                 # An error is shown as any other, before the terminal changes.

@@ -15,7 +15,7 @@ from rich.text import Text
 from textual import on
 from textual.app import App, ComposeResult
 from textual.containers import Horizontal, Vertical
-from textual.widgets import Footer, OptionList, Static
+from textual.widgets import OptionList, Static
 
 from blockpty.errors import BlockptyError, NotFound
 from blockpty.model.block import Block
@@ -27,6 +27,7 @@ from blockpty.surfaces.view.dialogs import Help, Reason
 from blockpty.surfaces.view.finding import Find
 from blockpty.surfaces.view.home import ConversationList, HomeFollower
 from blockpty.surfaces.view.inspector import Inspector
+from blockpty.surfaces.view.key_line import KeyLine
 from blockpty.surfaces.view.keys import bindings
 from blockpty.surfaces.view.output import read_output
 from blockpty.surfaces.view.replaying import ReplayView
@@ -135,8 +136,9 @@ class ViewProgram(App[None], inherit_bindings=False):
         self.blocks = BlockList(self._want, id="blocks")
         self.approval = ApprovalBar(self._steady_ms, id="approval")
         self.terminal = TerminalView(self._acknowledge, id="screen")
+        self.keys = KeyLine()
         self._header_shown, self._banner_shown = Text(), ""
-        # Which keys apply, as the footer shows it.
+        # Which keys apply, as the last line shows it.
         self._actions = {one.action for one in bindings()}
         self._applying: dict[str, bool | None] = {}
         self.header = Static("", id="header", markup=False)
@@ -149,7 +151,7 @@ class ViewProgram(App[None], inherit_bindings=False):
                 yield self.blocks
                 yield self.approval
             yield self.terminal
-        yield Footer(compact=True, show_command_palette=False)
+        yield self.keys
 
     @property
     def colours(self) -> Colours:
@@ -211,6 +213,7 @@ class ViewProgram(App[None], inherit_bindings=False):
     def _recolour(self) -> None:
         self.blocks.recolour(self.colours)
         self.terminal.recolour(self.colours)
+        self.keys.recolour(self.colours)
         self._show_all()
 
     # What is followed
@@ -267,7 +270,7 @@ class ViewProgram(App[None], inherit_bindings=False):
         self._measure()
         self._show_control()
         self._show_header()
-        # The footer is made anew each time, and the whole program laid out and drawn with it.
+        # Each time, Textual asks of every key whether it applies.
         applying = {action: self.check_action(action, ()) for action in self._actions}
         if applying != self._applying:
             self._applying = applying
@@ -485,7 +488,7 @@ class ViewProgram(App[None], inherit_bindings=False):
     # Keys
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """Say whether a key applies now; those that do not are left out of the footer."""
+        """Say whether a key applies now; those that do not are left out of the last line."""
         if not self.ready:
             return True
         viewed = self.conversation

@@ -5,15 +5,15 @@ Rules of this file: no widget. Who draws is a `Viewer`, who is notified of what 
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 from collections.abc import AsyncGenerator, Mapping
 from dataclasses import replace
 from typing import Any, Final, Protocol, cast
 
 from blockpty.errors import BlockptyError
-from blockpty.model.block import Block
 from blockpty.model.events import Event
-from blockpty.model.results import StatusResult
+from blockpty.model.results import BlocksResult, StatusResult
 from blockpty.surfaces.live_socket import ConnectionChange, Frame, LiveSocket, conversation_target
 from blockpty.surfaces.view.blocks import Blocks
 
@@ -68,11 +68,11 @@ class ViewedConversation:
         Raises BlockptyError when there is no such conversation.
         """
         conversation = await self._client.conversation(self.id)
-        # First the number from which events are followed, so that none is missing between the two.
-        self.status = status = await conversation.status()
-        self.blocks.next = status.next_seq
-        found, self.earlier = await newest_blocks(conversation)
-        self.blocks.put(found)
+        status, found = await asyncio.gather(conversation.status(), newest_blocks(conversation))
+        self.status = status
+        self.blocks.next = found.next_seq
+        self.earlier = found.next_page is not None
+        self.blocks.put(found.blocks)
         self._viewer.loaded()
         try:
             await self.socket.open()
@@ -93,9 +93,10 @@ class ViewedConversation:
         """Read a page of older blocks."""
         if self.earlier and self.blocks.list:
             conversation = await self._client.conversation(self.id)
-            found, self.earlier = await newest_blocks(conversation, self.blocks.list[0].seq)
-            self.blocks.put(found)
-            self._viewer.changed({block.block_id for block in found})
+            found = await newest_blocks(conversation, self.blocks.list[0].seq)
+            self.earlier = found.next_page is not None
+            self.blocks.put(found.blocks)
+            self._viewer.changed({block.block_id for block in found.blocks})
 
     async def measure(self) -> None:
         """Ask which of the blocks that have ended used the screen, where that is not known yet."""
@@ -165,7 +166,9 @@ class ViewedConversation:
             self._viewer.changed(set())
 
 
-async def newest_blocks(conversation: Any, before_seq: int | None = None) -> tuple[list[Block], bool]:
-    """Return a page of the newest blocks, also running ones, and whether there are older ones."""
-    found = await conversation.blocks(order="newest", before_seq=before_seq, running=True, page_size=PAGE)
-    return found.blocks, found.next_page is not None
+async def newest_blocks(conversation: Any, before_seq: int | None = None) -> BlocksResult:
+    """Return a page of the newest blocks, also running ones."""
+    found: BlocksResult = await conversation.blocks(
+        order="newest", before_seq=before_seq, running=True, page_size=PAGE
+    )
+    return found

@@ -24,7 +24,7 @@ class BoundKey(NamedTuple):
     Attributes:
         id: what it does, in camelCase.
         keys: how it is pressed.
-        words: what it does, in words; `short` for the footer, "" where it is not shown there.
+        words: what it does, in words; `short` for the last line, "" where it is not shown there.
         where: `everywhere`, or the part of the program in which it applies.
         only: the one program that has it, "" for both.
     """

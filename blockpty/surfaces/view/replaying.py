@@ -117,19 +117,22 @@ class ReplayView(ModalScreen[None]):
         kind = frame["type"]
         if kind == "hello":
             self.duration_ms = round(frame["duration_seconds"] * 1000)
+            # What an earlier connection was asked for never comes on this one.
+            self._turned = self._tag
             if not self.playing:
                 await self._socket.send({"type": "pause"})
             if self.cursor:
                 await self._seek({"cursor": self.cursor})
         elif kind == "turned":
             self._turned = frame["tag"]
-        elif kind == "end":
+        elif kind == "end" and self._turned >= self._tag:
+            # An end from before the last seek says nothing: the player has yet to go there.
             self.ended, self.playing = True, False
             await self._socket.send({"type": "pause"})
         elif kind == "error":
             self.times.update(safe(str(frame["error"]["message"])))
             return
-        elif self._turned >= self._tag:
+        elif kind != "end" and self._turned >= self._tag:
             self._show(frame)
         self._say()
 

@@ -64,9 +64,7 @@ def themes() -> list[Theme]:
                 **{key.replace("_", "-"): value for key, value in colours._asdict().items() if isinstance(value, str)},
                 "block-cursor-background": colours.selected, "block-cursor-foreground": colours.text,
                 "block-cursor-text-style": "none", "block-cursor-blurred-background": colours.selected,
-                "block-cursor-blurred-foreground": colours.text, "footer-key-foreground": colours.wait,
-                "footer-background": colours.surface, "footer-description-foreground": colours.muted,
-                "footer-item-background": colours.surface,
+                "block-cursor-blurred-foreground": colours.text,
             },
         )
         for name, colours in NAMES.items()
