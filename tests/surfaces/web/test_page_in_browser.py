@@ -107,6 +107,49 @@ def test_a_long_output_has_rows_for_what_is_in_view(context: BrowserContext, ser
     watched.page.evaluate("document.querySelector('.blocks').scrollTop = 25000 * 19")
     watched.until_script("[...document.querySelectorAll('.row')].some((r) => r.textContent === '25010\\n')")
     assert watched.page.locator(".row").count() < 200
+    # Once it is not scrolled any more, there are some above and below as well.
+    top = "document.querySelector('{}').getBoundingClientRect().top"
+    watched.until_script(f"{top.format('.row')} < {top.format('.blocks')} - 5 * 19")
+    watched.page.evaluate("rows = new Map([...document.querySelectorAll('.row')].map((row) => [row.textContent, row]))")
+    for number in (3, -2, 30, -40, 1):
+        before = watched.page.evaluate("[...document.querySelectorAll('.row')].map((row) => Number(row.textContent))")
+        watched.page.evaluate(f"document.querySelector('.blocks').scrollTop += {number} * 19")
+        watched.until_script(f"document.querySelector('.row').textContent === '{before[0] + number}\\n'")
+        after = watched.page.evaluate("[...document.querySelectorAll('.row')].map((row) => Number(row.textContent))")
+        assert after == [one + number for one in before]
+        # What stays in view is left as it is.
+        stays = len({*after} & {*before})
+        same = "[...document.querySelectorAll('.row')].filter((row) => rows.get(row.textContent) === row).length"
+        assert watched.page.evaluate(same) == stays
+        watched.page.evaluate(
+            "rows = new Map([...document.querySelectorAll('.row')].map((row) => [row.textContent, row]))"
+        )
+    assert watched.complaints == []
+
+
+def test_a_long_output_that_is_out_of_view_is_left_alone(context: BrowserContext, served: Served) -> None:
+    watched = _enter(context, served)
+    _run(watched, "seq 1 50000")
+    watched.page.locator(".block.ok").wait_for()
+    _run(watched, "seq 1 150")
+    watched.page.locator(".block.ok").nth(1).wait_for()
+    for button in (1, 0):
+        watched.page.locator(".fold button").nth(button).click()
+    watched.until_script(
+        "[...document.querySelectorAll('.out')].map((out) => out.clientHeight / 19).join() === '50000,150'"
+    )
+    # What is put off until scrolling pauses happens when the test says so.
+    watched.page.evaluate("""() => {
+      const usual = window.setTimeout;
+      window.put_off = [];
+      window.setTimeout = (done, ms, ...given) =>
+        ms === 100 ? 1e9 + put_off.push(done) : usual(done, ms, ...given);
+    }""")
+    for place in ("20000 * 19", "document.querySelector('.blocks').scrollHeight"):
+        watched.page.evaluate(f"document.querySelector('.blocks').scrollTop = {place}")
+        watched.until_script("put_off.length > 0")
+        watched.page.evaluate("put_off.splice(0).forEach((done) => done())")
+        assert watched.page.evaluate("put_off.length") == 0
     assert watched.complaints == []
 
 

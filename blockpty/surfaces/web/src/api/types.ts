@@ -98,6 +98,13 @@ export interface Overview {
   partial: boolean;
 }
 
+/** A page of blocks, and the number of the event from which they are followed. */
+export interface BlocksPage {
+  blocks: Block[];
+  next_page: number | null;
+  next_seq: number;
+}
+
 export interface Status {
   conversation_id: string;
   mode: string;

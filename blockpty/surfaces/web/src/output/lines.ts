@@ -20,7 +20,7 @@ export interface Style {
 }
 
 export const PLAIN: Style = { front: "", back: "", flags: 0 };
-const NAMES: Record<number, string> = { 1: "bold", 2: "faint", 4: "italic", 8: "under", 16: "inverse", 32: "strike" };
+const NAMES: [number, string][] = [[1, "bold"], [2, "faint"], [4, "italic"], [8, "under"], [16, "inverse"], [32, "strike"]];
 const ON: Record<number, number> = { 1: 1, 2: 2, 3: 4, 4: 8, 7: 16, 9: 32 };
 const OFF: Record<number, number> = { 22: 3, 23: 4, 24: 8, 27: 16, 29: 32 };
 const LONGEST = 2000;
@@ -30,6 +30,7 @@ const SEQUENCE = /\x1b\[([0-9:;<=>?]*)([ -/]*)([@-~])|\x1b[\]PX^_][^\x07\x1b]*(?
 const SGR = /\x1b\[([0-9:;]*)m/y;
 const CURSOR = /\x1b\[[0-9;]*[ABEFHJLMSTfdsu]|\x1b\[\?(?:47|1047|1049)[hl]|\x1b[78DEMc]/y;
 const WHOLE_SCREEN = /\x1b\[\?(?:47|1047|1049)h/y;
+const COLOURED = /^(?:[^\x00-\x08\x0b-\x1f\x7f-\x9f]|\x1b\[[0-9:;]*m)*$/;
 const UNFINISHED = /\x1b(?:\[[0-9:;<=>?]{0,64}[ -/]*)?$/;
 
 interface After {
@@ -104,6 +105,7 @@ const hex = (parts: number[]): string =>
 /** Draw one line: carriage returns, backspaces and erasing within it are applied, other controls are left out. */
 export function draw({ raw, style }: Line): Piece[] {
   if (!/[\x00-\x08\x0b-\x1f\x7f-\x9f]/.test(raw) && style === PLAIN) return [{ text: cut(raw), classes: "", colour: "" }];
+  if (raw.length <= LONGEST && COLOURED.test(raw)) return coloured(raw, style);
   const cells: string[] = [];
   const styles: Style[] = [];
   let column = 0;
@@ -139,6 +141,27 @@ export function draw({ raw, style }: Line): Piece[] {
   return joined(cells, styles);
 }
 
+/** Draw a line that contains only text and colours, which needs no cells. */
+function coloured(raw: string, style: Style): Piece[] {
+  const pieces: Piece[] = [];
+  let from = 0;
+  for (let at = raw.indexOf("\x1b"); at !== -1; at = raw.indexOf("\x1b", from)) {
+    const end = raw.indexOf("m", at);
+    add(pieces, raw.slice(from, at), style);
+    style = changed(style, raw.slice(at + 2, end));
+    from = end + 1;
+  }
+  add(pieces, raw.slice(from), style);
+  return pieces.length ? pieces : [{ text: "", classes: "", colour: "" }];
+}
+
+function add(pieces: Piece[], text: string, { front, back, flags }: Style): void {
+  if (!text) return;
+  const classes = [front.startsWith("#") ? "" : front, back.startsWith("#") ? "" : back];
+  for (const [bit, name] of flags ? NAMES : []) if (flags & bit) classes.push(name);
+  pieces.push({ text, classes: classes.filter(Boolean).join(" "), colour: front.startsWith("#") ? front : "" });
+}
+
 function erase(cells: string[], styles: Style[], column: number, how: number): void {
   if (how === 0) cells.length = styles.length = Math.min(cells.length, column);
   else if (how === 2) cells.length = styles.length = 0;
@@ -150,11 +173,7 @@ function joined(cells: string[], styles: Style[]): Piece[] {
   for (let at = 0; at < cells.length; ) {
     let end = at + 1;
     while (end < cells.length && styles[end] === styles[at]) end++;
-    const { front, back, flags } = styles[at];
-    const classes = [front.startsWith("#") ? "" : front, back.startsWith("#") ? "" : back];
-    for (const [bit, name] of Object.entries(NAMES)) if (flags & Number(bit)) classes.push(name);
-    const colour = front.startsWith("#") ? front : "";
-    pieces.push({ text: cells.slice(at, end).join(""), classes: classes.filter(Boolean).join(" "), colour });
+    add(pieces, cells.slice(at, end).join(""), styles[at]);
     at = end;
   }
   return pieces.length ? pieces : [{ text: "", classes: "", colour: "" }];

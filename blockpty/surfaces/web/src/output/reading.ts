@@ -3,6 +3,8 @@
  * that is what is being looked at.
  */
 const AT_ONCE = 4;
+/** How long others wait for outputs that are slow to come. */
+const LONGEST_MS = 500;
 const waiting: (() => void)[] = [];
 let reading = 0;
 const restful: (() => void)[] = [];
@@ -20,17 +22,20 @@ export async function inTurn<Result>(what: () => Promise<Result>): Promise<Resul
   }
 }
 
-/** Wait until nothing is being read, at most so many milliseconds. */
-export function atRest(most: number): Promise<void> {
+/** Wait until nothing is being read, but not for long. */
+function atRest(): Promise<void> {
   return new Promise((resolve) => {
     if (reading === 0) resolve();
     else {
       restful.push(resolve);
-      setTimeout(resolve, most);
+      setTimeout(resolve, LONGEST_MS);
     }
   });
 }
 
 /** Wait until what was changed is on the screen; a hidden page has none. */
-export const painted = (): Promise<void> =>
+const painted = (): Promise<void> =>
   new Promise((resolve) => (document.hidden ? resolve() : requestAnimationFrame(() => setTimeout(resolve))));
+
+/** Wait until what was changed is on the screen, and the outputs that it asks for as well. */
+export const outputsPainted = (): Promise<void> => painted().then(atRest).then(painted);

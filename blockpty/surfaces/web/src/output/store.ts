@@ -9,7 +9,9 @@ import { BEGINNING, Part, Styles } from "./parts.ts";
  */
 
 /** What is fetched at once. */
-const PIECE = 256 * 1024;
+const PIECE = 128 * 1024;
+/** Shortest time between two redraws while pieces arrive, unless the lines in view were missing: each costs a frame. */
+const SHOWN_MS = 100;
 /** Once so much of one output is here, only what is looked at is fetched. */
 const MOST = 64 * 1024 * 1024;
 
@@ -138,7 +140,7 @@ export class OutputStore implements Lines {
   }
 
   /**
-   * Fetch up to a cursor, a piece at a time; `grown` is called with what is here and may end it by returning false.
+   * Fetch up to a cursor, a piece at a time; `grown` is called when there is more and may end it by returning false.
    * Raises Problem. An output that moves the cursor is then drawn by the server.
    */
   async fill(to: number, grown: () => boolean): Promise<void> {
@@ -151,10 +153,15 @@ export class OutputStore implements Lines {
     };
     this.#fills++;
     try {
+      let shown = -Infinity;
       for (let more = true; more; ) {
+        const missed = this.isMissing;
         more = await turn(() => this.#fetch());
+        const now = performance.now();
+        if (this.size === 0 || (more && !missed && now - shown < SHOWN_MS)) continue;
+        shown = now;
         // Also where nothing was missing: what another call has fetched was not shown if that was ended.
-        if (this.size > 0 && !grown()) return;
+        if (!grown()) return;
       }
       if (await turn(() => this.#draw())) grown();
     } finally {

@@ -1,7 +1,7 @@
 import { batch, computed, effect, signal } from "@preact/signals";
 import { call, of } from "../api/http.ts";
 import { Socket, type SocketState } from "../api/socket.ts";
-import type { Block, JournalEvent, Status } from "../api/types.ts";
+import type { Block, BlocksPage, JournalEvent, Status } from "../api/types.ts";
 import { type Blocks, reduce, sign } from "./blocks.ts";
 import { Find } from "./find.ts";
 import { attempt } from "./notice.ts";
@@ -88,11 +88,13 @@ export class Conversation {
   }
 
   async #load(): Promise<void> {
-    const status = await call<Status>(of(this.id, "status"));
-    const { blocks, next_page } = await this.#page(PAGE, "running=true");
+    const [status, { blocks, next_page, next_seq }] = await Promise.all([
+      call<Status>(of(this.id, "status")),
+      this.#page(PAGE, "running=true"),
+    ]);
     batch(() => {
       this.status.value = status;
-      this.blocks.value = { list: blocks.reverse(), next: status.next_seq };
+      this.blocks.value = { list: blocks.reverse(), next: next_seq };
       this.more.value = next_page !== null;
       this.loaded.value = true;
     });
@@ -148,7 +150,7 @@ export class Conversation {
     this.more.value = next_page !== null;
   }
 
-  #page(size: number, query: string): Promise<{ blocks: Block[]; next_page: number | null }> {
+  #page(size: number, query: string): Promise<BlocksPage> {
     return call(of(this.id, `blocks?order=newest&page_size=${size}&${query}`));
   }
 

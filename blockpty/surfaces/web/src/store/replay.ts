@@ -120,11 +120,15 @@ export class Replaying {
     const { type } = content;
     if (type === "hello") {
       this.durationMs.value = content.duration_seconds * 1000;
+      // What an earlier connection was asked for never comes on this one.
+      this.#turned = this.#tag;
       if (!this.playing.value) this.#socket?.send({ type: "pause" });
       const to = this.cursor.value || first;
       if (to) this.#seek({ cursor: to });
     } else if (type === "turned") this.#turned = content.tag;
     else if (type === "end") {
+      // An end from before the last seek says nothing: the player has yet to go there.
+      if (this.#seekTo || this.#turned < this.#tag) return;
       this.ended.value = true;
       this.playing.value = false;
       // A player at the end goes on after the next seek.

@@ -8,6 +8,8 @@ const PADDING = 26;
 const SMALLEST = 9;
 const LARGEST = 20;
 const WIDTH_OF_CELL = 0.6;
+/** Characters or bytes that are parsed at once, about 10 ms on a slow machine. */
+const AT_ONCE = 8 * 1024;
 
 /** The terminal's screen, drawn by xterm.js at the program's size; the font is what makes it fit. */
 export class XtermGlass implements Glass {
@@ -106,7 +108,10 @@ export class XtermGlass implements Glass {
 
   #write(data: string | Uint8Array, length: number): void {
     const cursor = (this.#cursor += length);
-    this.terminal.write(data, () => this.#parsed(cursor));
+    // xterm.js lets the page draw between two writes, but not within one.
+    const last = Math.max(0, Math.ceil(data.length / AT_ONCE) - 1) * AT_ONCE;
+    for (let at = 0; at < last; at += AT_ONCE) this.terminal.write(data.slice(at, at + AT_ONCE));
+    this.terminal.write(data.slice(last), () => this.#parsed(cursor));
   }
 }
 

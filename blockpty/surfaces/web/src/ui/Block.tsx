@@ -11,7 +11,7 @@ import { ofTab } from "../store/kept.ts";
 import { attempt, copy } from "../store/notice.ts";
 import { bytes, duration, lines as inLines, number, time, visible } from "../words.ts";
 import { Icon } from "./icons.tsx";
-import { memo } from "./memo.ts";
+import { memo } from "../memo.ts";
 import { Author, StateSign, WORDS } from "./Sign.tsx";
 
 const RUNNING_MS = 300;

@@ -1,6 +1,6 @@
 import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import { useKeys } from "../keys.ts";
-import { painted } from "../output/reading.ts";
+import { outputsPainted } from "../output/reading.ts";
 import { sign } from "../store/blocks.ts";
 import type { Conversation } from "../store/conversation.ts";
 import { number } from "../words.ts";
@@ -9,8 +9,8 @@ import { BlockMap } from "./BlockMap.tsx";
 
 const NEAR = 24;
 const LAST = 4;
-/** So many of the last blocks are drawn first: more than a screen has room for. */
-const FIRST = 24;
+/** So many of the last blocks are drawn first, about a screenful; the others come behind the outputs of these. */
+const FIRST = 14;
 
 /** The blocks as one document. It follows the end only while it is at the end. */
 export function BlockList(props: { conversation: Conversation; target: string; at: number | null }) {
@@ -56,9 +56,11 @@ export function BlockList(props: { conversation: Conversation; target: string; a
   // All at once take longer to draw than to fetch.
   const [isWhole, setWhole] = useState(false);
   useEffect(() => {
-    if (conversation.loaded.value) void painted().then(() => setWhole(true));
+    if (conversation.loaded.value) void outputsPainted().then(() => setWhole(true));
   }, [conversation.loaded.value]);
-  const first = isWhole || target || wanted ? 0 : Math.max(0, list.length - FIRST);
+  const undrawn = list.slice(0, -FIRST);
+  const isWanted = target || wanted || undrawn.some((one) => one.block_id === conversation.selected.value);
+  const first = isWhole || isWanted ? 0 : undrawn.length;
 
   const show = (id: string, where: ScrollLogicalPosition) => {
     const found = box.current?.querySelector<HTMLElement>(`[data-block="${CSS.escape(id)}"]`);

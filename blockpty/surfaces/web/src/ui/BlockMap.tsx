@@ -3,6 +3,23 @@ import { useEffect, useRef, useState } from "preact/hooks";
 import type { Block } from "../api/types.ts";
 import { sign } from "../store/blocks.ts";
 import { visible } from "../words.ts";
+import { memo } from "../memo.ts";
+
+const weight = (block: Block): number => 1 + Math.log2(1 + block.out_bytes / 80);
+
+/** The marks by themselves: a reader who scrolls moves the view over them, and of thousands none is looked at for that. */
+const Marks = memo(({ blocks, selected }: { blocks: Block[]; selected: string }) => (
+  <>
+    {blocks.map((block) => (
+      <i
+        key={block.block_id}
+        class={`${sign(block)} ${block.block_id === selected ? "selected" : ""}`}
+        style={{ flexGrow: weight(block) }}
+        title={visible(block.cmd)}
+      />
+    ))}
+  </>
+));
 
 /** All blocks as marks at the right edge, higher for more output; a click or drag goes there. */
 export function BlockMap(props: {
@@ -29,9 +46,9 @@ export function BlockMap(props: {
       resized.disconnect();
     };
   }, []);
-  const weights = blocks.map((block) => 1 + Math.log2(1 + block.out_bytes / 80));
   const drag = (event: PointerEvent) => {
     if (event.type === "pointermove" && !event.buttons) return;
+    const weights = blocks.map(weight);
     const { top: from, height: whole } = strip.current!.getBoundingClientRect();
     let left = ((event.clientY - from) / whole) * weights.reduce((sum, one) => sum + one, 0);
     const at = weights.findIndex((one) => (left -= one) < 0);
@@ -41,14 +58,7 @@ export function BlockMap(props: {
   if (blocks.length < 2) return null;
   return (
     <div class="map" ref={strip} aria-hidden="true" onPointerDown={drag} onPointerMove={drag}>
-      {blocks.map((block, at) => (
-        <i
-          key={block.block_id}
-          class={`${sign(block)} ${block.block_id === selected ? "selected" : ""}`}
-          style={{ flexGrow: weights[at] }}
-          title={visible(block.cmd)}
-        />
-      ))}
+      <Marks blocks={blocks} selected={selected} />
       <b style={{ top: `${top}%`, height: `${Math.min(100, height)}%` }} />
     </div>
   );

@@ -1,6 +1,6 @@
 import type { ComponentChildren, RefObject } from "preact";
 import { useEffect, useLayoutEffect, useMemo, useRef } from "preact/hooks";
-import { atRest, painted } from "../output/reading.ts";
+import { outputsPainted } from "../output/reading.ts";
 import type { Conversation } from "../store/conversation.ts";
 import { attempt, say } from "../store/notice.ts";
 import { theme } from "../store/settings.ts";
@@ -20,8 +20,6 @@ interface GlassProps {
 }
 
 const nothing = () => undefined;
-/** How long the terminal waits for outputs that are slow to come. */
-const LONGEST_MS = 500;
 
 /** A terminal of xterm.js at the size of its program, for as long as this is shown. */
 export function Glass({ enter, typed = nothing, change, after, glass, mine = false, hidden = false }: GlassProps) {
@@ -76,7 +74,7 @@ export function LiveGlass({ conversation, title, children, ...rest }: LiveProps)
     return () => conversation.leave();
   };
   // Who opens a conversation reads its last outputs first: to make a terminal takes longer than to show them.
-  const after = useMemo(() => conversation.load().then(painted).then(() => atRest(LONGEST_MS)).then(painted), [conversation]);
+  const after = useMemo(() => conversation.load().then(outputsPainted), [conversation]);
   const status = conversation.status.value;
   const ended = status?.mode === "exited";
   const live = conversation.state.value === "live" && !ended;
