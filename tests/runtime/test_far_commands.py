@@ -12,8 +12,10 @@ import pytest
 
 from blockpty.errors import NoPrompt
 from blockpty.host.injection import fed_text
-from tests.scenarios.stage import PROMPT, TIMEOUT_MS, in_every_shell, open_stage_over_ssh
+from tests.scenarios.stage import PROMPT, SHELLS, TIMEOUT_MS, in_every_shell, open_stage_over_ssh
 from tests.support.async_tests import AsyncTest, async_test
+from tests.support.profile import some_of
+from tests.support.versions import FETCHED, numbers
 
 COMMANDS: Final[dict[str, tuple[int, str, bytes]]] = {
     "echo 'a;b' \"c\\\\d\" $'e\\tf' é日🙂": (0, "ended", "a;b c\\d e\tf é日🙂\n".encode()),
@@ -40,9 +42,19 @@ def in_every_far_shell(test: AsyncTest) -> Callable[..., None]:
     return made
 
 
-@in_every_far_shell
-async def test_a_command_is_its_text(shell: str, home: Path) -> None:
-    async with open_stage_over_ssh(home, shell) as stage:
+def programs() -> list[object]:
+    """The shells of this machine, and some of the other versions that were fetched and have the key."""
+    with_key = [one for one in FETCHED if one[0] in SHELLS and (one[0] != "bash" or numbers(one[1]) >= (5, 1))]
+    chosen = [(name, name, "") for name in SHELLS]
+    chosen += [(f"{name}-{version}", name, str(path)) for name, version, path in some_of(with_key, 2)]
+    return [pytest.param(name, path, id=title, marks=pytest.mark.needs(name)) for title, name, path in chosen]
+
+
+@pytest.mark.needs("sshd")
+@pytest.mark.parametrize(("shell", "program"), programs())
+@async_test(timeout_seconds=100)
+async def test_a_command_is_its_text(shell: str, program: str, home: Path) -> None:
+    async with open_stage_over_ssh(home, shell, program) as stage:
         for command, expected in COMMANDS.items():
             assert await stage.done(command) == expected, command[:80]
         blocks = await stage.blocks()

@@ -12,7 +12,7 @@ import blockpty
 from blockpty.runtime.conversation import Conversation
 from tests.support.async_tests import async_test
 from tests.support.profile import some_of
-from tests.support.versions import FETCHED, OLDEST, startup
+from tests.support.versions import FETCHED, OLDEST, numbers, startup
 
 TIMEOUT_MS = 20_000
 LONG = "echo " + " ".join(f"word{number}" for number in range(700))
@@ -69,7 +69,7 @@ def programs() -> list[object]:
         pytest.param(name, name, id=name, marks=pytest.mark.needs(name)) for name in ("bash", "zsh", "fish")
     ]
     for name, version, path in some_of(FETCHED, 4):
-        old = tuple(int(part) for part in version.split(".")[:2]) < OLDEST[name]
+        old = numbers(version) < OLDEST[name]
         marks = [pytest.mark.skip(f"{name} {version} is older than what is supported")] if old else []
         found.append(pytest.param(name, str(path), id=f"{name}-{version}", marks=marks))
     return found

@@ -11,7 +11,7 @@ import pytest
 import blockpty
 from tests.support.async_tests import async_test
 from tests.support.tmux_server import TmuxServer, tmux_server
-from tests.support.versions import FETCHED_TMUX, OLDEST_TMUX
+from tests.support.versions import FETCHED_TMUX, OLDEST_TMUX, numbers
 
 TIMEOUT_MS = 30_000
 
@@ -19,7 +19,7 @@ TIMEOUT_MS = 30_000
 def versions(*, old: bool) -> Iterator[object]:
     found = False
     for _, version, path in FETCHED_TMUX:
-        if (tuple(int(part) for part in version.split(".")[:2]) < OLDEST_TMUX) == old:
+        if (numbers(version) < OLDEST_TMUX) == old:
             found = True
             yield pytest.param(path, id=f"tmux-{version}")
     if not found:

@@ -551,6 +551,8 @@ async def test_a_home_that_was_replaced_is_noticed_while_shells_run(tmp_path: Pa
         assert everything(other) == before
         shutil.rmtree(home / "conversations")
         (home / "moved").rename(home / "conversations")
+    async with blockpty.Engine(home) as engine:
+        await (await engine.conversation("c1")).close()
 
 
 @async_test

@@ -24,6 +24,7 @@ from blockpty.model.events import Event
 from blockpty.model.results import RunResult, WaitResult
 from blockpty.spool.stream import StreamReader
 from tests.support.ssh_server import ssh_server
+from tests.support.versions import startup
 
 # For what must come: the bound of the test itself ends it sooner.
 TIMEOUT_MS = 100_000
@@ -277,11 +278,13 @@ async def open_stage(home: Path, shell: str, **options: Any) -> AsyncIterator[St
 
 
 @contextlib.asynccontextmanager
-async def open_stage_over_ssh(home: Path, shell: str) -> AsyncIterator[Stage]:
-    """Open the same in a shell behind an sshd on loopback, which starts in the same directory."""
+async def open_stage_over_ssh(home: Path, shell: str, program: str = "") -> AsyncIterator[Stage]:
+    """Open the same in a shell, or this program of it, behind an sshd on loopback, in the same directory."""
     place = home.parent / "far"
     place.mkdir()
-    with ssh_server(place, (shell, "-i"), start=home.parent / "work") as server:
+    with ssh_server(place, (program or shell, "-i"), start=home.parent / "work") as server:
+        if (file := startup(shell, Path(program))) is not None:
+            (place / "home" / file[0]).write_text(file[1])
         async with open_stage(home, shell, source="ssh:127.0.0.1", env=server.environment) as stage:
             yield stage
 

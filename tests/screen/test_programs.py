@@ -44,12 +44,16 @@ class Pane:
         gate = "stty -echo; echo ready; read -r line; stty echo; clear; "
         self("new-session", "-d", "-x", str(COLS), "-y", str(ROWS), gate + command + "; exec cat")
         self("set", "-g", "status", "off")
-        self._wait(lambda: "ready" in self("capture-pane", "-p"), "the shell in the pane")
+        self.shows("ready")
         self("pipe-pane", f"cat >> {self._copy}")
         self.type("Enter")
 
     def type(self, *keys: str) -> None:
         self("send-keys", *keys)
+
+    def shows(self, part: str) -> None:
+        """Wait until tmux shows this text."""
+        self._wait(lambda: part in self("capture-pane", "-p"), part)
 
     def resize(self, cols: int, rows: int, *, filled: bool = True) -> None:
         """Change the size of both, at rest; `filled`: the program draws the last row."""
@@ -144,6 +148,9 @@ def test_nano(pane: Pane, file: Path) -> None:
 @pytest.mark.needs("tmux", "top")
 def test_top(pane: Pane) -> None:
     pane.start("top -d 0.3")
+    pane.shows("PID")
+    # What draws on and on is not seen twice in the same state by a busy machine: it comes to rest first.
+    pane.type("d", "1000", "Enter")
     pane.agree("PID")
     pane.resize(100, 30, filled=False)
     pane.type("q")

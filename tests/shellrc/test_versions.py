@@ -13,7 +13,7 @@ import pytest
 from tests.scenarios.stage import PROMPT, Done, Stage, open_stage
 from tests.support.async_tests import async_test
 from tests.support.profile import some_of
-from tests.support.versions import FETCHED, OLDEST, startup
+from tests.support.versions import FETCHED, OLDEST, numbers, startup
 
 SYNTAX_ERROR = {"bash": 2, "zsh": 1, "fish": 123}
 
@@ -22,7 +22,7 @@ def versions() -> Iterator[object]:
     if not FETCHED:
         yield pytest.param(None, None, id="none", marks=pytest.mark.skip("no other versions here: run tools/shells"))
     for name, version, path in some_of(FETCHED, 2):
-        old = tuple(int(part) for part in version.split(".")[:2]) < OLDEST[name]
+        old = numbers(version) < OLDEST[name]
         marks = [pytest.mark.skip(f"{name} {version} is older than what is supported")] if old else []
         yield pytest.param(name, path, id=f"{name}-{version}", marks=marks)
 

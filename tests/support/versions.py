@@ -36,6 +36,11 @@ FETCHED_TMUX: Final = _fetched(["tmux"], "-V")
 """The same of tmux."""
 
 
+def numbers(version: str) -> tuple[int, ...]:
+    """Return the first two numbers of a version, to compare it with another one."""
+    return tuple(int(part) for part in version.split(".")[:2])
+
+
 def startup(name: str, path: Path) -> tuple[str, str] | None:
     """Return name and text of a startup file without which a shell does not find its own parts."""
     fetched = name == "zsh" and path.is_absolute()

@@ -19,6 +19,7 @@ import pytest
 import requests
 import schemathesis
 from hypothesis import HealthCheck, settings
+from schemathesis.config import SchemathesisConfig
 from schemathesis.generation.meta import TestPhase
 
 from blockpty.errors import BlockptyError
@@ -30,11 +31,22 @@ from blockpty.surfaces import launching
 from blockpty.surfaces.http.openapi import openapi
 from blockpty.surfaces.launching import STATE_NAME
 from blockpty.surfaces.private_files import owner_token
-from tests.support.profile import LONG
+from tests.support.profile import LONG, some_of
 
 pytestmark = [pytest.mark.needs("bash")]
 
-schema = schemathesis.openapi.from_dict(openapi())
+# An ordinary run goes through every keyword of the schema for a third of the operations: to make those requests takes
+# a second for each operation, in each of the processes that run tests.
+EVERY_KEYWORD: Final = some_of(OPERATIONS)
+schema = schemathesis.openapi.from_dict(
+    openapi(),
+    config=SchemathesisConfig.from_dict({
+        "operations": [
+            {"include-operation-id": name, "phases": {"coverage": {"enabled": False}}}
+            for name in OPERATIONS if name not in EVERY_KEYWORD
+        ],
+    }),
+)  # fmt: skip
 
 OPEN: Final = {"conversation_id": "c1", "shell": "bash", "persist": True}
 
@@ -220,7 +232,7 @@ def is_left_out(case: schemathesis.Case) -> bool:
     if LONG or case.meta is None or case.meta.phase.name is not TestPhase.COVERAGE:
         return False
     text = repr((case.method, case.path, case.path_parameters, case.query, case.headers, case.body))
-    return zlib.crc32(text.encode("utf-8", "surrogatepass")) % 5 != 0
+    return zlib.crc32(text.encode("utf-8", "surrogatepass")) % 2 != 0
 
 
 @schema.parametrize()
