@@ -35,6 +35,9 @@ if TYPE_CHECKING:
 GROUPED_SECONDS: Final = 0.1
 # What other processes do to a home is looked at again after so long, should the file system not report it.
 AGAIN_SECONDS: Final = 30.0
+# How often the host is asked which shells run: another engine makes a conversation's directory before it starts the
+# shell, and only the directory is reported.
+SHELLS_SECONDS: Final = 1.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,6 +161,8 @@ class _HomeLines:
         self._touched: set[str] = set()
         self._wake = asyncio.Event()
         self._watches: dict[str, tuple[RecordFollower, asyncio.Future[None]]] = {}
+        # The conversations whose shell ran when the host was asked last.
+        self._live: frozenset[str] = frozenset()
 
     def touch(self, names: set[str]) -> None:
         """Look at these again, together with what else is touched within a moment."""
@@ -192,16 +197,20 @@ class _HomeLines:
 
     async def _until(self, listed: asyncio.Future[None]) -> None:
         """Look at what changes, until the list has to be taken again."""
-        again = asyncio.get_running_loop().time() + AGAIN_SECONDS
+        clock = asyncio.get_running_loop().time
+        listed_at = asked_at = clock()
         listed.add_done_callback(lambda done: self._wake.set())
-        while not listed.done() and (left := again - asyncio.get_running_loop().time()) > 0:
+        while not listed.done() and clock() < listed_at + AGAIN_SECONDS:
             with contextlib.suppress(TimeoutError):
-                async with asyncio.timeout(left):
+                async with asyncio.timeout(asked_at + SHELLS_SECONDS - clock()):
                     await self._wake.wait()
-            await asyncio.sleep(GROUPED_SECONDS)
+                await asyncio.sleep(GROUPED_SECONDS)
             self._wake.clear()
             touched, self._touched = self._touched, set()
             try:
+                if clock() >= asked_at + SHELLS_SECONDS:
+                    touched |= await self._find_live()
+                    asked_at = clock()
                 for name in touched:
                     self._watch(name)
                     self._enter(name, await self._look(name))
@@ -210,13 +219,20 @@ class _HomeLines:
             finally:
                 self.subscribers.notify()
 
-    async def _list(self) -> None:
-        """Take the whole list; conversations whose shell runs are taken up, so that their changes are known."""
-        engine = self._engine
-        for name in await engine.live():
-            if engine.taken_up(name) is None:
+    async def _find_live(self) -> set[str]:
+        """Return those whose shell was started or has ended; who runs is taken up, so that its changes are known."""
+        before, self._live = self._live, await self._engine.live()
+        for name in self._live - before:
+            if self._engine.taken_up(name) is None:
                 with contextlib.suppress(BlockptyError, OSError):
-                    await engine.conversation(name)
+                    await self._engine.conversation(name)
+        return set(self._live ^ before)
+
+    async def _list(self) -> None:
+        """Take the whole list."""
+        engine = self._engine
+        self._live = frozenset()
+        for name in await self._find_live():
             self._watch(name)
         infos = {info.conversation_id: info for info in (await engine.list()).conversations}
         for name in [*(name for name in self.lines if name not in infos), *infos]:

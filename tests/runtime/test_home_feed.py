@@ -158,6 +158,32 @@ async def test_what_another_engine_does_is_told(home: Path) -> None:
 
 @pytest.mark.needs("bash")
 @async_test(timeout_seconds=20)
+async def test_a_shell_that_another_engine_starts_long_after_its_directory_is_told(
+    home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The file system tells only of the directory."""
+    async with blockpty.Engine(home) as engine, blockpty.Engine(home) as other, following(engine) as follower:
+        host = await other.connected()
+        start, may_start = host.open, asyncio.Event()
+
+        async def open_late(*given: Any, **named: Any) -> Any:
+            await may_start.wait()
+            return await start(*given, **named)
+
+        monkeypatch.setattr(host, "open", open_late)
+        opening = asyncio.ensure_future(other.open("c1", shell="bash"))
+        await follower.until(lambda: "c1" in follower.lines)
+        assert not follower.lines["c1"].live
+        # What was reported about the directory has been looked at by then.
+        await asyncio.sleep(1)
+        may_start.set()
+        await follower.until(lambda: follower.lines["c1"].live)
+        assert (await (await opening).run("true")).exit_status == 0
+        await follower.until(lambda: follower.lines["c1"].last is not None)
+
+
+@pytest.mark.needs("bash")
+@async_test(timeout_seconds=20)
 async def test_who_may_not_see_a_conversation_is_told_of_others_only(home: Path) -> None:
     async with blockpty.Engine(home) as engine:
         hidden = await engine.open("c1", shell="bash")
