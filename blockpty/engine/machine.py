@@ -462,7 +462,7 @@ class Machine:
         elif unread:
             state.dirty = True
             self._step(Stimulus.TYPED, entry.offset, entry.offset, None)
-        if state.shell is ShellState.IDLE:
+        if state.shell is ShellState.IDLE and not is_busy:
             # Typed behind another line: that line's program has read it.
             state.submission = None
         password = fields.get("icanon") is True and fields.get("echo") is False

@@ -50,9 +50,11 @@ def lost_its_prompt(state: MachineState, *, signalled: bool = False) -> bool:
     """Return whether a Ctrl-C has ended the function that draws fish's prompt: fish reads then, and shows none.
 
     `signalled`: a signal was sent since, which ends fish's own `read`, and the handler that would have written END.
+    Without one, a shell that is busy is about to draw its prompt.
     """
     tty = state.tty or {}
     reads = tty.get("icanon") is False and tty.get("foreground") == "shell"
+    reads = reads and (signalled or tty.get("busy") is not True)
     over = state.shell is ShellState.RETURNING or (signalled and state.shell is ShellState.RUNNING)
     return state.current.name == "fish" and over and reads
 

@@ -169,6 +169,17 @@ def test_an_abandoned_line_is_a_prompt_though_none_is_drawn(typed: bytes, tty: d
     assert machine.state.current.integrity_reason is None
 
 
+@pytest.mark.parametrize("busy", [True, False])
+def test_a_busy_shell_may_not_have_read_what_was_typed_behind_another_line(busy: bool) -> None:
+    pty = in_state(ShellState.SUBMITTED, key=True)
+    pty.end()
+    pty.prompt()
+    pty.silence(icanon=False, echo=False, foreground="shell", **({"busy": True} if busy else {}))
+    state = play(pty)[0].state
+    assert state.shell is ShellState.IDLE
+    assert (state.submission is not None) is busy
+
+
 def test_a_busy_shell_has_not_answered_ctrl_c_yet() -> None:
     pty = in_state(ShellState.SUBMITTED)
     pty.begin()

@@ -190,6 +190,20 @@ async def test_a_keymap_without_the_key_falls_back(shell: str, home: Path) -> No
         assert "/commands/" not in (await conversation.screen()).content
 
 
+@pytest.mark.needs("fish")
+@pytest.mark.linux
+@async_test
+async def test_a_prompt_that_takes_a_while_is_waited_for(home: Path) -> None:
+    """Where a Ctrl-C has ended the function that draws it, our key has it drawn again; a slow one is not lost."""
+    async with opened(home, "fish", "fish") as conversation:
+        await conversation.run("function fish_prompt; sleep 0.3; echo '> '; end", timeout_ms=TIMEOUT_MS)
+        await conversation.exec_block("true")
+        begun = await conversation.exec_block("echo next", queue=True)
+        await conversation.wait_for({"token": "PROMPT"}, from_cursor=begun.cursor, timeout_ms=TIMEOUT_MS)
+        assert [block.state for block in (await conversation.blocks()).blocks] == ["ended"] * 3
+        assert '"author":"engine"' not in conversation.layout.timeline.read_text()
+
+
 @pytest.mark.parametrize("shell", [pytest.param(one, marks=pytest.mark.needs(one)) for one in ("bash", "zsh")])
 @async_test
 async def test_long_texts_and_directories(shell: str, home: Path) -> None:
