@@ -431,10 +431,10 @@ class Machine:
             self._blocks.cut(state.classified)
         state.tty = {name: fields.get(name) for name in ("icanon", "echo", "foreground", "replaced", "reads", "busy")}
         state.tty["wants_input"], state.tty["at"] = fields.get("wants_input") is True, entry.offset
-        unread = state.unread.is_shown()
-        if state.shell is ShellState.IDLE:
-            state.unread.forget()
         is_busy = fields.get("busy") is True
+        unread = state.unread.is_shown()
+        if state.shell is ShellState.IDLE and not is_busy:
+            state.unread.forget()
         abandoned = bool(state.inputs) and state.inputs[-1][1].endswith(b"\x03")
         # A busy shell has not answered Ctrl-C yet. One that the terminal echoes is forgotten with its echo.
         unanswered = is_busy and abandoned and not state.inputs[-1][2]

@@ -57,3 +57,14 @@ def test_until_the_silence_it_is_not_known() -> None:
     for step in pty.recording.steps():
         machine.feed(step) if isinstance(step, bytes) else machine.apply(step)
     assert machine.state.shell is ShellState.IDLE and machine.state.unread.fed
+
+
+def test_at_a_silence_in_which_the_shell_is_busy_it_is_not_known() -> None:
+    pty = after_a_program(b"xyzzy", b"")
+    pty.silence(icanon=False, echo=False, foreground="shell", busy=True)
+    pty.output(b"xyzzy")
+    pty.silence(icanon=False, echo=False, foreground="shell")
+    machine = Machine()
+    for step in pty.recording.steps():
+        machine.feed(step) if isinstance(step, bytes) else machine.apply(step)
+    assert machine.state.shell is ShellState.EDITING and machine.state.dirty
