@@ -28,7 +28,7 @@ from blockpty.engine.loading import (
     prologue_end,
     was_loaded,
 )
-from blockpty.engine.machine_state import MachineState
+from blockpty.engine.machine_state import MachineState, asks_password
 from blockpty.engine.marks import Mark, joined
 from blockpty.engine.outcome import GAPS, REDRAWN, lacks_hooks, outcome_of, seam_of, source_of
 from blockpty.engine.records import (
@@ -465,9 +465,8 @@ class Machine:
         if state.shell is ShellState.IDLE and not is_busy:
             # Typed behind another line: that line's program has read it.
             state.submission = None
-        password = fields.get("icanon") is True and fields.get("echo") is False
         at = {
-            "ms": number(fields, "ms", 0), "ts": state.ts, "password": password,
+            "ms": number(fields, "ms", 0), "ts": state.ts, "password": asks_password(state.tty),
             "incomplete": state.wants_more(state.tty), "input": state.wants_input(),
         }  # fmt: skip
         self._blocks.signals.append(Signal("silence", entry.offset, at))

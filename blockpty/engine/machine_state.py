@@ -177,7 +177,7 @@ class MachineState:
         if (lines_only and self.shell is not ShellState.STARTING) or self.classified > tty.get("at", -1):
             return False
         if tty.get("icanon") is True:
-            return tty.get("echo") is False or tty.get("reads") is True or tty.get("wants_input") is True
+            return asks_password(tty) or tty.get("reads") is True or tty.get("wants_input") is True
         if tty.get("wants_input") is not True or lines_only:
             return False
         from blockpty.screen.queries import ends_with_question
@@ -242,6 +242,14 @@ class MachineState:
         opening = known["echo"].opening
         known["echo"].opening = tuple(opening) if opening is not None else None
         return cls(**known)
+
+
+def asks_password(tty: Mapping[str, Any] | None) -> bool:
+    """Return whether a program asks for a password: the terminal is read in lines and does not echo.
+
+    A busy program does not ask: it has just turned the echo off, or is about to turn it on again.
+    """
+    return tty is not None and tty.get("icanon") is True and tty.get("echo") is False and tty.get("busy") is not True
 
 
 def _stored(part: Any, names: Mapping[str, str]) -> dict[str, Any]:

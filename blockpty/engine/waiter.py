@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import Any, Final, Protocol
 
 from blockpty.engine.echo import EchoFilter, expectations
-from blockpty.engine.machine_state import MachineState
+from blockpty.engine.machine_state import MachineState, asks_password
 from blockpty.engine.matchers import PatternMatcher, TextMatch, TextMatcher, TextWindow
 from blockpty.engine.records import input_bytes
 from blockpty.engine.screen_matcher import ScreenMatcher, ScreenSource
@@ -187,8 +187,7 @@ class Waiter:
             return Outcome(False, "hooks_lost", at, self.resume_cursor())
         if state.wants_input() and (asked := self._asked(at)) is not None:
             return asked
-        tty = state.tty or {}
-        if state.shell is ShellState.RUNNING and tty.get("icanon") is True and tty.get("echo") is False:
+        if state.shell is ShellState.RUNNING and asks_password(state.tty):
             return Outcome(False, "password", at, self.resume_cursor())
         if state.shell is ShellState.EDITING and state.wants_more(state.tty):
             # The silence that would tell came before this wait.

@@ -84,6 +84,9 @@ class TerminalContext(Protocol):
     def at_editor(self) -> bool:
         """Whether the shell has the terminal, in another mode than line mode."""
 
+    def foreground_runs(self) -> bool:
+        """Whether a process of the foreground, or the shell, is not asleep; False where that is unknown."""
+
     def depth(self, state: Mapping[str, Any]) -> int | None:
         """How deep in its stack the shell waits for a key."""
 

@@ -50,7 +50,7 @@ class SilenceDetector:
         self._sleeper: tuple[int, int | None] | None = None
         # Whether the shell itself was at work then, as it is just before an `exec`: neither changes a mode.
         self._working = False
-        # Whether the shell was in raw mode then and did not read yet: it computed its prompt, or had not seen a key.
+        # What `_is_busy` said then.
         self._busy = False
         self._workload = Workload(terminal, clock)
 
@@ -152,7 +152,7 @@ class SilenceDetector:
         depth = terminal.depth(state)
         at_editor = state["foreground"] == "shell" and not state["icanon"]
         quiet = self._clock() - max(self._last_output, self._last_input)
-        busy = at_editor and quiet < LONGEST_WORK_SECONDS and self._shell_is_busy()
+        busy = quiet < LONGEST_WORK_SECONDS and self._is_busy(state["icanon"], state["echo"], at_editor=at_editor)
         wants_input = state["reads"] is True or terminal.reader(patient=quiet >= PATIENT_SECONDS) is not None
         # What was sampled speaks of the stream's end only if nothing has come meanwhile.
         before = terminal.stream.offset
@@ -195,9 +195,12 @@ class SilenceDetector:
             return  # the end of that burst is a silence, and looks again
         quiet = self._clock() - max(self._last_output, self._last_input)
         reader = terminal.reader(patient=quiet >= PATIENT_SECONDS) if quiet >= BURST_SECONDS else None
-        changed = terminal.modes() != self._modes
+        modes = terminal.modes()
+        changed = modes != self._modes
         changed = changed or (self._unsettled and terminal.depth(terminal.state()) is not None)
-        changed = changed or (self._busy and (quiet >= LONGEST_WORK_SECONDS or not self._shell_is_busy()))
+        changed = changed or (
+            self._busy and (quiet >= LONGEST_WORK_SECONDS or not self._is_busy(*modes, at_editor=self._at_editor))
+        )
         changed = changed or (self._working and bool(terminal.replaced()))
         changed = changed or (
             quiet >= BURST_SECONDS
@@ -216,9 +219,14 @@ class SilenceDetector:
             return self._shell_in_front and self._terminal.has_jobs()
         return True
 
-    def _shell_is_busy(self) -> bool:
-        """Whether the shell, in raw mode, is not waiting for a key yet: it works, or has not read the last input."""
-        return self._terminal.shell_works() or self._sleeps_on(self._terminal.shell_pid)
+    def _is_busy(self, icanon: bool, echo: bool, *, at_editor: bool) -> bool:
+        """Whether who would seem to wait for input does not: it works, or has not read the last input.
+
+        That is the shell, in raw mode, or a program that would seem to ask for a password. False for all others.
+        """
+        if at_editor:
+            return self._terminal.shell_works() or self._sleeps_on(self._terminal.shell_pid)
+        return icanon and not echo and self._terminal.foreground_runs()
 
     def _note_sleeper(self) -> None:
         terminal = self._terminal

@@ -386,6 +386,12 @@ def waiting_depth(pid: int) -> int | None:
     return depth if 0 < depth < 1 << 40 else None
 
 
+def is_running(group: int, shell: int) -> bool:
+    """Return whether a process of a foreground group, or the shell, is not asleep; False where that is unknown."""
+    found = (process_facts(pid) for pid in (shell, *group_members(group, shell)))
+    return any(facts is not None and facts[0] in "RD" for facts in found)
+
+
 def is_working(pid: int) -> bool:
     """Whether a process is not asleep, or has a child in its own process group, as a command substitution is.
 

@@ -386,6 +386,11 @@ class Terminal:
         """Whether the shell computes or waits for a child of its own process group; False where that is unknown."""
         return spawn.is_working(self.shell_pid)
 
+    def foreground_runs(self) -> bool:
+        """Whether a process of the foreground, or the shell, is not asleep; False where that is unknown."""
+        group = self.foreground()
+        return group is not None and spawn.is_running(group, self.shell_pid)
+
     def has_jobs(self) -> bool:
         """Whether the shell has children, as its jobs are; False where that is unknown."""
         return spawn.has_children(self.shell_pid)

@@ -12,7 +12,7 @@ import re
 import secrets
 from typing import TYPE_CHECKING, Final
 
-from blockpty.engine.machine_state import MachineState
+from blockpty.engine.machine_state import MachineState, asks_password
 from blockpty.engine.states import ShellState
 from blockpty.errors import BlockptyError
 from blockpty.host.injection import HANDED_OVER, NOWHERE, fed_lines, hooks_of
@@ -39,7 +39,7 @@ def asks(state: MachineState) -> str | None:
     tty = state.tty or {}
     if state.shell is not ShellState.STARTING or state.source is None or state.source["kind"] != "ssh":
         return None
-    if tty.get("icanon") is True and tty.get("echo") is False:
+    if asks_password(tty):
         return "password"
     return "line" if tty.get("icanon") is True and tty.get("reads") is True else None
 

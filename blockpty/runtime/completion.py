@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING
 
-from blockpty.engine.machine_state import MachineState
+from blockpty.engine.machine_state import MachineState, asks_password
 from blockpty.engine.states import ShellState
 from blockpty.engine.waiter import Outcome
 from blockpty.model.entries import Entry
@@ -73,13 +73,12 @@ class Completion:
         if self.future.done():
             return
         state, at = self._live.state, self._live.state.classified
-        tty = state.tty or {}
         reason = ""
         if state.shell is ShellState.EXITED:
             reason = "eof"
         elif state.hooks_lost:
             reason = "hooks_lost"
-        elif state.shell is ShellState.RUNNING and tty.get("icanon") is True and tty.get("echo") is False:
+        elif state.shell is ShellState.RUNNING and asks_password(state.tty):
             reason = "password"
         elif state.shell is ShellState.EDITING and state.wants_more(state.tty):
             reason = "incomplete_input"

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Final
 
 from blockpty.control.state import AGENT, ControlState
-from blockpty.engine.machine_state import MachineState
+from blockpty.engine.machine_state import MachineState, asks_password
 from blockpty.engine.states import ShellState
 from blockpty.model.results import StatusResult
 from blockpty.spool.stream import StreamReader
@@ -86,7 +86,7 @@ def tty_of(state: MachineState, sample: Mapping[str, Any] | None, modes: frozens
     if state.shell in (ShellState.IDLE, ShellState.EDITING):
         return "at_prompt"
     tty = sample or {}
-    if tty.get("icanon") is True and tty.get("echo") is False:
+    if asks_password(tty):
         return "password"
     if state.shell is ShellState.RUNNING and modes & ALTERNATE_SCREENS:
         return "alt_screen"

@@ -178,6 +178,14 @@ def test_password_prompt_ends_a_wait() -> None:
     assert the_same(pty.recording, lambda: waiter_for("never", begin)).reason == "password"
 
 
+def test_a_program_that_is_at_work_with_echo_off_does_not_ask_for_a_password() -> None:
+    pty, begin = running()
+    pty.silence(icanon=True, echo=False, busy=True)
+    pty.output(b"done")
+    assert the_same(pty.recording, lambda: waiter_for("done", begin)).reason == "matched"
+    assert the_same(pty.recording, lambda: waiter_for({"token": "INPUT"}, begin)) is None
+
+
 @pytest.mark.parametrize(("busy", "reason"), [({}, "incomplete_input"), ({"busy": True}, "prompt")])
 def test_a_shell_that_has_not_read_a_line_is_not_incomplete(busy: dict[str, bool], reason: str) -> None:
     pty = at_prompt()

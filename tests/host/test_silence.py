@@ -187,6 +187,27 @@ def test_a_shell_that_computes_its_prompt_is_busy_until_it_reads(
 
 
 @pytest.mark.linux
+def test_a_program_that_has_turned_echo_off_is_busy_until_it_sleeps(
+    quiet: Silences, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """`stty -echo` itself, for one, which the processor leaves before it has ended."""
+    terminal, runs = quiet.bench.terminal, True
+    sampled = terminal.state()
+    monkeypatch.setattr(terminal, "state", lambda: {**sampled, "foreground": "child", "icanon": True, "echo": False})
+    monkeypatch.setattr(terminal, "modes", lambda: (True, False))
+    monkeypatch.setattr(terminal, "foreground_runs", lambda: runs)
+    quiet.bench.print(5)
+    quiet.loop.advance(1.0)
+    runs = False
+    quiet.loop.advance(100.0)
+    runs = True
+    quiet.bench.print(5)
+    quiet.loop.advance(100.0)
+    entries = [entry for entry in terminal.timeline.tail() if entry["kind"] == "silence"]
+    assert [entry.get("busy") for entry in entries] == [True, None, True, None]
+
+
+@pytest.mark.linux
 def test_typing_delays_the_end_of_a_burst_once(quiet: Silences) -> None:
     quiet.bench.print(5)
     for _ in range(4):

@@ -110,6 +110,9 @@ BUSY: Final[dict[str, str]] = {
     "computing in a thread": python(
         "import threading, time; t = threading.Thread(target=time.sleep, args=(1.2,)); t.start(); t.join()"
     ),
+    "computing with echo off": "stty -echo; "
+    + python("import time; t = time.time()\nwhile time.time() < t + 1.2: pass")
+    + "; stty echo",
     "printing slowly": "for i in 1 2 3 4; do echo $i; sleep 0.4; done",
     "a question that nobody reads": "printf 'Continue? [y/N] '; sleep 1.2",
     "a prompt that is none": "printf '>>> '; sleep 1.2",

@@ -5,12 +5,12 @@ from __future__ import annotations
 import os
 import signal
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 import pytest
 
 from blockpty.host import spawn
-from tests.scenarios.stage import PROMPT, SHORT_MS, TIMEOUT_MS, Stage, in_every_shell, open_stage
+from tests.scenarios.stage import PROMPT, SHORT_MS, Stage, in_every_shell, open_stage
 from tests.support.async_tests import async_test
 
 # What is typed, burst by burst, and the command that it makes.
@@ -136,10 +136,7 @@ async def test_the_nonce_is_covered_in_what_is_typed(shell: str, home: Path) -> 
 async def test_what_a_program_reads_is_no_part_of_the_command(shell: str, home: Path) -> None:
     async with open_stage(home, shell) as stage:
         cursor = await stage.type(b"stty -echo; echo ready; read -r x; stty echo\r")
-        # On a busy machine `stty` may be in front for a moment more, with echo off: a wait then ends as at a password.
-        ready: dict[str, Any] = {"match": {"regex": "^ready$"}, "from_cursor": cursor, "timeout_ms": TIMEOUT_MS}
-        while not (await stage.conversation.wait_for(**ready)).matched:
-            pass
+        await stage.wait({"regex": "^ready$"}, cursor)
         await stage.type(b"secret\r")
         await stage.wait(PROMPT, cursor)
         assert [block.cmd for block in await stage.blocks()] == ["stty -echo; echo ready; read -r x; stty echo"]
