@@ -470,7 +470,8 @@ class Machine:
             "incomplete": state.wants_more(state.tty), "input": state.wants_input(),
         }  # fmt: skip
         self._blocks.signals.append(Signal("silence", entry.offset, at))
-        if state.region.kind == "idle" or state.shell is ShellState.EXITED:
+        begins = state.echo.opening is not None or state.submission is not None
+        if (state.region.kind == "idle" and not begins) or state.shell is ShellState.EXITED:
             # The prompt is drawn: what comes from here on is background output.
             state.unattributed.settled = state.classified
 

@@ -161,6 +161,32 @@ def test_fish_is_slow_with_its_title(cut: int) -> None:
     assert pty.recording.stream[span[0] : span[1]] == b"hi\r\n"
 
 
+@pytest.mark.parametrize("cut", some_of(range(len(TITLE + NORMAL))))
+def test_fish_is_slow_with_a_line_that_was_loaded_behind_another(cut: int) -> None:
+    """Nothing that it prints at a prompt while it has yet to read is output of the background."""
+    before = b"\x1b[?2004l" + TITLE + NORMAL
+    slow = {"icanon": False, "echo": False, "foreground": "shell", "busy": True}
+    pty = FakePty()
+    pty.spawn(nonce=NONCE, shell="fish")
+    pty.prompt()
+    pty.submit_key("echo hi")
+    pty.begin(o=1)
+    pty.output(b"stuffed\r\n")
+    pty.end(0)
+    pty.prompt()
+    pty.silence(**slow)
+    pty.output(b"echo hi\r\n")
+    pty.silence(**slow)
+    pty.begin(l=1)
+    pty.output(before[:cut])
+    pty.silence(**slow)
+    pty.output(before[cut:] + b"\rhi\r\n")
+    pty.end(0)
+    pty.prompt()
+    found = blocks(every_way(pty))
+    assert [pty.recording.stream[span[0] : span[1]] for *_, span in found] == [b"stuffed\r\n", b"hi\r\n"]
+
+
 @pytest.mark.parametrize("before", [b"", b"\x1b[?2004l"])
 def test_a_quiet_command_of_fish_has_begun_when_its_program_has_the_terminal(before: bytes) -> None:
     pty = FakePty()

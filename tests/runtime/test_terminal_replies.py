@@ -54,6 +54,7 @@ async def test_no_answer_where_none_is_wanted(home: Path) -> None:
     async with open_stage(home, "bash", answers=False) as stage:
         (stage.folder / "ask.py").write_text(ASK)
         begun = await stage.conversation.exec_interactive(f"{sys.executable} ask.py '\\x1b[c' c")
+        await stage.wait("\x1b[c", begun.cursor, view="raw")
         assert await stage.absent("got", begun.cursor) == "timeout"
         await stage.conversation.send("xc")
         assert (await stage.wait("got 7863", begun.cursor)).matched
