@@ -791,7 +791,8 @@ def _lost_hooks(state: MachineState, fields: Mapping[str, Any]) -> str | None:
     if fields.get("foreground") != "shell" or not state.hooked or state.hooks_lost:
         return None
     if fields.get("replaced"):
-        return "the shell was replaced by another program (exec)"
+        # One that is at work may be about to end.
+        return None if fields.get("busy") is True else "the shell was replaced by another program (exec)"
     depth = number(fields, "depth", -1)
     if state.outer or depth < 0:
         return None

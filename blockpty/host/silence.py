@@ -10,7 +10,7 @@ and a terminal where nothing happens is hardly ever checked. The same holds for 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from blockpty.host import readers
@@ -152,7 +152,7 @@ class SilenceDetector:
         depth = terminal.depth(state)
         at_editor = state["foreground"] == "shell" and not state["icanon"]
         quiet = self._clock() - max(self._last_output, self._last_input)
-        busy = quiet < LONGEST_WORK_SECONDS and self._is_busy(state["icanon"], state["echo"], at_editor=at_editor)
+        busy = quiet < LONGEST_WORK_SECONDS and self._is_busy(state)
         wants_input = state["reads"] is True or terminal.reader(patient=quiet >= PATIENT_SECONDS) is not None
         # What was sampled speaks of the stream's end only if nothing has come meanwhile.
         before = terminal.stream.offset
@@ -195,11 +195,10 @@ class SilenceDetector:
             return  # the end of that burst is a silence, and looks again
         quiet = self._clock() - max(self._last_output, self._last_input)
         reader = terminal.reader(patient=quiet >= PATIENT_SECONDS) if quiet >= BURST_SECONDS else None
-        modes = terminal.modes()
-        changed = modes != self._modes
+        changed = terminal.modes() != self._modes
         changed = changed or (self._unsettled and terminal.depth(terminal.state()) is not None)
         changed = changed or (
-            self._busy and (quiet >= LONGEST_WORK_SECONDS or not self._is_busy(*modes, at_editor=self._at_editor))
+            self._busy and (quiet >= LONGEST_WORK_SECONDS or not self._is_busy(terminal.state()))
         )
         changed = changed or (self._working and bool(terminal.replaced()))
         changed = changed or (
@@ -219,14 +218,16 @@ class SilenceDetector:
             return self._shell_in_front and self._terminal.has_jobs()
         return True
 
-    def _is_busy(self, icanon: bool, echo: bool, *, at_editor: bool) -> bool:
-        """Whether who would seem to wait for input does not: it works, or has not read the last input.
+    def _is_busy(self, state: Mapping[str, Any]) -> bool:
+        """Whether what the terminal's state seems to tell is not so yet: who has it works, or has not read its input.
 
-        That is the shell, in raw mode, or a program that would seem to ask for a password. False for all others.
+        That is the shell in raw mode, a program that seems to ask for a password, and one that has replaced the shell,
+        which may be about to end. False for all others.
         """
-        if at_editor:
+        if state["foreground"] == "shell" and not state["icanon"] and not state["replaced"]:
             return self._terminal.shell_works() or self._sleeps_on(self._terminal.shell_pid)
-        return icanon and not echo and self._terminal.foreground_runs()
+        asks_password = state["icanon"] and not state["echo"]
+        return bool(asks_password or state["replaced"]) and self._terminal.foreground_runs()
 
     def _note_sleeper(self) -> None:
         terminal = self._terminal

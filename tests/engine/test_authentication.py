@@ -179,6 +179,17 @@ def test_a_shell_that_waits_where_its_prompt_does_has_lost_its_hooks(
     assert (play(pty)[0].state.prompt_depth, play(pty)[0].state.hooks_lost) == (None, False)
 
 
+@pytest.mark.parametrize("busy", [True, False])
+def test_a_program_that_has_replaced_the_shell_may_be_about_to_end(busy: bool) -> None:
+    pty = FakePty()
+    pty.spawn(nonce=NONCE)
+    pty.prompt()
+    pty.submit("exec true")
+    pty.begin()
+    pty.entry("silence", ms=25, icanon=True, echo=True, foreground="shell", replaced=True, busy=busy)
+    assert play(pty)[0].state.hooks_lost is not busy
+
+
 def test_a_prompt_that_is_marked_shows_that_the_hooks_are_there() -> None:
     pty = FakePty()
     pty.spawn(nonce=NONCE)

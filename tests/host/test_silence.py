@@ -169,8 +169,8 @@ def test_a_shell_that_computes_its_prompt_is_busy_until_it_reads(
 ) -> None:
     """zsh is in raw mode by then, which must not be taken for its editor waiting for a key."""
     terminal, works = quiet.bench.terminal, True
-    sampled = terminal.state()
-    monkeypatch.setattr(terminal, "state", lambda: {**sampled, "foreground": "shell", "icanon": False})
+    sampled = {**terminal.state(), "foreground": "shell", "icanon": False, "replaced": False}
+    monkeypatch.setattr(terminal, "state", lambda: sampled)
     monkeypatch.setattr(terminal, "modes", lambda: (False, bool(sampled["echo"])))
     monkeypatch.setattr(terminal, "depth", lambda state: 3000)
     monkeypatch.setattr(terminal, "shell_works", lambda: works)
@@ -187,14 +187,19 @@ def test_a_shell_that_computes_its_prompt_is_busy_until_it_reads(
 
 
 @pytest.mark.linux
-def test_a_program_that_has_turned_echo_off_is_busy_until_it_sleeps(
-    quiet: Silences, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(
+    "state",
+    [{"foreground": "child", "echo": False}, {"foreground": "shell", "echo": True, "replaced": True}],
+    ids=["echo is off", "exec"],
+)
+def test_a_program_that_seems_to_stay_is_busy_until_it_sleeps(
+    quiet: Silences, monkeypatch: pytest.MonkeyPatch, state: dict[str, object]
 ) -> None:
-    """`stty -echo` itself, for one, which the processor leaves before it has ended."""
+    """It may be `stty -echo` itself, or `exec true`, which the processor leaves before it has ended."""
     terminal, runs = quiet.bench.terminal, True
     sampled = terminal.state()
-    monkeypatch.setattr(terminal, "state", lambda: {**sampled, "foreground": "child", "icanon": True, "echo": False})
-    monkeypatch.setattr(terminal, "modes", lambda: (True, False))
+    monkeypatch.setattr(terminal, "state", lambda: {**sampled, "icanon": True, **state})
+    monkeypatch.setattr(terminal, "modes", lambda: (True, state["echo"]))
     monkeypatch.setattr(terminal, "foreground_runs", lambda: runs)
     quiet.bench.print(5)
     quiet.loop.advance(1.0)

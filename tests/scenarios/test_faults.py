@@ -150,6 +150,7 @@ async def test_commands_that_end_the_shell(shell: str, home: Path) -> None:
         "kill -9 $$": (None, "SIGKILL", "shell_exited", "eof"),
         "exec true": (0, None, "shell_exited", "eof"),
         "exec false": (1, None, "shell_exited", "eof"),
+        "exec sh -c 'while :; do i=x$i; [ ${#i} -lt 15000 ] || exit 5; done'": (5, None, "shell_exited", "eof"),
         "set -e; false": (1, None, "shell_exited", "eof"),
         "trap 'kill -9 $$' EXIT; exit 3": (None, "SIGKILL", "shell_exited", "eof"),
     }
