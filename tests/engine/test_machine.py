@@ -20,7 +20,7 @@ from tests.support.machines import NONCE, at_prompt, blocks_of, running, stops_o
 FIELDS = {
     "spawn": ("instance", "nonce", "pid", "shell", "hooks", "cols", "rows", "system"),
     "tick": ("ms",),
-    "silence": ("ms", "icanon", "echo", "foreground", "replaced", "reads", "depth"),
+    "silence": ("ms", "icanon", "echo", "foreground", "replaced", "reads", "depth", "busy", "wants_input"),
     "input": ("author", "req", "bytes", "data", "data_b64", "redacted", "echo", "icanon", "submit"),
     "input_cut": ("req", "accepted"),
     "resize": ("cols", "rows", "author"),
