@@ -23,6 +23,9 @@ from tests.scenarios.stage import PROMPT, TIMEOUT_MS, in_every_shell, open_stage
 from tests.support.async_tests import async_test
 from tests.support.profile import LONG
 
+# Of a line of these, also of a part of it, this has no match.
+RUNS_AWAY = r"(a+)+\n"
+
 
 def _facts(done: Any) -> tuple[Any, ...]:
     return (done.block.exit_status, done.block.signal, done.block.state, done.reason)
@@ -416,7 +419,7 @@ async def test_runaway_pattern(shell: str, home: Path) -> None:
         await stage.wait("ab\n", begun.cursor)
         for begin in (begun.cursor, None):
             waiting = asyncio.create_task(
-                conversation.wait_for({"regex": "(a+)+$"}, from_cursor=begin or begun.cursor, timeout_ms=TIMEOUT_MS)
+                conversation.wait_for({"regex": RUNS_AWAY}, from_cursor=begin or begun.cursor, timeout_ms=TIMEOUT_MS)
             )
             results: list[str] = []
             while len(results) < 5:
@@ -444,9 +447,8 @@ async def test_runaway_pattern_on_new_output(shell: str, home: Path) -> None:
         begun = await conversation.exec_block(
             f"{gate.child}; head -c 50000 /dev/zero | tr '\\0' a; echo b; {gate.child}; (exit 3)"
         )
-        # It has no answer for a part of the line either.
         waiting = asyncio.create_task(
-            conversation.wait_for({"regex": "(a+)+\\n"}, from_cursor=begun.cursor, timeout_ms=TIMEOUT_MS)
+            conversation.wait_for({"regex": RUNS_AWAY}, from_cursor=begun.cursor, timeout_ms=TIMEOUT_MS)
         )
         assert await stage.absent(PROMPT, begun.cursor) == "timeout"
         gate.release()
