@@ -224,10 +224,12 @@ class SilenceDetector:
         That is the shell in raw mode, a program that seems to ask for a password, and one that has replaced the shell,
         which may be about to end. False for all others.
         """
-        if state["foreground"] == "shell" and not state["icanon"] and not state["replaced"]:
+        shell_in_front = state["foreground"] == "shell"
+        replaced = shell_in_front and bool(state["replaced"])
+        if shell_in_front and not state["icanon"] and not replaced:
             return self._terminal.shell_works() or self._sleeps_on(self._terminal.shell_pid)
-        asks_password = state["icanon"] and not state["echo"]
-        return bool(asks_password or state["replaced"]) and self._terminal.foreground_runs()
+        seems_to_ask = state["icanon"] and not state["echo"] and state["reads"] is not True
+        return (seems_to_ask or replaced) and self._terminal.foreground_runs()
 
     def _note_sleeper(self) -> None:
         terminal = self._terminal

@@ -189,7 +189,7 @@ def test_a_shell_that_computes_its_prompt_is_busy_until_it_reads(
 @pytest.mark.linux
 @pytest.mark.parametrize(
     "state",
-    [{"foreground": "child", "echo": False}, {"foreground": "shell", "echo": True, "replaced": True}],
+    [{"foreground": "child", "echo": False, "reads": False}, {"foreground": "shell", "echo": True, "replaced": True}],
     ids=["echo is off", "exec"],
 )
 def test_a_program_that_seems_to_stay_is_busy_until_it_sleeps(
@@ -210,6 +210,21 @@ def test_a_program_that_seems_to_stay_is_busy_until_it_sleeps(
     quiet.loop.advance(100.0)
     entries = [entry for entry in terminal.timeline.tail() if entry["kind"] == "silence"]
     assert [entry.get("busy") for entry in entries] == [True, None, True, None]
+
+
+@pytest.mark.linux
+def test_what_is_blocked_reading_without_echo_asks_for_a_password_whatever_else_runs(
+    quiet: Silences, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """`make | sudo tee file`."""
+    terminal = quiet.bench.terminal
+    sampled = {**terminal.state(), "foreground": "child", "icanon": True, "echo": False, "reads": True}
+    monkeypatch.setattr(terminal, "state", lambda: sampled)
+    monkeypatch.setattr(terminal, "modes", lambda: (True, False))
+    monkeypatch.setattr(terminal, "foreground_runs", lambda: True)
+    quiet.bench.print(5)
+    quiet.loop.advance(0.1)
+    assert {entry.get("busy") for entry in terminal.timeline.tail() if entry["kind"] == "silence"} == {None}
 
 
 @pytest.mark.linux
