@@ -67,10 +67,12 @@ async def pager(stage: Stage) -> Any:
     (stage.folder / "file").write_text("".join(f"line {number}\n" for number in range(1, 1001)))
     conversation = stage.conversation
     session = await conversation.exec_interactive("less -+F file")
-    await stage.wait({"regex": "^file$"}, session.cursor)  # its first prompt: it is ready for keys
+    ready = await stage.wait({"regex": "^file$"}, session.cursor)  # its first prompt: it is ready for keys
     reading = await conversation.status()
     how = (await conversation.interrupt(grace_ms=SHORT_MS)).how
     alive = (await conversation.status()).active_session_id == session.session_id
+    # It draws the page again, and drops what was typed before that.
+    await stage.wait({"regex": "^:$"}, ready.cursor)
     quit_ = await conversation.send("q", session_id=session.session_id)
     waited = await stage.wait(PROMPT, quit_.cursor)
     block = await stage.block(session.block_id)
