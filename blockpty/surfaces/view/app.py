@@ -15,6 +15,7 @@ from rich.text import Text
 from textual import on
 from textual.app import App, ComposeResult
 from textual.containers import Horizontal, Vertical
+from textual.screen import Screen
 from textual.widgets import OptionList, Static
 
 from blockpty.errors import BlockptyError, NotFound
@@ -53,6 +54,18 @@ def _wall_ms() -> int:
 
 def _steady_ms() -> float:
     return time.monotonic() * 1000
+
+
+class _WholeScreen(Screen[None]):
+    """What the program draws on. Its widgets cover it, so nothing of it is drawn with each of their changes."""
+
+    BLANK = True
+
+
+class _Columns(Horizontal):
+    """The widgets beside one another. They cover it as well."""
+
+    BLANK = True
 
 
 class ViewProgram(App[None], inherit_bindings=False):
@@ -145,13 +158,17 @@ class ViewProgram(App[None], inherit_bindings=False):
         self.banner = Static("", id="banner", markup=False)
         yield self.header
         yield self.banner
-        with Horizontal(id="parts"):
+        with _Columns(id="parts"):
             yield self.list
             with Vertical(id="middle"):
                 yield self.blocks
                 yield self.approval
             yield self.terminal
         yield self.keys
+
+    def get_default_screen(self) -> Screen[None]:
+        """Return what the program draws on."""
+        return _WholeScreen(id="_default")
 
     @property
     def colours(self) -> Colours:

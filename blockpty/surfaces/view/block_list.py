@@ -120,10 +120,15 @@ class BlockList(ScrollView, can_focus=True):
         if self._arrange() or selected != self.selected or not self.blocks:
             self.refresh()
         else:
-            # Of a block that has grown the header and the note say so; its lines come when they are read.
             for number, (old, new) in enumerate(zip(before, self.blocks, strict=True)):
-                if old is not new:
-                    self._refresh_block(number, 2 if new.state == "running" else None)
+                if old is new:
+                    continue
+                if old.state == new.state == "running" and new.block_id in self._outputs:
+                    # It has grown, and is drawn when that has been read.
+                    if self._visible(number):
+                        self._ask(new, whole=self._modes.get(new.block_id) == "all")
+                else:
+                    self._refresh_block(number)
         if self._sought is not None and (at := self._index(self._sought)) is not None:
             self._sought = None
             self.select(at, top=True)
@@ -228,12 +233,15 @@ class BlockList(ScrollView, can_focus=True):
                 self.scroll_to(y=tops[at] + min(below, self._parts[at].height - 1), animate=False, immediate=True)
         return before != (self._arranged, self._tops)
 
-    def _refresh_block(self, at: int, rows: int | None = None) -> None:
-        """Redraw the visible rows of a block, or only the first of them."""
-        y, height = int(self.scroll_offset.y), self.size.height
-        begin, end = max(0, self._tops[at] - y), min(height, self._tops[at + 1] - y)
-        if begin < end:
-            self.refresh(Region(0, begin, self.size.width, min(end - begin, rows or height)))
+    def _visible(self, at: int) -> range:
+        """Return in which rows of this widget a block is."""
+        y = int(self.scroll_offset.y)
+        return range(max(0, self._tops[at] - y), min(self.size.height, self._tops[at + 1] - y))
+
+    def _refresh_block(self, at: int) -> None:
+        """Redraw the visible rows of a block."""
+        if rows := self._visible(at):
+            self.refresh(Region(0, rows.start, self.size.width, len(rows)))
 
     def _anchor(self) -> tuple[str, int] | None:
         """Return the block in the first row, and which row of it that is."""

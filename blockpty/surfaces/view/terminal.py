@@ -32,6 +32,8 @@ if TYPE_CHECKING:
 MOST_PER_SECOND: Final = 30
 # What is drawn at a time, so that keys are answered in between.
 STEP: Final = 128 * 1024
+# So many rows of former screens are kept as well.
+_KEPT_STRIPS: Final = 1000
 HAND_BACK: Final = textual_key("Ctrl+]")
 
 
@@ -120,7 +122,8 @@ class TerminalView(Widget, can_focus=True):
         self._received: ReceivedScreen | None = None
         # After each drawing it rests; whether something has come since the last one.
         self._rests = self._has_news = False
-        self._rows: list[tuple[Line | None, bool, Strip]] = []
+        # By a line's identity, which it keeps when it scrolls; with each strip Textual keeps what it has made of it.
+        self._strips: dict[int, tuple[Line, Strip]] = {}
         # The first row and column that are shown, of a screen that is larger than this.
         self._top = self._left = 0
         self._caption = ""
@@ -130,7 +133,7 @@ class TerminalView(Widget, can_focus=True):
     def clear(self) -> None:
         """Show nothing, for another conversation."""
         self._received = self.screen_shown = None
-        self._rows = []
+        self._strips = {}
         self.refresh()
 
     def take(self, frame: Frame) -> None:
@@ -194,14 +197,19 @@ class TerminalView(Widget, can_focus=True):
         left = max(0, min(frame.cursor.x - width + 2, frame.cols - width)) if frame.cursor.visible else 0
         place = (top, left)
         size = (frame.cols, frame.rows)
-        if before is None or place != (self._top, self._left) or size != (before.frame.cols, before.frame.rows):
-            (self._top, self._left), self._rows = place, []
+        old = before.frame if before is not None else frame
+        if old.modes.reverse_video != frame.modes.reverse_video:
+            self._strips = {}
+        if before is None or place != (self._top, self._left) or size != (old.cols, old.rows) or not self._strips:
+            self._top, self._left = place
             self.refresh()
             return
-        old = before.frame
         rows = {y for y, line in enumerate(frame.lines) if line is not old.lines[y]}
-        if old.cursor != frame.cursor or old.modes.reverse_video != frame.modes.reverse_video:
+        if old.cursor != frame.cursor:
             rows |= {old.cursor.y, frame.cursor.y}
+        if len(self._strips) > _KEPT_STRIPS:
+            now = {id(line) for line in frame.lines}
+            self._strips = {key: made for key, made in self._strips.items() if key in now}
         regions = [Region(0, y - top + 1, self.size.width, 1) for y in rows if 0 <= y - top < height]
         # The first row says up to where this is.
         self.refresh(Region(0, 0, self.size.width, 1), *regions)
@@ -214,12 +222,11 @@ class TerminalView(Widget, can_focus=True):
 
     def recolour(self, colours: Colours) -> None:
         """Take other colours."""
-        self.colours, self._rows = colours, []
+        self.colours, self._strips = colours, {}
         self.refresh()
 
     def on_resize(self) -> None:
         """Show the part that fits."""
-        self._rows = []
         if self.screen_shown is not None:
             self._show(self.screen_shown)
 
@@ -235,13 +242,11 @@ class TerminalView(Widget, can_focus=True):
         if shown is None or row >= shown.frame.rows:
             return Strip.blank(width, ground)
         frame = shown.frame
-        line, reverse = frame.lines[row], frame.modes.reverse_video
-        while len(self._rows) <= row:
-            self._rows.append((None, False, Strip([])))
-        known, known_reverse, made = self._rows[row]
-        if known is not line or known_reverse != reverse:
-            made = Strip(segments(line.runs, colours, colours.term, reverse=reverse, exact=True))
-            self._rows[row] = (line, reverse, made)
+        line = frame.lines[row]
+        _, made = self._strips.get(id(line), (line, None))
+        if made is None:
+            made = Strip(segments(line.runs, colours, colours.term, reverse=frame.modes.reverse_video, exact=True))
+            self._strips[id(line)] = line, made
         if frame.cursor.visible and frame.cursor.y == row:
             made = _with_cursor(made, min(frame.cursor.x, frame.cols - 1))
         return made.crop_extend(self._left, self._left + width, ground)
