@@ -98,7 +98,30 @@ class _Operations(GroupedCommands):
         return _command(manifest_entry(name)) if name in operation_names() and "_" not in cmd_name else None
 
 
-def _command(operation: ManifestEntry, name: str | None = None) -> click.Command:
+class OperationCommand(click.Command):
+    """The command of an operation, whose help explains its arguments as well.
+
+    Attributes:
+        explained: what each argument is, by its name in the usage; a conversation needs no words.
+    """
+
+    def __init__(self, operation: ManifestEntry, name: str, **options: Any) -> None:
+        super().__init__(name, **options)
+        self.explained = {
+            one.upper(): operation.parameters[one].get("description", "")
+            for one in operation.positional
+            if one in operation.required and one != "conversation_id"
+        }
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the arguments, and then the options."""
+        if self.explained:
+            with formatter.section("Arguments"):
+                formatter.write_dl(list(self.explained.items()))
+        super().format_options(ctx, formatter)
+
+
+def _command(operation: ManifestEntry, name: str | None = None) -> OperationCommand:
     parameters: list[click.Parameter] = []
     for name, schema in operation.parameters.items():
         if name in operation.positional:
@@ -111,7 +134,8 @@ def _command(operation: ManifestEntry, name: str | None = None) -> click.Command
     if operation.name in REPORTING:
         parameters.append(_progress_option())
     note = _NOTES.get(operation.name)
-    return click.Command(
+    return OperationCommand(
+        operation,
         name or _dashed(operation.name),
         params=[*parameters, *anywhere()],
         help=f"{operation.doc}\n\n{note}" if note else operation.doc,
