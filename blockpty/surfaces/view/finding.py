@@ -52,6 +52,9 @@ class Find(ModalScreen[None]):
         self.hits: list[SearchHit] = []
         self.at = -1
         self._more = False
+        # What the hits are of, and which way to go once what has been typed since is found.
+        self._query = ""
+        self._step = 0
         self._client = client
         self._conversation = conversation_id
         self._mark = mark
@@ -70,6 +73,7 @@ class Find(ModalScreen[None]):
 
     def on_input_changed(self) -> None:
         """Look when no key was pressed for a moment."""
+        self._step = 0
         if self._timer is not None:
             self._timer.stop()
         self._timer = self.set_timer(PAUSE_SECONDS, self._begin)
@@ -79,11 +83,13 @@ class Find(ModalScreen[None]):
         self.action_step(1)
 
     def _begin(self) -> None:
+        if self._timer is not None:
+            self._timer.stop()
         self.run_worker(self._look(self.query_one(Input).value), exclusive=True, exit_on_error=True)
 
     async def _look(self, query: str) -> None:
         said = self.query_one(Static)
-        self.hits, self.at = [], -1
+        self.hits, self.at, self._query = [], -1, ""
         self._mark(query)
         if not query:
             said.update("")
@@ -95,9 +101,11 @@ class Find(ModalScreen[None]):
         except BlockptyError as problem:
             said.update(safe(str(problem)))
             return
-        self.hits = sorted(found.hits, key=lambda hit: hit.span)
+        self.hits, self._query = sorted(found.hits, key=lambda hit: hit.span), query
         self._more = found.next is not None or found.partial
         self._say()
+        if self._step:
+            self.action_step(self._step)
 
     def _say(self) -> None:
         count = f"{'at least ' if self._more else ''}{len(self.hits):,}"
@@ -109,6 +117,11 @@ class Find(ModalScreen[None]):
 
     def action_step(self, by: int) -> None:
         """Go to the next match, or to the one before; after the last comes the first."""
+        if self.query_one(Input).value != self._query:
+            self._step = by
+            self._begin()
+            return
+        self._step = 0
         if not self.hits:
             return
         self.at = (self.at + by) % len(self.hits) if self.at >= 0 else (0 if by > 0 else len(self.hits) - 1)
