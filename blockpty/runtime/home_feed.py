@@ -220,7 +220,10 @@ class _HomeLines:
                 self.subscribers.notify()
 
     async def _find_live(self) -> set[str]:
-        """Return those whose shell was started or has ended; who runs is taken up, so that its changes are known."""
+        """Return the conversations whose shell has started or ended since the host was asked last.
+
+        Those that have started are taken up, so that their changes are known.
+        """
         before, self._live = self._live, await self._engine.live()
         for name in self._live - before:
             if self._engine.taken_up(name) is None:

@@ -123,11 +123,11 @@ class OperationCommand(click.Command):
 
 def _command(operation: ManifestEntry, name: str | None = None) -> OperationCommand:
     parameters: list[click.Parameter] = []
-    for name, schema in operation.parameters.items():
-        if name in operation.positional:
-            parameters.append(_argument(operation, name, schema))
-        if name not in operation.required:
-            parameters.append(_option(operation, name, schema))
+    for field, schema in operation.parameters.items():
+        if field in operation.positional:
+            parameters.append(_argument(operation, field, schema))
+        if field not in operation.required:
+            parameters.append(_option(operation, field, schema))
     parameters += options_of(operation.name)
     if operation.name in CONFIRMED:
         parameters.append(confirm_option())
