@@ -164,16 +164,26 @@ def test_a_shell_that_is_replaced_after_the_silence_is_noticed(
 
 
 @pytest.mark.linux
-def test_a_shell_that_computes_its_prompt_is_busy_until_it_reads(
-    quiet: Silences, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(
+    ("asked", "state"),
+    [
+        # zsh is in raw mode by then, which must not be taken for its editor waiting for a key.
+        ("shell_works", {"foreground": "shell", "icanon": False, "echo": False, "replaced": False}),
+        # It may be `stty -echo` itself, or `exec true`, which the processor leaves before it has ended.
+        ("foreground_runs", {"foreground": "child", "icanon": True, "echo": False, "reads": False}),
+        ("foreground_runs", {"foreground": "shell", "icanon": True, "echo": True, "replaced": True}),
+    ],
+    ids=["a prompt is computed", "echo is off", "exec"],
+)
+def test_what_seems_to_wait_is_busy_until_it_sleeps(
+    quiet: Silences, monkeypatch: pytest.MonkeyPatch, asked: str, state: dict[str, object]
 ) -> None:
-    """zsh is in raw mode by then, which must not be taken for its editor waiting for a key."""
     terminal, works = quiet.bench.terminal, True
-    sampled = {**terminal.state(), "foreground": "shell", "icanon": False, "replaced": False}
+    sampled = {**terminal.state(), **state}
     monkeypatch.setattr(terminal, "state", lambda: sampled)
-    monkeypatch.setattr(terminal, "modes", lambda: (False, bool(sampled["echo"])))
+    monkeypatch.setattr(terminal, "modes", lambda: (state["icanon"], state["echo"]))
     monkeypatch.setattr(terminal, "depth", lambda state: 3000)
-    monkeypatch.setattr(terminal, "shell_works", lambda: works)
+    monkeypatch.setattr(terminal, asked, lambda: works)
     quiet.bench.print(5)
     quiet.loop.advance(1.0)
     works = False
@@ -184,32 +194,6 @@ def test_a_shell_that_computes_its_prompt_is_busy_until_it_reads(
     entries = [entry for entry in terminal.timeline.tail() if entry["kind"] == "silence"]
     assert [entry.get("busy") for entry in entries] == [True, None, True, None]
     assert entries[3]["ms"] >= 5000, "a child that stays for good"
-
-
-@pytest.mark.linux
-@pytest.mark.parametrize(
-    "state",
-    [{"foreground": "child", "echo": False, "reads": False}, {"foreground": "shell", "echo": True, "replaced": True}],
-    ids=["echo is off", "exec"],
-)
-def test_a_program_that_seems_to_stay_is_busy_until_it_sleeps(
-    quiet: Silences, monkeypatch: pytest.MonkeyPatch, state: dict[str, object]
-) -> None:
-    """It may be `stty -echo` itself, or `exec true`, which the processor leaves before it has ended."""
-    terminal, runs = quiet.bench.terminal, True
-    sampled = terminal.state()
-    monkeypatch.setattr(terminal, "state", lambda: {**sampled, "icanon": True, **state})
-    monkeypatch.setattr(terminal, "modes", lambda: (True, state["echo"]))
-    monkeypatch.setattr(terminal, "foreground_runs", lambda: runs)
-    quiet.bench.print(5)
-    quiet.loop.advance(1.0)
-    runs = False
-    quiet.loop.advance(100.0)
-    runs = True
-    quiet.bench.print(5)
-    quiet.loop.advance(100.0)
-    entries = [entry for entry in terminal.timeline.tail() if entry["kind"] == "silence"]
-    assert [entry.get("busy") for entry in entries] == [True, None, True, None]
 
 
 @pytest.mark.linux
