@@ -276,7 +276,7 @@ class ViewProgram(App[None], inherit_bindings=False):
 
     def changed(self, block_ids: set[str]) -> None:
         """Show what has changed in the open conversation, together with what changes in the same moment."""
-        if self._drawing is None and self.ready:
+        if self._drawing is None and self.is_running:  # Textual stops no timer that is set while the program leaves
             self._drawing = self.set_timer(1 / MOST_PER_SECOND, self._show_changed)
 
     def _show_changed(self) -> None:
@@ -359,7 +359,7 @@ class ViewProgram(App[None], inherit_bindings=False):
         self.notify(safe(text), markup=False)
 
     def _home_changed(self) -> None:
-        if self._drawing_home is None and self.ready:
+        if self._drawing_home is None and self.is_running:
             self._drawing_home = self.set_timer(0.05, self._show_home)
 
     def _show_home(self) -> None:

@@ -136,3 +136,15 @@ async def test_what_needs_no_eye_is_not_drawn(home: Path) -> None:
             await pilot.press("s")
             await until(pilot, lambda: "50000" in screen(program))
         await conversation.close()
+
+
+@async_test
+async def test_what_comes_while_the_program_leaves_starts_no_timer(home: Path) -> None:
+    async with Client(home) as client:
+        conversation = await client.open("c1", shell="bash", cwd="/")
+        async with viewing(client) as (program, pilot):
+            await until(pilot, lambda: "agent types" in header(program))
+        # The tasks that follow are stopped after Textual has stopped its timers. A task that is left fails the test.
+        program.changed({"b1"})
+        program.home._changed()
+        await conversation.close()
