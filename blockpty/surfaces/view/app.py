@@ -63,7 +63,10 @@ class _WholeScreen(Screen[None]):
 
 
 class _Columns(Horizontal):
-    """The widgets beside one another. They cover it as well."""
+    """Holds widgets that cover it.
+
+    Textual looks at all of a widget for each change in the container that the widget is in, so each column is one.
+    """
 
     BLANK = True
 
@@ -88,10 +91,12 @@ class ViewProgram(App[None], inherit_bindings=False):
     #header { height: 1; background: $surface; color: $muted; }
     #banner { height: auto; max-height: 3; padding: 0 1; background: $wait-ground; color: $wait; display: none; }
     #parts { height: 1fr; }
+    #left { width: auto; }
+    #middle { width: 1fr; }
     #list { width: 28; height: 1fr; background: $background; border: none; padding: 0; scrollbar-size: 1 1; }
     #list > .option-list--option { padding: 0; }
     #list > .option-list--option-disabled { color: $muted; }
-    #middle { width: 1fr; border-left: solid $line; background: $surface; }
+    #work { border-left: solid $line; background: $surface; }
     #blocks { background: $surface; height: 1fr; scrollbar-size: 1 1; }
     #screen { width: 1fr; border-left: solid $line; background: $term; padding: 0 1; }
     #screen.typing { border-left: thick $user; }
@@ -159,8 +164,9 @@ class ViewProgram(App[None], inherit_bindings=False):
         yield self.header
         yield self.banner
         with _Columns(id="parts"):
-            yield self.list
-            with Vertical(id="middle"):
+            with _Columns(id="left"):
+                yield self.list
+            with _Columns(id="middle"), Vertical(id="work"):
                 yield self.blocks
                 yield self.approval
             yield self.terminal

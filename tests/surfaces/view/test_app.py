@@ -106,7 +106,7 @@ async def test_a_narrow_terminal_has_tabs(home: Path) -> None:
         conversation = await client.open("c1", shell="bash", cwd="/")
         await conversation.run("echo seen")
         async with viewing(client, size=(100, 30)) as (program, pilot):
-            parts = (program.list, program.blocks.parent, program.terminal)
+            parts = (program.list, program.query_one("#middle"), program.terminal)
             assert [part.display for part in parts] == [True, True, False]
             await pilot.press("s")
             await until(pilot, lambda: "seen" in screen(program))
