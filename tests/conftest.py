@@ -7,7 +7,9 @@ started may be left. Async tests use `tests.support.async_tests.async_test`.
 from __future__ import annotations
 
 import gc
+import importlib
 import os
+import pkgutil
 import shutil
 import sys
 from collections import Counter
@@ -17,6 +19,7 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 
+import blockpty
 from tests.support import versions
 from tests.support.matrix import MatrixWriter
 from tests.support.processes import end_left_processes, stop_server
@@ -48,7 +51,13 @@ def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", "damages_files: writes lines into its home on purpose that no schema allows")
 
 
-def pytest_collection_finish() -> None:
+def pytest_collection_finish(session: pytest.Session) -> None:
+    # Hypothesis also draws constants of the modules that are loaded. Where processes share the tests out, its examples
+    # would depend on which of them ran before in the same process, and a run could not be repeated.
+    if hasattr(session.config, "workerinput"):
+        for module in pkgutil.walk_packages(blockpty.__path__, "blockpty."):
+            if not module.name.endswith("__main__"):
+                importlib.import_module(module.name)
     # Each async test collects garbage twice, to see what it left. What was there before the first test is not its
     # own, and to go through all of it takes some 0.2 s.
     gc.collect()

@@ -68,6 +68,7 @@ OUTPUT = st.lists(st.one_of(WORDS, WORDS, WORDS, st.just(SETTLED)), max_size=14)
 
 @property_settings(600)
 @example([b"\r"], False, ["\r"], "text", None, [])
+@example([b"\r", b"\r"], False, [{"regex": "foo"}], "text", 1, [])
 @given(
     OUTPUT,
     st.booleans(),

@@ -278,11 +278,13 @@ def slow_wait(
     """Answer a live wait on one command's output: `cursor` to `end`, then a prompt that is ready at `prompt`.
 
     A line that ends at a CR is known to have ended when the next byte of the view is there; until then a text does not
-    have the CR, which a LF would make one with itself. Silences must not lie inside a control sequence or behind a CR.
+    have the CR, nor those right before it, which a LF would make one with itself. Silences must not lie inside a
+    control sequence or behind a CR.
     """
     shown = slow_view(view, recording.stream[cursor:end], cursor)
-    if view != "raw" and prompt is None and recording.stream[cursor:end].endswith(b"\r"):
-        shown = shown[:-1]
+    if view != "raw" and prompt is None:
+        output = recording.stream[cursor:end]
+        shown = shown[: len(shown) - len(output) + len(output.rstrip(b"\r"))]
     silences = [entry for entry in recording.entries if entry.kind == "silence" and cursor < entry.offset <= end]
     hits: list[_Hit] = []
     for index, condition in enumerate([*conditions, *stops]):
