@@ -9,19 +9,32 @@ from __future__ import annotations
 import asyncio
 import math
 import threading
+from bisect import bisect_right
 from collections.abc import Iterator
 from dataclasses import replace
+from operator import attrgetter
 from types import TracebackType
-from typing import Any, Final, Self
+from typing import Any, Final, NamedTuple, Self
 
 from blockpty.errors import BadRequest
 from blockpty.model.replay_frames import Moment
-from blockpty.runtime.export.recording_events import Began, Ended, Opening, Output, Resized, ShellExited, Source
+from blockpty.runtime.export.recording_events import (
+    BEFORE_ALL,
+    Began,
+    Ended,
+    Opening,
+    Output,
+    Resized,
+    ShellExited,
+    Source,
+    SourceScreens,
+)
 from blockpty.runtime.worker_threads import Pace, aside
 
 # Read ahead of the clock at most: bytes, and moments.
 _AHEAD_BYTES: Final = 256 * 1024
 _AHEAD_MOMENTS: Final = 64
+_KNOWN_ENTRIES: Final = 500
 # Who takes moments later than this after their time has the rest of them later too, instead of all at once.
 _LATE_SECONDS: Final = 0.25
 
@@ -46,6 +59,14 @@ def _is_number(value: Any) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value < math.inf
 
 
+class _Known(NamedTuple):
+    """How things are after an entry; no entry up to it has a later time or a larger offset."""
+
+    latest_ts: int
+    offset: int
+    opening: Opening
+
+
 class Playback:
     """The moments of a span in order, from any place in it; blocks while it reads, and asks no clock.
 
@@ -55,11 +76,19 @@ class Playback:
 
     def __init__(self, source: Source, until_ms: int | None = None) -> None:
         self._source = source
-        self.begin_ts = source.opening().ts
+        self._screens = SourceScreens(source)
         self.duration_ms = 0
-        for entry, _ in source.entries(0):
+        # How things are after every so many entries, so that a seek need not read all entries before it.
+        self._known = [_Known(0, 0, BEFORE_ALL)]
+        self.begin_ts = source.opening().ts
+        opening, latest, furthest = BEFORE_ALL, 0, 0
+        for number, (entry, position) in enumerate(source.entries(0), 1):
             if entry.offset > source.end:
                 break
+            opening = opening.after(entry, position)
+            latest, furthest = max(latest, entry.ts), max(furthest, entry.offset)
+            if number % _KNOWN_ENTRIES == 0:
+                self._known.append(_Known(latest, furthest, opening))
             if entry.kind == "note" and entry.offset == source.end:
                 continue  # of an engine that looked at it later
             self.duration_ms = max(self.duration_ms, entry.ts - self.begin_ts)
@@ -70,12 +99,18 @@ class Playback:
         """Yield the moments after a time, and first the screen as it was then."""
         if at_ms <= 0:
             return self._moments(self._source)
-        return self._moments(self._source.at_time(self.begin_ts + at_ms))
+        ts = self.begin_ts + at_ms
+        last = bisect_right(self._known, ts, key=attrgetter("latest_ts")) - 1
+        return self._moments(self._source.at_time(ts, self._known[last].opening.timeline))
 
     def from_cursor(self, cursor: int) -> Iterator[Moment]:
         """Yield the moments from a place of the stream on, and first the screen as it was there."""
         begin = self._source.whole(min(max(cursor, self._source.begin), self._source.end))
         return self._moments(replace(self._source, begin=begin))
+
+    def close(self) -> None:
+        """Close the files."""
+        self._screens.close()
 
     def blocks(self) -> list[int]:
         """Return where the output of each block begins."""
@@ -83,7 +118,10 @@ class Playback:
         return [begin for begin in begins if begin >= self._source.begin]
 
     def _moments(self, source: Source) -> Iterator[Moment]:
-        opening = source.opening()
+        last = bisect_right(self._known, source.begin, key=attrgetter("offset")) - 1
+        if source.ts:
+            last = min(last, bisect_right(self._known, source.ts, key=attrgetter("latest_ts")) - 1)
+        opening = source.opening(self._known[last].opening)
         cursor = source.begin
         yield self._screen(source, opening)
         for moment in source.moments(opening, ends=True):
@@ -105,7 +143,7 @@ class Playback:
                     yield Moment("exit", at, ts, cursor, exit_status=status)
 
     def _screen(self, source: Source, opening: Opening) -> Moment:
-        data = source.screen(opening) if source.begin > 0 else b""
+        data = self._screens.at(source.begin, opening) if source.begin > 0 else b""
         at = max(0, opening.ts - self.begin_ts)
         return Moment("screen", at, opening.ts, source.begin, data, cols=opening.cols, rows=opening.rows)
 
@@ -344,6 +382,9 @@ class _Reading:
         with self._lock:
             self._close()
             self._moments = iter(())
+            if self._playback is not None:
+                self._playback.close()
+                self._playback = None
 
     def _close(self) -> None:
         close = getattr(self._moments, "close", None)

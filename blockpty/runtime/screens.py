@@ -153,6 +153,18 @@ class Screens:
         """Return the screen of a place that is not before the last one asked for."""
         return self._reader().bring(position)
 
+    def of(self, position: Position) -> Snapshot:
+        """Return the screen of any place: drawn from the last one on, or from a checkpoint where that is behind it."""
+        newest = self._newest
+        if newest is None or _is_before(newest.position, position):
+            return self.now(position).snapshot()
+        start = next((one for one in reversed(newest.points) if _is_before(one.position, position)), None)
+        reader = ScreenReader(self._layout, self._read, start, self._stream.settled)
+        try:
+            return reader.bring(position).snapshot()
+        finally:
+            reader.close()
+
     def steps(self, position: Position) -> Iterator[None]:
         """Draw to near a place a piece at a time, so that `now` takes little time; nothing where it is past."""
         return self._reader().steps(position)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import random
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,7 @@ import blockpty
 from blockpty.errors import BadCursor, BadRequest, NotFound
 from blockpty.model.replay_frames import MOMENT_TYPES, Moment
 from blockpty.runtime.export.recording_events import Source
-from blockpty.runtime.replay import Replay
+from blockpty.runtime.replay import Playback, Replay
 from blockpty.screen.emulator import Emulator
 from blockpty.testing import FakePty
 from tests.support.async_tests import async_test
@@ -152,6 +153,27 @@ async def test_a_seek_shows_the_screen_as_it_was_and_goes_on(tmp_path: Path) -> 
         before = [moment for moment in whole if moment.at_ms <= seconds * 1000]
         assert screen_of(rest[:1]) == screen_of(before if seconds else whole[:1]), seconds
         assert screen_of(rest) == screen_of(whole), seconds
+
+
+def test_a_seek_does_not_depend_on_those_before_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    source = saved(timed_session(), tmp_path)
+    # In a record as short as this one there would be neither.
+    monkeypatch.setattr("blockpty.runtime.screens.SPACING", 100)
+    monkeypatch.setattr("blockpty.runtime.replay._KNOWN_ENTRIES", 2)
+    size = source.end - source.begin
+    places: list[tuple[str, int]] = [("cursor", cursor) for cursor in range(0, size + 1, 11)]
+    places += [("time", at_ms) for at_ms in range(0, 65_000, 500)]
+    random.Random(1).shuffle(places)
+
+    def sought(playback: Playback, kind: str, value: int) -> list[Moment]:
+        return list(playback.from_time(value) if kind == "time" else playback.from_cursor(value))
+
+    kept = Playback(source)
+    for kind, value in places:
+        fresh = Playback(source)
+        assert sought(kept, kind, value) == sought(fresh, kind, value), (kind, value)
+        fresh.close()
+    kept.close()
 
 
 @async_test

@@ -108,6 +108,17 @@ class Opening(NamedTuple):
     started: bool
     timeline: int
 
+    def after(self, entry: Entry, position: int) -> Opening:
+        """Return how things are after one more entry; `position`: that after its line."""
+        size = size_of(entry) or (self.cols, self.rows)
+        spawned = entry.kind == "spawn"
+        shell = str(entry.fields.get("shell", "")) if spawned else self.shell
+        return Opening(entry.ts, *size, shell, self.started or spawned, position)
+
+
+BEFORE_ALL: Final = Opening(0, 80, 24, "", False, 0)
+"""How things are where a timeline begins."""
+
 
 @dataclass(frozen=True)
 class Source:
@@ -133,16 +144,13 @@ class Source:
     unfinished: tuple[Block, ...] = ()
     ts: int = 0
 
-    def opening(self) -> Opening:
-        """Read how things are at the beginning."""
-        opening = Opening(0, 80, 24, "", False, 0)
-        for entry, position in self.entries(0):
+    def opening(self, known: Opening = BEFORE_ALL) -> Opening:
+        """Read how things are at the beginning; `known`: how they are at a place that is not behind it."""
+        opening = known
+        for entry, position in self.entries(known.timeline):
             if entry.offset > self.begin or (self.ts and entry.ts > self.ts):
                 break
-            size = size_of(entry) or (opening.cols, opening.rows)
-            spawned = entry.kind == "spawn"
-            shell = str(entry.fields.get("shell", "")) if spawned else opening.shell
-            opening = Opening(entry.ts, *size, shell, opening.started or spawned, position)
+            opening = opening.after(entry, position)
         return opening._replace(ts=max(opening.ts, self.ts))
 
     def blocks(self) -> Generator[Block, None, None]:
@@ -234,20 +242,19 @@ class Source:
 
     def screen(self, opening: Opening) -> bytes:
         """Return output that draws what the terminal shows where the span begins."""
-        stream = DrawnStream(self.layout)
-        screens = Screens(self.layout, stream, lambda: self.redactor.mask)
+        screens = SourceScreens(self)
         try:
-            seen = screens.now(Position(self.begin, opening.timeline)).snapshot()
-            shown, _ = self.redactor.screen(seen, stream)
-            return self.redactor.mask.hide(screen_result(shown, "ansi", []).content.encode())
+            return screens.at(self.begin, opening)
         finally:
             screens.close()
-            stream.close()
 
-    def at_time(self, ts: int) -> Source:
-        """Return the part that comes after a time: from the first byte that the terminal showed later."""
+    def at_time(self, ts: int, timeline: int = 0) -> Source:
+        """Return the part that comes after a time: from the first byte that the terminal showed later.
+
+        `timeline`: a position up to which no entry is later.
+        """
         # What lies before an entry was there when the one before it was written.
-        later = (entry.offset for entry, _ in self.entries(0) if entry.ts > ts and entry.offset >= self.begin)
+        later = (entry.offset for entry, _ in self.entries(timeline) if entry.ts > ts and entry.offset >= self.begin)
         return replace(self, begin=self.whole(min(next(later, self.end), self.end)), ts=ts)
 
     def whole(self, cursor: int) -> int:
@@ -270,6 +277,26 @@ class Source:
                 yield from reader.read_new(self.timeline, some=True)
         finally:
             reader.close()
+
+
+class SourceScreens:
+    """What the terminal showed at places of a source, in any order; what one has drawn, the next do not draw again."""
+
+    def __init__(self, source: Source) -> None:
+        self._redactor = source.redactor
+        self._stream = DrawnStream(source.layout)
+        self._screens = Screens(source.layout, self._stream, lambda: source.redactor.mask)
+
+    def at(self, offset: int, opening: Opening) -> bytes:
+        """Return output that draws what the terminal shows at an offset with this opening."""
+        seen = self._screens.of(Position(offset, opening.timeline))
+        shown, _ = self._redactor.screen(seen, self._stream)
+        return self._redactor.mask.hide(screen_result(shown, "ansi", []).content.encode())
+
+    def close(self) -> None:
+        """Close the files."""
+        self._screens.close()
+        self._stream.close()
 
 
 class _Reading:
