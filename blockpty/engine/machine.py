@@ -60,6 +60,9 @@ SHOWN_HEAD: Final = 3
 # How much of the end of a submitted line must be seen in its echo.
 SHOWN_END: Final = 4
 
+# The status of a line that a Ctrl-C at the prompt has taken away.
+SIGINT_STATUS: Final = 130
+
 # Where BEGIN is not written, a command that runs is still `SUBMITTED`.
 _UNDER_WAY: Final = (ShellState.SUBMITTED, ShellState.RUNNING)
 
@@ -285,9 +288,12 @@ class Machine:
         self.state.current.gap = False
         ran = (mark.seq, mark.count) != (self.state.current.seq, self.state.current.count)
         self.state.current.seq, self.state.current.count = mark.seq, mark.count
+        # fish abandons a line without an END.
         if verdict is Stimulus.PROMPT and not ran and self.state.current.name == "fish" and self._is_submitted_by_key():
-            # fish abandons a line without an END. Ours may still be loaded.
+            # Ours may still be loaded.
             self._step(Stimulus.OTHER_END, token.begin, token.begin, mark)
+        elif verdict is Stimulus.PROMPT and not ran and self.state.shell is ShellState.SUBMITTED and self._is_cut():
+            self._step(Stimulus.END, token.begin, token.begin, mark)
         if verdict is Stimulus.BEGIN and is_wrong(mark) and self.state.submission is not None:
             self.state.submission = {**self.state.submission, "incomplete": True}
         if verdict is Stimulus.BEGIN and has_prologue(mark, self.state.current.name):
@@ -299,6 +305,10 @@ class Machine:
         if verdict is Stimulus.END and self._is_submitted_by_key() and self._is_of_other_line(mark):
             verdict = Stimulus.OTHER_END
         self._step(verdict, token.begin, token.end, mark)
+
+    def _is_cut(self) -> bool:
+        """Whether only a part of what was submitted went in, so that it cannot run."""
+        return bool((self.state.submission or {}).get("cut"))
 
     def _is_submitted_by_key(self) -> bool:
         return self.state.shell is ShellState.SUBMITTED and is_keyed(self.state.submission)
@@ -520,6 +530,9 @@ class Machine:
         self._blocks.signals.append(Signal("input", entry.offset, entry))
 
     def _input_cut(self, entry: Entry, fields: Mapping[str, Any]) -> None:
+        submission = self.state.submission
+        if submission is not None and submission.get("request") == fields.get("req"):
+            self.state.submission = {**submission, "cut": True}
         self._emit("anomaly", entry.offset, reason="input_cut", accepted=fields.get("accepted"))
 
     def _resize(self, entry: Entry, fields: Mapping[str, Any]) -> None:
@@ -689,13 +702,14 @@ class Machine:
             self._blocks.end_output(begin, status)
         elif action is Action.CANCEL:
             out_end = self.state.echo.out_end
+            status = SIGINT_STATUS if self._is_cut() else status
             self._blocks.open_rejected(begin)
             if out_end is not None:
                 self._blocks.end_region(out_end)
                 self.state.echo.out_end = out_end
             self._blocks.end_output(begin, status)
             assert self.state.block is not None  # _open has just made it
-            self.state.block.state = "cancelled" if status == 130 else "rejected"
+            self.state.block.state = "cancelled" if status == SIGINT_STATUS else "rejected"
         elif action is Action.CLOSE_UNSEEN:
             out_end = self.state.echo.out_end
             self._blocks.open_unseen("hooks_lost", out_end)

@@ -283,7 +283,8 @@ class HostClient(HostConnection):
         `hidden_only`: refuse it where the terminal shows what is typed.
         `secret`: neither the bytes nor their number are recorded; `raw`: only where the terminal is raw, without echo.
 
-        Returns when the terminal took all of it, or at the deadline with how much it took (the rest is dropped).
+        Returns when the terminal took all of it, or at the deadline with how much it took (the rest is dropped). With
+        `submit`, or from the engine, the deadline is that long after the last byte that it took, or up to twice that.
         Cancelling does not take back what was asked.
 
         Raises:

@@ -10,7 +10,9 @@ Rules:
   that prints while it reads would otherwise block, and we with it);
 * a key that stops a program (Ctrl-C where the terminal makes a signal of it) goes in on a full disk too, and its entry
   is written when there is room: the stream does not grow meanwhile, so that its offset is true;
-* at the deadline the rest is forgotten and `input_cut` says how much went in.
+* at the deadline the rest is forgotten and `input_cut` says how much went in; a paste that is cut is ended. For a
+  command, and for what the engine types itself, the time counts from the last byte that went in: a shell behind a slow
+  connection takes a long one slowly.
 """
 
 from __future__ import annotations
@@ -45,11 +47,14 @@ _SLOT = struct.Struct("<QQQQ")
 class Input:
     """Bytes on their way into a terminal. `offset` and `timeline` are the sizes of the files at its entry."""
 
-    __slots__ = ("data", "done", "entered", "fields", "hidden", "offset", "redacted", "reply", "timeline", "timer")
+    __slots__ = (
+        "data", "done", "entered", "fields", "hidden", "offset", "redacted", "reply", "seen", "timeline", "timer",
+    )  # fmt: skip
 
     def __init__(self, data: bytes, fields: dict[str, Any], reply: Callable[[Input | Refused], None]) -> None:
         self.data = data
         self.done = 0
+        self.seen = 0  # what `done` was at the last look of its timer
         self.entered = False
         self.redacted = False
         self.hidden = False
@@ -85,7 +90,10 @@ class InputQueue:
         if self._queue[0] is item:
             self.push()
         if item in self._queue:
-            item.timer = self._terminal.recorder.loop.after(deadline_ms / 1000, lambda: self._give_up(item))
+            self._limit(item, deadline_ms / 1000)
+
+    def _limit(self, item: Input, seconds: float) -> None:
+        item.timer = self._terminal.recorder.loop.after(seconds, lambda: self._give_up(item, seconds))
 
     def push(self) -> None:
         """Type what the terminal takes now."""
@@ -186,11 +194,16 @@ class InputQueue:
         if self._queue:
             self.push()
 
-    def _give_up(self, item: Input) -> None:
+    def _give_up(self, item: Input, seconds: float) -> None:
         """The deadline has passed: forget the rest and go on with the next."""
-        if item in self._queue:
-            self._cut(item)
-            self.push()
+        if item not in self._queue:
+            return
+        if item.done > item.seen and (item.fields.get("submit") is not None or item.fields["author"] == "engine"):
+            item.seen = item.done
+            self._limit(item, seconds)
+            return
+        self._cut_in_paste(item)
+        self.push()
 
     def _cut(self, item: Input) -> None:
         """Say how much of an input went in."""
@@ -216,19 +229,20 @@ class InputQueue:
         item.reply(answer)
 
     def cut_author(self, author: str, refusal: Refused) -> None:
-        """Forget the rest of what an author is typing, and refuse its inputs that have not begun.
-
-        A bracketed paste that is cut is ended: what is typed next would be a part of it.
-        """
+        """Forget the rest of what an author is typing, and refuse its inputs that have not begun."""
         for item in [item for item in self._queue if item.fields["author"] == author]:
             if item.entered:
-                rest = _end_of_paste(item.data, item.done)
-                self._cut(item)
-                if rest:
-                    self._queue.appendleft(Input(rest, {"author": "engine", "req": None}, lambda answer: None))
+                self._cut_in_paste(item)
             else:
                 self._settle(item, refusal)
         self.push()
+
+    def _cut_in_paste(self, item: Input) -> None:
+        """Cut an input, and end a bracketed paste in it: what is typed next would be a part of that."""
+        rest = _end_of_paste(item.data, item.done)
+        self._cut(item)
+        if rest:
+            self._queue.appendleft(Input(rest, {"author": "engine", "req": None}, lambda answer: None))
 
     def drop_hidden(self) -> None:
         """Forget the rest of an input that is typed with echo off: the program that it was for has ended."""
@@ -272,9 +286,10 @@ class InputQueue:
 
 def _end_of_paste(data: bytes, done: int) -> bytes:
     """Return what ends a bracketed paste of which so many bytes went in; nothing for other input."""
-    if not data.startswith(PASTE_BEGIN) or not 0 < done < len(data):
+    begin, end = data.find(PASTE_BEGIN), data.rfind(PASTE_END)
+    if not 0 <= begin < done < end + len(PASTE_END):
         return b""
-    return data[done : len(PASTE_BEGIN)] + (data[done:] if done > len(data) - len(PASTE_END) else PASTE_END)
+    return data[done : begin + len(PASTE_BEGIN)] + (data[done : end + len(PASTE_END)] if done > end else PASTE_END)
 
 
 def check_lines(data: bytes) -> None:

@@ -65,6 +65,7 @@ EDITOR_SECONDS: Final = 0.2
 EDITOR_POLL_SECONDS: Final = 0.001
 # How long a shell that replaced ours may take to its first prompt.
 START_SECONDS: Final = 5.0
+# How long a shell may take no more of a command.
 SUBMIT_DEADLINE_MS: Final = 5000
 # How long a shell may take to run what its key has loaded, before the caller gets its answer anyway. Longer than the
 # host may say that it is busy, as one with a helper in its process group is: 7.5 s.
@@ -168,6 +169,8 @@ class Submission:
                         deadline_ms=SUBMIT_DEADLINE_MS,
                         epoch=channel.epoch,
                     )
+                    if reply.accepted < len(typed.data):
+                        await self._cut(request, len(typed.data), reply.accepted)
                     retried = again is not None
                     again = await self._taken(completion, command, cwd, retried, typed.tag) if typed.key else None
                     if again is None:
@@ -330,6 +333,23 @@ class Submission:
         sample = await self._channel.host.inspect(self._channel.id)
         held_up = sample.storage is not None or sample.stopped or sample.working
         return sample.icanon is False and not sample.unread and not held_up
+
+    async def _cut(self, request: str, length: int, accepted: int) -> None:
+        """Empty the command line, which holds a part of a command; raise what says that the shell took no more."""
+        channel = self._channel
+        channel.live.pump()
+        state = channel.live.state
+        if state.shell is ShellState.EXITED:
+            return  # the answer says so
+        principal = current()
+        channel.check_control(principal, principal.author())
+        submission = state.submission
+        if state.shell is ShellState.SUBMITTED and submission is not None and submission.get("request") == request:
+            await self._abandon()
+        raise NoPrompt(
+            f"{channel.id} took only {accepted} of the {length} bytes that hand over the command; it did not run",
+            hint="status tells what the terminal does; reset starts a fresh shell",
+        )
 
     async def _abandon(self) -> None:
         """Empty the command line, and wait for the prompt that says so.

@@ -124,6 +124,39 @@ async def test_the_deadline_says_how_much_went_in(home: Path) -> None:
         assert (await one.entry("input_cut", 2))["req"] == "late"
 
 
+@async_test
+async def test_a_command_may_go_in_slowly(home: Path) -> None:
+    slowly = "stty raw -echo; echo ready; while [ ! -e stop ]; do head -c 20000 >>copy; sleep 0.2; done"
+    async with running_host(home) as host:
+        one = await host.spoken()
+        await one.sh(slowly, cwd=str(one.directory))
+        await one.printed(b"ready")
+        command = {"kind": "command", "cmd": "", "request": "1"}
+        typed = await one.type(b"w" * 400_000, req="1", submit=command, deadline_ms=1000)
+        assert typed.accepted == 400_000
+        cut = await one.type(b"w" * 400_000, req="2", deadline_ms=1000)
+        assert 0 < cut.accepted < 400_000, "it took longer than a deadline"
+        assert [entry["req"] for entry in one.entries("input_cut")] == ["2"]
+        (one.directory / "stop").touch()
+
+
+@async_test
+async def test_a_paste_that_is_cut_at_the_deadline_is_ended(home: Path) -> None:
+    async with running_host(home) as host:
+        one = await host.spoken()
+        script = "stty raw -echo; echo ready; until [ -e go ]; do sleep 0.01; done; cat >copy"
+        await one.sh(script, cwd=str(one.directory))
+        await one.printed(b"ready")
+        text = b" \x1b[200~" + b"." * 300_000 + b"\x1b[201~\r"
+        typed = await one.type(text, req="big", deadline_ms=50)
+        assert 0 < typed.accepted < 300_000
+        (one.directory / "go").touch()
+        await one.type(b"next", deadline_ms=60_000)
+        expected = text[: typed.accepted] + b"\x1b[201~next"
+        while (one.directory / "copy").read_bytes() != expected:  # noqa: ASYNC110  # it is another process that writes
+            await asyncio.sleep(0.01)
+
+
 @pytest.mark.parametrize("begun", [b"", b"\x1b[200~"])
 @async_test
 async def test_an_author_is_cut_at_a_byte(home: Path, begun: bytes) -> None:

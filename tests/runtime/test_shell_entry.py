@@ -6,6 +6,7 @@ import asyncio
 import base64
 import os
 import pwd
+import shlex
 import shutil
 import socket
 import subprocess
@@ -17,6 +18,7 @@ from typing import Any
 import pytest
 
 import blockpty
+from blockpty.runtime import submission
 from tests.support.async_tests import async_test
 
 PROMPT = {"token": "PROMPT"}
@@ -274,6 +276,60 @@ async def test_a_shell_that_sees_no_file_of_ours(shell: str, home: Path) -> None
         over = "ended" if shell == "fish" else "shell_exited"
         assert (left.block.state, left.block.exit_status) == (over, 7)
         await play(conversation)
+        assert (await conversation.verify()).clean
+
+
+# Passes bytes on between its terminal and a program on one of its own, and reads no input while a file is there.
+_RELAY = """
+import os, pty, select, sys, tty
+hold = sys.argv[1]
+pid, master = pty.fork()
+if not pid:
+    os.execvp(sys.argv[2], sys.argv[2:])
+tty.setraw(0)
+while True:
+    held = os.path.exists(hold)
+    ready = select.select([master] if held else [0, master], [], [], 0.05)[0]
+    if master in ready:
+        try:
+            os.write(1, os.read(master, 65536))
+        except OSError:
+            break
+    if 0 in ready:
+        # No more than a terminal takes at once: its other side may be waiting for this one to read.
+        os.write(master, os.read(0, 1024))
+"""
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+@pytest.mark.needs("zsh", "fish")
+@async_test
+async def test_a_command_that_does_not_go_in_whole(shell: str, home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    before = _private_root()
+    if before is None:
+        pytest.skip("no mount namespace may be made here")
+    monkeypatch.setattr(submission, "SUBMIT_DEADLINE_MS", 300)
+    bare = {"bash": "bash --norc", "zsh": "zsh -f", "fish": "fish --no-config"}[shell]
+    async with blockpty.Engine(home) as engine:
+        conversation = await engine.open("c1")
+        hold = conversation.directory / "hold"
+        inside = f"{before} sh -c 'mount -t tmpfs none /tmp; exec {bare}'"
+        await started(conversation, shlex.join([sys.executable, "-c", _RELAY, str(hold)]) + f" {inside}")
+        assert (await conversation.enter_shell(shell=shell)).how == "typed"
+        await play(conversation, shell)
+        hold.touch()
+        calling = asyncio.ensure_future(conversation.run(f"echo {'x' * 300_000}", timeout_ms=TIMEOUT_MS))
+        async for event in conversation.events():
+            if event.fields.get("reason") == "input_cut":
+                break
+        hold.unlink()
+        with pytest.raises(blockpty.NoPrompt, match=r"took only \d+ of the \d+ bytes"):
+            await calling
+        # What the shell has of it is no part of the next.
+        await play(conversation, shell)
+        cut = [block for block in (await conversation.blocks()).blocks if "xxx" in block.cmd]
+        assert [(block.state, block.exit_status, block.degraded) for block in cut] == [("cancelled", 130, None)]
+        assert (await conversation.status()).integrity == "ok"
         assert (await conversation.verify()).clean
 
 
