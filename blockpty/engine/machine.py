@@ -434,7 +434,8 @@ class Machine:
 
     def _silence(self, entry: Entry, fields: Mapping[str, Any]) -> None:
         state = self.state
-        if state.unattributed.settled is not None:
+        was_settled = state.unattributed.settled is not None
+        if was_settled:
             self._flush_unattributed()
             self._blocks.close_background()
         elif state.region.delta_begin is not None:
@@ -481,7 +482,9 @@ class Machine:
         }  # fmt: skip
         self._blocks.signals.append(Signal("silence", entry.offset, at))
         begins = state.echo.opening is not None or state.submission is not None
-        if (state.region.kind == "idle" and not begins) or state.shell is ShellState.EXITED:
+        # A busy shell has not answered a signal yet, or draws on.
+        draws = begins or (is_busy and not was_settled)
+        if (state.region.kind == "idle" and not draws) or state.shell is ShellState.EXITED:
             # The prompt is drawn: what comes from here on is background output.
             state.unattributed.settled = state.classified
 

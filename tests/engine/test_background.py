@@ -185,6 +185,21 @@ def test_after_that_it_takes_a_silence(drawing: Callable[[FakePty], None]) -> No
     assert not [event for event in events_of(pty.recording) if event.type == "agent_block_begin"]
 
 
+def test_a_busy_shell_has_not_drawn_its_prompt_again_yet() -> None:
+    pty, _ = settled()
+    pty.entry("note", note={"type": "interrupt", "signal": "SIGINT"})
+    pty.silence(**AT_EDITOR, busy=True)
+    pty.output(b"^C\r\n")
+    redraw(pty)
+    pty.silence(**AT_EDITOR)
+    assert outputs(pty.recording) == []
+    # What a job prints in the background is output, also while the shell is busy.
+    pty.silence(**AT_EDITOR, busy=True)
+    pty.output(b"job\r\n")
+    pty.silence(**AT_EDITOR)
+    assert [block[3] for block in outputs(pty.recording)] == [b"job\n"]
+
+
 def test_it_takes_the_next_number_and_leaves_the_command_alone() -> None:
     pty, _ = settled()
     pty.run("one", b"1\r\n")
