@@ -61,7 +61,7 @@ NOTE_LIST = "viewer, list: from the address to the first paint with all conversa
 NOTE_SEARCH = "viewer, search: from the last key to hits on the page, with the page's own pause of 100 ms"
 
 # Before each flood: the page is there then, and the flood before it is in the index.
-SETTLED_SECONDS: Final = 2
+SETTLED_SECONDS: Final = 4
 
 # Put into every page before its own script: what it measures is read with page.evaluate.
 PROBE = """(() => {
