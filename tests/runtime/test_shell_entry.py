@@ -20,6 +20,7 @@ import pytest
 import blockpty
 from blockpty.runtime import submission
 from tests.support.async_tests import async_test
+from tests.support.ports import free_port
 
 PROMPT = {"token": "PROMPT"}
 IDLE = {"idle_ms": 100}
@@ -343,9 +344,7 @@ def far_side(tmp_path: Path) -> Iterator[str]:
     Path("/run/sshd").mkdir(mode=0o755, exist_ok=True)
     for name in ("host", "user"):
         subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", str(tmp_path / name)], check=True)
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
+    port = free_port()
     (tmp_path / "sshd_config").write_text(
         f"ListenAddress 127.0.0.1:{port}\nHostKey {tmp_path}/host\nAuthorizedKeysFile {tmp_path}/user.pub\n"
         "StrictModes no\nUsePAM no\nPermitRootLogin yes\nPrintMotd no\n"

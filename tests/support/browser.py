@@ -7,7 +7,6 @@ import importlib.util
 import json
 import shutil
 import signal
-import socket
 import subprocess
 import sys
 import time
@@ -20,6 +19,7 @@ import pytest
 
 from blockpty.surfaces.http.page import BUILT
 from tests.support.cli_calls import call
+from tests.support.ports import free_port
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, BrowserContext, Page
@@ -103,9 +103,7 @@ class Served:
 
     def __init__(self, home: Path) -> None:
         self.home = home
-        with socket.socket() as free:
-            free.bind(("127.0.0.1", 0))
-            self.port = free.getsockname()[1]
+        self.port = free_port()
         self.start()
 
     def start(self, *options: str) -> None:

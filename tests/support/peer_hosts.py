@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import socket
 from collections.abc import AsyncIterator, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,6 +13,7 @@ from blockpty.errors import NotFound
 from blockpty.surfaces.client import Client
 from blockpty.surfaces.private_files import server_directory, write_private
 from tests.support.http_client import serving
+from tests.support.ports import free_port
 from tests.support.postgres_servers import Databases, Servers
 
 
@@ -38,9 +38,7 @@ async def two_hosts(place: Path, databases: Databases, patch: pytest.MonkeyPatch
     async with contextlib.AsyncExitStack() as stack:
         hosts = []
         for name in ("one", "two"):
-            with socket.socket() as free:
-                free.bind(("127.0.0.1", 0))
-                port = free.getsockname()[1]
+            port = free_port()
             # It is read when a home is first opened; these live in one process.
             patch.setenv("BLOCKPTY_ADDRESS", f"http://127.0.0.1:{port}")
             hosts.append(Host(place / name, await stack.enter_async_context(serving(place / name, port=port))))

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import shutil
 import signal
-import socket
 import subprocess
 import sys
 from collections.abc import Iterator, Sequence
@@ -14,6 +13,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+
+from tests.support.ports import free_port
 
 
 @dataclass
@@ -125,9 +126,7 @@ def ssh_server(
     client = " ".join([*inside[0], str(shutil.which("ssh"))])
     script.write_text(f'#!/bin/sh\nexec {client} -F {directory}/client "$@"\n')
     script.chmod(0o755)
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
+    port = free_port()
     (directory / "sshd_config").write_text(
         f"ListenAddress {address}:{port}\nHostKey {directory}/host\nAuthorizedKeysFile {directory}/user.pub\n"
         "StrictModes no\nUsePAM no\nPermitRootLogin yes\nPrintMotd no\nAcceptEnv LANG LC_*\n"

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import socket
 import subprocess
 import sys
 from pathlib import Path
@@ -14,6 +13,7 @@ import pytest
 
 from blockpty import Client, NotFound
 from tests.support.async_tests import async_test
+from tests.support.ports import free_port
 
 
 def blockpty(home: Path, *arguments: str) -> tuple[int, dict[str, Any]]:
@@ -22,12 +22,6 @@ def blockpty(home: Path, *arguments: str) -> tuple[int, dict[str, Any]]:
         capture_output=True, text=True, check=False, timeout=60,
     )  # fmt: skip
     return found.returncode, json.loads(found.stdout)
-
-
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
 
 
 def test_where_it_is_and_its_port_again(home: Path) -> None:
