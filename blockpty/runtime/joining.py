@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import threading
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Final, Protocol
 
 from blockpty.api.limits import SCROLLBACK
 from blockpty.runtime.covered_screen import cover
@@ -26,6 +26,10 @@ if TYPE_CHECKING:
     from blockpty.runtime.record_reader import RecordReader
     from blockpty.runtime.screens import ScreenReader, Screens
     from blockpty.spool.layout import Layout
+
+# Drawn in one go, which may take long: this is a thread. Of each piece of a flood the last thousand lines are drawn, so
+# fewer pieces are less work.
+_STEP: Final = 2 * 1024 * 1024
 
 
 class JoinedRecord(Protocol):
@@ -119,7 +123,7 @@ class Joining:
             self._stream = DrawnStream(self._live.layout)
             self._reader = self._live.screens.with_history(place, self._stream, lambda: self._mask, SCROLLBACK)
         reader = self._reader
-        for _ in reader.steps(place):
+        for _ in reader.steps(place, _STEP):
             pace()
             if self._stop:
                 raise asyncio.CancelledError

@@ -98,10 +98,10 @@ class ScreenReader:
         self.position = Position(until.offset, self.position.timeline)
         return self.screen
 
-    def steps(self, until: Position) -> Iterator[None]:
-        """Go on to near a place, a piece at a time, so that others can have a turn between two."""
-        while self._settled(until.offset) - self.screen.end > STEP:
-            self.bring(Position(self.screen.end + STEP, until.timeline)).catch_up()
+    def steps(self, until: Position, step: int = STEP) -> Iterator[None]:
+        """Go on to near a place, a piece of `step` bytes at a time, so that others can have a turn between two."""
+        while self._settled(until.offset) - self.screen.end > step:
+            self.bring(Position(self.screen.end + step, until.timeline)).catch_up()
             yield
 
     def close(self) -> None:
