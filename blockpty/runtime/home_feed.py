@@ -222,7 +222,7 @@ class _HomeLines:
     async def _find_live(self) -> set[str]:
         """Return the conversations whose shell has started or ended since the host was asked last.
 
-        Those that have started are taken up, so that their changes are known.
+        A conversation whose shell has started is opened, so that its changes are followed.
         """
         before, self._live = self._live, await self._engine.live()
         for name in self._live - before:
