@@ -34,7 +34,7 @@ from blockpty.runtime.worker_threads import Pace, aside
 # Read ahead of the clock at most: bytes, and moments.
 _AHEAD_BYTES: Final = 256 * 1024
 _AHEAD_MOMENTS: Final = 64
-# Between two places of the timeline that a seek may begin to read at to know how things are there.
+# Entries between two places of the timeline from which a seek may read on to know the state at its target.
 _KNOWN_ENTRIES: Final = 500
 # Who takes moments later than this after their time has the rest of them later too, instead of all at once.
 _LATE_SECONDS: Final = 0.25
