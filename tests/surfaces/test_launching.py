@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
+import fcntl
 import json
 import os
 import socket
+import time
+from collections.abc import Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -12,7 +17,7 @@ import pytest
 from blockpty.errors import BadRequest, InternalError
 from blockpty.host.protocol import socket_address
 from blockpty.surfaces import launching
-from blockpty.surfaces.private_files import server_directory
+from blockpty.surfaces.private_files import open_private, server_directory
 
 
 def listen(home: Path) -> socket.socket:
@@ -70,3 +75,31 @@ def test_of_a_server_that_died_the_end_of_its_log_is_told(tmp_path: Path, answer
     assert isinstance(problem, InternalError)
     assert problem.details["log"].endswith("\ufffdthe end")
     assert len(problem.details["log"]) <= 2000
+
+
+@contextlib.contextmanager
+def start_kept_out(home: Path) -> Iterator[tuple[Future[None], int]]:
+    """Start a server while the lock is taken; yield the start and the lock once the server has found it so."""
+    lock = open_private(server_directory(home) / launching.LOCK_NAME, os.O_RDWR)
+    fcntl.flock(lock, fcntl.LOCK_EX)
+    with ThreadPoolExecutor(1) as pool:
+        started = pool.submit(launching.start, home)
+        log = home / "server" / launching.LOG_NAME
+        while not (log.exists() and b"already" in log.read_bytes()) and not started.done():
+            time.sleep(0.01)
+        yield started, lock
+
+
+def test_a_server_that_has_the_lock_and_does_not_listen_yet_is_waited_for(home: Path) -> None:
+    with start_kept_out(home) as (started, lock):
+        with listen(home):
+            started.result(timeout=60)
+        os.close(lock)
+
+
+def test_a_server_that_leaves_is_waited_for_and_another_one_started(home: Path) -> None:
+    with start_kept_out(home) as (started, lock):
+        os.close(lock)
+        started.result(timeout=60)
+    state = launching.state(home)
+    assert state is not None and state["pid"] != os.getpid()

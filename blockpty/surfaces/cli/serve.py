@@ -107,7 +107,9 @@ def _serve(
             launching.start(home, arguments)
         from blockpty.surfaces.cli.view import page_address
 
-        _say(invocation, {**(launching.state(home) or {}), "page": page_address(home)})
+        # The server answers by then, and has written its state: one that another program starts may not have yet.
+        page = page_address(home)
+        _say(invocation, {**(launching.state(home) or {}), "page": page})
         return 0
     if ready_fd is not None:
         return _detached(home, found, ready_fd)
