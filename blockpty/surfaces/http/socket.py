@@ -18,8 +18,8 @@ last one, and no bytes in between. Only the last of those, when the client has c
 With `redraw=true`, another `screen` follows each `resize` as soon as there is one, and shows all bytes up to its
 cursor: for a terminal that reflows long lines in another way than ours.
 
-With `data=false`, events of output have its span and not its text, which the binary frames have already, and there is
-one of them in a tenth of a second: its span is that of all it stands for, its `seq` that of the last. With
+With `data=false`, events of output have its span and not its text, which the binary frames have already, and there are
+no more than four of them in a second: the span of one is that of all it stands for, its `seq` that of the last. With
 `types=agent_block_begin,agent_block_end` only events of these types are sent.
 
 With `watchers=true`, {"type": "watchers", "count", "names"} says how many sockets are open on the conversation at this
