@@ -30,6 +30,7 @@ LOCK_NAME: Final = "lock"
 LOG_NAME: Final = "server.log"
 START_SECONDS: Final = 30.0
 IDLE_EXIT_SECONDS: Final = 1800
+# A server that has the lock is given so long to listen; then, as it may have been leaving, another one is tried.
 _LISTEN_SECONDS: Final = 1.0
 _LISTEN_POLL_SECONDS: Final = 0.02
 
@@ -97,7 +98,8 @@ def _start_once(home: Path, arguments: Sequence[str]) -> BlockptyError | None:
     from blockpty.surfaces import settings  # only who starts a server needs them
 
     settings.load(home, {})
-    log = open_private(directory / LOG_NAME, os.O_WRONLY | os.O_TRUNC)
+    # Another server may be writing to it: its next line must not leave a hole where this has emptied the file.
+    log = open_private(directory / LOG_NAME, os.O_WRONLY | os.O_TRUNC | os.O_APPEND)
     ready_r, ready_w = os.pipe()
     try:
         # Not our directory: who starts a server must be able to remove the one he stands in. It leaves a child of its
