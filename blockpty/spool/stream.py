@@ -77,9 +77,14 @@ class StreamReader:
 
     def size(self) -> int:
         """Return the offset after the last byte that is in the files now, or in the archive."""
-        if not self._segments and (end := archived.end_of(self._directory)) is not None:
-            return end
-        self._discover()
+        if self._segments:
+            self._discover()
+        else:
+            # Opened before the archive is asked, so that nothing is fetched that is moved there meanwhile.
+            self._open_all()
+            if (end := archived.end_of(self._directory)) is not None:
+                self.close()
+                return end
         return self._segments[-1][0] + self._newest if self._segments else 0
 
     def read(self, offset: int, length: int) -> bytes:
@@ -158,17 +163,11 @@ class StreamReader:
         """Open segments that have appeared since; return whether there were any."""
         found = False
         if not self._segments:
-            try:
-                bases = self._bases()
-            except FileNotFoundError:
-                return False
-            if archived.fetch(self._directory):
-                return self._discover()
-            for base in bases:
-                found = self._open(base) or found
-            if found:
-                self._newest = os.fstat(self._segments[-1][1]).st_size
-            return found
+            self._open_all()
+            while archived.fetch(self._directory):
+                self.close()
+                self._open_all()
+            return bool(self._segments)
         while len(self._segments) > 1 and self._is_dropped(self._segments[0][1], self._segments[1][0]):
             os.close(self._segments.pop(0)[1])
         while True:
@@ -196,6 +195,14 @@ class StreamReader:
             if not size or not asks or not self._open(base + size):
                 return found
             found = True
+
+    def _open_all(self) -> None:
+        """Open the segments that are here; what is moved to the archive after that can still be read from them."""
+        with contextlib.suppress(FileNotFoundError):
+            for base in self._bases():
+                self._open(base)
+        if self._segments:
+            self._newest = os.fstat(self._segments[-1][1]).st_size
 
     def _bases(self) -> list[int]:
         return segment_offsets(self._directory)

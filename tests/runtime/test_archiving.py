@@ -54,6 +54,8 @@ async def test_a_stream_goes_and_comes_back_when_it_is_read(home: Path, store: P
     recorded = recording(ended=True)
     layouts = await fill(home, ["a", "b"], recorded)
     async with blockpty.Engine(home) as engine:
+        # It waits for the index, which needs the stream until it is whole.
+        assert (await engine.overview()).total_blocks == 4
         before = (await engine.list()).conversations
         found = await engine.search("1", mode="substring")
         result = await engine.archive()

@@ -9,6 +9,7 @@ import pytest
 from blockpty.errors import Busy, SpoolCorrupt
 from blockpty.spool import archived
 from blockpty.spool.layout import Layout
+from blockpty.spool.stream import StreamReader
 from blockpty.testing import FakePty
 
 pytest.importorskip("obstore", reason="obstore is not installed")
@@ -61,6 +62,30 @@ def test_what_is_missing_in_part_comes_back(layout: Layout, url: str) -> None:
     sorted(layout.stream.glob("0*"))[1].unlink()
     assert archived.end_of(layout.stream) == len(before)
     assert archived.fetch(layout.stream) and content_of(layout) == before
+
+
+@pytest.mark.parametrize("moment", ["end_of", "fetch"])
+def test_a_reader_that_begins_while_a_stream_is_shipped(
+    layout: Layout, url: str, moment: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before, looked = content_of(layout), getattr(archived, moment)
+
+    def looked_just_before(stream: str) -> object:
+        seen = looked(stream)
+        monkeypatch.setattr(archived, moment, looked)
+        archived.ship(layout, url)
+        return seen
+
+    monkeypatch.setattr(archived, moment, looked_just_before)
+    reader = StreamReader(layout.stream)
+    try:
+        if moment == "end_of":
+            assert reader.size() == len(before)
+            assert content_of(layout) == b""  # to know where it ends, nothing is fetched
+        assert reader.read(0, 1 << 20) == before
+        assert reader.size() == len(before)
+    finally:
+        reader.close()
 
 
 def test_a_damaged_copy_is_not_taken(layout: Layout, url: str, tmp_path: Path) -> None:
