@@ -361,6 +361,17 @@ class HostClient(HostConnection):
         answer = await self._ask("inspect", {"conversation": conversation, "programs": programs})
         return Inspected(**{name: value for name, value in answer.items() if name not in ("id", "ok")})
 
+    def sample(self, conversation: str) -> asyncio.Future[dict[str, Any]]:
+        """Ask how the terminal is read now; the request has been sent when this returns.
+
+        The answer has `live` and, where that is true, `icanon`, `echo`, `foreground`, `replaced` and `reads` as
+        `Inspected` has them. The returned future need not be awaited.
+        """
+        # A host of an earlier version says more than that.
+        future = self._ask("inspect", {"conversation": conversation, "brief": True})
+        future.add_done_callback(_seen)
+        return future
+
     async def watch_idle(self, conversation: str, ms: int) -> Sizes:
         """Have one silence entry written when nothing has come or gone in for `ms`; at once if that is so already."""
         return _sizes(await self._ask("watch_idle", {"conversation": conversation, "ms": ms}))
@@ -405,6 +416,6 @@ def _sizes(answer: dict[str, Any]) -> Sizes:
 
 
 def _seen(future: asyncio.Future[dict[str, Any]]) -> None:
-    """Let a note fail without a warning: its future need not be awaited."""
+    """Let a request fail without a warning: its future need not be awaited."""
     if not future.cancelled():
         future.exception()

@@ -123,6 +123,13 @@ _JUMP_FLAT: Final = BytesAhoCorasick([b"\r\x1b[c"])
 _ROWS_FLAT: Final = BytesAhoCorasick([b"\x1b[a\r\n", b"\x1b[a\r\r\n", b"\r\r\n\x1b[a", b"\x1b[m\x1b[a"])
 _WRAP: Final = BytesAhoCorasick([b" \r"])
 
+# A text of no more than this is looked at as a whole first: most of what a command prints.
+_SMALL: Final = 4096
+_PLAIN: Final = bytes([*b"\t\n\r", *range(32, 127)])
+_PLAIN_RUNS: Final = bytes(97 if one in RUN_CHARS else 32 for one in range(256))
+_SIGNS: Final = BytesAhoCorasick(
+    list({one.lower() for one in (*_FRAGMENTS.values(), *PASSWORD_PORTS, PRIVATE_KEY_WORD, *itertools.chain(*WIDE))})
+)
 _RUN: Final = b"a" * RUN_LEAST
 _RUNS: Final = bytes(97 if one in RUN_CHARS else one if one in b" \r\n" else 33 for one in range(256))
 _WIDE_RUNS: Final = bytes(97 if one in WIDE_RUN_CHARS else _RUNS[one] for one in range(256))
@@ -307,6 +314,21 @@ def _pieces_of_lines(data: bytes, shown: bytes, mapped: bytes) -> list[tuple[int
     ranges = _joined(ranges)
     ends = [0, *itertools.accumulate(map(len, data.split(b"\n")))]
     return [(ends[first] + first, ends[last] + last) for first, last in ranges]
+
+
+def is_harmless(data: bytes) -> bool:
+    """Whether it is known at once that a small text holds no secret, but perhaps the beginning of one at its end.
+
+    Nothing in it is anything but itself: there is no control sequence, nothing without a width, and each CR is part of
+    a line end. So where no word names a secret and no run is long enough for a token, there is none.
+    """
+    return (
+        len(data) <= _SMALL
+        and not data.translate(None, _PLAIN)
+        and b"\r" not in data.replace(b"\r\n", b"")
+        and data.translate(_PLAIN_RUNS).find(_RUN) < 0
+        and not _SIGNS.find_matches_as_indexes(data.lower())
+    )
 
 
 def has_private_key(text: bytes) -> bool:

@@ -183,16 +183,24 @@ def _tokens(text: bytes, spans: list[tuple[int, int]], more: bool) -> int:
     _tokens_in_runs(text, text.translate(_RUNS), spans)
     if candidates.has_wide_runs(text):
         _tokens_in_runs(text, text.translate(_WIDE_RUNS), spans, only_wide=True)
-    if more:
-        # Of the end, as far as it has no character that can be in no token: mostly nothing.
-        begin = max(0, len(text) - _OPEN_BYTES)
-        begin += len(text[begin:].rstrip(_OF_TOKENS))
-        begun = open_token().search(text, begin) if begin < len(text) else None
-        if begun is not None:
-            begin = begun.start(begun.lastindex or 0)
-            spans.append((begin, len(text)))
-            return begin
+    if more and (begun := _open_token(text)) is not None:
+        begin = begun.start(begun.lastindex or 0)
+        spans.append((begin, len(text)))
+        return begin
     return len(text)
+
+
+def _open_token(text: bytes) -> re.Match[bytes] | None:
+    """Return what may be the beginning of a token at the end of a text."""
+    # Of the end, as far as it has no character that can be in no token: mostly nothing.
+    begin = max(0, len(text) - _OPEN_BYTES)
+    begin += len(text[begin:].rstrip(_OF_TOKENS))
+    return open_token().search(text, begin) if begin < len(text) else None
+
+
+def _has_none(data: bytes, more: bool) -> bool:
+    """Whether it is known at once that there are no secrets in what a terminal is sent, and at its end none begins."""
+    return candidates.is_harmless(data) and not (more and _open_token(data) is not None)
 
 
 def _tokens_in_runs(text: bytes, runs: bytes, spans: list[tuple[int, int]], *, only_wide: bool = False) -> None:
@@ -372,6 +380,8 @@ def find_shown(data: bytes, *, more: bool = False) -> SecretSpans:
 
 def _find_shown(data: bytes, more: bool) -> tuple[SecretSpans, bool]:
     """Return also whether it is known that no line was edited."""
+    if _has_none(data, more):
+        return SecretSpans([], len(data)), False
     if b"\x1b" in data and not candidates.has_string(data[:_BEGINNING]):
         found, coloured = None, False
         if not candidates.has_string(data[data.rfind(b"\n") + 1 :]):
@@ -674,6 +684,8 @@ def redact_output(data: bytes, *, more: bool = False) -> bytes:
 
 def secret_texts(data: bytes) -> list[bytes]:
     """Return the secrets in what a terminal was sent, each without control sequences, longest first."""
+    if _has_none(data, True):
+        return []
     found: set[bytes] = set()
     borders = list(_BORDER.finditer(data)) if candidates.has_string(data) else []
     ours = [border for border in borders if data[border.start() + 2] == _OURS]

@@ -94,10 +94,11 @@ class ConversationChannel(Transcript):
         """Return a name for one input, unique in the conversation."""
         return f"{self.epoch}.{next(self._requests)}"
 
-    def note(self, note: Mapping[str, Any]) -> None:
+    def note(self, *notes: Mapping[str, Any]) -> None:
         """Have something recorded in the timeline, if this engine owns the conversation."""
         if self._ownership is not None and not self.live.deriver.replaced():
-            self._notes.add(note, self.epoch)
+            for note in notes:
+                self._notes.add(note, self.epoch)
 
     async def noted(self) -> None:
         """Return when every note is in the timeline and has been read."""

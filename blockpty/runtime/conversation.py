@@ -55,7 +55,7 @@ from blockpty.runtime.gate import ApprovalNeeded
 from blockpty.runtime.listing import lost_because
 from blockpty.runtime.reading import check_view
 from blockpty.runtime.running import own_block, run_result, until_done
-from blockpty.runtime.sessions import alive, clear_line, known_session, may_type, running_program, sample
+from blockpty.runtime.sessions import alive, clear_line, known_session, may_type, running_program
 from blockpty.runtime.ssh_options import connection_of
 from blockpty.runtime.status import inspect_in_step, is_session, nested_of, private_modes, status_of, tty_of
 from blockpty.runtime.submission import Submission, Submitted, encoded
@@ -143,7 +143,7 @@ class Conversation(ConversationContext, ConversationChannel):
         # What callers were given as a hint on words that they gave as text; once is enough.
         self._hints_given: set[str] = set()
         self._waiting = WaitFor(
-            self.live, self.note, self._watch_idle, lambda: sample(self), self._stands, f"w{self.epoch}."
+            self.live, self.note, self._watch_idle, lambda: self.host.sample(self.id), self._stands, f"w{self.epoch}."
         )
         self._submission = Submission(self)
         self._files = FileTransfer(self, self._submission, self._block, allow_uncovered)

@@ -59,15 +59,15 @@ def lost_its_prompt(state: MachineState, *, signalled: bool = False) -> bool:
     return state.current.name == "fish" and over and reads
 
 
-async def sample(channel: ConversationChannel) -> Mapping[str, Any] | None:
-    """Return what the terminal does now, as a silence entry says it; None when that cannot be known."""
+async def sampled(asked: asyncio.Future[dict[str, Any]]) -> Mapping[str, Any] | None:
+    """Return what the host says of a terminal as a silence entry does; None when it cannot be known."""
     try:
-        seen = await channel.host.inspect(channel.id)
+        seen = await asked
     except BlockptyError:
         return None
-    if not seen.live or seen.icanon is None:
+    if not seen["live"] or seen["icanon"] is None:
         return None
-    return {"icanon": seen.icanon, "echo": seen.echo, "foreground": seen.foreground, "reads": seen.reads}
+    return {name: seen[name] for name in ("icanon", "echo", "foreground", "reads")}
 
 
 async def clear_line(channel: ConversationChannel, keys: bytes, author: str | None = None) -> SendResult:

@@ -7,7 +7,7 @@ import itertools
 import time
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from blockpty.api import limits
 from blockpty.engine.states import ShellState
@@ -18,6 +18,7 @@ from blockpty.model.results import WaitResult
 from blockpty.runtime.follower import RecordFollower
 from blockpty.runtime.pending import PendingWait, begin_wait
 from blockpty.runtime.record_reader import Position
+from blockpty.runtime.sessions import sampled
 from blockpty.runtime.status import mode_of, private_modes, tty_of
 from blockpty.runtime.wait_registry import answered
 from blockpty.runtime.wait_text import CONTEXT_BYTES, lines_around, shown_in
@@ -31,8 +32,14 @@ ANNOUNCE_SECONDS: Final = 0.05
 
 WAIT_VIEWS: Final = ("text", "rendered", "ansi", "raw")
 
-Note = Callable[[Mapping[str, Any]], None]
-Look = Callable[[], Awaitable[Mapping[str, Any] | None]]
+
+class Note(Protocol):
+    """Has notes recorded, in this order."""
+
+    def __call__(self, *notes: Mapping[str, Any]) -> None: ...
+
+
+Look = Callable[[], "asyncio.Future[dict[str, Any]]"]
 Stands = Callable[[str], Awaitable["Standing"]]
 
 
@@ -105,10 +112,12 @@ class WaitFor:
             "timeout_ms": timeout_ms,
             "seen": seen._asdict(),
         }
-        announced = self._announce(wait, opening)
+        unannounced = self._announce(wait, opening)
         outcome: Outcome | None = None
         reason = "cancelled"
         looked: Position | None = None
+        asked: asyncio.Future[dict[str, Any]] | None = None
+        state = self._live.state
 
         def look() -> None:
             nonlocal looked
@@ -118,6 +127,10 @@ class WaitFor:
         try:
             outcome = await self._answer(wait, request, timeout_ms, look)
             reason = outcome.reason if outcome is not None else "timeout"
+            if state.tty is None and state.shell is ShellState.RUNNING:
+                # Since the last input there was no silence with which it would have been recorded. It is asked before
+                # the notes are sent, for the result is waiting for the answer and for nothing else.
+                asked = self._look()
         except asyncio.CancelledError:
             raise
         except Exception:
@@ -127,37 +140,32 @@ class WaitFor:
             # A turn of the loop lies between the end of the time and this, in which the record may have been read on.
             horizon = looked if reason == "timeout" and looked is not None else self._live.reader.position
             self._live.waits.end(wait)
-            announced()
-            self._note(self._closing(wait_id, wait, outcome, reason, horizon))
-        state = self._live.state
-        sample: Mapping[str, Any] | None = state.tty
-        if sample is None and state.shell is ShellState.RUNNING:
-            # Since the last input there was no silence with which it would have been recorded.
-            sample = await self._look()
-        result = self._result(wait, request, outcome, self._tty(sample))
+            self._note(*unannounced(), self._closing(wait_id, wait, outcome, reason, horizon))
+        result = self._result(wait, request, outcome)
+        sample = state.tty if asked is None else await sampled(asked)
+        # The record may have been read on meanwhile: both are of now.
+        result = replace(result, mode=mode_of(state), tty=self._tty(sample))
         if result.matched or state.shell is not ShellState.RUNNING:
             return result
         stands = await self._stands(result.reason)
         return replace(result, foreground=stands.foreground, hint=stands.hint)
 
-    def _announce(self, wait: PendingWait, opening: Mapping[str, Any]) -> Callable[[], None]:
-        done = False
+    def _announce(self, wait: PendingWait, opening: Mapping[str, Any]) -> Callable[[], list[Mapping[str, Any]]]:
+        """Record a wait's beginning in a while; return what says at the end whether it is still to be recorded."""
+        left = [opening]
+        if wait.future.done():
+            return lambda: left
 
         def announce() -> None:
-            nonlocal done
-            if not done:
-                done = True
-                self._note(opening)
+            self._note(left.pop())
 
-        if not wait.future.done():
-            timer = asyncio.get_running_loop().call_later(ANNOUNCE_SECONDS, announce)
+        timer = asyncio.get_running_loop().call_later(ANNOUNCE_SECONDS, announce)
 
-            def finish() -> None:
-                timer.cancel()
-                announce()
+        def finish() -> list[Mapping[str, Any]]:
+            timer.cancel()
+            return left
 
-            return finish
-        return announce
+        return finish
 
     async def _answer(
         self, wait: PendingWait, request: WaitRequest, timeout_ms: int, look: Callable[[], None]
@@ -197,7 +205,7 @@ class WaitFor:
         modes = private_modes(live.stream, live.state.block.begin, live.reader.position.offset)
         return tty_of(live.state, sample, modes)
 
-    def _result(self, wait: PendingWait, request: WaitRequest, outcome: Outcome | None, tty: str | None) -> WaitResult:
+    def _result(self, wait: PendingWait, request: WaitRequest, outcome: Outcome | None) -> WaitResult:
         waiter, redactor, stream = wait.waiter, self._live.redactor, self._live.stream
         end = waiter.resume_cursor() if outcome is None else outcome.cursor
         seen = waiter.shown.before()
@@ -209,7 +217,7 @@ class WaitFor:
             return redactor.text(text, known, more=True)
 
         result = WaitResult(
-            matched=False, reason="timeout", cursor=end, mode=mode_of(self._live.state), tty=tty, text=shown(seen),
+            matched=False, reason="timeout", cursor=end, mode=mode_of(self._live.state), tty=None, text=shown(seen),
             text_bytes=waiter.seen_bytes, from_cursor=request.cursor, new_output=waiter.new_bytes,
         )  # fmt: skip
         if outcome is None:

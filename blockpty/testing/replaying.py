@@ -278,6 +278,12 @@ class RecordedHost:
         cols, rows = state.size
         return Inspected(self._offset, self._timeline, live=True, cols=cols, rows=rows, **cast("Any", known))
 
+    def sample(self, conversation: str) -> asyncio.Future[dict[str, Any]]:
+        """Say that no more is known of the terminal than what was recorded."""
+        future: asyncio.Future[dict[str, Any]] = asyncio.get_running_loop().create_future()
+        future.set_result({"live": False})
+        return future
+
     async def subscribe(self, conversation: str, epoch: int, callback: Callable[[], object]) -> Subscribed:
         self._ring = callback
         return Subscribed(self._offset, self._timeline, True, None, False)
@@ -373,7 +379,9 @@ class ReplayedConversation(Conversation):
     def __init__(self, conversation_id: str, layout: Layout, host: RecordedHost) -> None:
         super().__init__(conversation_id, layout, cast("HostClient", host), Ownership.take(layout.lock), self._another)
         self._recorded = host
-        self._waiting = _InstantWaiting(self.live, self.note, host.quiet, self._tty, self._stands, f"w{self.epoch}.")
+        self._waiting = _InstantWaiting(
+            self.live, self.note, host.quiet, lambda: host.sample(self.id), self._stands, f"w{self.epoch}."
+        )
         self._waiting.host = host
         host.conversation = self
 
@@ -393,9 +401,6 @@ class ReplayedConversation(Conversation):
     async def _stands(self, reason: str) -> Standing:
         # No process can be asked.
         return Standing(tty_of(self.live.state, self.live.state.tty), None, None)
-
-    async def _tty(self) -> Mapping[str, Any] | None:
-        return self.live.state.tty
 
     async def _submit(
         self, kind: str, operation: str, command: str, cwd: str | None, *, queue: bool = False, awaited: bool = False,

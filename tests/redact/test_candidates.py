@@ -207,3 +207,44 @@ def test_what_a_word_needs_behind_it_is_what_its_shapes_need(name: bytes, monkey
         spans += len(found.spans)
         passed += candidates.pieces(text) == [(len(text), len(text))]
     assert spans > (100 if profile.LONG else 15) and passed > (15 if name in (b"auth", b"_auth", b"authx") else -1)
+
+
+PLAIN = (
+    *(b"pass", b"Pass", b"PAS", b"word", b"WORD", b"=", b": ", b"tok", b"en", b"KEY", b"ke", b"y", b"sec", b"ret"),
+    *(b"log", b"in", b"auth", b"PRIVATE", b" PRIVATE KEY", b"://", b"@", b"sk-", b"ghp", b"_", b"xox", b"AKIA", b"$2"),
+    *(b"hunter2x", b"A1b2C3d4E5", b"-----BEGIN ", b"the ", b"x", b"\r\n", b"\n", b"\t", b" \r", b"1.2.3", b"/usr/bin "),
+    *(b"s" * 9, b"0123456789", b'"', b"'", b";", b"curl -u me:", b":5432:", b"Enter ", b"\x1b[m", b" ", b"\xc3\xa9"),
+    b"\x00",
+)
+
+
+def test_a_small_text_that_is_called_harmless_holds_no_secret(monkeypatch: pytest.MonkeyPatch) -> None:
+    chance, quick = random.Random(22), 0
+    for _ in range(20_000 if profile.LONG else 3000):
+        pieces = chance.choices(PLAIN, k=chance.randint(1, 12))
+        if chance.random() < 0.2:
+            pieces.insert(chance.randint(0, len(pieces)), chance.choice(SHAPES).text.encode()[: chance.randint(1, 40)])
+        text = b"".join(pieces)
+        if candidates.is_harmless(text):
+            quick += 1
+            assert reference.find_shown(text) == reference.ReferenceSpans([], len(text)), text
+        for more in (False, True):
+            assert find_shown(text, more=more) == reference.find_shown(text, more=more), text
+        texts = redaction.secret_texts(text)
+        with monkeypatch.context() as patched:
+            patched.setattr(candidates, "is_harmless", lambda data: False)
+            assert redaction.secret_texts(text) == texts, text
+    assert quick > 500
+
+
+@pytest.mark.parametrize("shape", SHAPES, ids=lambda shape: shape.name.replace(" ", "_"))
+def test_no_text_with_a_secret_is_called_harmless(shape: Shape) -> None:
+    text = shape.text.encode()
+    assert not candidates.is_harmless(text)
+    for cut in range(1, len(text)):
+        if candidates.is_harmless(text[:cut]):
+            assert find_shown(text[:cut], more=True) == reference.find_shown(text[:cut], more=True)
+            assert reference.find_shown(text[:cut]).spans == []
+    for before in (b"", b"ok\r\n", b"\tok\n"):
+        assert candidates.is_harmless(before + b"total 12\r\n")
+        assert not candidates.is_harmless(before + text.replace(b"\n", b"\r\n"))
