@@ -18,8 +18,14 @@ TOP = Path(__file__).resolve().parents[1]
 EXPECTED = {
     "import": ["import blockpty", "import blockpty, Engine loaded"],
     "prompt": ["bash ", "zsh ", "fish"],
-    "exec": ['exec_block("true") to its PROMPT', 'run("true")', "bash --norc", "replwrap"],
-    "wait": ["substring", "regex on a whole line", "regex on an unterminated line", "add_reader on the master"],
+    "exec": [
+        'exec_block("true") to its PROMPT', 'run("true")', "bash with our hooks, two bare processes", "bash --norc",
+        "replwrap",
+    ],
+    "wait": [
+        "substring", "regex on a whole line", "regex on an unterminated line", "two bare processes",
+        "add_reader on the master",
+    ],
     "surfaces": [
         'run("true") in process', 'run("true") over the unix socket', 'run("true") over HTTP keep-alive',
         'run("true") over MCP stdio', "HTTP keep-alive adds", "20 waits at once", "5 subscribers, growth",

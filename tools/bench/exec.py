@@ -10,6 +10,7 @@ from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
 
+from bench.bare_path import bare_path
 from bench.report import Row, Run, percentile, skipped
 from bench.terminals import PROMPT, on_terminal, read_some, read_until
 from blockpty import Conversation, Engine
@@ -24,6 +25,7 @@ EXEC = 'exec_block("true") to its PROMPT'
 RUN = 'run("true")'
 ALONE = "exec_block alone, until it returns"
 HOOKED = "bash with our hooks, typed"
+PATH = "bash with our hooks, two bare processes"
 BARE = "bash --norc, typed"
 SLOW = "replwrap as it ships"
 FAST = "replwrap without its pause"
@@ -42,6 +44,8 @@ NOTES = {
     ALONE: "exec_block alone: the command is typed and its entry on disk; part of the row above",
     HOOKED: "exec, hooks: `true` typed into bash with our startup file on an equal terminal, read in a blocking loop;"
     " no recorder, no engine",
+    PATH: "exec, bare path: the same shell behind a process that copies what is printed into a file, and one on asyncio"
+    " that has `true` typed and looks for the prompt's mark in the file; no answer, no record, no block, no event",
     BARE: "exec beside: `true` typed into `bash --norc` on an equal terminal, read in a blocking loop to its prompt",
     SLOW: _REPLWRAP,
     FAST: _REPLWRAP,
@@ -66,6 +70,7 @@ async def _measure(run: Run) -> list[Row]:
             EXEC: (per_round, lambda: _exec_block(conversation, alone)),
             RUN: (per_round, lambda: _run(conversation)),
             HOOKED: (per_round, _hooked(stack, run.place / "hooked")),
+            PATH: (per_round, _on_path(stack, run.place / "path")),
             BARE: (per_round, _bare(stack)),
             **_replwraps(stack, per_round),
         }
@@ -111,24 +116,40 @@ def _bare(stack: contextlib.AsyncExitStack) -> Cycle:
     return cycle
 
 
-def _hooked(stack: contextlib.AsyncExitStack, directory: Path) -> Cycle:
+def _with_hooks(stack: contextlib.AsyncExitStack, directory: Path) -> int:
     made = plan("bash", directory=str(directory), instance=1, nonce="A" * 22, login=False, inherited=os.environ)
     for name, content in made.files:
         (directory / name).parent.mkdir(parents=True, exist_ok=True)
         (directory / name).write_bytes(content)
     master = stack.enter_context(on_terminal(made.argv))
+    _read_prompt(master)
+    return master
 
-    def read_prompt() -> None:
-        data = b""
-        # The mark need not be the last: readline goes on to the next line behind a prompt that fills one.
-        while b"\x07" not in data.partition(b";__PROMPT__;")[2]:
-            data += read_some(master, data)
+
+def _read_prompt(master: int) -> None:
+    data = b""
+    # The mark need not be the last: readline goes on to the next line behind a prompt that fills one.
+    while b"\x07" not in data.partition(b";__PROMPT__;")[2]:
+        data += read_some(master, data)
+
+
+def _hooked(stack: contextlib.AsyncExitStack, directory: Path) -> Cycle:
+    master = _with_hooks(stack, directory)
 
     async def cycle() -> None:
         os.write(master, b"true\r")
-        read_prompt()
+        _read_prompt(master)
 
-    read_prompt()
+    return cycle
+
+
+def _on_path(stack: contextlib.AsyncExitStack, directory: Path) -> Cycle:
+    path = stack.enter_context(bare_path(_with_hooks(stack, directory), directory / "stream"))
+
+    async def cycle() -> None:
+        path.type(b"true\r")
+        await path.wait(b";__PROMPT__;")
+
     return cycle
 
 
@@ -154,7 +175,7 @@ def _replwraps(stack: contextlib.AsyncExitStack, count: int) -> dict[str, tuple[
 
 def _rows(samples: Samples) -> list[Row]:
     rows = []
-    for name in (EXEC, ALONE, RUN, HOOKED, BARE, SLOW, FAST):
+    for name in (EXEC, ALONE, RUN, HOOKED, PATH, BARE, SLOW, FAST):
         for percent, aim in AIMS_MS.items() if name in samples else ():
             value, bare = (percentile(_pooled(samples[one]), percent) for one in (name, BARE))
             medians = [percentile(one, 50) for one in samples[name]]

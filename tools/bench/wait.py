@@ -15,6 +15,7 @@ import sys
 import time
 from collections.abc import Awaitable, Callable
 
+from bench.bare_path import BarePath, bare_path
 from bench.report import Row, Run, percentile
 from bench.terminals import CHUNK, on_terminal
 from blockpty import Conversation, Engine
@@ -23,6 +24,7 @@ from blockpty.model.conditions import Match
 
 AIM_MS = 1.0
 WARM_UP = 3
+PATH = "two bare processes"
 BARE = "add_reader on the master"
 UNTERMINATED = "regex on an unterminated line"
 PRINTER = r"""
@@ -39,7 +41,12 @@ NOTE = (
     " 2 to 8 ms before, gaps at random"
 )
 NOTE_SILENCE = f"wait, unterminated line: less the {SILENCE_MS} ms of silence after which such a line counts as settled"
+NOTE_PATH = (
+    "wait, bare path: the same program behind a process that copies what it prints into a file; `needle in buffer` in"
+    " one on asyncio that reads the file, and nothing else"
+)
 NOTE_BARE = "wait beside: the same program, read with loop.add_reader on the master, `needle in buffer`, a future set"
+NOTES = {UNTERMINATED: NOTE_SILENCE, PATH: NOTE_PATH, BARE: NOTE_BARE}
 
 
 def measure(run: Run) -> list[Row]:
@@ -50,26 +57,30 @@ def measure(run: Run) -> list[Row]:
 async def _measure(run: Run) -> list[Row]:
     script = run.place / "printer.py"
     script.write_text(PRINTER)
-    gates = [run.place / name for name in ("ours", "bare")]
+    gates = [run.place / name for name in ("ours", "bare", "path")]
     for path in gates:
         os.mkfifo(path, 0o600)
     samples: dict[str, list[float]] = {}
     async with Engine(run.place / "home") as engine, contextlib.AsyncExitStack() as stack:
         conversation = await engine.open("wait", shell="bash")
-        ours, bare = (os.open(path, os.O_RDWR) for path in gates)
-        stack.callback(os.close, ours)
-        stack.callback(os.close, bare)
+        ours, bare, behind = (os.open(path, os.O_RDWR) for path in gates)
+        for gate in (ours, bare, behind):
+            stack.callback(os.close, gate)
         await conversation.exec_interactive(f"'{sys.executable}' -S '{script}' '{gates[0]}'")
         await conversation.wait_for("ready")
         master = stack.enter_context(on_terminal([sys.executable, "-S", str(script), str(gates[1])]))
         reader = _Reader(master)
         stack.callback(reader.close)
         await reader.wait("ready")
+        master = stack.enter_context(on_terminal([sys.executable, "-S", str(script), str(gates[2])]))
+        path = stack.enter_context(bare_path(master, run.place / "stream"))
+        await path.wait(b"ready")
         pattern: Match = {"regex": r"port (\d+)"}
         kinds: dict[str, Callable[[], Awaitable[str]]] = {
             "substring": lambda: _ours(conversation, ours, b"t", "needle"),
             "regex on a whole line": lambda: _ours(conversation, ours, b"l", pattern),
             UNTERMINATED: lambda: _ours(conversation, ours, b"u", pattern),
+            PATH: lambda: _on_path(path, behind),
             BARE: lambda: reader.line(bare),
         }
         for number in range(run.count(20, 5) * run.pairs(10) + WARM_UP):
@@ -90,6 +101,13 @@ async def _ours(conversation: Conversation, gate: int, which: bytes, match: Matc
     result = await waiting
     assert result.matched, result
     return result.text
+
+
+async def _on_path(path: BarePath, gate: int) -> str:
+    waiting = asyncio.ensure_future(path.wait(b"needle"))
+    await _gap()
+    os.write(gate, b"t")
+    return await waiting
 
 
 async def _gap() -> None:
@@ -132,7 +150,7 @@ class _Reader:
 def _rows(samples: dict[str, list[float]]) -> list[Row]:
     rows = []
     for name, times in samples.items():
-        compared = name != BARE
+        compared, ours = name != BARE, name not in (PATH, BARE)
         for percent in (50, 99):
             value, bare = percentile(times, percent), percentile(samples[BARE], percent)
             if name == UNTERMINATED:
@@ -141,9 +159,9 @@ def _rows(samples: dict[str, list[float]]) -> list[Row]:
                 Row(
                     "wait", f"{name}, p{percent}", value, "ms", BARE if compared else None, bare if compared else None,
                     value / bare if compared else None, "value / beside",
-                    f"< {AIM_MS:g} ms" if compared and percent == 50 else None,
-                    value < AIM_MS if compared and percent == 50 else None,
-                    note=NOTE_SILENCE if name == UNTERMINATED else NOTE if compared else NOTE_BARE,
+                    f"< {AIM_MS:g} ms" if ours and percent == 50 else None,
+                    value < AIM_MS if ours and percent == 50 else None,
+                    note=NOTES.get(name, NOTE),
                 )
             )  # fmt: skip
     return rows
