@@ -65,7 +65,8 @@ class _WholeScreen(Screen[None]):
 class _Columns(Horizontal):
     """Holds widgets that cover it.
 
-    Textual looks at all of a widget for each change in the container that the widget is in, so each column is one.
+    Textual looks at all of a widget for each change in the container that the widget is in, so each column is one, and
+    each line above and below them.
     """
 
     BLANK = True
@@ -88,6 +89,7 @@ class ViewProgram(App[None], inherit_bindings=False):
     BINDINGS: ClassVar[list[BindingType]] = [*bindings()]
     CSS = """
     Screen { layout: vertical; background: $background; color: $text; }
+    .bar { height: 1; }
     #header { height: 1; background: $surface; color: $muted; }
     #banner { height: auto; max-height: 3; padding: 0 1; background: $wait-ground; color: $wait; display: none; }
     #parts { height: 1fr; }
@@ -161,7 +163,8 @@ class ViewProgram(App[None], inherit_bindings=False):
         self._applying: dict[str, bool | None] = {}
         self.header = Static("", id="header", markup=False)
         self.banner = Static("", id="banner", markup=False)
-        yield self.header
+        with _Columns(classes="bar"):
+            yield self.header
         yield self.banner
         with _Columns(id="parts"):
             with _Columns(id="left"):
@@ -170,7 +173,8 @@ class ViewProgram(App[None], inherit_bindings=False):
                 yield self.blocks
                 yield self.approval
             yield self.terminal
-        yield self.keys
+        with _Columns(classes="bar"):
+            yield self.keys
 
     def get_default_screen(self) -> Screen[None]:
         """Return what the program draws on."""

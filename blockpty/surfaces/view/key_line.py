@@ -23,7 +23,7 @@ class KeyLine(Widget, can_focus=False):
 
     ALLOW_SELECT = False
     DEFAULT_CSS = """
-    KeyLine { dock: bottom; height: 1; background: $surface; text-wrap: nowrap; text-overflow: ellipsis; }
+    KeyLine { height: 1; background: $surface; text-wrap: nowrap; text-overflow: ellipsis; }
     """
 
     def __init__(self) -> None:

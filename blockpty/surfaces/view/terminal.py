@@ -7,6 +7,7 @@ pastes go out as attach sends them.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Any, Final
 
@@ -33,7 +34,7 @@ MOST_PER_SECOND: Final = 30
 # What is drawn at a time, so that keys are answered in between.
 STEP: Final = 128 * 1024
 # So many rows of former screens are kept as well.
-_KEPT_STRIPS: Final = 1000
+_KEPT_ROWS: Final = 1000
 HAND_BACK: Final = textual_key("Ctrl+]")
 
 
@@ -122,8 +123,10 @@ class TerminalView(Widget, can_focus=True):
         self._received: ReceivedScreen | None = None
         # After each drawing it rests; whether something has come since the last one.
         self._rests = self._has_news = False
-        # By a line's identity, which it keeps when it scrolls; with each strip Textual keeps what it has made of it.
-        self._strips: dict[int, tuple[Line, Strip]] = {}
+        # Whole rows, with border and padding, by the identity of a line, which it keeps when it scrolls. What Textual
+        # makes of a strip it keeps with it, and what it adds to one around a row it makes anew each time.
+        self._rows: dict[int, tuple[Line, Strip]] = {}
+        self._row_width = 0
         # The first row and column that are shown, of a screen that is larger than this.
         self._top = self._left = 0
         self._caption = ""
@@ -133,8 +136,7 @@ class TerminalView(Widget, can_focus=True):
     def clear(self) -> None:
         """Show nothing, for another conversation."""
         self._received = self.screen_shown = None
-        self._strips = {}
-        self.refresh()
+        self._refresh_all()
 
     def take(self, frame: Frame) -> None:
         """Take a frame of the conversation's socket; others than those of the screen are ignored."""
@@ -198,18 +200,17 @@ class TerminalView(Widget, can_focus=True):
         place = (top, left)
         size = (frame.cols, frame.rows)
         old = before.frame if before is not None else frame
-        if old.modes.reverse_video != frame.modes.reverse_video:
-            self._strips = {}
-        if before is None or place != (self._top, self._left) or size != (old.cols, old.rows) or not self._strips:
+        kept = size == (old.cols, old.rows) and old.modes.reverse_video == frame.modes.reverse_video
+        if before is None or not kept or place != (self._top, self._left):
             self._top, self._left = place
-            self.refresh()
+            self._refresh_all()
             return
         rows = {y for y, line in enumerate(frame.lines) if line is not old.lines[y]}
         if old.cursor != frame.cursor:
             rows |= {old.cursor.y, frame.cursor.y}
-        if len(self._strips) > _KEPT_STRIPS:
+        if len(self._rows) > _KEPT_ROWS:
             now = {id(line) for line in frame.lines}
-            self._strips = {key: made for key, made in self._strips.items() if key in now}
+            self._rows = {key: made for key, made in self._rows.items() if key in now}
         regions = [Region(0, y - top + 1, self.size.width, 1) for y in rows if 0 <= y - top < height]
         # The first row says up to where this is.
         self.refresh(Region(0, 0, self.size.width, 1), *regions)
@@ -222,7 +223,16 @@ class TerminalView(Widget, can_focus=True):
 
     def recolour(self, colours: Colours) -> None:
         """Take other colours."""
-        self.colours, self._strips = colours, {}
+        self.colours = colours
+        self._refresh_all()
+
+    def notify_style_update(self) -> None:
+        """Draw every row anew: its border and padding are part of it."""
+        self._rows = {}
+        super().notify_style_update()
+
+    def _refresh_all(self) -> None:
+        self._rows = {}
         self.refresh()
 
     def on_resize(self) -> None:
@@ -230,8 +240,34 @@ class TerminalView(Widget, can_focus=True):
         if self.screen_shown is not None:
             self._show(self.screen_shown)
 
+    def render_lines(self, crop: Region) -> list[Strip]:
+        """Return whole rows; one whose line was drawn before, perhaps in another row, is as it was then."""
+        width = self.outer_size.width
+        if width != self._row_width:
+            self._rows, self._row_width = {}, width
+        lines = {y: self._line_in(y - self.gutter.top) for y in crop.line_range}
+        rows = {y: self._rows[id(line)][1] for y, line in lines.items() if id(line) in self._rows}
+        number = itertools.count()
+        # To style some rows that are below one another takes little longer than to style one.
+        for _, together in itertools.groupby((y for y in lines if y not in rows), lambda y: y - next(number)):
+            some = list(together)
+            for y, row in zip(some, super().render_lines(Region(0, some[0], width, len(some))), strict=True):
+                rows[y] = row
+                if (line := lines[y]) is not None:
+                    self._rows[id(line)] = line, row
+        whole = [rows[y] for y in crop.line_range]
+        return whole if crop.column_span == (0, width) else [row.crop(*crop.column_span) for row in whole]
+
+    def _line_in(self, y: int) -> Line | None:
+        """Return the line of the screen in a row, if nothing else is drawn there."""
+        shown, row = self.screen_shown, self._top + y - 1
+        if shown is None or y < 1 or row >= shown.frame.rows:
+            return None
+        cursor = shown.frame.cursor
+        return None if cursor.visible and cursor.y == row else shown.frame.lines[row]
+
     def render_line(self, y: int) -> Strip:
-        """Return one row: our caption, then those of the screen."""
+        """Return what is in one row: our caption, then those of the screen."""
         width, colours = self.size.width, self.colours
         ground, shown = Style(bgcolor=colours.term), self.screen_shown
         if y == 0:
@@ -242,11 +278,8 @@ class TerminalView(Widget, can_focus=True):
         if shown is None or row >= shown.frame.rows:
             return Strip.blank(width, ground)
         frame = shown.frame
-        line = frame.lines[row]
-        _, made = self._strips.get(id(line), (line, None))
-        if made is None:
-            made = Strip(segments(line.runs, colours, colours.term, reverse=frame.modes.reverse_video, exact=True))
-            self._strips[id(line)] = line, made
+        runs = frame.lines[row].runs
+        made = Strip(segments(runs, colours, colours.term, reverse=frame.modes.reverse_video, exact=True))
         if frame.cursor.visible and frame.cursor.y == row:
             made = _with_cursor(made, min(frame.cursor.x, frame.cols - 1))
         return made.crop_extend(self._left, self._left + width, ground)

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import asyncio
+import random
 from collections.abc import Callable
 
 from hypothesis import given
 from hypothesis import strategies as st
 from textual.app import App, ComposeResult
+from textual.widget import Widget
 
 from blockpty.screen.emulator import Emulator
 from blockpty.screen.lazy import LazyScreen
 from blockpty.surfaces.view.terminal import STEP, ReceivedScreen, TerminalView
+from blockpty.surfaces.view.theme import DARK, LIGHT
 from tests.support.async_tests import async_test
 
 PIECES = st.lists(
@@ -100,3 +103,49 @@ async def test_the_first_bytes_are_drawn_at_once_and_those_after_them_when_it_ha
         assert await first_row("joined, and more", resting=0), "nothing came while it rested"
         view.take(b"!")
         assert await first_row("joined, and more!", resting=1)
+
+
+@async_test
+async def test_a_row_that_was_kept_is_drawn_as_it_would_be_anew() -> None:
+    async def acknowledge(cursor: int) -> None: ...
+
+    class Host(App[None]):
+        CSS = """
+        TerminalView { border-left: solid red; padding: 0 1; }
+        TerminalView.typing { border-left: thick blue; }
+        """
+
+        def compose(self) -> ComposeResult:
+            yield TerminalView(acknowledge)
+
+    chance, program, kept = random.Random(23), Host(), 0
+    async with program.run_test(size=(40, 8)) as pilot:
+        view = program.query_one(TerminalView)
+        view.take({"type": "screen", "cols": 30, "rows": 12, "data": "", "cursor": 0})
+        for number in range(120):
+            kind = chance.randrange(12)
+            if kind < 7:
+                view.take(b"\r\n\x1b[3%dmline %d" % (number % 8, number))
+            elif kind == 7:
+                view.take(
+                    chance.choice((b"\x1b[?25l", b"\x1b[?25h", b"\x1b[?5h", b"\x1b[?5l", b"\x1b[2J", b"\x1b[3;20H"))
+                )
+            elif kind == 8:
+                view.set_class(chance.random() < 0.5, "typing")
+            elif kind == 9:
+                view.recolour(chance.choice((DARK, LIGHT)))
+            elif kind == 10:
+                await pilot.resize_terminal(chance.choice((20, 40, 50)), chance.choice((5, 8, 20)))
+            else:
+                view.take({"type": "resize", "cols": chance.choice((15, 30)), "rows": 12})
+            await pilot.pause()
+            await view.draw()
+            whole = view.outer_size.region
+            part = whole.shrink((0, 3, 0, 2)) if chance.random() < 0.2 else whole
+            kept += len(view._rows)
+            shown = view.render_lines(part)
+            view.refresh()
+            assert Widget.render_lines(view, part) == shown, number
+            view._rows = {}
+            await pilot.pause()
+    assert kept > 100
