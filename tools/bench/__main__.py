@@ -62,6 +62,9 @@ def main() -> int:
         user.mkdir()
         # No rc file of the caller on either side.
         os.environ["HOME"] = str(user)
+        # A program that is started again is compiled already, whatever the caller's environment says.
+        os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+        os.environ.setdefault("PYTHONPYCACHEPREFIX", str(user / "compiled"))
         for name in chosen:
             place = Path(directory, name)
             place.mkdir()

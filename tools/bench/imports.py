@@ -43,7 +43,6 @@ def measure(run: Run) -> list[Row]:
 def _import(statement: str) -> float:
     code = f"import time; t = time.perf_counter(); {statement}; print((time.perf_counter() - t) * 1000)"
     environment = {**os.environ, "PYTHONPATH": str(TOP)}
-    environment.pop("PYTHONDONTWRITEBYTECODE", None)
     output = subprocess.run(
         [sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True, cwd="/"
     )

@@ -77,10 +77,12 @@ async def measure_program(run: Run, home: Path) -> list[Row]:
         opened = await client.open("seen", shell="bash")
         await opened.run("echo seen-$((40 + 2))")
         starts = []
-        for _ in range(run.pairs(7)):
+        for number in range(run.pairs(7) + 1):
             begun = time.perf_counter()
             terminal = _Terminal(home, "seen")
-            starts.append((await terminal.until(b"seen-42") - begun) * 1000)
+            ready = await terminal.until(b"seen-42")
+            if number:  # the first one compiles what is imported
+                starts.append((ready - begun) * 1000)
             await terminal.end()
         await opened.exec_interactive("cat")
         terminal = _Terminal(home, "seen")
