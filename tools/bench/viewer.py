@@ -42,7 +42,10 @@ CONVERSATIONS: Final = 15
 PATIENCE_SECONDS: Final = 60
 TEN_LINES: Final = "for ((i = 0; i < {} * 10; i++)); do echo line $i; sleep 0.1; done"
 
-NOTE = "viewer: Chromium, headless, software rendering, 1600x960; times by the page's own clock; range over the rounds"
+NOTE = (
+    "viewer: Chromium, headless, software rendering, 1600x960; times by the page's own clock; range over the rounds;"
+    " before each the server has come to rest"
+)
 NOTE_KEY = (
     "viewer, key: from the key event in the page to the page's drawing of its echo by the terminal line of `cat`:"
     " page, WebSocket, recorder, terminal, and back; not to the light of a monitor"
@@ -59,9 +62,6 @@ NOTE_FLOOD = (
 NOTE_CALLS = "viewer, other calls: `status` of another conversation over the unix socket every 20 ms during the flood"
 NOTE_LIST = "viewer, list: from the address to the first paint with all conversations in it, assets cached"
 NOTE_SEARCH = "viewer, search: from the last key to hits on the page, with the page's own pause of 100 ms"
-
-# Before each flood: the page is there then, and the flood before it is in the index.
-SETTLED_SECONDS: Final = 4
 
 # Put into every page before its own script: what it measures is read with page.evaluate.
 PROBE = """(() => {
@@ -184,8 +184,10 @@ async def _page(run: Run, home: Path, browser: str) -> list[Row]:
         await context.add_init_script(PROBE)
         page = await context.new_page()
         page.set_default_timeout(30_000)
-        server = _Page(run, client, page, str((launching.state(home) or {})["url"]))
-        await server.indexed()
+        state = launching.state(home) or {}
+        server = _Page(run, client, page, str(state["url"]), int(state["pid"]))
+        await client.overview(timeout_ms=60_000)  # from now on it indexes what is there
+        await _at_rest(run, int(state["pid"]))
         # It was left by no engine: read from its beginning it would change its line in the list while that is measured.
         await (await client.conversation("blocks")).status()
         code = (await client.post("/auth/code", {}))["code"]
@@ -195,9 +197,9 @@ async def _page(run: Run, home: Path, browser: str) -> list[Row]:
             opened = await client.open(f"v{number}", shell="bash")
             await opened.run("echo begun")
         rows = []
-        # The search comes before the floods: indexing what they print takes a processor for seconds.
         for part in (server.first_paint, server.many_blocks, server.long_output, server.keys, server.search,
                      server.watched, server.seek):  # fmt: skip
+            await _at_rest(run, int(state["pid"]))
             found = await part()
             print(*(f"  {row.what}: {row.value:.1f} {row.unit}" for row in found), sep="\n", file=sys.stderr)
             rows += found
@@ -210,13 +212,9 @@ async def _page(run: Run, home: Path, browser: str) -> list[Row]:
 class _Page:
     """One signed-in page, and the client beside it."""
 
-    def __init__(self, run: Run, client: Any, page: Any, url: str) -> None:
+    def __init__(self, run: Run, client: Any, page: Any, url: str, pid: int) -> None:
         self._run, self._client, self._page, self.url = run, client, page, url
-
-    async def indexed(self) -> None:
-        """Wait until what was there when the server began is indexed: that takes a part of both processors."""
-        while (await self._client.overview(timeout_ms=60_000)).partial:
-            pass
+        self._pid = pid
 
     async def _place(self, path: str, ready: str) -> float:
         await self._page.goto(self.url + path)
@@ -242,7 +240,7 @@ class _Page:
 
     async def many_blocks(self) -> list[Row]:
         await self._place("/c/blocks", "probe.reads()")  # taken up by the server once
-        await asyncio.sleep(self._run.count(SETTLED_SECONDS, 0))
+        await _at_rest(self._run, self._pid)
         times = [await self._place("/c/blocks", "probe.reads()") for _ in range(self._run.pairs(9))]
         return [_row("10,000 blocks opened, newest readable", times, "ms", 400)]
 
@@ -255,6 +253,7 @@ class _Page:
         painted, whole, frames, heap = [], [], [], []
         for _ in range(self._run.pairs(5)):
             await self._place("/c/v0", "probe.reads()")
+            await _at_rest(self._run, self._pid)
             first, last = await self._ask(SHOW_ALL, lines)
             painted.append(first)
             whole.append(last)
@@ -303,7 +302,7 @@ class _Page:
                     await self._ask("probe.start()")
                 else:
                     await self._page.goto("about:blank")
-                await asyncio.sleep(self._run.count(SETTLED_SECONDS, 0))
+                await _at_rest(self._run, self._pid)
                 done = await opened.run(f"seq 1 {count}", timeout_ms=120_000, max_bytes=1000)
                 ended = time.perf_counter()
                 (seen if is_watched else alone).append(float(done.block.duration_ms))
@@ -415,7 +414,7 @@ async def _viewers(run: Run, home: Path) -> list[Row]:
         for number in range(run.pairs(7)):
             for count in (1, many) if number % 2 else (many, 1):
                 async with _watching(home, "crowd", count) as watchers:
-                    await asyncio.sleep(run.count(SETTLED_SECONDS, 0))
+                    await _at_rest(run, pid)
                     answering = asyncio.ensure_future(_answers(other, calls[count]))
                     begun = time.perf_counter()
                     done = await opened.run(
@@ -489,6 +488,15 @@ async def _answers(other: Any, times: list[float]) -> None:
         await other.status()
         times.append((time.perf_counter() - begun) * 1000)
         await asyncio.sleep(0.02)
+
+
+async def _at_rest(run: Run, pid: int) -> None:
+    """Wait until the server has nothing to do: indexing what a part has printed takes a processor in the next one."""
+    quiet = 0
+    while quiet < 2 and not run.quick:
+        before = _cpu_seconds(pid)
+        await asyncio.sleep(0.5)
+        quiet = quiet + 1 if _cpu_seconds(pid) - before < 0.05 else 0
 
 
 def _cpu_seconds(pid: int) -> float:
