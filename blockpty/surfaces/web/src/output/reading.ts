@@ -5,21 +5,43 @@
 const AT_ONCE = 4;
 /** How long others wait for outputs that are slow to come. */
 const LONGEST_MS = 500;
-const waiting: (() => void)[] = [];
+const waiting: { resolve: (isTurn: boolean) => void; isWanted: () => boolean }[] = [];
+/** Once so many wait, those that are not wanted any more are looked for. */
+const MANY = 64;
+let most = MANY;
 let reading = 0;
 const restful: (() => void)[] = [];
 
-/** Do something when it is its turn. */
-export async function inTurn<Result>(what: () => Promise<Result>): Promise<Result> {
-  if (reading >= AT_ONCE) await new Promise<void>((resolve) => waiting.push(resolve));
+/** Do something when it is its turn, if it is still wanted then. */
+export async function inTurn(what: () => Promise<unknown>, isWanted: () => boolean): Promise<void> {
+  if (reading >= AT_ONCE && !(await new Promise<boolean>((resolve) => wait({ resolve, isWanted })))) return;
   reading++;
   try {
-    return await what();
+    await what();
   } finally {
     reading--;
-    if (waiting.length) waiting.pop()!();
-    else if (reading === 0) for (const resolve of restful.splice(0)) resolve();
+    next();
   }
+}
+
+function wait(one: (typeof waiting)[number]): void {
+  if (waiting.length >= most) {
+    for (const other of waiting.splice(0)) {
+      if (other.isWanted()) waiting.push(other);
+      else other.resolve(false);
+    }
+    most = Math.max(MANY, 2 * waiting.length);
+  }
+  waiting.push(one);
+}
+
+function next(): void {
+  for (let one = waiting.pop(); one; one = waiting.pop()) {
+    const isTurn = one.isWanted();
+    one.resolve(isTurn);
+    if (isTurn) return;
+  }
+  if (reading === 0) for (const resolve of restful.splice(0)) resolve();
 }
 
 /** Wait until nothing is being read, but not for long. */

@@ -7,6 +7,8 @@ import { Find } from "./find.ts";
 import { attempt } from "./notice.ts";
 
 const PAGE = 100;
+/** So many blocks are kept while the end is looked at: a page may stay open for days. */
+const KEPT = 300;
 /** As many at once as the server gives. */
 const LARGE_PAGE = 1000;
 /**
@@ -148,6 +150,20 @@ export class Conversation {
     const state = this.blocks.value;
     this.blocks.value = { ...state, list: [...blocks.reverse(), ...state.list] };
     this.more.value = next_page !== null;
+  }
+
+  /** Let go of the earliest blocks where there are many; they can be loaded again. */
+  forgetEarliest(): void {
+    const state = this.blocks.value;
+    if (this.filter.value !== "all" || state.list.length < KEPT + PAGE) return;
+    const running = state.list.findIndex((one) => one.state === "running");
+    const list = state.list.slice(running === -1 ? -KEPT : Math.min(running, state.list.length - KEPT));
+    if (list.length === state.list.length) return;
+    batch(() => {
+      this.blocks.value = { ...state, list };
+      this.more.value = true;
+      if (this.selected.value && !list.some((one) => one.block_id === this.selected.value)) this.selected.value = "";
+    });
   }
 
   #page(size: number, query: string): Promise<BlocksPage> {

@@ -73,7 +73,8 @@ export const BlockView = memo(({ conversation, block, selected, moved, last }: B
     const look = ++looks.current;
     const store = wantedStore(mode === "all");
     // What arrives is shown even if more has been printed since; a later look fetches the rest.
-    void inTurn(() => fill(store, (one) => show(one) && look === looks.current)).catch(() => undefined);
+    const isWanted = () => look === looks.current && kept.current !== null;
+    void inTurn(() => fill(store, (one) => show(one) && look === looks.current), isWanted).catch(() => undefined);
   };
   useLayoutEffect(() => {
     if (!seen || end === begin) return;

@@ -20,6 +20,7 @@ export function BlockList(props: { conversation: Conversation; target: string; a
   const inner = useRef<HTMLDivElement>(null);
   const atEnd = useRef(true);
   const top = useRef(0);
+  const height = useRef(0);
   const [behind, setBehind] = useState(0);
   const last = list.at(-1)?.seq ?? 0;
   const lastSeen = useRef(0);
@@ -31,7 +32,10 @@ export function BlockList(props: { conversation: Conversation; target: string; a
     setBehind(0);
   };
   useLayoutEffect(() => {
-    if (atEnd.current) lastSeen.current = last;
+    if (atEnd.current) {
+      lastSeen.current = last;
+      conversation.forgetEarliest();
+    }
     setBehind(atEnd.current ? 0 : last - lastSeen.current);
   }, [last]);
   useEffect(() => {
@@ -111,10 +115,11 @@ export function BlockList(props: { conversation: Conversation; target: string; a
   const scrolled = () => {
     if (!box.current) return;
     const { scrollTop, scrollHeight, clientHeight } = box.current;
-    // Only a reader goes up; where outputs grow, the browser moves the view down, and that is no leaving of the end.
+    // Only a reader goes up; where outputs grow, the browser moves the view down, and where the earliest blocks are let
+    // go of, up: neither leaves the end.
     const isNear = scrollHeight - scrollTop - clientHeight < NEAR;
-    if (isNear || scrollTop < top.current) atEnd.current = isNear;
-    top.current = scrollTop;
+    if (isNear || (scrollTop < top.current && scrollHeight >= height.current)) atEnd.current = isNear;
+    [top.current, height.current] = [scrollTop, scrollHeight];
     if (atEnd.current) {
       lastSeen.current = last;
       setBehind(0);
