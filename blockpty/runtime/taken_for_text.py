@@ -21,8 +21,9 @@ _CONTROL: Final = rf"(?:C|CTRL|M|ALT|S|SHIFT)[-+](?:[^\s\]>]|{_NAMES})"
 _KEY: Final = rf"(?i:\^[@-_a-z?]|{_CONTROL}|<(?:{_CONTROL}|{_NAMES})>|\[(?:{_CONTROL}|{_NAMES})\])"
 _KEY_AT_END: Final = rf"(?i:\[(?:{_CONTROL}|{_NAMES})\]$|<(?:{_CONTROL}|{_NAMES})>$)"
 _ESCAPE_AT_END: Final = r"(?<!\\)\\[rn]$"
-# Names of our own notation in that of others.
-_FOREIGN: Final = rf"(?i:{_CONTROL}|<(?:{_CONTROL}|{_NAMES})>)"
+# Names of our own notation in that of others, for some of which a name alone is a key.
+_BARE: Final = "Enter|Esc|Escape|Return|Tab|Backspace|Delete|Up|Down|Left|Right|PageUp|PageDown|F[0-9]{1,2}"
+_FOREIGN: Final = rf"(?i:{_CONTROL}|<(?:{_CONTROL}|{_NAMES})>)|{_BARE}"
 
 
 def in_match(*given: Any) -> str | None:

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 import blockpty
+from blockpty.engine.keys import encode_keys
 from blockpty.runtime.taken_for_text import in_keys, in_match, in_typed
 from tests.support.async_tests import async_test
 
@@ -61,7 +62,11 @@ def test_text_that_was_typed(text: str) -> None:
 def test_keys_as_other_programs_write_them() -> None:
     assert in_keys("C-c") == "C-c was typed as text; the key is written ^C"
     assert in_keys("<Esc>") == "<Esc> was typed as text; the key is written [Esc]"
-    for keys in ("^C", "[C-c]", "abc", "[ENTER]"):
+    assert in_keys("Escape") == "Escape was typed as text; the key is written [Escape]"
+    assert in_keys("F5") == "F5 was typed as text; the key is written [F5]"
+    for name in ("Enter", "Esc", "Tab", "PageUp", "Down"):
+        assert str(in_keys(name)).endswith(f"is written [{name}]") and encode_keys(f"[{name}]")
+    for keys in ("^C", "[C-c]", "abc", "[ENTER]", "up", "enter", "Enter the name", "F"):
         assert in_keys(keys) is None
 
 
