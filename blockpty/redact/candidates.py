@@ -123,7 +123,7 @@ _JUMP_FLAT: Final = BytesAhoCorasick([b"\r\x1b[c"])
 _ROWS_FLAT: Final = BytesAhoCorasick([b"\x1b[a\r\n", b"\x1b[a\r\r\n", b"\r\r\n\x1b[a", b"\x1b[m\x1b[a"])
 _WRAP: Final = BytesAhoCorasick([b" \r"])
 
-# A text of no more than this is looked at as a whole first: most of what a command prints.
+# Texts up to this size, which most commands print, are checked as a whole first.
 _SMALL: Final = 4096
 _PLAIN: Final = bytes([*b"\t\n\r", *range(32, 127)])
 _PLAIN_RUNS: Final = bytes(97 if one in RUN_CHARS else 32 for one in range(256))
@@ -317,10 +317,10 @@ def _pieces_of_lines(data: bytes, shown: bytes, mapped: bytes) -> list[tuple[int
 
 
 def is_harmless(data: bytes) -> bool:
-    """Whether it is known at once that a small text holds no secret, but perhaps the beginning of one at its end.
+    """Return whether a small text certainly holds no whole secret; it may still end with the beginning of one.
 
-    Nothing in it is anything but itself: there is no control sequence, nothing without a width, and each CR is part of
-    a line end. So where no word names a secret and no run is long enough for a token, there is none.
+    The text must be plain: no control sequences, no characters without a width, and each CR part of a line end. Then
+    it holds no secret if no word in it names one and no run is long enough for a token.
     """
     return (
         len(data) <= _SMALL

@@ -192,14 +192,14 @@ def _tokens(text: bytes, spans: list[tuple[int, int]], more: bool) -> int:
 
 def _open_token(text: bytes) -> re.Match[bytes] | None:
     """Return what may be the beginning of a token at the end of a text."""
-    # Of the end, as far as it has no character that can be in no token: mostly nothing.
+    # Only the last characters that can be part of a token are searched; usually there are none.
     begin = max(0, len(text) - _OPEN_BYTES)
     begin += len(text[begin:].rstrip(_OF_TOKENS))
     return open_token().search(text, begin) if begin < len(text) else None
 
 
 def _has_none(data: bytes, more: bool) -> bool:
-    """Whether it is known at once that there are no secrets in what a terminal is sent, and at its end none begins."""
+    """Return whether a quick look is enough to say that output holds no secret and does not end inside one."""
     return candidates.is_harmless(data) and not (more and _open_token(data) is not None)
 
 

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from blockpty.engine.machine_state import MachineState
 from blockpty.engine.outcome import CONNECTION_LOST
 from blockpty.engine.states import ShellState
-from blockpty.errors import BlockptyError, ConnectionLost, Exited, NoSession
+from blockpty.errors import ConnectionLost, Exited, NoSession
 from blockpty.model.results import SendResult
 from blockpty.runtime.follower import BEGIN_SECONDS
 from blockpty.runtime.status import is_session
@@ -57,17 +56,6 @@ def lost_its_prompt(state: MachineState, *, signalled: bool = False) -> bool:
     reads = reads and (signalled or tty.get("busy") is not True)
     over = state.shell is ShellState.RETURNING or (signalled and state.shell is ShellState.RUNNING)
     return state.current.name == "fish" and over and reads
-
-
-async def sampled(asked: asyncio.Future[dict[str, Any]]) -> Mapping[str, Any] | None:
-    """Return what the host says of a terminal as a silence entry does; None when it cannot be known."""
-    try:
-        seen = await asked
-    except BlockptyError:
-        return None
-    if not seen["live"] or seen["icanon"] is None:
-        return None
-    return {name: seen[name] for name in ("icanon", "echo", "foreground", "reads")}
 
 
 async def clear_line(channel: ConversationChannel, keys: bytes, author: str | None = None) -> SendResult:

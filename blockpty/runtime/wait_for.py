@@ -12,13 +12,12 @@ from typing import TYPE_CHECKING, Any, Final, Protocol
 from blockpty.api import limits
 from blockpty.engine.states import ShellState
 from blockpty.engine.waiter import Outcome
-from blockpty.errors import BadCursor, BadRequest
+from blockpty.errors import BadCursor, BadRequest, BlockptyError
 from blockpty.model.conditions import Idle, Match, Screen, parse_conditions
 from blockpty.model.results import WaitResult
 from blockpty.runtime.follower import RecordFollower
 from blockpty.runtime.pending import PendingWait, begin_wait
 from blockpty.runtime.record_reader import Position
-from blockpty.runtime.sessions import sampled
 from blockpty.runtime.status import mode_of, private_modes, tty_of
 from blockpty.runtime.wait_registry import answered
 from blockpty.runtime.wait_text import CONTEXT_BYTES, lines_around, shown_in
@@ -142,7 +141,7 @@ class WaitFor:
             self._live.waits.end(wait)
             self._note(*unannounced(), self._closing(wait_id, wait, outcome, reason, horizon))
         result = self._result(wait, request, outcome)
-        sample = state.tty if asked is None else await sampled(asked)
+        sample = state.tty if asked is None else await _sampled(asked)
         # The record may have been read on meanwhile: both are of now.
         result = replace(result, mode=mode_of(state), tty=self._tty(sample))
         if result.matched or state.shell is not ShellState.RUNNING:
@@ -242,3 +241,14 @@ class WaitFor:
             result, before=shown(waiter.shown.before(begin)), match_text=redactor.value(outcome.match_text, known),
             groups=redactor.value(outcome.groups, known),
         )  # fmt: skip
+
+
+async def _sampled(asked: asyncio.Future[dict[str, Any]]) -> Mapping[str, Any] | None:
+    """Return what the host says of a terminal as a silence entry does; None when it cannot be known."""
+    try:
+        seen = await asked
+    except BlockptyError:
+        return None
+    if not seen["live"] or seen["icanon"] is None:
+        return None
+    return {name: seen[name] for name in ("icanon", "echo", "foreground", "reads")}

@@ -1,7 +1,7 @@
 """The way that bytes take here, with nothing done on it: what is left when a recorder and an engine cost nothing.
 
 One process has the terminal: it takes what is to be typed from a socket, copies what is printed into a file, and rings
-an eventfd. The other one, on asyncio, reads the file and looks for a text. Both are as short as they can be in Python:
+a bell. The other one, on asyncio, reads the file and looks for a text. Both are as short as they can be in Python:
 no request is answered, nothing is checked, no mark is understood, and neither block nor event is written.
 """
 
@@ -43,7 +43,7 @@ class BarePath:
         return await self._future
 
     def _rung(self) -> None:
-        os.eventfd_read(self._bell)
+        os.read(self._bell, CHUNK)
         data = os.pread(self._file, CHUNK, self._offset)
         self._offset += len(data)
         self._buffer += data
@@ -56,14 +56,14 @@ class BarePath:
 def bare_path(master: int, path: Path) -> Iterator[BarePath]:
     """Have a terminal read by a process of its own, into a file."""
     file = os.open(path, os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600)
-    bell = os.eventfd(0, os.EFD_NONBLOCK | os.EFD_CLOEXEC)
+    bell, rope = os.pipe()
     ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_STREAM)
     pid = os.fork()
     if pid == 0:
         try:
             ours.close()
             signal.signal(signal.SIGINT, signal.SIG_DFL)
-            _copy(master, file, bell, theirs)
+            _copy(master, file, rope, theirs)
         finally:
             os._exit(0)
     theirs.close()
@@ -77,24 +77,22 @@ def bare_path(master: int, path: Path) -> Iterator[BarePath]:
         os.waitpid(pid, 0)
         os.close(file)
         os.close(bell)
+        os.close(rope)
 
 
-def _copy(master: int, file: int, bell: int, sock: socket.socket) -> None:
+def _copy(master: int, file: int, rope: int, sock: socket.socket) -> None:
     """The first process: type what comes, write what is printed."""
-    with select.epoll() as poller:
-        poller.register(master, select.EPOLLIN)
-        poller.register(sock, select.EPOLLIN)
-        while True:
-            for descriptor, _ in poller.poll():
-                if descriptor != master:
-                    typed = sock.recv(CHUNK)
-                    if not typed:
-                        return
-                    os.write(master, typed)
-                    continue
-                try:
-                    data = os.read(master, CHUNK)
-                except OSError:
+    while True:
+        for ready in select.select((master, sock), (), ())[0]:
+            if ready is sock:
+                typed = sock.recv(CHUNK)
+                if not typed:
                     return
-                os.write(file, data)
-                os.eventfd_write(bell, 1)
+                os.write(master, typed)
+                continue
+            try:
+                data = os.read(master, CHUNK)
+            except OSError:
+                return
+            os.write(file, data)
+            os.write(rope, b"!")
