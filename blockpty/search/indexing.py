@@ -108,6 +108,7 @@ class Indexing:
         for name in set(self._positions) - set(records.names()):
             index.forget(name)
             del self._positions[name]
+            self._calm.forget(name)
 
     def _alone(self) -> bool:
         """Whether this engine is the one that fills the index; it stays that until it ends."""
@@ -153,7 +154,8 @@ class CalmRecords:
     """Which records are not growing fast, as far as that was seen in the looks so far."""
 
     def __init__(self) -> None:
-        # How long each record was that is not indexed to its end, and since when it floods.
+        # How long each record was in the last look at which it was not indexed to its end, and since when it floods.
+        # What was indexed and prints again has grown since then, however long ago that was.
         self._sizes: dict[str, int] = {}
         self._floods: dict[str, float] = {}
 
@@ -166,6 +168,10 @@ class CalmRecords:
             if size - self._sizes.get(name, size) > _FLOOD_BYTES
         }
         late = {name for name, since in floods.items() if now - since >= _FLOOD_SECONDS}
-        self._sizes = sizes
+        self._sizes |= sizes
         self._floods = {name: since for name, since in floods.items() if name not in late}
         return [name for name in names if name not in floods or name in late]
+
+    def forget(self, name: str) -> None:
+        """Forget a record that has gone."""
+        self._sizes.pop(name, None)

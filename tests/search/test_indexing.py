@@ -101,3 +101,19 @@ def test_what_floods_is_indexed_when_it_has_calmed_down_or_at_last() -> None:
     assert calm.of(records, ["flood"], 25.0) == ["flood"], "it has calmed down"
     sizes.sizes["flood"] += 1_000_000
     assert calm.of(records, ["flood", "slow"], 25.2) == ["slow"]
+
+
+def test_what_was_indexed_and_then_floods_is_not_indexed_at_its_first_look() -> None:
+    sizes, calm = _Sizes(flood=1000, other=0), CalmRecords()
+    records = cast("Records", sizes)
+    assert calm.of(records, ["flood"], 0.0) == ["flood"]
+    assert calm.of(records, ["other"], 0.2) == ["other"], "the first has been indexed to its end"
+    sizes.sizes["flood"] += 3_000_000
+    assert calm.of(records, ["flood"], 5.0) == []
+    sizes.sizes["flood"] += 1000
+    assert calm.of(records, ["flood"], 5.2) == ["flood"]
+    assert calm.of(records, ["other"], 5.4) == ["other"]
+    sizes.sizes["flood"] += 1000
+    assert calm.of(records, ["flood"], 9.0) == ["flood"]
+    calm.forget("flood")
+    assert calm.of(records, ["flood"], 9.2) == ["flood"], "another one of its name"
