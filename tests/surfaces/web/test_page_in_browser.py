@@ -97,6 +97,39 @@ def test_a_block_grows_while_its_command_prints_without_a_pause(
     assert watched.complaints == []
 
 
+def test_what_runs_says_for_how_long(context: BrowserContext, served: Served) -> None:
+    watched = _enter(context, served)
+    _run(watched, "read answer")
+    facts = "document.querySelector('.block.run .meta').textContent"
+    watched.page.locator(".block.run").wait_for()
+    watched.until_script(rf"/ · \d+ s$/.test({facts})")
+    before = watched.page.evaluate(f"[{facts}, document.querySelector('.block.run .spinner').style.transform]")
+    watched.until_script(f"{facts} !== {json.dumps(before[0])}")
+    watched.until_script(f"document.querySelector('.block.run .spinner').style.transform !== {json.dumps(before[1])}")
+    assert watched.page.evaluate("document.getAnimations().length") == 0, "each would cost a frame all the time"
+    served.cli("send", "c1", "enough\n")
+    watched.page.locator(".block.ok").wait_for()
+    assert " s" in watched.page.locator(".block.ok .meta").inner_text()
+    assert watched.complaints == []
+
+
+def test_a_screen_that_fell_behind_says_so_without_moving_the_blocks(
+    context: BrowserContext, served: Served, tmp_path: Path
+) -> None:
+    watched = _enter(context, served)
+    flood = tmp_path / "flood"
+    flood.write_text("".join(f"line {number}\n" for number in range(400_000)))
+    top = "document.querySelector('.blocks').getBoundingClientRect().top"
+    before = watched.page.evaluate(top)
+    _run(watched, f"cat {flood}")
+    watched.until_script("document.querySelector('.screen .tail').textContent.includes('fell behind')")
+    assert watched.page.evaluate(top) == before
+    watched.page.locator(".block.ok").wait_for()
+    watched.until(lambda: watched.screen() == served.rows(), "the screen is that of the engine")
+    watched.until_script("!document.querySelector('.screen .tail').textContent.includes('fell behind')")
+    assert watched.complaints == []
+
+
 def test_a_long_output_has_rows_for_what_is_in_view(context: BrowserContext, served: Served) -> None:
     watched = _enter(context, served)
     _run(watched, "seq 1 50000")

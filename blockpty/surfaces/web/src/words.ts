@@ -8,6 +8,11 @@ export function duration(ms: number | null): string {
   return `${Math.floor(minutes / 60)} h ${minutes % 60} min`;
 }
 
+/** How long something that still runs has done so: in whole seconds, nothing before the first. */
+export function elapsed(ms: number): string {
+  return ms < 1000 ? "" : ms < 60_000 ? `${Math.floor(ms / 1000)} s` : duration(ms);
+}
+
 export function age(ms: number): string {
   const seconds = Math.max(0, Math.floor(ms / 1000));
   if (seconds < 2) return "now";

@@ -11,11 +11,14 @@ const PAGE = 100;
 const KEPT = 300;
 /** As many at once as the server gives. */
 const LARGE_PAGE = 1000;
+/** Shortest time between two looks at an output that grows: each costs two frames and a request. */
+const GROWTH_MS = 500;
+const BEHIND_MS = 4000;
 /**
  * The screen first, then no more than a window of bytes that the screen has not drawn yet. The screen is sent again
  * after each resize: xterm.js reflows lines in its own way, which can leave it a row apart from the engine.
  */
-const JOIN = "join=screen&scrollback=1000&window=65536&max_lag=131072&redraw=true&data=false&watchers=true";
+const JOIN = "join=screen&scrollback=1000&window=32768&max_lag=65536&redraw=true&data=false&watchers=true";
 
 /** What draws the terminal: bytes and sizes in their order, and a new beginning where one is sent. */
 export interface Glass {
@@ -41,7 +44,8 @@ export class Conversation {
   /** Whether there are blocks before the oldest one that is here. */
   readonly more = signal(false);
   readonly cursor = signal(0);
-  readonly skipped = signal(0);
+  /** Whether the screen was drawn anew a moment ago, since more was printed than it can draw. */
+  readonly fellBehind = signal(false);
   /** Whose sockets are open on this conversation, ours too. */
   readonly watchers = signal<{ count: number; names: string[] }>({ count: 0, names: [] });
   readonly selected = signal("");
@@ -67,6 +71,12 @@ export class Conversation {
   /** Numbers of the blocks of which it was asked whether they used the screen. */
   #measured = new Set<number>();
   #measuring = () => undefined as void;
+  #behindTimer = 0;
+  /** The block that grew last, when that was shown, and what has come of it since. */
+  #growing = "";
+  #grownAt = 0;
+  #grown: JournalEvent | null = null;
+  #growthTimer = 0;
   /** What was heard of control while each status that was asked for is on its way. */
   readonly #looks = new Set<Partial<Status>>();
 
@@ -124,6 +134,7 @@ export class Conversation {
 
   leave(): void {
     this.#closed = true;
+    clearTimeout(this.#growthTimer);
     this.#measuring();
     this.#socket?.close();
   }
@@ -216,15 +227,44 @@ export class Conversation {
     if (type === "hello") this.status.value = content.status as Status;
     else if (type === "screen") {
       this.#glass!.begin(content.cols, content.rows, content.data, content.cursor);
-      this.skipped.value = content.skipped_bytes ?? 0;
-      if (this.skipped.value) setTimeout(() => (this.skipped.value = 0), 4000);
+      if (content.skipped_bytes) this.#tellBehind();
     } else if (type === "resize") this.#glass!.resize(content.cols, content.rows);
     else if (type === "restart") this.#glass!.restart(content.data);
     else if (type === "control") {
       this.#leased.value = content.control !== "agent";
       this.#controlled({ control: content.control, control_by: content.who, halted: content.halted });
     } else if (type === "watchers") this.watchers.value = { count: content.count, names: content.names };
-    else if (type === "event") this.#event(content.event as JournalEvent);
+    else if (type === "event") this.#heard(content.event as JournalEvent);
+  }
+
+  #tellBehind(): void {
+    this.fellBehind.value = true;
+    clearTimeout(this.#behindTimer);
+    this.#behindTimer = window.setTimeout(() => (this.fellBehind.value = false), BEHIND_MS);
+  }
+
+  /** Take what happened. Of an output that grows, what comes soon after what was shown of it waits. */
+  #heard(event: JournalEvent): void {
+    const grows = event.type === "agent_block_delta";
+    const wait = grows && event.block_id === this.#growing ? this.#grownAt + GROWTH_MS - performance.now() : 0;
+    if (wait > 0) {
+      if (!this.#grown) this.#growthTimer = window.setTimeout(() => this.#grow(), wait);
+      this.#grown = event;
+      return;
+    }
+    this.#grow();
+    this.#event(event);
+    if (grows) [this.#growing, this.#grownAt] = [String(event.block_id), performance.now()];
+  }
+
+  /** Take the growth that waits: before anything that has come after it. */
+  #grow(): void {
+    clearTimeout(this.#growthTimer);
+    if (this.#grown) {
+      this.#grownAt = performance.now();
+      this.#event(this.#grown);
+    }
+    this.#grown = null;
   }
 
   #event(event: JournalEvent): void {

@@ -7,14 +7,14 @@ import { AllRows, pixelsAbove, Rows } from "../output/rows.tsx";
 import { LastLines, OutputStore } from "../output/store.ts";
 import { follow, toConversation, toReplay } from "../router.ts";
 import { ending, sign } from "../store/blocks.ts";
+import { now } from "../store/home.ts";
 import { ofTab } from "../store/kept.ts";
 import { attempt, copy } from "../store/notice.ts";
-import { bytes, duration, lines as inLines, number, time, visible } from "../words.ts";
+import { bytes, duration, elapsed, lines as inLines, number, time, visible } from "../words.ts";
 import { Icon } from "./icons.tsx";
 import { memo } from "../memo.ts";
 import { Author, StateSign, WORDS } from "./Sign.tsx";
 
-const RUNNING_MS = 300;
 /** Up to this size an output is fetched whole; of a longer one its end, until all is asked for. */
 const WHOLE = 64 * 1024;
 const TAIL = 16 * 1024;
@@ -64,12 +64,10 @@ export const BlockView = memo(({ conversation, block, selected, moved, last }: B
     return true;
   };
   const fill = (store: OutputStore, grown: (store: OutputStore) => boolean) => store.fill(end, () => grown(store));
-  /** When the output was last asked for, and how often. */
-  const asked = useRef(-Infinity);
+  /** How often the output was asked for. */
   const looks = useRef(0);
   // What cannot be read now, because the connection is gone, is read with the next change of the block.
   const read = () => {
-    asked.current = performance.now();
     const look = ++looks.current;
     const store = wantedStore(mode === "all");
     // What arrives is shown even if more has been printed since; a later look fetches the rest.
@@ -77,16 +75,7 @@ export const BlockView = memo(({ conversation, block, selected, moved, last }: B
     void inTurn(() => fill(store, (one) => show(one) && look === looks.current), isWanted).catch(() => undefined);
   };
   useLayoutEffect(() => {
-    if (!seen || end === begin) return;
-    // A running block is read again as it grows, not more often than a person can look. The wait counts from the last
-    // look and not from the last change, which may never come to rest.
-    const wait = state === "run" && output ? asked.current + RUNNING_MS - performance.now() : 0;
-    if (wait <= 0) {
-      read();
-      return;
-    }
-    const timer = setTimeout(read, wait);
-    return () => clearTimeout(timer);
+    if (seen && end > begin) read();
   }, [seen, block.state, end, mode]);
   // What is being fetched when the block goes is not shown any more.
   useLayoutEffect(() => () => void (kept.current = null), []);
@@ -192,7 +181,9 @@ export const BlockView = memo(({ conversation, block, selected, moved, last }: B
         </span>
         {label && <span class={`ending ${state}`}>{label}</span>}
         <span class="meta" title={when}>
-          {[time(block.ts_begin), duration(block.duration_ms), size].filter(Boolean).join(" · ")}
+          {time(block.ts_begin)}
+          <Took block={block} />
+          {size && ` · ${size}`}
         </span>
         <Author author={block.author} />
       </header>
@@ -221,6 +212,12 @@ export const BlockView = memo(({ conversation, block, selected, moved, last }: B
     </article>
   );
 });
+
+/** How long a block took, or has taken so far. */
+function Took({ block }: { block: Block }) {
+  const took = block.state === "running" ? elapsed(now.value - block.ts_begin) : duration(block.duration_ms);
+  return <>{took && ` · ${took}`}</>;
+}
 
 function Fold(props: { folded: number; partial: boolean; block: Block; change: (mode: string) => void }) {
   const { folded, partial, block, change } = props;

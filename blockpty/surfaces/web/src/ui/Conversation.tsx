@@ -166,8 +166,6 @@ function Banner({ conversation }: { conversation: Conversation }) {
         not sent. <button onClick={() => conversation.now()}>Try now</button>
       </div>
     );
-  if (conversation.skipped.value > 0)
-    return <div class="banner">The screen fell behind and was drawn anew. The blocks have all of it.</div>;
   if (status?.halted)
     return (
       <div class="banner red" role="status">

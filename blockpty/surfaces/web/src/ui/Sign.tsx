@@ -1,14 +1,18 @@
 import type { Sign } from "../store/blocks.ts";
+import { now } from "../store/home.ts";
 import { Icon } from "./icons.tsx";
 
 const ICONS = { ok: "tick", fail: "cross", stop: "square", unknown: "question" } as const;
 export const WORDS = { ok: "ended well", fail: "failed", run: "running", stop: "stopped", unknown: "status unknown" };
 
+/** What runs turns once a second, as a hand does: an animation costs a frame sixty times a second, for days. */
+const Turning = () => <span class="spinner" style={{ transform: `rotate(${(Math.floor(now.value / 1000) % 12) * 30}deg)` }} />;
+
 /** The sign of a state: never a colour alone. */
 export function StateSign({ sign }: { sign: Sign }) {
   return (
     <span class={`sign ${sign}`} title={WORDS[sign]}>
-      {sign === "run" ? <span class="spinner" /> : <Icon name={ICONS[sign]} />}
+      {sign === "run" ? <Turning /> : <Icon name={ICONS[sign]} />}
     </span>
   );
 }
