@@ -7,7 +7,7 @@ import base64
 import math
 import re
 import time
-from collections.abc import AsyncIterator, Callable, Iterable, Iterator
+from collections.abc import AsyncIterator, Callable, Collection, Iterable, Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from typing import Any, Final
@@ -386,13 +386,14 @@ def _with_data(live: RecordFollower, event: Event) -> Event:
 
 
 async def follow_events(
-    live: RecordFollower, from_seq: int, follow: bool, *, with_data: bool = True
+    live: RecordFollower, from_seq: int, follow: bool, *, with_data: bool = True, types: Collection[str] | None = None
 ) -> AsyncIterator[Event]:
     """Yield events from the file, and with `follow` those that come, until the record is closed.
 
     `with_data`: events of output that a follower gets have its text, which takes far longer than all else of them.
     Without it, events of output of one block that follow each other are one event in a quarter of a second: its span
-    is that of them all, its number that of the last.
+    is that of them all, its number that of the last. `types`: those that are wanted, by default all; what is not wanted
+    comes between no two of them.
     """
     growth = None if with_data or not follow else _Growth()
     # Of a long record nearly all lines are before the one that most followers begin at.
@@ -416,7 +417,7 @@ async def follow_events(
                 # A long record is never in memory as a whole, however slowly its reader takes it.
                 while lines := reader.read_new(some=True):
                     for line, _ in lines:
-                        if line.get("seq", -1) < from_seq:
+                        if line.get("seq", -1) < from_seq or (types is not None and line.get("type") not in types):
                             continue
                         for one in (line,) if growth is None else growth.take(line):
                             event = live.redactor.event(Event.from_dict(one), live.stream)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import re
+import time
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -192,6 +193,37 @@ async def test_growth_without_its_text_is_told_four_times_a_second_and_adds_up(h
         times = [at for at, event in seen if event.type == "agent_block_delta" and event.fields["block_id"] == flood]
         # The last one is sent with the end of its block.
         assert all(later - at >= 0.25 for at, later in pairwise(times[:-1]))
+        await conversation.close()
+
+
+@async_test
+async def test_what_is_not_wanted_comes_between_no_growth(home: Path) -> None:
+    wanted = ("agent_block_begin", "agent_block_delta", "agent_block_end")
+    async with blockpty.Engine(home) as engine:
+        conversation = await engine.open("c1", shell="bash")
+        live, seen = conversation.live, []
+
+        async def follow() -> None:
+            async for event in reading.follow_events(live, 0, True, with_data=False, types=wanted):
+                seen.append(event)
+
+        following = asyncio.create_task(follow())
+        since = time.monotonic()
+        await conversation.exec_interactive("cat")
+        for number in range(40):
+            await conversation.send_line(f"line {number}", match=f"line {number}")
+        await conversation.ctrl_d()
+        while not seen or seen[-1].type != "agent_block_end":
+            await live.subscribers.changed(0.02)
+        took = time.monotonic() - since
+        following.cancel()
+        await asyncio.wait((following,))
+        every = [event async for event in reading.follow_events(live, 0, False)]
+        assert sum(event.type == "input" for event in every) >= 40
+        assert {event.type for event in seen} == set(wanted)
+        block_id = seen[0].fields["block_id"]
+        assert len(_spans(seen, block_id)) <= took / 0.25 + 2
+        assert _spans(seen, block_id)[-1][1] == _spans(every, block_id)[-1][1]
         await conversation.close()
 
 

@@ -93,9 +93,9 @@ class _SocketQuery(BaseModel):
         return self
 
     @property
-    def wanted(self) -> frozenset[str]:
-        """Which types of events were asked for; empty for all."""
-        return frozenset(self.types.split(",")) if self.types is not None else frozenset()
+    def wanted(self) -> frozenset[str] | None:
+        """Which types of events were asked for; None for all."""
+        return frozenset(self.types.split(",")) if self.types is not None else None
 
     @property
     def flow(self) -> FlowWindow | None:
@@ -258,17 +258,15 @@ class _Connection:
     async def _events(self, seq: int) -> None:
         wanted = self._asked.wanted
         events: AsyncIterator[Event]
-        if self._asked.data and (not wanted or "agent_block_delta" in wanted):
+        if self._asked.data and (wanted is None or "agent_block_delta" in wanted):
             events = self._caller.stream("events", {"conversation_id": self._conversation.id, "from_seq": seq})
         else:
             # The text of each piece of output is not read, looked at for secrets and dropped again for each socket.
-            events = follow_events(self._conversation.live, seq, True, with_data=False)
+            events = follow_events(self._conversation.live, seq, True, with_data=False, types=wanted)
         async with aclosing(cast("AsyncGenerator[Event, None]", events)):
             async for event in events:
-                content = event.to_dict(self._conversation.id)
-                if wanted and event.type not in wanted:
-                    continue
-                await self._frames.tell({"type": "event", "event": content})
+                if wanted is None or event.type in wanted:
+                    await self._frames.tell({"type": "event", "event": event.to_dict(self._conversation.id)})
 
     async def _watchers(self) -> None:
         async with aclosing(self._presence.follow(self._conversation.id)) as changes:

@@ -19,6 +19,10 @@ const BEHIND_MS = 4000;
  * after each resize: xterm.js reflows lines in its own way, which can leave it a row apart from the engine.
  */
 const JOIN = "join=screen&scrollback=1000&window=32768&max_lag=65536&redraw=true&data=false&watchers=true";
+/** Events that are taken. One of a key that was typed would come before its echo, which is waited for. */
+const TYPES =
+  "agent_block_begin,agent_block_delta,agent_block_end,control,user_input_requested,user_input_done,resize,prompt," +
+  "shell_exit,reset,alt_screen";
 
 /** What draws the terminal: bytes and sizes in their order, and a new beginning where one is sent. */
 export interface Glass {
@@ -125,7 +129,7 @@ export class Conversation {
       if (this.filter.value === "screen") void attempt(() => this.#measure(this.list.value));
     });
     this.#socket = new Socket(`/v1${of(this.id, "ws")}`, {
-      query: () => Promise.resolve(`from_seq=${this.blocks.value.next}&${JOIN}`),
+      query: () => Promise.resolve(`from_seq=${this.blocks.value.next}&${JOIN}&types=${TYPES}`),
       bytes: (data) => glass.bytes(data),
       message: (content) => this.#take(content),
       state: (state) => this.#connection(state),
