@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
 
 import pytest
 
@@ -67,6 +68,8 @@ def test_an_allowed_page_shows_the_terminal_and_cannot_type(context: BrowserCont
         served.kill()
         served.start("--allowed-frame", origin, "--allowed-frame", other)
         watched = Watched(context.new_page())
+        sockets: list[str] = []
+        watched.page.on("websocket", lambda socket: sockets.append(urlsplit(socket.url).path))
         watched.page.goto(origin)
         frame = watched.page.frame_locator("iframe")
         frame.locator(".chip.run").wait_for()
@@ -80,6 +83,7 @@ def test_an_allowed_page_shows_the_terminal_and_cannot_type(context: BrowserCont
         assert not any(isinstance(one, bytes) for one in watched.sent)
         watched.page.goto(other)
         watched.page.frame_locator("iframe").locator(".block .row", has_text="framed-42").wait_for()
+        assert set(sockets) == {"/v1/conversations/c1/ws"}, "a frame asks for nothing but its conversation"
         watched.page.goto(f"{served.url}/embed/c1")
         watched.page.get_by_text("This frame waits for its page.").wait_for()  # a lent token is kept nowhere
         assert watched.complaints == []

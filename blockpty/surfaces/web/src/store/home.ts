@@ -8,7 +8,6 @@ const lines = signal<ReadonlyMap<string, ConversationInfo>>(new Map());
 const asked = signal<ReadonlyMap<string, ApprovalRequest[]>>(new Map());
 export const reachable = signal(true);
 export const loaded = signal(false);
-export const now = signal(Date.now());
 
 export const conversations = computed(() =>
   [...lines.value.values()].sort((one, other) => other.created_ts - one.created_ts),
@@ -94,11 +93,6 @@ effect(() => {
     state: (state) => (reachable.value = state !== "reconnecting"),
   });
 });
-
-// Ages, and how long an answer may still take, are written in seconds; a hidden page writes none.
-setInterval(() => {
-  if (!document.hidden) now.value = Date.now();
-}, 1000);
 
 export type Group = "Needs you" | "Running" | "Idle" | "Ended";
 

@@ -2,7 +2,7 @@ import { useEffect, useRef, useState } from "preact/hooks";
 import { isPerson } from "../api/auth.ts";
 import { call, of } from "../api/http.ts";
 import type { ApprovalRequest } from "../api/types.ts";
-import { now } from "../store/home.ts";
+import { now } from "../store/clock.ts";
 import { attempt } from "../store/notice.ts";
 import { visible } from "../words.ts";
 import { Icon } from "./icons.tsx";

@@ -7,7 +7,7 @@ import { AllRows, pixelsAbove, Rows } from "../output/rows.tsx";
 import { LastLines, OutputStore } from "../output/store.ts";
 import { follow, toConversation, toReplay } from "../router.ts";
 import { ending, sign } from "../store/blocks.ts";
-import { now } from "../store/home.ts";
+import { now } from "../store/clock.ts";
 import { ofTab } from "../store/kept.ts";
 import { attempt, copy } from "../store/notice.ts";
 import { bytes, duration, elapsed, lines as inLines, number, time, visible } from "../words.ts";

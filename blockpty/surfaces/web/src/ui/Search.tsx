@@ -4,7 +4,7 @@ import type { Block, SearchHit, SearchResult } from "../api/types.ts";
 import { useKeys } from "../keys.ts";
 import { follow, go, toConversation, toSearch } from "../router.ts";
 import { ending, sign } from "../store/blocks.ts";
-import { now } from "../store/home.ts";
+import { now } from "../store/clock.ts";
 import { attempt } from "../store/notice.ts";
 import { age, duration, number, time, visible } from "../words.ts";
 import { Author, StateSign } from "./Sign.tsx";

@@ -1,5 +1,5 @@
 import type { Sign } from "../store/blocks.ts";
-import { now } from "../store/home.ts";
+import { now } from "../store/clock.ts";
 import { Icon } from "./icons.tsx";
 
 const ICONS = { ok: "tick", fail: "cross", stop: "square", unknown: "question" } as const;
