@@ -117,6 +117,7 @@ class Served:
         )  # fmt: skip
         assert self._process.stdout is not None
         facts = json.loads(self._process.stdout.readline())
+        assert "url" in facts, facts
         self.url, self.page = facts["url"], facts["page"]
 
     def kill(self) -> None:
