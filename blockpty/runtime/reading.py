@@ -392,8 +392,8 @@ async def follow_events(
 
     `with_data`: events of output that a follower gets have its text, which takes far longer than all else of them.
     Without it, events of output of one block that follow each other are one event in a quarter of a second: its span
-    is that of them all, its number that of the last. `types`: those that are wanted, by default all; what is not wanted
-    comes between no two of them.
+    is that of them all, its number that of the last. `types`: only these, by default all; the others are
+    skipped before growth is joined.
     """
     growth = None if with_data or not follow else _Growth()
     # Of a long record nearly all lines are before the one that most followers begin at.

@@ -70,7 +70,9 @@ class Indexing:
                 try:
                     if sweep:
                         self._positions = dict(index.positions().of)
-                        self._forget_deleted(records, index)
+                        names = set(records.names())
+                        self._calm.keep(names)
+                        self._forget_deleted(names, index)
                     self._fill(records, index, None if sweep else self._followed())
                 except (IndexUnavailable, OSError):
                     # It has begun anew, or is not there for now; the next sweep sees.
@@ -102,13 +104,12 @@ class Indexing:
                     report.add(batch)
         records.close_others(self._followed())
 
-    def _forget_deleted(self, records: Records, index: Index) -> None:
+    def _forget_deleted(self, names: set[str], index: Index) -> None:
         if database_url() is not None:
             return  # a shared catalogue also has conversations of other homes
-        for name in set(self._positions) - set(records.names()):
+        for name in set(self._positions) - names:
             index.forget(name)
             del self._positions[name]
-            self._calm.forget(name)
 
     def _alone(self) -> bool:
         """Whether this engine is the one that fills the index; it stays that until it ends."""
@@ -154,8 +155,8 @@ class CalmRecords:
     """Which records are not growing fast, as far as that was seen in the looks so far."""
 
     def __init__(self) -> None:
-        # How long each record was in the last look at which it was not indexed to its end, and since when it floods.
-        # What was indexed and prints again has grown since then, however long ago that was.
+        # The size of each record when it was last seen with something to index, and since when it has been flooding.
+        # Sizes of fully indexed records are kept: the next output is compared with them.
         self._sizes: dict[str, int] = {}
         self._floods: dict[str, float] = {}
 
@@ -172,6 +173,6 @@ class CalmRecords:
         self._floods = {name: since for name, since in floods.items() if name not in late}
         return [name for name in names if name not in floods or name in late]
 
-    def forget(self, name: str) -> None:
-        """Forget a record that has gone."""
-        self._sizes.pop(name, None)
+    def keep(self, names: Collection[str]) -> None:
+        """Forget all records but these."""
+        self._sizes = {name: size for name, size in self._sizes.items() if name in names}

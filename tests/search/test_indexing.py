@@ -115,5 +115,5 @@ def test_what_was_indexed_and_then_floods_is_not_indexed_at_its_first_look() -> 
     assert calm.of(records, ["other"], 5.4) == ["other"]
     sizes.sizes["flood"] += 1000
     assert calm.of(records, ["flood"], 9.0) == ["flood"]
-    calm.forget("flood")
+    calm.keep(["other"])
     assert calm.of(records, ["flood"], 9.2) == ["flood"], "another one of its name"

@@ -55,8 +55,8 @@ NOTE_WATCHED = (
     " shell share the cores. The last screen was compared in every round"
 )
 NOTE_FRAMES = (
-    "viewer, frames: longest time between two animation frames while it printed, in floods of their own: a page that"
-    " counts its frames has one sixty times a second"
+    "viewer, frames: longest time between two animation frames while it printed, in separate floods, because a page"
+    " that counts its frames draws sixty a second"
 )
 NOTE_FLOOD = (
     "viewer, flood: from the command to the last byte at the slowest viewer; viewers are plain sockets with a window of"

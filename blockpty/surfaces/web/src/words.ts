@@ -8,7 +8,7 @@ export function duration(ms: number | null): string {
   return `${Math.floor(minutes / 60)} h ${minutes % 60} min`;
 }
 
-/** How long something that still runs has done so: in whole seconds, nothing before the first. */
+/** How long something has been running, in whole seconds; empty during the first one. */
 export function elapsed(ms: number): string {
   return ms < 1000 ? "" : ms < 60_000 ? `${Math.floor(ms / 1000)} s` : duration(ms);
 }

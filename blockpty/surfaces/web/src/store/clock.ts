@@ -1,6 +1,6 @@
 import { signal } from "@preact/signals";
 
-/** The time, by the second: ages and durations are written in seconds. A hidden page writes none. */
+/** The current time, updated every second while the page is visible. */
 export const now = signal(Date.now());
 
 setInterval(() => {

@@ -11,7 +11,7 @@ const PAGE = 100;
 const KEPT = 300;
 /** As many at once as the server gives. */
 const LARGE_PAGE = 1000;
-/** Shortest time between two looks at an output that grows: each costs two frames and a request. */
+/** Growing output is updated no more often than this: each update costs two frames and a request. */
 const GROWTH_MS = 500;
 const BEHIND_MS = 4000;
 /**
@@ -19,7 +19,7 @@ const BEHIND_MS = 4000;
  * after each resize: xterm.js reflows lines in its own way, which can leave it a row apart from the engine.
  */
 const JOIN = "join=screen&scrollback=1000&window=32768&max_lag=65536&redraw=true&data=false&watchers=true";
-/** Events that are taken. One of a key that was typed would come before its echo, which is waited for. */
+/** The events this page uses. Input events, one for each key, would arrive before the echo and delay it by a frame. */
 const TYPES =
   "agent_block_begin,agent_block_delta,agent_block_end,control,user_input_requested,user_input_done,resize,prompt," +
   "shell_exit,reset,alt_screen";
@@ -48,7 +48,7 @@ export class Conversation {
   /** Whether there are blocks before the oldest one that is here. */
   readonly more = signal(false);
   readonly cursor = signal(0);
-  /** Whether the screen was drawn anew a moment ago, since more was printed than it can draw. */
+  /** Whether output came faster than the screen could draw it, so that it was redrawn a moment ago. */
   readonly fellBehind = signal(false);
   /** Whose sockets are open on this conversation, ours too. */
   readonly watchers = signal<{ count: number; names: string[] }>({ count: 0, names: [] });
@@ -76,7 +76,7 @@ export class Conversation {
   #measured = new Set<number>();
   #measuring = () => undefined as void;
   #behindTimer = 0;
-  /** The block that grew last, when that was shown, and what has come of it since. */
+  /** The block that grew last, when it was updated, and its delayed growth. */
   #growing = "";
   #grownAt = 0;
   #grown: JournalEvent | null = null;
@@ -231,7 +231,7 @@ export class Conversation {
     if (type === "hello") this.status.value = content.status as Status;
     else if (type === "screen") {
       this.#glass!.begin(content.cols, content.rows, content.data, content.cursor);
-      if (content.skipped_bytes) this.#tellBehind();
+      if (content.skipped_bytes) this.#showBehind();
     } else if (type === "resize") this.#glass!.resize(content.cols, content.rows);
     else if (type === "restart") this.#glass!.restart(content.data);
     else if (type === "control") {
@@ -241,13 +241,13 @@ export class Conversation {
     else if (type === "event") this.#heard(content.event as JournalEvent);
   }
 
-  #tellBehind(): void {
+  #showBehind(): void {
     this.fellBehind.value = true;
     clearTimeout(this.#behindTimer);
     this.#behindTimer = window.setTimeout(() => (this.fellBehind.value = false), BEHIND_MS);
   }
 
-  /** Take what happened. Of an output that grows, what comes soon after what was shown of it waits. */
+  /** Handle an event. Growth of an output that was updated a moment ago is delayed. */
   #heard(event: JournalEvent): void {
     const grows = event.type === "agent_block_delta";
     const wait = grows && event.block_id === this.#growing ? this.#grownAt + GROWTH_MS - performance.now() : 0;
@@ -261,7 +261,7 @@ export class Conversation {
     if (grows) [this.#growing, this.#grownAt] = [String(event.block_id), performance.now()];
   }
 
-  /** Take the growth that waits: before anything that has come after it. */
+  /** Apply the delayed growth, before any later event. */
   #grow(): void {
     clearTimeout(this.#growthTimer);
     if (this.#grown) {

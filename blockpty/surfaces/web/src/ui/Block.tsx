@@ -213,7 +213,7 @@ export const BlockView = memo(({ conversation, block, selected, moved, last }: B
   );
 });
 
-/** How long a block took, or has taken so far. */
+/** How long a block took, or has been running. */
 function Took({ block }: { block: Block }) {
   const took = block.state === "running" ? elapsed(now.value - block.ts_begin) : duration(block.duration_ms);
   return <>{took && ` · ${took}`}</>;

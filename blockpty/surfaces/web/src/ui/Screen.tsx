@@ -67,7 +67,7 @@ function Watchers({ conversation }: { conversation: Conversation }) {
 function who(conversation: Conversation): string {
   const status = conversation.status.value;
   if (!status) return "";
-  if (conversation.fellBehind.value) return "The screen fell behind and was drawn anew. The blocks have all of it.";
+  if (conversation.fellBehind.value) return "The screen fell behind and was redrawn. The blocks have all of the output.";
   if (conversation.mine.value) return "You type. Ctrl+] hands back.";
   if (status.control === "agent") return status.halted ? "Agents are halted." : "The agent types, you watch.";
   return `${status.control_by ?? "A person"} types${status.control === "shared" ? ", and the agent" : ""}.`;

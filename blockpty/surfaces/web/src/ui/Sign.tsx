@@ -5,7 +5,7 @@ import { Icon } from "./icons.tsx";
 const ICONS = { ok: "tick", fail: "cross", stop: "square", unknown: "question" } as const;
 export const WORDS = { ok: "ended well", fail: "failed", run: "running", stop: "stopped", unknown: "status unknown" };
 
-/** What runs turns once a second, as a hand does: an animation costs a frame sixty times a second, for days. */
+/** Turns one step a second, like a clock hand. A CSS animation would draw sixty frames a second for days. */
 const Turning = () => <span class="spinner" style={{ transform: `rotate(${(Math.floor(now.value / 1000) % 12) * 30}deg)` }} />;
 
 /** The sign of a state: never a colour alone. */
