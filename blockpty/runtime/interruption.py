@@ -62,22 +62,32 @@ async def ended_within(channel: ConversationChannel, seconds: float, *, program:
 
     `program`: a program had the terminal, so the shell that has it again shows the end where the record cannot.
     """
-    return await _within(channel, seconds, (ShellState.IDLE, ShellState.EXITED), program=program)
+    return await _within(channel, seconds, _is_over, program=program)
 
 
 async def _exited_within(channel: ConversationChannel, seconds: float) -> bool:
     """Return whether the shell has ended within some time."""
-    return await _within(channel, seconds, (ShellState.EXITED,), program=False)
+    return await _within(channel, seconds, lambda state: state.shell is ShellState.EXITED, program=False)
+
+
+def _is_over(state: MachineState) -> bool:
+    """Return whether nothing runs: there is a prompt, or no shell any more.
+
+    What a program left unread is on the command line by the time the prompt is read from the record.
+    """
+    if state.shell is ShellState.EDITING:
+        return state.block is None and state.submission is None
+    return state.shell in (ShellState.IDLE, ShellState.EXITED)
 
 
 async def _within(
-    channel: ConversationChannel, seconds: float, states: tuple[ShellState, ...], *, program: bool
+    channel: ConversationChannel, seconds: float, holds: Callable[[MachineState], bool], *, program: bool
 ) -> bool:  # fmt: skip
     loop = asyncio.get_running_loop()
     deadline = loop.time() + seconds
     while True:
         channel.live.pump()
-        if channel.live.state.shell in states:
+        if holds(channel.live.state):
             return True
         left = deadline - loop.time()
         full = channel.live.deriver.problem is not None

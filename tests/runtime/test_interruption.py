@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import time
 from pathlib import Path
 from typing import Any
 
@@ -33,6 +34,31 @@ async def test_signals_have_names_and_a_stopped_job_is_not_over(home: Path, shel
         assert (await conversation.wait_for({"token": "PROMPT"})).matched
         assert (await conversation.block(session.block_id)).block.state == "stopped"
         assert (await conversation.verify()).clean
+
+
+@pytest.mark.parametrize("shell", TWO)
+@async_test
+async def test_what_a_program_left_unread_does_not_hide_its_end(
+    home: Path, shell: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with blockpty.Engine(home) as engine:
+        conversation = await engine.open("c1", shell=shell, cwd="/")
+        host, signal = conversation.host, conversation.host.signal
+        await conversation.exec_block("stty -icanon -echo; echo ready; sleep 1000")
+        await conversation.wait_for("ready\n")
+        await host.input(conversation.id, b"unread", author="agent", deadline_ms=5000, epoch=conversation.epoch)
+
+        async def late(*args: Any, **options: Any) -> Any:
+            done = await signal(*args, **options)
+            # Blocks the loop while the prompt and its line are printed, so that the engine reads both at once.
+            time.sleep(1)  # noqa: ASYNC251
+            return done
+
+        monkeypatch.setattr(host, "signal", late)
+        assert (await conversation.interrupt(up_to="KILL", grace_ms=5000)).how == "SIGINT"
+        monkeypatch.undo()
+        await conversation.reset()
+        assert (await conversation.run("echo next")).output == "next\n"
 
 
 IGNORES = """python3 -c 'import signal
