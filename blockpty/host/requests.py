@@ -367,21 +367,24 @@ def inspect(recorder: Recorder, client: ConnectedClient, request: dict[str, Any]
     if request.get("brief"):
         # A wait asks for this, and all else takes most of the time.
         return {"live": True, **terminal.state(), **terminal.sizes()}
+    # Asked once: a program may begin or end in between, and its name would be said of the shell.
     group = terminal.foreground()
     facts = [spawn.process_facts(pid) for pid in {group, terminal.shell_pid} if pid]
     try:
         cols, rows = spawn.get_size(terminal.shell.master)
     except OSError:
         cols = rows = 0
+    # Before its name: a process that was no copy of the shell any more has the name of its program by then.
+    copy = spawn.is_copy(group, terminal.shell_pid) if group else None
     programs = reader = quiet_ms = None
     if group and request.get("programs"):
         programs, quiet_ms = spawn.group_names(group, terminal.shell_pid), terminal.silence.quiet_ms()
         reader = terminal.reader(patient=True)
     return {
-        "live": True, "pid": terminal.shell_pid, **terminal.state(),
+        "live": True, "pid": terminal.shell_pid, **terminal.state(group),
         "unread": spawn.unread_bytes(terminal.shell.master),
         "foreground_pid": group, "foreground_name": spawn.process_name(group) if group else None,
-        "foreground_copy": spawn.is_copy(group, terminal.shell_pid) if group else None,
+        "foreground_copy": copy,
         "cols": cols, "rows": rows, "stopped": any(fact is not None and fact[0] in "Tt" for fact in facts),
         "working": terminal.shell_works(),
         "storage": _why(terminal.failed),

@@ -224,9 +224,17 @@ def program_image(pid: int) -> str | None:
 
 
 def is_copy(pid: int, shell: int) -> bool:
-    """Whether a process is a shell's own copy, forked and not (yet) another program: `(...)`, or on its way to one."""
-    image = program_image(pid)
-    return pid != shell and image is not None and not image.endswith("@0") and image == program_image(shell)
+    """Return whether a process is a shell's own copy: forked, and not (yet) another program.
+
+    Such are `(...)` and what is about to execute its program, which has no image or no address for a moment. Where the
+    system shows no addresses at all, only the latter is known.
+    """
+    if pid == shell:
+        return False
+    image, own = program_image(pid), program_image(shell)
+    if image is None or own is None or own.endswith("@0"):
+        return image is None
+    return image == own or image.endswith("@0")
 
 
 def is_alive(pid: int) -> bool:

@@ -362,10 +362,10 @@ class Terminal:
 
     # -- what the terminal is doing -------------------------------------------------------------------------------
 
-    def state(self) -> dict[str, Any]:
-        """Which process has the terminal and how it reads, at this moment."""
+    def state(self, group: int | None = None) -> dict[str, Any]:
+        """Which process has the terminal and how it reads, at this moment; `group`: its group, if that is known."""
         icanon, echo = self.modes()
-        group = self.foreground()
+        group = group or self.foreground()
         return {
             "icanon": icanon, "echo": echo,
             "foreground": None if group is None else "shell" if group in (self.pid, self.shell_pid) else "child",

@@ -127,3 +127,22 @@ def test_the_shell_is_hung_up_before_its_jobs(monkeypatch: pytest.MonkeyPatch, s
     assert spawn.signal_session(shell, -1, signal.SIGHUP, signal.SIGCONT)
     assert sent[:2] == [(shell, signal.SIGHUP), (shell, signal.SIGCONT)]
     assert sorted(group for group, _ in sent[::2]) == sorted([*jobs, shell])
+
+
+@pytest.mark.parametrize(
+    ("image", "own", "is_copy"),
+    [
+        ("zsh\0-i\0@7f00", "zsh\0-i\0@7f00", True),
+        ("sleep\0001\0@7e00", "zsh\0-i\0@7f00", False),
+        ("zsh\0-i\0@7e00", "zsh\0-i\0@7f00", False),  # another shell, called in the same way
+        ("zsh\0-i\0@0", "zsh\0-i\0@7f00", True),  # just executing its program
+        (None, "zsh\0-i\0@7f00", True),
+        ("zsh\0-i\0@0", "zsh\0-i\0@0", False),  # the system shows no addresses
+    ],
+)
+def test_a_copy_of_a_shell_is_not_another_program(
+    image: str | None, own: str, is_copy: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(spawn, "program_image", {10: own, 11: image}.get)
+    assert spawn.is_copy(11, 10) is is_copy
+    assert not spawn.is_copy(10, 10)

@@ -66,6 +66,16 @@ async def test_a_program_that_runs_no_commands_is_not_nested(command: str, shell
         await stage.conversation.interrupt(grace_ms=GRACE_MS)
 
 
+@in_every_shell()
+@async_test(timeout_seconds=180)
+async def test_a_program_that_is_about_to_start_is_not_nested(shell: str, home: Path) -> None:
+    async with open_stage(home, shell) as stage:
+        for _ in range(20):
+            begun = await stage.conversation.exec_block("sleep 0.02")
+            assert [(await stage.conversation.status()).nested for _ in range(12)] == [None] * 12
+            await stage.conversation.wait_for(PROMPT, from_cursor=begun.cursor, timeout_ms=TIMEOUT_MS)
+
+
 EVIDENCE: Final = {
     "hints": r"printf 'there\n\033]133;A\007'",
     "marks": r"printf 'there\n\033]7717;__PROMPT__;n=;i=9;s=1;c=0;p=1\007'",
