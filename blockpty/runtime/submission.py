@@ -172,7 +172,8 @@ class Submission:
                     if reply.accepted < len(typed.data):
                         await self._cut(request, len(typed.data), reply.accepted)
                     retried = again is not None
-                    again = await self._taken(completion, command, cwd, retried, typed.tag) if typed.key else None
+                    far = not channel.live.state.current.sees_files
+                    again = await self._taken(completion, command, cwd, retried, typed) if typed.key or far else None
                     if again is None:
                         seq, ts = channel.live.submitted(request)
                         handed_over = awaited
@@ -264,9 +265,9 @@ class Submission:
         return self._loaded_line(state, line, command, history="")._replace(incomplete=True)
 
     async def _taken(
-        self, completion: Completion, command: str, cwd: str | None, retried: bool, tag: str = ""
+        self, completion: Completion, command: str, cwd: str | None, retried: bool, typed: _Typed
     ) -> _Typed | None:
-        """Wait until the shell runs what the key has loaded; return how to hand it over again where it does not.
+        """Wait until the shell runs what it was given; return how to hand it over again where it does not.
 
         Nothing of the command has run then: the text was incomplete, or the key is not bound in this keymap.
         """
@@ -291,7 +292,7 @@ class Submission:
                 # Another line has ended; its prompt, and whether ours still comes, is about to be known.
                 await live.subscribers.changed(deadline - loop.time())
                 continue
-            if state.shell is not ShellState.SUBMITTED:
+            if state.shell is not ShellState.SUBMITTED or (state.incomplete and not typed.key):
                 return None
             if state.incomplete:
                 await self._abandon()
@@ -302,11 +303,12 @@ class Submission:
             await live.subscribers.changed(min(UNBOUND_POLL_SECONDS, deadline - loop.time()))
             if live.reader.position.offset == before:
                 live.pump()
-            if tag:
-                unbound = is_echoed(tag, live.state.echo.data)
+            if typed.tag or not typed.key:
+                unbound = is_echoed(typed.tag, live.state.echo.data) if typed.tag else False
                 if live.state.interrupted and loop.time() >= insists_at:
-                    # A Ctrl-C took the rest of the text away, and hit the handler where that does not end it.
-                    insists_at = deadline
+                    # A Ctrl-C took the rest of the text away, and came where neither the handler nor bash itself, which
+                    # was drawing the line, let it end what they did.
+                    insists_at = loop.time() + UNBOUND_SECONDS
                     await self._channel.type(clear_keys(state.current.name), "engine")
             elif live.reader.position.offset != before or not await self._reads_on(live.state):
                 silent_since = None
@@ -315,9 +317,12 @@ class Submission:
                 silent_since = silent_since or loop.time()
                 unbound = loop.time() - silent_since >= UNBOUND_SECONDS
             if unbound:
-                self._keyless = state.current.nonce
+                # A Ctrl-C that took a part of the key away says nothing of the key, and the command is not wanted.
+                unwanted = live.state.interrupted
+                if not unwanted:
+                    self._keyless = state.current.nonce
                 await self._abandon()
-                return self._form(live.state, command, cwd)
+                return None if unwanted else self._form(live.state, command, cwd)
 
     async def _reads_on(self, state: MachineState) -> bool:
         """Return whether the line editor has read the key, and waits for more: what the key has loaded does not run.

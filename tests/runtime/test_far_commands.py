@@ -97,15 +97,17 @@ async def test_the_history_has_what_was_run(shell: str, home: Path) -> None:
         assert history.count("echo one") == 1 and history.count("echo three") == 1, history
 
 
+UNBIND: Final = {
+    "bash": "bind -r '\\e[7717~'; bind -r '\\e[7718~'",
+    "zsh": "bindkey -r '\\e[7717~'; bindkey -M viins -r '\\e[7717~'",
+}
+
+
 @in_every_far_shell
 async def test_where_the_key_is_not_bound_a_command_runs_once(shell: str, home: Path) -> None:
     """The text stays on the command line then, which the engine sees, clears, and types another line."""
-    unbind = {
-        "bash": "bind -r '\\e[7717~'; bind -r '\\e[7718~'",
-        "zsh": "bindkey -r '\\e[7717~'; bindkey -M viins -r '\\e[7717~'",
-    }
     async with open_stage_over_ssh(home, shell) as stage:
-        await stage.run(unbind[shell])
+        await stage.run(UNBIND[shell])
         for count in range(1, 4):
             assert await stage.done("echo run >>log; cat log") == (0, "ended", b"run\n" * count)
         assert len(await stage.blocks()) == 4
@@ -114,9 +116,8 @@ async def test_where_the_key_is_not_bound_a_command_runs_once(shell: str, home: 
 
 @in_every_far_shell
 async def test_that_the_key_is_not_bound_is_seen_at_the_right_edge_too(shell: str, home: Path) -> None:
-    unbind = {"bash": "bind -r '\\e[7717~'; bind -r '\\e[7718~'", "zsh": "bindkey -r '\\e[7717~'"}
     async with open_stage_over_ssh(home, shell) as stage:
-        await stage.run(unbind[shell])
+        await stage.run(UNBIND[shell])
         for columns in range(66, 80):
             await stage.run(f"PS1='{'p' * columns}> '")
         assert await stage.done("echo run >>log; cat log") == (0, "ended", b"run\n")
@@ -154,11 +155,15 @@ async def test_the_shell_of_another_user_reads_its_commands(shell: str, home: Pa
         assert await stage.doubts() == []
 
 
+@pytest.mark.parametrize("key", ["bound", "unbound"])
 @in_every_far_shell
-async def test_a_ctrl_c_while_the_text_comes_ends_the_call(shell: str, home: Path) -> None:
+async def test_a_ctrl_c_while_the_text_comes_ends_the_call(shell: str, key: str, home: Path) -> None:
     """Whatever it hits: the command did not run, or was interrupted, and the shell is at its prompt again."""
     text = "echo ran >>log; echo '" + "é" * 8000 + "' | wc -c"
     async with open_stage_over_ssh(home, shell) as stage:
+        if key == "unbound":
+            await stage.run(UNBIND[shell])
+            await stage.run("true")
         for _ in range(8):
             seq = (await stage.conversation.status()).next_seq
             running = asyncio.create_task(stage.conversation.run(text, timeout_ms=60_000))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import itertools
 import os
 import shlex
 import sys
@@ -57,12 +58,14 @@ async def open_parenthesis(stage: Stage) -> Any:
     waited = await stage.conversation.wait_for(PROMPT, from_cursor=cursor)
     status = await stage.conversation.status()
     again = await stage.done("echo usable")  # the engine clears the line first
+    # bash may lose a Ctrl-C that comes while it draws; the engine then types another.
+    cleared = [event.fields["author"] for event in await stage.events("input") if "submit" not in event.fields]
     return {
         "submitted": (submitted.exit_status, submitted.state, b"error" in submitted.output),
         "after": after,
         "typed": (waited.matched, waited.reason, status.tty),
         "after typed": again,
-        "cleared by": [event.fields["author"] for event in await stage.events("input") if "submit" not in event.fields],
+        "cleared by": [author for author, _ in itertools.groupby(cleared)],
         "blocks": [block.cmd for block in await stage.blocks()],
     }
 
