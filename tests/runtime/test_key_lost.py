@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any, cast
+from typing import Any, Final, cast
 
 import pytest
 
@@ -18,10 +18,15 @@ from blockpty.host.shells import load_text
 from blockpty.runtime.channel import ConversationChannel
 from blockpty.runtime.completion import Completion
 from blockpty.runtime.follower import RecordFollower
-from blockpty.runtime.submission import Submission
+from blockpty.runtime.submission import Submission, _Typed
 from blockpty.spool.layout import Layout
 from tests.support.async_tests import async_test
 from tests.support.profile import LONG
+
+KEYED: Final = _Typed(KEYS["bash"], key=True)
+# In a shell elsewhere, with what follows the key or without a key.
+TAGGED: Final = _Typed(KEYS["bash"] + b"a1b2c3d4;6;true!", key=True, tag="a1b2c3d4")
+LINE: Final = _Typed(b"true\r", key=False, line=b"true")
 
 
 class Shell:
@@ -37,6 +42,7 @@ class Shell:
             **{"icanon": False, "unread": unread, "storage": None, "stopped": False, "working": False, **sampled}
         )
         self.to_come = [ShellState.IDLE]
+        self.typed: list[bytes] = []
 
     def pump(self) -> None:
         """Nothing comes."""
@@ -45,6 +51,9 @@ class Shell:
         self.state.shell = self.to_come.pop(0)
         if not self.to_come:
             self.state.submission = None
+
+    async def type(self, data: bytes, author: str) -> None:
+        self.typed.append(data)
 
     async def inspect(self, conversation_id: str) -> SimpleNamespace:
         return self._sample
@@ -67,7 +76,7 @@ async def test_a_flushed_key(tmp_path: Path, unread: bool, disturbed: bool, retr
     completion = Completion(cast("RecordFollower", shell), "1.1")
     completion.disturbed = disturbed
     submission = Submission(cast("ConversationChannel", shell))
-    typed = await submission._taken(completion, "true", None, retried)
+    typed = await submission._taken(completion, "true", None, retried, KEYED)
     assert (typed is not None) == again
     if typed is not None:
         assert typed.data == KEYS["bash"]
@@ -84,7 +93,7 @@ async def test_nothing_is_typed_again_that_may_have_run_unseen(tmp_path: Path, s
     shell = Shell(Layout(tmp_path), **sampled)
     completion = Completion(cast("RecordFollower", shell), "1.1")
     submission = Submission(cast("ConversationChannel", shell))
-    assert await submission._taken(completion, "true", None, False) is None
+    assert await submission._taken(completion, "true", None, False, KEYED) is None
 
 
 @async_test
@@ -94,7 +103,47 @@ async def test_the_end_of_another_line_is_not_yet_its_prompt(tmp_path: Path) -> 
     shell.to_come = [ShellState.IDLE, ShellState.IDLE]
     completion = Completion(cast("RecordFollower", shell), "1.1")
     submission = Submission(cast("ConversationChannel", shell))
-    assert await submission._taken(completion, "true", None, False) is not None
+    assert await submission._taken(completion, "true", None, False, KEYED) is not None
+
+
+def far_shell(tmp_path: Path, *states: ShellState) -> Shell:
+    """A shell elsewhere, which was given a command, and at which a Ctrl-C was typed before that had come."""
+    shell = Shell(Layout(tmp_path))
+    shell.state.current.features = "key,fed,nofs"
+    shell.state.shell, shell.state.interrupted = ShellState.SUBMITTED, True
+    shell.to_come = [*states]
+    return shell
+
+
+@async_test
+async def test_a_ctrl_c_that_took_a_part_of_the_key_is_obeyed(tmp_path: Path) -> None:
+    """What follows the key is on the line then, as if the key were not bound; the next command tries it again."""
+    shell = far_shell(tmp_path, ShellState.SUBMITTED, ShellState.IDLE)
+    shell.state.echo.data = b"1b[7717~a1b2c3d4;6;true!"
+    submission = Submission(cast("ConversationChannel", shell))
+    completion = Completion(cast("RecordFollower", shell), "1.1")
+    assert await submission._taken(completion, "true", None, False, TAGGED) is None
+    assert shell.typed == [b"\x03"]
+    assert submission._has_key(shell.state)
+
+
+@pytest.mark.parametrize("typed", [TAGGED, LINE], ids=["key", "line"])
+@async_test
+async def test_a_ctrl_c_that_was_lost_is_typed_again(tmp_path: Path, typed: _Typed) -> None:
+    """Until the shell shows its prompt."""
+    shell = far_shell(tmp_path)
+    submission = Submission(cast("ConversationChannel", shell))
+    completion = Completion(cast("RecordFollower", shell), "1.1")
+    completion.disturbed = True
+
+    async def changed(timeout: float | None = None) -> None:
+        if len(shell.typed) == 2:
+            shell.state.shell, shell.state.submission = ShellState.IDLE, None
+        await asyncio.sleep(0.01)
+
+    shell.changed = changed  # type: ignore[method-assign]
+    assert await submission._taken(completion, "true", None, False, typed) is None
+    assert shell.typed == [b"\x03", b"\x03"]
 
 
 SHELLS = [pytest.param(name, marks=pytest.mark.needs(name)) for name in ("bash", "zsh", "fish")]
