@@ -32,11 +32,12 @@ def small_disk(place: Path, size_kib: int) -> Iterator[Path]:
 
 
 def fill(place: Path) -> None:
-    """Leave no room on the file system of a directory, in a file `ballast`."""
-    with (place / "ballast").open("wb", 0) as ballast, contextlib.suppress(OSError):
-        while True:
-            ballast.write(b"x" * 4096)
-    assert os.statvfs(place).f_bfree == 0
+    """Leave no room on the file system of a directory, in a file `ballast`; nor what is given back meanwhile."""
+    with (place / "ballast").open("wb", 0) as ballast:
+        while os.statvfs(place).f_bfree:
+            with contextlib.suppress(OSError):
+                while True:
+                    ballast.write(b"x" * 4096)
 
 
 def make_room(place: Path, size_kib: int) -> None:
