@@ -151,15 +151,16 @@ async def type_in(channel: ConversationChannel, data: bytes) -> int:
 
 
 async def shows_a_prompt(channel: ConversationChannel, seconds: float) -> bool:
-    """Return whether a shell that was given hooks shows a prompt with them in time."""
+    """Return whether a shell that was given hooks shows a prompt with them in time; something may be typed behind it."""
     loop = asyncio.get_running_loop()
     deadline = loop.time() + seconds
     while True:
         channel.live.pump()
         shell = channel.live.state.shell
         left = deadline - loop.time()
-        if left <= 0 or shell in (ShellState.IDLE, ShellState.EXITED):
-            return shell is ShellState.IDLE
+        shown = shell in (ShellState.IDLE, ShellState.EDITING)
+        if shown or left <= 0 or shell is ShellState.EXITED:
+            return shown
         await channel.live.subscribers.changed(left)
 
 

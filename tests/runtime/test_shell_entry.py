@@ -18,7 +18,9 @@ from typing import Any
 import pytest
 
 import blockpty
-from blockpty.runtime import submission
+from blockpty.engine.states import ShellState
+from blockpty.runtime import shell_entry, submission
+from blockpty.runtime.channel import ConversationChannel
 from tests.support.async_tests import async_test
 from tests.support.ports import free_port
 
@@ -193,6 +195,37 @@ async def test_a_shell_inside(shell: str, home: Path) -> None:
         assert (kinds.count("shell_entered"), kinds.count("shell_left")) == (2, 2)
         assert (await conversation.status()).integrity == "ok"
         assert (await conversation.verify()).clean
+
+
+@pytest.mark.parametrize("shell", ["bash", pytest.param("zsh", marks=pytest.mark.needs("zsh"))])
+@async_test
+async def test_what_is_typed_at_the_new_prompt_stays_on_the_line(
+    shell: str, home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bare = {"bash": "bash --norc", "zsh": "zsh -f"}[shell]
+
+    type_in = shell_entry.type_in
+    async with blockpty.Engine(home) as engine:
+        conversation = await engine.open("c1", shell="bash")
+        await started(conversation, bare)
+
+        async def with_more(channel: ConversationChannel, data: bytes) -> int:
+            begin = await type_in(channel, data)
+            while channel.live.state.shell is not ShellState.IDLE:
+                await channel.live.subscribers.changed()
+            await channel.host.input(channel.id, b"echo on", author="user", epoch=channel.epoch)
+            while channel.live.state.shell is not ShellState.EDITING:
+                await channel.live.subscribers.changed()
+            return begin
+
+        with monkeypatch.context() as patched:
+            patched.setattr(shell_entry, "type_in", with_more)
+            await conversation.enter_shell()
+        cursor = conversation.cursor
+        await conversation.send("e\r", author="user")
+        assert (await conversation.wait_for(PROMPT, from_cursor=cursor, timeout_ms=TIMEOUT_MS)).matched
+        typed = (await conversation.blocks()).blocks[-1]
+        assert (typed.cmd, typed.exit_status, typed.author) == ("echo one", 0, "user")
 
 
 @async_test
