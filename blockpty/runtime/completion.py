@@ -9,6 +9,7 @@ import asyncio
 from typing import TYPE_CHECKING
 
 from blockpty.engine.machine_state import MachineState, asks_password
+from blockpty.engine.records import input_bytes
 from blockpty.engine.states import ShellState
 from blockpty.engine.waiter import Outcome
 from blockpty.model.entries import Entry
@@ -28,6 +29,7 @@ class Completion:
         stop_at_input: whether it is done as well when the command waits for input.
         disturbed: whether something else was typed, a signal was sent, or a mark was rejected, since the command was
             typed. Whether it has run is not sure then.
+        interrupted: whether that was a Ctrl-C, or an interrupt.
     """
 
     reads = False
@@ -38,6 +40,7 @@ class Completion:
         self.request = request
         self.stop_at_input = stop_at_input
         self.disturbed = False
+        self.interrupted = False
         self._typed = False
         self._taken = False
 
@@ -47,8 +50,10 @@ class Completion:
         if not self._typed:
             self._typed = is_under_way(state, self.request)
             return None
-        if step.entry is not None and (step.entry.kind == "input" or _is_interrupt(step.entry)):
+        entry = step.entry
+        if entry is not None and (entry.kind == "input" or _is_interrupt(entry)):
             self.disturbed = True
+            self.interrupted |= entry.kind != "input" or b"\x03" in input_bytes(entry.fields)
         # A mark that is not taken for one may have been the command's own.
         self.disturbed = self.disturbed or any(event.type == "spoofed_mark" for event in step.events)
         for signal in step.signals:

@@ -305,7 +305,7 @@ class Submission:
                 live.pump()
             if typed.tag or not typed.key:
                 unbound = is_echoed(typed.tag, live.state.echo.data) if typed.tag else False
-                if live.state.interrupted and loop.time() >= insists_at:
+                if completion.interrupted and loop.time() >= insists_at:
                     # A Ctrl-C took the rest of the text away, and came where neither the handler nor bash itself, which
                     # was drawing the line, let it end what they did.
                     insists_at = loop.time() + UNBOUND_SECONDS
@@ -318,7 +318,7 @@ class Submission:
                 unbound = loop.time() - silent_since >= UNBOUND_SECONDS
             if unbound:
                 # A Ctrl-C that took a part of the key away says nothing of the key, and the command is not wanted.
-                unwanted = live.state.interrupted
+                unwanted = completion.interrupted
                 if not unwanted:
                     self._keyless = state.current.nonce
                 await self._abandon()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, Final, cast
@@ -18,7 +19,7 @@ from blockpty.host.shells import load_text
 from blockpty.runtime.channel import ConversationChannel
 from blockpty.runtime.completion import Completion
 from blockpty.runtime.follower import RecordFollower
-from blockpty.runtime.submission import Submission, _Typed
+from blockpty.runtime.submission import UNBOUND_SECONDS, Submission, _Typed
 from blockpty.spool.layout import Layout
 from tests.support.async_tests import async_test
 from tests.support.profile import LONG
@@ -107,10 +108,10 @@ async def test_the_end_of_another_line_is_not_yet_its_prompt(tmp_path: Path) -> 
 
 
 def far_shell(tmp_path: Path, *states: ShellState) -> Shell:
-    """A shell elsewhere, which was given a command, and at which a Ctrl-C was typed before that had come."""
+    """A shell elsewhere that was given a command, of which nothing is seen yet."""
     shell = Shell(Layout(tmp_path))
     shell.state.current.features = "key,fed,nofs"
-    shell.state.shell, shell.state.interrupted = ShellState.SUBMITTED, True
+    shell.state.shell = ShellState.SUBMITTED
     shell.to_come = [*states]
     return shell
 
@@ -122,6 +123,7 @@ async def test_a_ctrl_c_that_took_a_part_of_the_key_is_obeyed(tmp_path: Path) ->
     shell.state.echo.data = b"1b[7717~a1b2c3d4;6;true!"
     submission = Submission(cast("ConversationChannel", shell))
     completion = Completion(cast("RecordFollower", shell), "1.1")
+    completion.interrupted = True
     assert await submission._taken(completion, "true", None, False, TAGGED) is None
     assert shell.typed == [b"\x03"]
     assert submission._has_key(shell.state)
@@ -134,7 +136,7 @@ async def test_a_ctrl_c_that_was_lost_is_typed_again(tmp_path: Path, typed: _Typ
     shell = far_shell(tmp_path)
     submission = Submission(cast("ConversationChannel", shell))
     completion = Completion(cast("RecordFollower", shell), "1.1")
-    completion.disturbed = True
+    completion.disturbed = completion.interrupted = True
 
     async def changed(timeout: float | None = None) -> None:
         if len(shell.typed) == 2:
@@ -144,6 +146,26 @@ async def test_a_ctrl_c_that_was_lost_is_typed_again(tmp_path: Path, typed: _Typ
     shell.changed = changed  # type: ignore[method-assign]
     assert await submission._taken(completion, "true", None, False, typed) is None
     assert shell.typed == [b"\x03", b"\x03"]
+
+
+@pytest.mark.parametrize("typed", [TAGGED, LINE], ids=["key", "line"])
+@async_test
+async def test_an_earlier_ctrl_c_is_not_that_of_a_command_that_takes_long(tmp_path: Path, typed: _Typed) -> None:
+    """The engine's own, for one, with which it has emptied the line."""
+    shell = far_shell(tmp_path)
+    shell.state.interrupted = True
+    submission = Submission(cast("ConversationChannel", shell))
+    began = time.monotonic()
+
+    async def changed(timeout: float | None = None) -> None:
+        if time.monotonic() > began + UNBOUND_SECONDS + 0.2:
+            shell.state.shell = ShellState.RUNNING
+        await asyncio.sleep(0.01)
+
+    shell.changed = changed  # type: ignore[method-assign]
+    completion = Completion(cast("RecordFollower", shell), "1.1")
+    assert await submission._taken(completion, "true", None, False, typed) is None
+    assert shell.typed == []
 
 
 SHELLS = [pytest.param(name, marks=pytest.mark.needs(name)) for name in ("bash", "zsh", "fish")]
