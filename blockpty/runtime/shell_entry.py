@@ -151,7 +151,7 @@ async def type_in(channel: ConversationChannel, data: bytes) -> int:
 
 
 async def shows_a_prompt(channel: ConversationChannel, seconds: float) -> bool:
-    """Return whether a shell that was given hooks shows a prompt with them in time; somebody may type at it already."""
+    """Return whether a shell that was given hooks shows a prompt with them in time, empty or with a line begun."""
     loop = asyncio.get_running_loop()
     deadline = loop.time() + seconds
     while True:
