@@ -303,8 +303,8 @@ class Submission:
             await live.subscribers.changed(min(UNBOUND_POLL_SECONDS, deadline - loop.time()))
             if live.reader.position.offset == before:
                 live.pump()
-            if typed.tag or not typed.key:
-                unbound = is_echoed(typed.tag, live.state.echo.data) if typed.tag else False
+            if not state.current.sees_files:
+                unbound = typed.key and is_echoed(typed.tag, live.state.echo.data)
                 if completion.interrupted and loop.time() >= insists_at:
                     # A Ctrl-C took the rest of the text away, and came where neither the handler nor bash itself, which
                     # was drawing the line, let it end what they did.

@@ -90,7 +90,7 @@ SCENARIO: Final[list[tuple[str, dict[str, Any]]]] = [
     ("stop_capture", {}),
     ("start_capture", {}),
     ("stop_capture", {}),
-    # bash draws its prompt again after that, some time.
+    # At some time after that bash draws its prompt again.
     ("resize", {"cols": 100, "rows": 30}),
     ("status", {}),
     ("end_session", {"session_id": "s3"}),
