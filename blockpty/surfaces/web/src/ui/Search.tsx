@@ -24,7 +24,7 @@ export function Search({ params }: { params: URLSearchParams }) {
   const mode = params.get("mode") ?? "substring";
   const failed = params.get("failed") === "1";
   const perBlock = params.get("blocks") !== "0";
-  const [found, setFound] = useState<SearchResult | null>(null);
+  const [answered, setAnswered] = useState<{ address: string; result: SearchResult | null } | null>(null);
   const [at, setAt] = useState(0);
   const chosen = useRef<HTMLAnchorElement>(null);
   const asked = new URLSearchParams({ query, mode, per_block: `${perBlock}`, page_size: `${PAGE}` });
@@ -33,27 +33,34 @@ export function Search({ params }: { params: URLSearchParams }) {
   // A layout effect is not a frame late.
   useLayoutEffect(() => {
     let gone = false;
-    if (!query) setFound(null);
+    const show = (result: SearchResult | null) => {
+      if (gone) return;
+      setAnswered({ address, result });
+      setAt(0);
+    };
+    if (!query) setAnswered(null);
     else
-      void attempt(async () => {
-        const answer = await call<SearchResult>(`/search?${address}`);
-        if (gone) return;
-        setFound(answer);
-        setAt(0);
+      void attempt(async () => show(await call<SearchResult>(`/search?${address}`))).then((well) => {
+        if (!well) show(null);
       });
     return () => {
       gone = true;
     };
   }, [address]);
+  const found = answered?.result;
+  // The answer before stays while the next one is on its way, but nothing is opened or counted from it.
+  const busy = query !== "" && answered?.address !== address;
   const more = () =>
     attempt(async () => {
       const next = await call<SearchResult>(`/search?${address}&page=${encodeURIComponent(found!.next!)}`);
-      setFound({ ...next, hits: [...found!.hits, ...next.hits] });
+      const both = { ...next, hits: [...found!.hits, ...next.hits] };
+      setAnswered((now) => (now?.address === address ? { address, result: both } : now));
     });
   const hits = found?.hits ?? [];
   const hit = hits[Math.min(at, hits.length - 1)];
+  const [unit, units] = perBlock ? ["block", "blocks"] : ["match", "matches"];
   const step = (by: number) => setAt(Math.max(0, Math.min(hits.length - 1, at + by)));
-  useKeys({ next: () => step(1), previous: () => step(-1), open: () => hit && go(toHit(hit)) });
+  useKeys({ next: () => step(1), previous: () => step(-1), open: () => !busy && hit && go(toHit(hit)) });
   useEffect(() => chosen.current?.scrollIntoView({ block: "nearest" }), [at]);
   const change = (name: string, value: string) => {
     const changed = new URLSearchParams(params);
@@ -61,7 +68,7 @@ export function Search({ params }: { params: URLSearchParams }) {
     go(toSearch(changed), true);
   };
   return (
-    <main class="home found" tabIndex={-1}>
+    <main class="home found" tabIndex={-1} aria-busy={busy}>
       <div class="found-head">
         <h1>{query ? `“${visible(query)}”` : "Search every conversation"}</h1>
         <div class="tabs" role="group" aria-label="What is looked for">
@@ -78,9 +85,14 @@ export function Search({ params }: { params: URLSearchParams }) {
             One a block
           </button>
         </div>
-        {found && (
+        {busy && (
           <p class="muted" role="status">
-            {hits.length === 0 ? "Nothing was found" : `${found.next ? "at least " : ""}${number(hits.length)} ${perBlock ? "blocks" : "matches"}`}
+            Searching…
+          </p>
+        )}
+        {!busy && found && (
+          <p class="muted" role="status">
+            {hits.length === 0 ? "Nothing was found" : `${found.next ? "at least " : ""}${number(hits.length)} ${hits.length === 1 ? unit : units}`}
             {found.partial
               ? `; not everything was looked at${found.missing.length ? `: ${found.missing.map(visible).join(", ")}` : " in time"}.`
               : ". Complete and exact."}
@@ -109,7 +121,7 @@ export function Search({ params }: { params: URLSearchParams }) {
               <Snippet hit={one} />
             </a>
           ))}
-          {found?.next && (
+          {!busy && found?.next && (
             <button class="button small" onClick={more}>
               Go on
             </button>
