@@ -5,11 +5,15 @@ where they lie and which four bytes in a row they hold, but not their text and n
 
 A batch is committed to its segments before the catalogue says so; what a crash leaves between the two is met again and
 recognised. Files that are damaged or of another version are removed, and the index begins anew.
+
+SQLite names the journal of a database by its path, and two processes that make one database at once each make all of
+it. Whoever opens or closes a file here, or takes the directory away, therefore has it locked meanwhile.
 """
 
 from __future__ import annotations
 
 import contextlib
+import fcntl
 import os
 import secrets
 import shutil
@@ -35,8 +39,9 @@ VERSION: Final = f"6 {sys.byteorder} {' '.join(BLOCK_FIELDS)}"
 # Raw bytes of the chunks in a segment, after which the next one is begun.
 SEGMENT_BYTES: Final = 256 * 1024 * 1024
 _BUSY_SECONDS: Final = 5.0
-# How often a catalogue is opened that another engine replaces meanwhile. A new one takes two: it is made, then opened.
+# How often a directory is opened that another engine takes away meanwhile.
 _OPENINGS: Final = 8
+_LOOK_AGAIN_SECONDS: Final = 0.002
 _PAGE_BYTES: Final = 16 * 1024
 
 P = ParamSpec("P")
@@ -65,7 +70,9 @@ class SqliteIndex:
         self._segment_bytes = segment_bytes
         self._lock = threading.Lock()
         self._catalogue: sqlite3.Connection | None = None
-        self._file: tuple[int, int] = (0, 0)
+        self._file: tuple[int, int] | None = None
+        # Of the directory that holds it, also when that has no name any more.
+        self._descriptor = -1
         self._segments: dict[int, sqlite3.Connection] = {}
         self._generation = ""
         # The generation that `positions` returned last: what is added is meant for no other.
@@ -153,13 +160,19 @@ class SqliteIndex:
             except BadRequest as problem:
                 raise IndexUnavailable(problem.message) from None
             self._clear_removed()
-            with _pinned(path) as before:
-                database, generation = self._connected(path)
-                # Else it is not known which file was opened: another engine may have removed one and made another.
-                if before is not None and _identity(path) == before:
-                    self._catalogue, self._generation, self._file = database, generation, before
-                    return
-            database.close()
+            try:
+                self._descriptor = _open_directory(self._directory)
+            except FileNotFoundError:
+                continue
+            try:
+                with _locked(self._descriptor):
+                    if _identity(self._directory) == _identity(self._descriptor):
+                        self._catalogue, self._generation = self._connected(path)
+                        self._file = _identity(path)
+                        return
+            finally:
+                if self._catalogue is None:
+                    self._close()
         raise IndexUnavailable("the index is made anew again and again")
 
     def _connected(self, path: Path) -> tuple[sqlite3.Connection, str]:
@@ -168,11 +181,8 @@ class SqliteIndex:
         try:
             row = database.execute("SELECT version, generation FROM about").fetchone()
             if row is None:
-                with _transaction(database):
-                    # Another process may be here as well, and one of the two is the first.
-                    if (row := database.execute("SELECT version, generation FROM about").fetchone()) is None:
-                        row = (VERSION, secrets.token_hex(8))
-                        database.execute("INSERT INTO about VALUES (?, ?)", row)
+                row = (VERSION, secrets.token_hex(8))
+                database.execute("INSERT INTO about VALUES (?, ?)", row)
             if row[0] != VERSION:
                 raise sqlite3.DatabaseError(f"the index has version {row[0]}")
         except BaseException:
@@ -187,38 +197,55 @@ class SqliteIndex:
     def _segment(self, begin: int, *, create: bool = False) -> sqlite3.Connection:
         database = self._segments.get(begin)
         if database is None:
-            path = self._directory / f"{begin:020d}.sqlite"
-            if not create and not path.exists():
-                raise sqlite3.DatabaseError(f"{path.name} has gone")
-            database = _connect(path, "sqlite_segment.sql")
-            try:
-                database.execute("ATTACH ? AS catalogue", (str(self._directory / "catalogue.sqlite"),))
-                (generation,) = database.execute("SELECT generation FROM catalogue.about").fetchone() or ("",)
-                if generation != self._generation:
+            path, catalogue = self._directory / f"{begin:020d}.sqlite", self._directory / "catalogue.sqlite"
+            with _locked(self._descriptor):
+                if _identity(catalogue) != self._file:
                     raise IndexUnavailable("the index has begun anew")
-            except BaseException:
-                database.close()
-                raise
+                if not create and not path.exists():
+                    raise sqlite3.DatabaseError(f"{path.name} has gone")
+                database = _connect(path, "sqlite_segment.sql")
+                try:
+                    database.execute("ATTACH ? AS catalogue", (str(catalogue),))
+                    # SQLite opens it at its first use.
+                    database.execute("SELECT generation FROM catalogue.about").fetchone()
+                except BaseException:
+                    database.close()
+                    raise
             self._segments[begin] = database
         return database
 
     def _close(self) -> None:
+        if self._descriptor < 0:
+            return
+        # Where an engine that has it does not go on, they are closed all the same.
+        with contextlib.suppress(IndexUnavailable):
+            _lock(self._descriptor)
         for database in (*self._segments.values(), self._catalogue):
             if database is not None:
                 database.close()
+        os.close(self._descriptor)  # which unlocks it
         self._segments.clear()
         self._catalogue = self._known = None
+        self._descriptor = -1
 
     def _remove(self) -> None:
-        """Remove the files, all at once: file by file, the journal of a catalogue that was just made would go too."""
+        """Remove the files, all at once: one by one, some would be those of a catalogue that was just made."""
         self._close()
         aside = self._directory.with_name(f"{self._directory.name}.{secrets.token_hex(4)}.removed")
         try:
-            os.rename(self._directory, aside)
+            descriptor = _open_directory(self._directory)
         except FileNotFoundError:
             return
-        except OSError:
-            shutil.rmtree(self._directory, ignore_errors=True)  # a file system of its own, say
+        try:
+            _lock(descriptor)
+            if _identity(self._directory) != _identity(descriptor):
+                return  # another engine has just done so
+            try:
+                os.rename(self._directory, aside)
+            except OSError:
+                shutil.rmtree(self._directory, ignore_errors=True)  # a file system of its own, say
+        finally:
+            os.close(descriptor)
         self._clear_removed()
 
     def _clear_removed(self) -> None:
@@ -339,8 +366,8 @@ class SqliteIndex:
         return Page(found, False, self._generation)
 
 
-def _identity(path: Path) -> tuple[int, int] | None:
-    """Return device and inode of a file; None where there is none."""
+def _identity(path: Path | int) -> tuple[int, int] | None:
+    """Return device and inode of a file or a descriptor; None where there is none."""
     try:
         found = os.stat(path)
     except FileNotFoundError:
@@ -348,25 +375,35 @@ def _identity(path: Path) -> tuple[int, int] | None:
     return found.st_dev, found.st_ino
 
 
-@contextlib.contextmanager
-def _pinned(path: Path) -> Iterator[tuple[int, int] | None]:
-    """Yield the identity of a file, None where there is none; on Linux no other file gets its inode meanwhile.
+def _open_directory(path: Path) -> int:
+    return os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
 
-    The descriptor is one without access: closing any other one would end the locks that SQLite has on the file.
-    """
-    if sys.platform != "linux":
-        yield _identity(path)
-        return
+
+def _lock(descriptor: int) -> None:
+    """Lock a directory; raises IndexUnavailable where another engine has it for too long."""
+    deadline = time.monotonic() + _BUSY_SECONDS
+    while True:
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            if time.monotonic() > deadline:
+                raise IndexUnavailable("another engine has locked the index") from None
+            time.sleep(_LOOK_AGAIN_SECONDS)
+        except OSError:
+            return  # a file system that locks no directories
+        else:
+            return
+
+
+@contextlib.contextmanager
+def _locked(descriptor: int) -> Iterator[None]:
+    """Have no other engine open, close or remove what is in a directory."""
+    _lock(descriptor)
     try:
-        descriptor = os.open(path, os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC)
-    except FileNotFoundError:
-        yield None
-        return
-    try:
-        found = os.fstat(descriptor)
-        yield found.st_dev, found.st_ino
+        yield
     finally:
-        os.close(descriptor)
+        with contextlib.suppress(OSError):
+            fcntl.flock(descriptor, fcntl.LOCK_UN)
 
 
 def _connect(path: Path, schema: str) -> sqlite3.Connection:

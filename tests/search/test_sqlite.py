@@ -10,6 +10,7 @@ import stat
 import subprocess
 import sys
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -177,29 +178,65 @@ def _empty_lists(directory: Path) -> None:
             database.execute("UPDATE lists SET data = x''")
 
 
-def test_a_file_that_another_engine_replaces_while_it_is_opened_is_not_gone_on_with(
+def test_a_directory_that_another_engine_replaces_before_it_is_locked_is_not_gone_on_with(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    connect, other, index = sqlite._connect, SqliteIndex(tmp_path / "index"), SqliteIndex(tmp_path / "index")
-    replacements = [2]  # of the file that was just made, and of the one that is opened next
+    index, other = SqliteIndex(tmp_path / "index"), SqliteIndex(tmp_path / "index")
+    open_directory, replacements = sqlite._open_directory, [2]
 
-    def replaced(path: Path, schema: str) -> sqlite3.Connection:
-        database = connect(path, schema)
+    def replaced(path: Path) -> int:
+        descriptor = open_directory(path)
         if replacements[0]:
             replacements[0] -= 1
-            monkeypatch.setattr(sqlite, "_connect", connect)
+            monkeypatch.setattr(sqlite, "_open_directory", open_directory)
             other.drop()
             other.positions()
-            monkeypatch.setattr(sqlite, "_connect", replaced)
-        return database
+            monkeypatch.setattr(sqlite, "_open_directory", replaced)
+        return descriptor
 
-    monkeypatch.setattr(sqlite, "_connect", replaced)
+    monkeypatch.setattr(sqlite, "_open_directory", replaced)
     try:
         assert index.positions().generation == other.positions().generation
         assert replacements == [0]
+        replacements[0] = 1
+        index.drop()  # which another engine has just done
+        assert replacements == [0] and (tmp_path / "index" / "catalogue.sqlite").exists()
     finally:
         other.close()
         index.close()
+
+
+def test_while_one_engine_opens_or_closes_a_file_no_other_takes_it_away(
+    tmp_path: Path, records: Records, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    connect, index, other = sqlite._connect, SqliteIndex(tmp_path / "index"), SqliteIndex(tmp_path / "index")
+    monkeypatch.setattr(sqlite, "_BUSY_SECONDS", 0)
+    refused: list[str] = []
+
+    def take_away(what: str) -> None:
+        with pytest.raises(IndexUnavailable, match="locked"):
+            other.drop()
+        refused.append(what)
+
+    class Watched(sqlite3.Connection):
+        def close(self) -> None:
+            take_away("closed")
+            super().close()
+
+    def opened(path: Path, schema: str) -> sqlite3.Connection:
+        with monkeypatch.context() as patched:
+            patched.setattr(sqlite3, "connect", partial(sqlite3.connect, factory=Watched))
+            database = connect(path, schema)
+        take_away("opened")
+        return database
+
+    monkeypatch.setattr(sqlite, "_connect", opened)
+    fill(index, records)
+    assert refused == ["opened", "opened"], "the catalogue and a segment"
+    index.close()
+    assert refused[2:] == ["closed", "closed"]
+    other.drop()
+    assert not (tmp_path / "index").exists()
 
 
 def test_a_segment_is_never_one_of_another_catalogue(tmp_path: Path, records: Records) -> None:
