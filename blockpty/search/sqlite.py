@@ -7,7 +7,7 @@ A batch is committed to its segments before the catalogue says so; what a crash 
 recognised. Files that are damaged or of another version are removed, and the index begins anew.
 
 SQLite names the journal of a database by its path, and two processes that make one database at once each make all of
-it. Whoever opens or closes a file here, or takes the directory away, therefore has it locked meanwhile.
+it. An engine that opens or closes a file here, or takes the directory away, therefore has it locked meanwhile.
 """
 
 from __future__ import annotations
