@@ -205,12 +205,14 @@ def test_processes_append_at_once(tmp_path: Path) -> None:
 def test_a_killed_writer_leaves_a_log_that_goes_on(tmp_path: Path) -> None:
     for number in range(8):
         with _writer(tmp_path / "home", str(number), -1) as writer:
-            assert writer.stdout is not None
-            assert writer.stdout.readline() == b"ready\n"
-            log = AuditLog(tmp_path / "home")
-            while not list(log.entries(AuditFilter(principal=str(number)))):
-                os.sched_yield()
-            writer.send_signal(signal.SIGKILL)
+            try:
+                assert writer.stdout is not None
+                assert writer.stdout.readline() == b"ready\n"
+                log = AuditLog(tmp_path / "home")
+                while not list(log.entries(AuditFilter(principal=str(number)))):
+                    os.sched_yield()
+            finally:
+                writer.send_signal(signal.SIGKILL)  # by itself it never ends
         log.add("verdict", principal="after")
         assert log.waiting == (0, 0)
         assert log.verify() == []
