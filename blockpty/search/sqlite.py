@@ -217,12 +217,13 @@ class SqliteIndex:
     def _close(self) -> None:
         if self._descriptor < 0:
             return
-        # Where an engine that has it does not go on, they are closed all the same.
-        with contextlib.suppress(IndexUnavailable):
-            _lock(self._descriptor)
-        for database in (*self._segments.values(), self._catalogue):
-            if database is not None:
-                database.close()
+        databases = [one for one in (*self._segments.values(), self._catalogue) if one is not None]
+        if databases:
+            # Where an engine that has it does not go on, they are closed all the same.
+            with contextlib.suppress(IndexUnavailable):
+                _lock(self._descriptor)
+        for database in databases:
+            database.close()
         os.close(self._descriptor)  # which unlocks it
         self._segments.clear()
         self._catalogue = self._known = None
@@ -236,6 +237,8 @@ class SqliteIndex:
             descriptor = _open_directory(self._directory)
         except FileNotFoundError:
             return
+        except OSError as problem:
+            raise IndexUnavailable(str(problem)) from None
         try:
             _lock(descriptor)
             if _identity(self._directory) != _identity(descriptor):
