@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import itertools
 import os
+import random
 import socket
 from typing import Final
 
@@ -13,14 +13,15 @@ _FIRST: Final = 20_000
 _EACH: Final = 1000
 _PROCESSES: Final = 12
 
-_numbers = itertools.count(os.getpid())
+# Where several runs have the same ones, they hardly ever draw the same at once.
+_numbers = random.Random(os.getpid())
 
 
 def free_port() -> int:
     """Return a port of the loopback interface that nothing listens on."""
     process = int(os.environ.get("PYTEST_XDIST_WORKER", "gw0").removeprefix("gw")) % _PROCESSES
-    for _ in range(_EACH):
-        port = _FIRST + process * _EACH + next(_numbers) % _EACH
+    for _ in range(10 * _EACH):
+        port = _FIRST + process * _EACH + _numbers.randrange(_EACH)
         with socket.socket() as probe:
             try:
                 probe.bind(("127.0.0.1", port))
