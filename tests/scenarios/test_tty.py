@@ -27,7 +27,8 @@ PROGRAMS: Final[dict[str, tuple[str, Any, str, bytes]]] = {
     "read": ("echo there; read -r x", {"regex": "^there$"}, "reads_line", b"x\r"),
     "child": ("echo there; sh -c 'cat; :'", {"regex": "^there$"}, "reads_line", b"\x04"),
     "pipeline": ("echo there; true | cat - /dev/tty", {"regex": "^there$"}, "reads_line", b"\x04"),
-    "sleep": ("echo there; sleep 1000", {"regex": "^there$"}, "running", b"\x03"),
+    # Its own process says that it is there: a Ctrl-C before zsh has given the terminal away does not reach it.
+    "sleep": ("sh -c 'echo there; exec sleep 1000'", {"regex": "^there$"}, "running", b"\x03"),
 }
 
 
