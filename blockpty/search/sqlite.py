@@ -41,6 +41,7 @@ SEGMENT_BYTES: Final = 256 * 1024 * 1024
 _BUSY_SECONDS: Final = 5.0
 # How often a directory is opened that another engine takes away meanwhile.
 _OPENINGS: Final = 8
+# `flock` waits without a limit or not at all.
 _LOOK_AGAIN_SECONDS: Final = 0.002
 _PAGE_BYTES: Final = 16 * 1024
 
