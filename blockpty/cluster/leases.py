@@ -8,8 +8,9 @@ once and never again; what an owner writes names its epoch, and a statement with
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from typing import Final
+
+from msgspec import Struct
 
 from blockpty.cluster.database import Connection
 
@@ -54,8 +55,7 @@ WHERE lease.conversation = mine.conversation AND lease.epoch = mine.epoch AND le
 """
 
 
-@dataclass(frozen=True, slots=True)
-class Lease:
+class Lease(Struct, frozen=True):
     """What an owner was given.
 
     Attributes:
@@ -69,8 +69,7 @@ class Lease:
     epoch: int
 
 
-@dataclass(frozen=True, slots=True)
-class Holder:
+class Holder(Struct, frozen=True):
     """Who had a conversation last.
 
     Attributes:

@@ -19,10 +19,10 @@ make a new database and let the hosts index their streams again.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, LiteralString
 
+from msgspec import Struct
 from psycopg import sql
 
 from blockpty.cluster.database import SCHEMA, SHARD_OPTIONS, Connection, Database
@@ -39,8 +39,7 @@ _OF_BLOCK: Final[tuple[LiteralString, ...]] = (
 )  # fmt: skip
 
 
-@dataclass(frozen=True, slots=True)
-class _Place:
+class _Place(Struct, frozen=True):
     """Where a step runs: `number` of a shard, or None on the coordinator, and how many shards there are."""
 
     connection: Connection

@@ -11,10 +11,10 @@ import os
 import socket
 import threading
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any, Final, Generic, TypeVar
 
 import psycopg
+from msgspec import Struct
 
 from blockpty.cluster import statements
 from blockpty.cluster.database import Connection, Database
@@ -84,8 +84,7 @@ class DatabaseCall(Generic[T]):
                 cut.close()
 
 
-@dataclass(slots=True)
-class Learnt:
+class Learnt(Struct):
     """What the pages before have shown of a part; it need not be true any more.
 
     Attributes:
@@ -97,8 +96,7 @@ class Learnt:
     rate: float = 0.0
 
 
-@dataclass(frozen=True, slots=True)
-class Newest:
+class Newest(Struct, frozen=True):
     """Names the newest candidates of a part, below a key; a call of it asks.
 
     The index of what chunks hold knows no order. So it is asked for the candidates of a time in which only some chunks

@@ -8,8 +8,9 @@ what the plan and the filters admit.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any, Final
+
+from msgspec import Struct
 
 from blockpty.cluster.terms import conversation_term, time_terms, wanted_terms
 from blockpty.search.index import ChunkKey
@@ -32,8 +33,7 @@ def storable(text: str) -> str:
     return text if text.isascii() else text.encode("utf-8", "replace").decode("utf-8")
 
 
-@dataclass(frozen=True, slots=True)
-class Span:
+class Span(Struct, frozen=True):
     """Times from `first` to `last`, in ms, both of them in it; None: from the beginning, and on without an end."""
 
     first: int | None = None

@@ -5,8 +5,9 @@ from __future__ import annotations
 import hashlib
 import hmac
 import unicodedata
-from dataclasses import dataclass
 from typing import Any, Final
+
+from msgspec import Struct
 
 SCOPES: Final = ("once", "conversation", "always")
 # Of a text that is longer, head and tail are shown; its digest covers all of it.
@@ -15,8 +16,7 @@ SHOWN_MOST: Final = 16_384
 _BLANK: Final = frozenset("\u115f\u1160\u3164\uffa0\u2800")
 
 
-@dataclass(frozen=True, slots=True)
-class Approval:
+class Approval(Struct, frozen=True):
     """Something that an agent asked for and a person has to allow; nothing of it has reached the terminal.
 
     Attributes:

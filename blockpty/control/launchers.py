@@ -9,15 +9,15 @@ from __future__ import annotations
 import re
 import shlex
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass
 from typing import Final
+
+from msgspec import Struct
 
 from blockpty.control.inline_code import is_harmless
 from blockpty.control.simple_command import SEVERAL, SOME_NAME, UNKNOWN, Stdin
 
 
-@dataclass(frozen=True, slots=True)
-class Started:
+class Started(Struct, frozen=True):
     """What a launcher starts: words, a shell text, or something that cannot be known.
 
     Attributes:
@@ -34,8 +34,7 @@ class Started:
     shell: str = "bash"
 
 
-@dataclass(frozen=True, slots=True)
-class Options:
+class Options(Struct, frozen=True):
     """The options of a launcher.
 
     Attributes:

@@ -15,12 +15,13 @@ import pkgutil
 import re
 import tomllib
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 from functools import lru_cache
 from typing import Any, Final, cast, get_args
 
 import regex
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from blockpty.control.effects import EFFECTS
 from blockpty.control.launchers import SHELLS
@@ -58,8 +59,7 @@ KEYS_ALONE: Final = re.compile(r"[\x03\x04\x0c\x15\x1a\x1c\r\n]*")
 """Keys that enter or drop a line, end a program or draw the screen anew, and type nothing."""
 
 
-@dataclass(frozen=True)
-class Policy:
+class Policy(Struct, frozen=True):
     """Rules in file order, what is decided without one, and what else the file says.
 
     Attributes:

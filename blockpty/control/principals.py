@@ -9,9 +9,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass, replace
 from enum import IntEnum
 from typing import Final, Literal
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from blockpty.errors import Forbidden
 
@@ -30,8 +32,7 @@ class Scope(IntEnum):
     """Open, close, reset and kill as well."""
 
 
-@dataclass(frozen=True, slots=True)
-class Principal:
+class Principal(Struct, frozen=True):
     """On whose behalf something is called.
 
     Attributes:

@@ -6,8 +6,9 @@ Rules of this file: frozen data.
 from __future__ import annotations
 
 import enum
-from dataclasses import dataclass
 from typing import Literal, TypeAlias
+
+from msgspec import Struct
 
 from blockpty.control.simple_command import SimpleCommand
 
@@ -44,8 +45,7 @@ class Level(enum.Enum):
     ALWAYS_ALLOW = "always_allow"
 
 
-@dataclass(frozen=True, slots=True)
-class Question:
+class Question(Struct, frozen=True):
     """One request that may need a person's consent.
 
     Attributes:
@@ -81,8 +81,7 @@ class Question:
     conversation_cwd: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Verdict:
+class Verdict(Struct, frozen=True):
     """The answer to a question.
 
     Attributes:

@@ -7,10 +7,11 @@ asks or denies also matches where it is only possible that its condition holds; 
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
 from fnmatch import translate
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, Final
+
+from msgspec import Struct
 
 from blockpty.control.effects import has_effect
 from blockpty.control.launchers import subcommands
@@ -33,8 +34,7 @@ def _matches(pattern: str, text: str) -> bool:
     return pattern == text or _glob(pattern).match(text) is not None
 
 
-@dataclass(frozen=True, slots=True)
-class CommandPattern:
+class CommandPattern(Struct, frozen=True):
     """A program, leading arguments and options that must be there: `git push --force*`, `cargo ... publish`.
 
     Words are globs. Words that begin with a dash are options, in any place, alone or in a cluster; the others are the
@@ -112,8 +112,11 @@ def _in_order(words: tuple[str, ...], arguments: list[str], *, certain: bool, at
     return True
 
 
-@dataclass(frozen=True, slots=True)
-class Rule:
+def _is_glob(program: str) -> bool:
+    return any(char in program for char in "*?[")
+
+
+class Rule(Struct, frozen=True, dict=True):
     """One rule. An empty list or None is no condition.
 
     Attributes:
@@ -145,15 +148,18 @@ class Rule:
     text: tuple[regex.Pattern[str], ...] = ()
     exact: str | None = None
     approves: frozenset[str] = frozenset()
-    _by_program: dict[str, list[CommandPattern]] = field(init=False, repr=False, compare=False, default_factory=dict)
-    _by_glob: list[CommandPattern] = field(init=False, repr=False, compare=False, default_factory=list)
 
-    def __post_init__(self) -> None:
+    @cached_property
+    def _by_program(self) -> dict[str, list[CommandPattern]]:
+        found: dict[str, list[CommandPattern]] = {}
         for pattern in self.commands:
-            if any(char in pattern.program for char in "*?["):
-                self._by_glob.append(pattern)
-            else:
-                self._by_program.setdefault(pattern.program, []).append(pattern)
+            if not _is_glob(pattern.program):
+                found.setdefault(pattern.program, []).append(pattern)
+        return found
+
+    @cached_property
+    def _by_glob(self) -> list[CommandPattern]:
+        return [pattern for pattern in self.commands if _is_glob(pattern.program)]
 
     def asks(self, question: Question) -> bool:
         """Return whether the conditions on the question hold."""

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields
 from typing import Any, Final
+
+from msgspec import Struct, field
 
 from blockpty.errors import BadRequest
 
@@ -39,8 +40,7 @@ SOCKET_VARIABLES: Final = frozenset(
 """Variables that name sockets and directories outside of the sandbox; the shell does not get them."""
 
 
-@dataclass(frozen=True, slots=True)
-class SandboxProfile:
+class SandboxProfile(Struct, frozen=True):
     """One profile.
 
     Attributes:
@@ -64,7 +64,7 @@ class SandboxProfile:
 
 
 DEFAULT: Final = SandboxProfile("default")
-_KEYS: Final = tuple(item.name for item in fields(SandboxProfile) if item.name != "name")
+_KEYS: Final = tuple(name for name in SandboxProfile.__struct_fields__ if name != "name")
 _PATHS: Final = ("read_write", "read_only", "hide")
 _CHOICES: Final[Mapping[str, tuple[str, ...]]] = {"method": METHODS, "cwd": ("read_write", "read_only")}
 
@@ -123,8 +123,7 @@ def _value(where: str, key: str, value: Any) -> Any:
     return tuple(value)
 
 
-@dataclass(frozen=True, slots=True)
-class Mounts:
+class Mounts(Struct, frozen=True):
     """Resolved paths of a boundary, in the order in which they hold: a later one is inside an earlier one, or wins.
 
     Attributes:

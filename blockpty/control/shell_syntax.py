@@ -11,8 +11,9 @@ words and the depth are bounded, so the time is linear in the text.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
 from typing import ClassVar, Final, TypeAlias
+
+from msgspec import Struct, field
 
 LONGEST: Final = 1 << 20
 """Characters of a text; a longer one is not read."""
@@ -45,8 +46,7 @@ def unquote(text: str) -> str:
     return text if text.isascii() else text.translate(_PLAIN)
 
 
-@dataclass(frozen=True, slots=True)
-class Parameter:
+class Parameter(Struct, frozen=True):
     """`$name` or `${name...}`; `plain` when nothing but the name stands in it; `assigns` for `${name:=value}`."""
 
     name: str
@@ -56,8 +56,7 @@ class Parameter:
     assigns: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Substitution:
+class Substitution(Struct, frozen=True):
     """`$(...)`, backticks, or with `kind` "<" or ">" a process substitution."""
 
     body: Sequence
@@ -65,8 +64,7 @@ class Substitution:
     kind: str = "$"
 
 
-@dataclass(frozen=True, slots=True)
-class Arithmetic:
+class Arithmetic(Struct, frozen=True):
     """`$((...))`, and the expansions in it."""
 
     inner: tuple[Part, ...]
@@ -75,16 +73,14 @@ class Arithmetic:
 Part: TypeAlias = "str | Parameter | Substitution | Arithmetic"
 
 
-@dataclass(frozen=True, slots=True)
-class WordNode:
+class WordNode(Struct, frozen=True):
     """A word as written: literal pieces with quoted characters marked, and expansions. `quoted`: any quoting in it."""
 
     parts: tuple[Part, ...]
     quoted: bool = False
 
 
-@dataclass(slots=True)
-class Redirect:
+class Redirect(Struct):
     """A redirection; `body` holds the parts of a here-document, once its line has been reached."""
 
     operator: str
@@ -93,8 +89,7 @@ class Redirect:
     body: tuple[Part, ...] = ()
 
 
-@dataclass(slots=True)
-class Simple:
+class Simple(Struct):
     """A simple command: assignments before it, words, redirections, and where it stands in the text."""
 
     words: list[WordNode]
@@ -103,8 +98,7 @@ class Simple:
     source: str = ""
 
 
-@dataclass(slots=True)
-class Compound:
+class Compound(Struct):
     """Bodies that run under some condition or in a subshell; `words` are only expanded. `kind`: its first word."""
 
     kind: str
@@ -114,15 +108,13 @@ class Compound:
     name: str = ""
 
 
-@dataclass(slots=True)
-class Pipeline:
+class Pipeline(Struct):
     """Commands joined by `|`."""
 
     commands: list[Simple | Compound]
 
 
-@dataclass(slots=True)
-class Sequence:
+class Sequence(Struct):
     """Pipelines, each with the operator before it: "", "&&" or "||"."""
 
     pipelines: list[tuple[str, Pipeline]]

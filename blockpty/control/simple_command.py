@@ -5,8 +5,9 @@ Rules of this file: frozen data. In arguments and targets, `UNKNOWN` stands for 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Final
+
+from msgspec import Struct
 
 UNKNOWN: Final = "\0"
 """Text known only at run time; no argument of a real program can have this character. Twice: maybe several words."""
@@ -17,16 +18,14 @@ TEMPORARY: Final = "/tmp/" + SOME_NAME
 """The name of a file or directory that `mktemp` has just made."""
 
 
-@dataclass(frozen=True, slots=True)
-class Redirection:
+class Redirection(Struct, frozen=True):
     """A redirection: its operator without the descriptor, and its target."""
 
     operator: str
     target: str
 
 
-@dataclass(frozen=True, slots=True)
-class Stdin:
+class Stdin(Struct, frozen=True):
     """Where a command's standard input comes from, if not from the terminal.
 
     Attributes:
@@ -38,8 +37,7 @@ class Stdin:
     commands: tuple[SimpleCommand, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class SimpleCommand:
+class SimpleCommand(Struct, frozen=True):
     """One program and what it is given.
 
     Attributes:

@@ -10,8 +10,9 @@ Beside that, agents may be halted: they type nothing until a person releases the
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any, Final
+
+from msgspec import Struct
 
 from blockpty.control.principals import Principal
 from blockpty.errors import Halted, UserInControl
@@ -20,8 +21,7 @@ STATES: Final = ("agent", "user", "shared")
 A_PERSON: Final = "a person"
 
 
-@dataclass(frozen=True, slots=True)
-class ControlState:
+class ControlState(Struct, frozen=True):
     """Who may type.
 
     Attributes:

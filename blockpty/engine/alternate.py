@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
 from typing import Final
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from blockpty.engine.scanner import Scanner, StreamToken
 
@@ -26,8 +28,7 @@ def no_switch(data: bytes) -> bool:
     return _POSSIBLE.search(data) is None
 
 
-@dataclass(slots=True)
-class AlternateScreen:
+class AlternateScreen(Struct):
     """Which screen the terminal shows.
 
     Attributes:

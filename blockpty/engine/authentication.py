@@ -8,8 +8,9 @@ changes nothing.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Final
+
+from msgspec import Struct
 
 from blockpty.engine.marks import Mark
 from blockpty.engine.states import ShellState, Stimulus
@@ -18,8 +19,7 @@ _SEQUENCED: Final = {"__BEGIN__": Stimulus.BEGIN, "__END__": Stimulus.END}
 _AT_PROMPT: Final = (ShellState.SUBMITTED, ShellState.IDLE, ShellState.EDITING)
 
 
-@dataclass(slots=True)
-class Shell:
+class Shell(Struct):
     """What one shell is known by, and what belongs to it alone.
 
     Attributes:

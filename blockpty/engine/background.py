@@ -11,8 +11,9 @@ where the cursor was before counts for nothing; a program that only prints does 
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from typing import Final
+
+from msgspec import Struct
 
 from blockpty.engine.scanner import Scanner, StreamToken
 
@@ -24,8 +25,7 @@ _UP_OR_DOWN: Final = re.compile(rb"\x1b\[(\d{0,3})A|\n")
 _UP_BEGINS: Final = re.compile(rb"\x1b(?:\[\d{0,3})?\Z")
 
 
-@dataclass(slots=True)
-class BackgroundText:
+class BackgroundText(Struct):
     """Text that no command has printed, from a silence on until it is known to be output.
 
     Attributes:

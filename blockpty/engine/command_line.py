@@ -10,8 +10,9 @@ from __future__ import annotations
 
 import codecs
 import re
-from dataclasses import dataclass, field
 from typing import Final
+
+from msgspec import Struct, field
 
 from blockpty.engine.authentication import Shell
 from blockpty.engine.line_emulator import ANCHOR, column_after, entered
@@ -37,8 +38,7 @@ _CONTROL: Final = re.compile(rb"\x1b\[[0-?]*[ -/]*[@-~]|\x1b\][^\x07\x1b]*(?:\x0
 _DECODER: Final = codecs.getincrementaldecoder("utf-8")
 
 
-@dataclass(slots=True)
-class CommandLine:
+class CommandLine(Struct):
     """The command line at a prompt.
 
     Attributes:
@@ -129,8 +129,7 @@ class CommandLine:
         return entered(self.drawn, self.column, columns)
 
 
-@dataclass(slots=True)
-class UnreadInput:
+class UnreadInput(Struct):
     """The end of what was typed into a program that may not read it, until the prompt after it has been silent.
 
     Attributes:

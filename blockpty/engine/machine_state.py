@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
-from operator import attrgetter
 from typing import Any, Final
+
+from msgspec import Struct, field
+from msgspec.structs import asdict
 
 from blockpty.engine.alternate import AlternateScreen
 from blockpty.engine.authentication import Shell
@@ -16,8 +17,7 @@ from blockpty.engine.states import ShellState
 from blockpty.engine.submission_echo import SubmissionEcho
 
 
-@dataclass(slots=True)
-class OpenBlock:
+class OpenBlock(Struct):
     """A block that has begun and not been closed; see `blockpty.model.block.Block` for the fields they share.
 
     `incomplete`: its text is one that the shell found incomplete, so it can only be rejected. `awaited`: its caller
@@ -54,8 +54,7 @@ OPENED: Final = 8
 """Blocks that requests opened and that are remembered."""
 
 
-@dataclass(slots=True)
-class OutputRegion:
+class OutputRegion(Struct):
     """What the bytes are that come now.
 
     Attributes:
@@ -70,8 +69,7 @@ class OutputRegion:
     tail: bytes = b""
 
 
-@dataclass(slots=True)
-class MachineState:
+class MachineState(Struct):
     """Everything that decides what the next byte or entry means.
 
     Each part is changed by the object that it is, or by the one that is named with it.
@@ -199,12 +197,9 @@ class MachineState:
 
     def copy(self) -> MachineState:
         """Return a copy that shares nothing mutable."""
-        # A copy is made at every prompt; setting one field after the other takes twice as long.
-        twin = MachineState(*_VALUES(self))
-        for part, (of, values) in _PART_VALUES.items():
-            setattr(twin, part, of(*values(getattr(self, part))))
-        twin.block = OpenBlock(*_BLOCK_VALUES(self.block)) if self.block is not None else None
-        twin.background = OpenBlock(*_BLOCK_VALUES(self.background)) if self.background is not None else None
+        twin = copy.copy(self)
+        for part in (*_PARTS, "block", "background"):
+            setattr(twin, part, copy.copy(getattr(self, part)))
         twin.inputs = list(self.inputs)
         twin.outer = [copy.copy(shell) for shell in self.outer]
         twin.requests = dict(self.requests)
@@ -212,7 +207,6 @@ class MachineState:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the JSON form, for a checkpoint; it does not change with the state."""
-        # `asdict` takes five times as long, and this is done for every conversation that prints, every second.
         record: dict[str, Any] = {}
         for name in _PLAIN:
             value = getattr(self, name)
@@ -282,7 +276,7 @@ _STORED_AS: Final = {
     "screen": {"shown": "alternate", "partial": "switching"},
 }
 _PARTS: Final[dict[str, dict[str, str]]] = {
-    part: {name: _STORED_AS.get(part, {}).get(name, name) for name in of.__dataclass_fields__}
+    part: {name: _STORED_AS.get(part, {}).get(name, name) for name in of.__struct_fields__}
     for part, of in _CLASSES.items()
 }
 _BYTES: Final = frozenset({"echoed", "prologue", "drawn", "fed", "shown", "unasked", "rising", "switching", "tail"})
@@ -293,9 +287,4 @@ _LATER: Final = frozenset({
     "shell_names", "shell_user", "shell_host", "offered",
 })  # fmt: skip
 
-_NAMES: Final = tuple(MachineState.__dataclass_fields__)
-# Each returns the fields of an object in the order in which its class takes them.
-_VALUES: Final = attrgetter(*_NAMES)
-_BLOCK_VALUES: Final = attrgetter(*OpenBlock.__dataclass_fields__)
-_PART_VALUES: Final = {part: (of, attrgetter(*_PARTS[part])) for part, of in _CLASSES.items()}
-_PLAIN: Final = tuple(name for name in _NAMES if name not in _PARTS and name != "outer")
+_PLAIN: Final = tuple(name for name in MachineState.__struct_fields__ if name not in _PARTS and name != "outer")

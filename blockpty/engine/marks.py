@@ -10,8 +10,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Final
+
+from msgspec import Struct
 
 INTRODUCER: Final = b"\x1b]7717;"
 # bash's printf writes in 1,024-byte pieces; below that a mark survives any concurrent writer (measured).
@@ -31,8 +32,7 @@ _DIGITS: Final = 12
 
 
 # Not frozen: a frozen one takes several times as long to make.
-@dataclass(slots=True)
-class Mark:
+class Mark(Struct):
     """A well-formed mark.
 
     Attributes:

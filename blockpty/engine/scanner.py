@@ -8,16 +8,16 @@ become a mark or a hint. Text, marks and hints, in order, are the input.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from typing import Final
+
+from msgspec import Struct
 
 from blockpty.engine.hints import HINT, INTRODUCERS, LEAD, TRAIL, TRAIL_FIELD, Hint, parse_hint
 from blockpty.engine.marks import BODY, INTRODUCER, MAX_MARK, Mark, is_nameless, parse_mark
 
 
 # Not frozen: a frozen one takes several times as long to make, and there are a dozen in a prompt.
-@dataclass(slots=True)
-class StreamToken:
+class StreamToken(Struct):
     """A piece of the stream.
 
     Attributes:

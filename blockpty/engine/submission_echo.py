@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any, Final
+
+from msgspec import Struct
 
 from blockpty.engine.loading import is_keyed
 
@@ -20,8 +21,7 @@ _PASTE_OFF: Final = b"\x1b[?2004l\r"
 _LINE_END: Final = rb"(?:\x1b\[[0-9;?]{0,16}[A-Za-z]|[\r\b ])*\n"
 
 
-@dataclass(slots=True)
-class SubmissionEcho:
+class SubmissionEcho(Struct):
     """What a shell printed for a submitted line before the command's output.
 
     Attributes:

@@ -11,8 +11,9 @@ what comes afterwards is new. Candidates are compared by the stream offset at wh
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import Any, Final, Protocol
+
+from msgspec import Struct
 
 from blockpty.engine.echo import EchoFilter, expectations
 from blockpty.engine.machine_state import MachineState, asks_password
@@ -28,8 +29,7 @@ from blockpty.model.events import Signal
 _MATCHED_AT: Final = frozenset({"silence", "prompt", "exit", "eof"})
 
 
-@dataclass(frozen=True, slots=True)
-class Outcome:
+class Outcome(Struct, frozen=True):
     """How a wait ended.
 
     Attributes:

@@ -11,8 +11,9 @@ import os
 import socket
 from binascii import b2a_base64
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Literal
+
+from msgspec import Struct
 
 from blockpty.errors import BadRequest, BlockptyError, InternalError, error_from_code
 from blockpty.host import launch, protocol
@@ -20,8 +21,7 @@ from blockpty.host.connection import HostConnection, rebuilt
 from blockpty.host.protocol import Refused
 
 
-@dataclass(frozen=True, slots=True)
-class Hello:
+class Hello(Struct, frozen=True):
     """The host that answers; `orphans` shells outlived a killed keeper, their exit status will be null."""
 
     protocol: int
@@ -32,23 +32,20 @@ class Hello:
     orphans: int
 
 
-@dataclass(frozen=True, slots=True)
-class Sizes:
+class Sizes(Struct, frozen=True):
     """How long stream and timeline were, in bytes, when the entry had been written."""
 
     offset: int
     timeline: int
 
 
-@dataclass(frozen=True, slots=True)
-class Opened(Sizes):
+class Opened(Sizes, frozen=True):
     """A shell that runs, by its process."""
 
     pid: int
 
 
-@dataclass(frozen=True, slots=True)
-class Subscribed(Sizes):
+class Subscribed(Sizes, frozen=True):
     """Whether the conversation is live; `pid` is None where it is not."""
 
     live: bool
@@ -56,15 +53,13 @@ class Subscribed(Sizes):
     persist: bool
 
 
-@dataclass(frozen=True, slots=True)
-class Typed(Sizes):
+class Typed(Sizes, frozen=True):
     """`offset` is the stream's size at the input entry; `accepted` bytes went in before the deadline."""
 
     accepted: int
 
 
-@dataclass(frozen=True, slots=True)
-class Closed(Sizes):
+class Closed(Sizes, frozen=True):
     """`outside`: pid, command and whether it was ended, of each process that had left the session."""
 
     status: int | None
@@ -72,8 +67,7 @@ class Closed(Sizes):
     outside: list[dict[str, Any]]
 
 
-@dataclass(frozen=True, slots=True)
-class Inspected(Sizes):
+class Inspected(Sizes, frozen=True):
     """One moment of a terminal; everything but the sizes and `storage` is None when it is not live.
 
     `unread`: bytes that were typed and not read, None where unknown (not Linux). `program`: name of what the shell's
@@ -108,8 +102,7 @@ class Inspected(Sizes):
     sandbox: dict[str, Any] | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class ListedShell(Sizes):
+class ListedShell(Sizes, frozen=True):
     """One live conversation of the home."""
 
     conversation: str

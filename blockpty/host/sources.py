@@ -15,8 +15,10 @@ import re
 import shlex
 import sys
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
 from typing import Any, Final
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from blockpty.errors import BadRequest, SpawnFailed
 from blockpty.host.launch import BARE_PACKAGE, ROOT
@@ -50,8 +52,7 @@ _CONTAINER: Final = re.compile(
 _BEST_SHELL: Final = "for s in bash zsh; do command -v $s >/dev/null && exec $s -i; done; exec sh -i"
 
 
-@dataclass(frozen=True)
-class TerminalSource:
+class TerminalSource(Struct, frozen=True):
     """Where the bytes of a conversation come from.
 
     Attributes:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any, Final
+
+from msgspec import Struct
 
 from blockpty.model.result import REVIVED
 from blockpty.model.shown import preformatted, shortened
@@ -55,8 +56,7 @@ def was_stopped(signal: str | None) -> bool:
     return signal in _STOPPING
 
 
-@dataclass(frozen=True, slots=True)
-class Block:
+class Block(Struct, frozen=True):
     """One command with its output; the record of `blocks.jsonl`.
 
     Attributes:
@@ -104,6 +104,9 @@ class Block:
         ended = "" if self.exit_status is None else f" {self.exit_status}"
         return f"<{type(self).__name__} {self.block_id} {shortened(self.cmd)} {self.state}{ended}>"
 
+    def __hash__(self) -> int:
+        return hash((self.block_id, self.ts_begin))
+
     def _repr_html_(self) -> str:
         """Show it in a notebook."""
         return preformatted(f"$ {self.cmd}", summary=self.summary)
@@ -117,20 +120,19 @@ class Block:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the JSON form."""
-        record = {name: getattr(self, name) for name in self.__dataclass_fields__}
+        record = {name: getattr(self, name) for name in self.__struct_fields__}
         record["span"] = list(self.span)
         return record
 
     @classmethod
     def from_dict(cls, record: Mapping[str, Any]) -> Block:
         """Build a block from its JSON form, ignoring fields of later versions."""
-        known = {name: record[name] for name in cls.__dataclass_fields__ if name in record}
+        known = {name: record[name] for name in cls.__struct_fields__ if name in record}
         known["span"] = tuple(record["span"])
         return cls(**known)
 
 
-@dataclass(frozen=True, slots=True, eq=False, repr=False)
-class ListedBlock(Block):
+class ListedBlock(Block, frozen=True, eq=False):
     """A block as `blocks` lists it; these two only with `measure`, and where they are known.
 
     Without them it equals the block itself.
@@ -151,8 +153,7 @@ class ListedBlock(Block):
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Block) and self.to_dict() == other.to_dict()
 
-    def __hash__(self) -> int:
-        return Block.__hash__(self)
+    __hash__ = Block.__hash__
 
 
 # With the class: a result that has one may be all that a process has imported.

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from blockpty.model.block import Block
 from blockpty.model.result import Result
 from blockpty.model.shown import preformatted, shortened
 
 
-@dataclass(frozen=True, slots=True)
-class ExecResult(Result):
+class ExecResult(Result, frozen=True):
     """A command was submitted as one block; it runs."""
 
     block_id: str
@@ -19,8 +16,7 @@ class ExecResult(Result):
     cursor: int
 
 
-@dataclass(frozen=True, slots=True)
-class SessionResult(Result):
+class SessionResult(Result, frozen=True):
     """An interactive program was submitted; use `send` and `wait_for`."""
 
     session_id: str
@@ -29,8 +25,7 @@ class SessionResult(Result):
     cursor: int
 
 
-@dataclass(frozen=True, slots=True)
-class RunResult(Result):
+class RunResult(Result, frozen=True):
     """A command ran, or its time was up or it waits for input, and it runs on.
 
     Attributes:

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Final, Literal, NotRequired, TypedDict
+
+from msgspec import Struct
 
 from blockpty.errors import BadCondition
 
@@ -17,60 +18,50 @@ MAX_PATTERN: Final = 4096
 MAX_TEXT: Final = 64 * 1024
 
 
-class WaitCondition:
+class WaitCondition(Struct, frozen=True):
     """Base of the conditions: what a list of several kinds holds."""
 
-    __slots__ = ()
 
-
-@dataclass(frozen=True, slots=True)
-class Text(WaitCondition):
+class Text(WaitCondition, frozen=True):
     """The text appears, byte for byte; with `ignore_case` in capitals or small letters (of ASCII)."""
 
     text: str
     ignore_case: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Regex(WaitCondition):
+class Regex(WaitCondition, frozen=True):
     """The regular expression matches settled text; `^` and `$` are line borders."""
 
     regex: str
     ignore_case: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Prompt(WaitCondition):
+class Prompt(WaitCondition, frozen=True):
     """The shell is ready for the next command."""
 
 
-@dataclass(frozen=True, slots=True)
-class Eof(WaitCondition):
+class Eof(WaitCondition, frozen=True):
     """The interactive session is over, or the shell has ended."""
 
 
-@dataclass(frozen=True, slots=True)
-class WantsInput(WaitCondition):
+class WantsInput(WaitCondition, frozen=True):
     """The program in front waits for input from the terminal: a line, a key or a password."""
 
 
-@dataclass(frozen=True, slots=True)
-class Idle(WaitCondition):
+class Idle(WaitCondition, frozen=True):
     """Nothing was written and nothing typed for `ms` milliseconds."""
 
     ms: int
 
 
-@dataclass(frozen=True, slots=True)
-class Screen(WaitCondition):
+class Screen(WaitCondition, frozen=True):
     """The regular expression matches what the terminal shows; `^` and `$` are borders of its rows."""
 
     regex: str
     ignore_case: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Changed(WaitCondition):
+class Changed(WaitCondition, frozen=True):
     """The terminal shows something else than what a result of `screen` called by this hash."""
 
     hash: str

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 from blockpty.model.result import Result
 
 
-@dataclass(frozen=True, slots=True)
-class ControlResult(Result):
+class ControlResult(Result, frozen=True):
     """Who may type into a conversation now.
 
     Attributes:
@@ -27,8 +25,7 @@ class ControlResult(Result):
     cursor: int
 
 
-@dataclass(frozen=True, slots=True)
-class HaltResult(Result):
+class HaltResult(Result, frozen=True):
     """Agents were halted, or released.
 
     Attributes:
@@ -41,16 +38,14 @@ class HaltResult(Result):
     conversations: list[dict[str, Any]]
 
 
-@dataclass(frozen=True, slots=True)
-class UserInputResult(Result):
+class UserInputResult(Result, frozen=True):
     """How a request to a person ended: `done`, `cancelled` or `timeout`."""
 
     outcome: str
     cursor: int
 
 
-@dataclass(frozen=True, slots=True)
-class ApprovalsResult(Result):
+class ApprovalsResult(Result, frozen=True):
     """What waits for a person to allow it, the oldest first.
 
     Attributes:
@@ -62,8 +57,7 @@ class ApprovalsResult(Result):
     approvals: list[dict[str, Any]]
 
 
-@dataclass(frozen=True, slots=True)
-class VerdictResult(Result):
+class VerdictResult(Result, frozen=True):
     """An approval was given or refused."""
 
     approval_id: str
@@ -71,8 +65,7 @@ class VerdictResult(Result):
     scope: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class AuditResult(Result):
+class AuditResult(Result, frozen=True):
     """Entries of the audit log, newest first, and on request what checking all of it showed.
 
     Attributes:

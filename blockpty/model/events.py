@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import Any, Final
+
+from msgspec import Struct, field
 
 EVENT_TYPES: Final = frozenset(
     {
@@ -23,8 +24,7 @@ EVENT_TYPES: Final = frozenset(
 ENVELOPE: Final = frozenset({"seq", "ts", "cursor", "type", "conversation_id"})
 
 
-@dataclass(frozen=True, slots=True)
-class Event:
+class Event(Struct, frozen=True):
     """One line of `events.jsonl`.
 
     Attributes:
@@ -60,8 +60,7 @@ class Event:
 
 
 # Not frozen: a frozen one takes several times as long to make.
-@dataclass(slots=True)
-class Signal:
+class Signal(Struct):
     """A fact for waits only, with the place where it became true; it is never written to disk.
 
     Kinds and values: `region` ("output", "idle" or None: what the bytes are from here on), `prompt` (whether an

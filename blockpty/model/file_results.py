@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import base64
-from dataclasses import dataclass
 
 from blockpty.model.result import Result
 
@@ -11,8 +10,7 @@ from blockpty.model.result import Result
 _Bytes = bytes
 
 
-@dataclass(frozen=True, slots=True)
-class PutFileResult(Result):
+class PutFileResult(Result, frozen=True):
     """A file was written.
 
     Attributes:
@@ -26,8 +24,7 @@ class PutFileResult(Result):
     how: str
 
 
-@dataclass(frozen=True, slots=True)
-class GetFileResult(Result):
+class GetFileResult(Result, frozen=True):
     """A file was read.
 
     Attributes:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, fields
+from msgspec import field
 
 from blockpty.model.block import Block
 from blockpty.model.result import REVIVED, Result
 
 
-@dataclass(frozen=True, slots=True)
-class BlockSummary(Result):
+class BlockSummary(Result, frozen=True):
     """What a list says of a block; the fields are those of the block's record."""
 
     block_id: str
@@ -25,11 +24,10 @@ class BlockSummary(Result):
     @classmethod
     def of(cls, block: Block) -> BlockSummary:
         """Summarise a block."""
-        return cls(**{item.name: getattr(block, item.name) for item in fields(cls)})
+        return cls(**{name: getattr(block, name) for name in cls.__struct_fields__})
 
 
-@dataclass(frozen=True, slots=True)
-class ConversationInfo(Result):
+class ConversationInfo(Result, frozen=True):
     """One line of `list`.
 
     Attributes:
@@ -67,8 +65,7 @@ class ConversationInfo(Result):
     source: str = "shell"
 
 
-@dataclass(frozen=True, slots=True)
-class ListResult(Result):
+class ListResult(Result, frozen=True):
     """The conversations of a home, live ones first, of each kind the newest first."""
 
     conversations: list[ConversationInfo]

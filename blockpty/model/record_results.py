@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import Any
+
+from msgspec import field
 
 from blockpty.model.result import Result
 
 
-@dataclass(frozen=True, slots=True)
-class ExportResult(Result):
+class ExportResult(Result, frozen=True):
     """A conversation, or a part of it, as a file for other tools.
 
     Attributes:
@@ -30,8 +30,7 @@ class ExportResult(Result):
     timing_path: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class ImportResult(Result):
+class ImportResult(Result, frozen=True):
     """A recording of another program that has become a conversation.
 
     Attributes:
@@ -51,8 +50,7 @@ class ImportResult(Result):
     cut: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class CaptureResult(Result):
+class CaptureResult(Result, frozen=True):
     """A capture, running or stopped.
 
     Attributes:
@@ -66,8 +64,7 @@ class CaptureResult(Result):
     duration_seconds: float
 
 
-@dataclass(frozen=True, slots=True)
-class VerifyResult(Result):
+class VerifyResult(Result, frozen=True):
     """What comparing everything with what follows from stream and timeline showed.
 
     Attributes:
@@ -95,8 +92,7 @@ class VerifyResult(Result):
     sealed_to: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class SealResult(Result):
+class SealResult(Result, frozen=True):
     """A seal by a key, which is in the record from now on.
 
     Attributes:
@@ -108,8 +104,7 @@ class SealResult(Result):
     head: str
 
 
-@dataclass(frozen=True, slots=True)
-class RepairResult(Result):
+class RepairResult(Result, frozen=True):
     """What repairing changed.
 
     Attributes:
@@ -122,24 +117,21 @@ class RepairResult(Result):
     differences: list[dict[str, Any]] = field(default_factory=list)
 
 
-@dataclass(frozen=True, slots=True)
-class ArchiveResult(Result):
+class ArchiveResult(Result, frozen=True):
     """Conversations whose streams were shipped (`archived`), and how many bytes that freed here."""
 
     archived: list[str]
     freed_bytes: int
 
 
-@dataclass(frozen=True, slots=True)
-class DeleteResult(Result):
+class DeleteResult(Result, frozen=True):
     """A conversation and its transcript are gone; `cursor` is where the stream had ended."""
 
     cursor: int
     freed_bytes: int
 
 
-@dataclass(frozen=True, slots=True)
-class PruneResult(Result):
+class PruneResult(Result, frozen=True):
     """Conversations that were deleted, the oldest first.
 
     Attributes:

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import base64
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any, Final
+
+from msgspec import Struct
 
 from blockpty.model.block import Block
 
 MOMENT_TYPES: Final = ("screen", "output", "resize", "block_begin", "block_end", "exit")
 
 
-@dataclass(frozen=True, slots=True)
-class Moment:
+class Moment(Struct, frozen=True):
     """One thing that happened, at its recorded time.
 
     Attributes:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import fields, is_dataclass
 from typing import Any, ClassVar, Final, Self
+
+from msgspec import Struct
 
 # How a field of this type comes back from JSON; all others are the same there.
 REVIVED: Final[dict[str, Callable[[Any], Any]]] = {
@@ -13,7 +14,7 @@ REVIVED: Final[dict[str, Callable[[Any], Any]]] = {
 }
 
 
-class Result:
+class Result(Struct, frozen=True):
     """Base of all results: `to_dict` gives the JSON form with `ok: true`."""
 
     # Fields that the JSON form has only where they are not None.
@@ -30,8 +31,9 @@ class Result:
     @classmethod
     def from_dict(cls, content: Mapping[str, Any]) -> Self:
         """Build a result from its JSON form; of another version it may have more fields, and lack new ones."""
-        known = [item for item in fields(cls) if item.name in content]  # type: ignore[arg-type]  # it is a dataclass
-        return cls(**{item.name: REVIVED.get(str(item.type), _same)(content[item.name]) for item in known})
+        types = cls.__annotations__
+        known = [name for name in cls.__struct_fields__ if name in content]
+        return cls(**{name: REVIVED.get(types.get(name, ""), _same)(content[name]) for name in known})
 
 
 def _same(value: Any) -> Any:
@@ -41,8 +43,8 @@ def _same(value: Any) -> Any:
 def _plain(value: Any) -> Any:
     if hasattr(value, "to_dict") and not isinstance(value, Result):
         return value.to_dict()
-    if is_dataclass(value):
-        return {item.name: _plain(getattr(value, item.name)) for item in fields(value)}
+    if isinstance(value, Struct):
+        return {name: _plain(getattr(value, name)) for name in value.__struct_fields__}
     if isinstance(value, (list, tuple)):
         return [_plain(item) for item in value]
     if isinstance(value, dict):

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import ClassVar
 
 from blockpty.model.result import Result
 from blockpty.model.shown import framed, preformatted
 
 
-@dataclass(frozen=True, slots=True)
-class ScreenResult(Result):
+class ScreenResult(Result, frozen=True):
     """What a terminal shows.
 
     Attributes:

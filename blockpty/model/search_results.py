@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from blockpty.model.block import Block
 from blockpty.model.result import REVIVED, Result
 
 
-@dataclass(frozen=True, slots=True)
-class Activity(Result):
+class Activity(Result, frozen=True):
     """What a conversation has done.
 
     Attributes:
@@ -30,8 +27,7 @@ class Activity(Result):
     elsewhere: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class FoundBlock(Result):
+class FoundBlock(Result, frozen=True):
     """A block, the conversation it belongs to, and the address of the host that has it when that is another one."""
 
     conversation_id: str
@@ -39,8 +35,7 @@ class FoundBlock(Result):
     elsewhere: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class OverviewResult(Result):
+class OverviewResult(Result, frozen=True):
     """What a home has done, or all that share its catalogue, as far as it is indexed: blocks count within a second.
 
     Attributes:
@@ -59,8 +54,7 @@ class OverviewResult(Result):
     partial: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class SearchHit(Result):
+class SearchHit(Result, frozen=True):
     """One match of a search.
 
     Attributes:
@@ -94,8 +88,7 @@ class SearchHit(Result):
     context: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class SearchResult(Result):
+class SearchResult(Result, frozen=True):
     """Matches, newest first.
 
     Attributes:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import Any
+
+from msgspec import field
 
 from blockpty.model.result import Result
 
 
-@dataclass(frozen=True, slots=True)
-class OpenResult(Result):
+class OpenResult(Result, frozen=True):
     """A conversation is open; `shell_id` names this shell instance inside it."""
 
     conversation_id: str
@@ -19,8 +19,7 @@ class OpenResult(Result):
     mode: str
 
 
-@dataclass(frozen=True, slots=True)
-class StatusResult(Result):
+class StatusResult(Result, frozen=True):
     """Where a conversation is.
 
     Attributes:
@@ -79,24 +78,21 @@ class StatusResult(Result):
     connection: dict[str, Any] | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class DoneResult(Result):
+class DoneResult(Result, frozen=True):
     """Something was done; `how` says in one word or two what it took, where there are several ways."""
 
     cursor: int
     how: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class ScrollbackResult(Result):
+class ScrollbackResult(Result, frozen=True):
     """How many lines above the screen can be asked for."""
 
     cursor: int
     scrollback_lines: int
 
 
-@dataclass(frozen=True, slots=True)
-class CloseResult(Result):
+class CloseResult(Result, frozen=True):
     """The shell is gone; the transcript stays.
 
     Attributes:

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from blockpty.model.result import REVIVED, Result
 
 
-@dataclass(frozen=True, slots=True)
-class TimelineBlock(Result):
+class TimelineBlock(Result, frozen=True):
     """A block on the timeline.
 
     Attributes:
@@ -32,8 +29,7 @@ class TimelineBlock(Result):
     end_cursor: int | None
 
 
-@dataclass(frozen=True, slots=True)
-class Silence(Result):
+class Silence(Result, frozen=True):
     """More than a second in which nothing was printed; `cursor`: where the output goes on."""
 
     begin_ms: int
@@ -41,8 +37,7 @@ class Silence(Result):
     cursor: int
 
 
-@dataclass(frozen=True, slots=True)
-class TimelineResize(Result):
+class TimelineResize(Result, frozen=True):
     """A size of the terminal; `fresh`: that of another shell, on a terminal of its own."""
 
     at_ms: int
@@ -52,8 +47,7 @@ class TimelineResize(Result):
     fresh: bool
 
 
-@dataclass(frozen=True, slots=True)
-class ControlChange(Result):
+class ControlChange(Result, frozen=True):
     """Who may type from here on; `state`, `who` and `halted` as in the event `control`."""
 
     at_ms: int
@@ -63,8 +57,7 @@ class ControlChange(Result):
     halted: str | None
 
 
-@dataclass(frozen=True, slots=True)
-class TimelineQuestion(Result):
+class TimelineQuestion(Result, frozen=True):
     """A question to a person, or the answer to it.
 
     Attributes:
@@ -80,8 +73,7 @@ class TimelineQuestion(Result):
     outcome: str | None
 
 
-@dataclass(frozen=True, slots=True)
-class TimelineResult(Result):
+class TimelineResult(Result, frozen=True):
     """A recording over its whole time, for a bar that one can seek in.
 
     Attributes:

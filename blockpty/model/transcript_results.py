@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from blockpty.model.block import Block, ListedBlock
 from blockpty.model.result import REVIVED, Result
 
 
-@dataclass(frozen=True, slots=True)
-class ReadResult(Result):
+class ReadResult(Result, frozen=True):
     """A piece of the transcript.
 
     Attributes:
@@ -27,8 +24,7 @@ class ReadResult(Result):
     next_line: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class BlocksResult(Result):
+class BlocksResult(Result, frozen=True):
     """Blocks in the order that was asked for; `next_page` continues, None at the end.
 
     Attributes:
@@ -41,16 +37,14 @@ class BlocksResult(Result):
     next_seq: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class BlockResult(Result):
+class BlockResult(Result, frozen=True):
     """One block."""
 
     block: Block
     cursor: int
 
 
-@dataclass(frozen=True, slots=True)
-class DiffResult(Result):
+class DiffResult(Result, frozen=True):
     """How the output of a block differs from that of another one, by default of the previous run of its command.
 
     Attributes:

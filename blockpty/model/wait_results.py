@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields, replace
 from typing import Any, ClassVar
+
+from msgspec.structs import replace
 
 from blockpty.model.result import Result
 
 
-@dataclass(frozen=True, slots=True)
-class WaitResult(Result):
+class WaitResult(Result, frozen=True):
     """How a wait ended.
 
     Attributes:
@@ -49,8 +49,7 @@ class WaitResult(Result):
     hint: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class SendResult(Result):
+class SendResult(Result, frozen=True):
     """Input went to the terminal; with `match`, how the wait ended that began right behind it.
 
     Attributes:
@@ -88,6 +87,6 @@ class SendResult(Result):
 
     def with_wait(self, waited: WaitResult) -> SendResult:
         """Return this result with how a wait ended."""
-        found = {item.name: getattr(waited, item.name) for item in fields(waited) if item.name in self.LEFT_OUT}
+        found = {name: getattr(waited, name) for name in waited.__struct_fields__ if name in self.LEFT_OUT}
         hints = [hint for hint in (self.hint, waited.hint) if hint is not None]
         return replace(self, cursor=waited.cursor, **{**found, "hint": "; ".join(hints) or None})

@@ -7,10 +7,11 @@ only runs commands need not wait for them. Search, which takes 30 ms, is importe
 from __future__ import annotations
 
 import sys
-from dataclasses import replace
 from functools import cached_property
 from importlib import import_module
 from typing import TYPE_CHECKING, Final
+
+from msgspec.structs import replace
 
 from blockpty.api import limits
 from blockpty.errors import BadCursor, BadRequest, Busy, NotFound

@@ -10,10 +10,11 @@ from __future__ import annotations
 import functools
 import json
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
 from typing import Any
+
+from msgspec import Struct
 
 from blockpty.errors import BadRequest, InternalError
 from blockpty.model import results
@@ -39,8 +40,7 @@ class Shape(Enum):
     """Events, one after another."""
 
 
-@dataclass(frozen=True, slots=True)
-class ManifestEntry:
+class ManifestEntry(Struct, frozen=True):
     """One line of the table.
 
     Attributes:

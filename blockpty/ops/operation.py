@@ -8,10 +8,10 @@ from __future__ import annotations
 import difflib
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from inspect import cleandoc
 from typing import TYPE_CHECKING, Any
 
+from msgspec import Struct
 from pydantic import ValidationError
 
 from blockpty.errors import BadRequest
@@ -25,8 +25,7 @@ if TYPE_CHECKING:
     from pydantic_core import ErrorDetails
 
 
-@dataclass(frozen=True, slots=True)
-class Operation:
+class Operation(Struct, frozen=True):
     """One line of the table.
 
     Attributes:

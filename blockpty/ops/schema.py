@@ -10,16 +10,18 @@ import json
 from collections.abc import Iterator
 from typing import Any, Final
 
+from msgspec.json import schema_components
 from pydantic import TypeAdapter
 
 from blockpty import errors
-from blockpty.model import results
-from blockpty.model.block import Block
 from blockpty.model.events import Event
 from blockpty.ops.operation import Operation
 from blockpty.ops.table import OPERATIONS
 
 VERSION: Final = 1
+
+# `items` is false where a tuple has no more than its `prefixItems`, which `maxItems` beside it says already.
+_SAYS_NOTHING: Final = (("additionalProperties", True), ("items", False))
 
 _ERROR_SHAPE: Final[dict[str, Any]] = {
     "description": "What every surface answers when an operation fails.",
@@ -44,20 +46,15 @@ _ERROR_SHAPE: Final[dict[str, Any]] = {
 def document() -> dict[str, Any]:
     """Return the whole document; every request and result is under `$defs`."""
     called = [operation for operation in OPERATIONS.values() if operation.result is not Event]
-    kinds: list[tuple[str, Any]] = [("validation", operation.request) for operation in OPERATIONS.values()]
-    kinds += [("serialization", result) for result in dict.fromkeys(operation.result for operation in called)]
+    requests = [operation.request for operation in OPERATIONS.values()]
     _, schemas = TypeAdapter.json_schemas(
-        [(kind.__name__, mode, TypeAdapter(kind)) for mode, kind in kinds],  # type: ignore[misc]
+        [(kind.__name__, "validation", TypeAdapter(kind)) for kind in requests],
         ref_template="#/$defs/{model}",
     )
-    definitions = _plain(schemas["$defs"])
+    _, answers = schema_components({operation.result for operation in called}, ref_template="#/$defs/{name}")
+    definitions = _plain({**schemas["$defs"], **answers})
     for result in {operation.result for operation in called}:
         _complete_result(definitions[result.__name__], getattr(result, "LEFT_OUT", frozenset()))
-    for kind in (*(getattr(results, name) for name in results.__all__), Block):
-        if isinstance(kind, type) and kind.__name__ in definitions:
-            # Not every version of pydantic takes over the docstring of a dataclass.
-            rest = {key: value for key, value in definitions[kind.__name__].items() if key != "description"}
-            definitions[kind.__name__] = {"description": _paragraphs(kind.__doc__ or ""), **rest}
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "$id": "operations-v1.json",
@@ -127,5 +124,5 @@ def _plain(schema: Any, *, named: bool = False) -> Any:
         if key == "description" and isinstance(value, str)
         else _plain(value, named=key in ("properties", "$defs") and not named)
         for key, value in schema.items()
-        if named or not (key == "title" or (key == "additionalProperties" and value is True))
+        if named or (key != "title" and (key, value) not in _SAYS_NOTHING)
     }

@@ -5,8 +5,9 @@ from __future__ import annotations
 import asyncio
 from collections import OrderedDict
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
+
+from msgspec import Struct
 
 from blockpty.control.approvals import SCOPES, Approval
 from blockpty.control.principals import Principal
@@ -19,8 +20,7 @@ if TYPE_CHECKING:
 _MOST_WITHDRAWN: Final = 256
 
 
-@dataclass(frozen=True, slots=True)
-class Answer:
+class Answer(Struct, frozen=True):
     """What became of an approval.
 
     Attributes:
@@ -38,8 +38,7 @@ class Answer:
     problem: BlockptyError | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class _Pending:
+class _Pending(Struct, frozen=True):
     approval: Approval
     channel: ControlledTerminal
     answer: asyncio.Future[Answer]

@@ -10,9 +10,11 @@ from __future__ import annotations
 import re
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields, replace
 from itertools import chain
 from typing import Any, Final, NamedTuple
+
+from msgspec import Struct
+from msgspec.structs import asdict, replace
 
 from blockpty.engine.views import View
 from blockpty.errors import BadRequest, NotFound
@@ -50,8 +52,7 @@ class Measure(NamedTuple):
     screen: bool | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Wanted:
+class Wanted(Struct, frozen=True):
     """Which blocks: part of the command, ended other than with 0 (or with 0), slow enough, begun in a directory.
 
     Then by author and kind, and with numbers between two others, both excluded.
@@ -80,8 +81,7 @@ class Wanted:
         )
 
 
-@dataclass(frozen=True, slots=True)
-class BlockPage:
+class BlockPage(Struct, frozen=True):
     """Which page of the blocks that are wanted, how many stand on it, and in which order they are counted."""
 
     number: int = 0
@@ -211,7 +211,7 @@ class OutputMeasures:
 
 def as_listed(block: Block) -> ListedBlock:
     """Return a block as one of a list."""
-    return ListedBlock(**{item.name: getattr(block, item.name) for item in fields(Block)})
+    return ListedBlock(**asdict(block))
 
 
 def measure_span(

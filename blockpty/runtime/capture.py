@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import threading
 import time
-from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 from typing import Any
+
+from msgspec.structs import replace
 
 from blockpty.errors import NotFound
 from blockpty.model.results import CaptureResult

@@ -9,8 +9,9 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import itertools
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
+
+from msgspec.structs import replace
 
 from blockpty.control.principals import ENGINE, Principal
 from blockpty.control.state import A_PERSON, ControlState, halted_by

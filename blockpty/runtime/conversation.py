@@ -11,9 +11,10 @@ import base64
 from asyncio import Task
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager, nullcontext
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeVar
+
+from msgspec.structs import replace
 
 from blockpty.api import limits
 from blockpty.api.conversation_context import ConversationContext, output_path, raising

@@ -12,8 +12,9 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from dataclasses import dataclass
 from typing import Any, Final
+
+from msgspec import Struct
 
 from blockpty.engine.marks import INTRODUCER
 from blockpty.model.entries import Entry
@@ -39,8 +40,7 @@ def drawn_command(command: str) -> bytes:
     return text.replace("\n", "\r\n").encode("utf-8", "replace")
 
 
-@dataclass(slots=True)
-class _Echo:
+class _Echo(Struct):
     """The echo of one submission: where it begins; `line` is what the shell draws, `shown` what is drawn here.
 
     `key`: marks of ours close it. `whole`: the offset from which on it is known what it holds, None while it is not;

@@ -11,12 +11,13 @@ import shlex
 import time
 from collections import deque
 from collections.abc import Coroutine, Mapping
-from dataclasses import asdict
 from functools import cached_property
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Final, Self, TypeVar
 from weakref import WeakValueDictionary
+
+from msgspec.structs import asdict
 
 from blockpty.api import limits
 from blockpty.api.opening import opening

@@ -16,9 +16,10 @@ import time
 from collections.abc import Iterator
 from collections.abc import Set as AbstractSet
 from contextlib import contextmanager
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
+
+from msgspec.structs import replace
 
 from blockpty.control.approvals import Approval, digest_of, visible
 from blockpty.control.principals import Principal, current

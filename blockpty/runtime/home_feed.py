@@ -10,8 +10,10 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections.abc import AsyncIterator, Callable
-from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any, Final, Protocol
+
+from msgspec import Struct
+from msgspec.structs import asdict, replace
 
 from blockpty.errors import BlockptyError
 from blockpty.model.results import ConversationInfo
@@ -40,8 +42,7 @@ AGAIN_SECONDS: Final = 30.0
 SHELLS_SECONDS: Final = 1.0
 
 
-@dataclass(frozen=True, slots=True)
-class HomeChange:
+class HomeChange(Struct, frozen=True):
     """What changed about one conversation.
 
     Attributes:

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Protocol
+
+from msgspec import Struct
 
 from blockpty.api.limits import SCROLLBACK
 from blockpty.runtime.covered_screen import cover
@@ -46,8 +47,7 @@ class JoinedRecord(Protocol):
         """The redaction of all output."""
 
 
-@dataclass(frozen=True, slots=True)
-class JoinPoint:
+class JoinPoint(Struct, frozen=True):
     """A terminal at a cursor.
 
     Attributes:

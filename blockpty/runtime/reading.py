@@ -9,8 +9,10 @@ import re
 import time
 from collections.abc import AsyncIterator, Callable, Collection, Iterable, Iterator
 from contextlib import ExitStack
-from dataclasses import dataclass, replace
 from typing import Any, Final
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from blockpty.engine.views import VIEWS, Piece, View, raw_offset, transform
 from blockpty.errors import BadCursor, BadRequest
@@ -294,8 +296,7 @@ def is_below(cwd: str | None, directory: str) -> bool:
     return cwd is not None and (cwd.rstrip("/") == directory or cwd.startswith(directory + "/"))
 
 
-@dataclass(frozen=True, slots=True)
-class StreamPiece:
+class StreamPiece(Struct, frozen=True):
     """What follows in a stream: bytes from a cursor on, or, when `skipped` is set, a jump to that cursor."""
 
     cursor: int

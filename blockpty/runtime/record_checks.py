@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
+
+from msgspec.structs import replace
 
 from blockpty.errors import BadCursor, Busy, NotFound, SpoolCorrupt
 from blockpty.model.results import RepairResult, SealResult, VerifyResult

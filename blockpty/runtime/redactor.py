@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from itertools import accumulate
 from typing import Any, Final
+
+from msgspec.structs import replace
 
 from blockpty.engine.marks import INTRODUCER, MAX_MARK, NONCE_LENGTH
 from blockpty.model.block import Block

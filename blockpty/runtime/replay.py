@@ -11,10 +11,11 @@ import math
 import threading
 from bisect import bisect_right
 from collections.abc import Iterator
-from dataclasses import replace
 from operator import attrgetter
 from types import TracebackType
 from typing import Any, Final, NamedTuple, Self
+
+from msgspec.structs import replace
 
 from blockpty.errors import BadRequest
 from blockpty.model.replay_frames import Moment

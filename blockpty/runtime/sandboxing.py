@@ -12,10 +12,11 @@ import pwd
 import shutil
 import subprocess
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, Final
+
+from msgspec import Struct
 
 from blockpty.control.sandbox import (
     HIDDEN,
@@ -50,8 +51,7 @@ _NO_SCOPES: Final = "other processes of the user can be signalled, abstract sock
 _HINT: Final = "install bubblewrap (apt install bubblewrap), or use Linux 6.2 or later"
 
 
-@dataclass(frozen=True, slots=True)
-class Sandbox:
+class Sandbox(Struct, frozen=True):
     """What a start of a sandboxed shell needs.
 
     Attributes:

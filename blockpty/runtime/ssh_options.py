@@ -7,9 +7,10 @@ import contextlib
 import json
 import secrets
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
+
+from msgspec.structs import replace
 
 from blockpty.engine.machine_state import MachineState
 from blockpty.engine.states import ShellState

@@ -7,9 +7,11 @@ follow from it. Only at the ends of derived files something may be missing, that
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from blockpty.api.progress import Progress
 from blockpty.engine.matchers import PatternTimeout
@@ -38,8 +40,7 @@ from blockpty.spool.stream import StreamReader
 _COMPARED = ("matched", "reason", "to_cursor", "index", "span", "match_text", "groups")
 
 
-@dataclass(frozen=True, slots=True)
-class Seen:
+class Seen(Struct, frozen=True):
     """What a verification begins with, looked at in this order, since each may only grow.
 
     Attributes:

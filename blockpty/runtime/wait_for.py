@@ -6,8 +6,9 @@ import asyncio
 import itertools
 import time
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final, Protocol
+
+from msgspec.structs import replace
 
 from blockpty.api import limits
 from blockpty.engine.states import ShellState

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any, Final
+
+from msgspec import Struct
 
 from blockpty.engine.echo import EchoFilter
 from blockpty.engine.machine_state import MachineState
@@ -23,8 +24,7 @@ INLINE_BUDGET: Final = 0.01
 PATIENCE: Final = 1.0
 
 
-@dataclass(frozen=True, slots=True)
-class WaitRequest:
+class WaitRequest(Struct, frozen=True):
     """What was asked, as it is recorded.
 
     Attributes:
@@ -117,8 +117,7 @@ def outcome_to_note(outcome: Outcome) -> dict[str, Any]:
     }
 
 
-@dataclass(frozen=True, slots=True)
-class ResumePoint:
+class ResumePoint(Struct, frozen=True):
     """A place from which the record can be read again.
 
     Attributes:

@@ -16,8 +16,9 @@ import contextlib
 import time
 from collections import deque
 from collections.abc import AsyncIterator
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
+
+from msgspec import Struct
 
 from blockpty.api.limits import SCROLLBACK
 from blockpty.errors import BadCursor, BadRequest
@@ -42,8 +43,7 @@ _PAUSE_SECONDS: Final = 0.05
 _DRAWN_SECONDS: Final = 1.0
 
 
-@dataclass(frozen=True, slots=True)
-class SizeChange:
+class SizeChange(Struct, frozen=True):
     """The terminal's size from a cursor on; `fresh`: a shell began there."""
 
     cursor: int
@@ -52,16 +52,14 @@ class SizeChange:
     fresh: bool
 
 
-@dataclass(frozen=True, slots=True)
-class Restarted:
+class Restarted(Struct, frozen=True):
     """What is drawn at a cursor without being in the stream: it makes the terminal ready for another shell."""
 
     cursor: int
     data: bytes
 
 
-@dataclass(frozen=True, slots=True)
-class Joined:
+class Joined(Struct, frozen=True):
     """The whole terminal at a cursor, from which on the bytes follow; `skipped`: those that lie between."""
 
     point: JoinPoint
@@ -71,8 +69,7 @@ class Joined:
 Seen = StreamPiece | SizeChange | Restarted | Joined
 
 
-@dataclass(frozen=True, slots=True)
-class FlowWindow:
+class FlowWindow(Struct, frozen=True):
     """At most `size` bytes beyond what was acknowledged; who is further behind than `max_lag` joins again.
 
     It joins again and again until no more than `size` bytes have come during a rest.

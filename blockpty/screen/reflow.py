@@ -11,14 +11,13 @@ Margins become the whole screen, new columns get default tab stops, an open sync
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 from blockpty.screen.cells import PADDED, SPACER, WRAPPED, Row
 from blockpty.screen.state import SavedCursor, ScreenState
 
 
-@dataclass
-class _Place:
+class _Place(Struct):
     """A place to be followed: its row among all rows, its column (after the last one where a wrap is pending).
 
     `holds`: its line reaches to it, also over blanks. `beyond`: columns that it is behind its line otherwise.

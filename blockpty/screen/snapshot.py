@@ -8,8 +8,9 @@ from __future__ import annotations
 import functools
 import hashlib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Any, Final
+
+from msgspec import Struct, field
 
 from blockpty.screen.accents import accents
 from blockpty.screen.cells import width
@@ -22,8 +23,7 @@ _HEAD: Final = "[Terminal Screen"
 _END: Final = "[End Terminal Screen]"
 
 
-@dataclass(frozen=True)
-class Snapshot:
+class Snapshot(Struct, frozen=True, dict=True):
     """A frame, and how it relates to earlier ones.
 
     Attributes:

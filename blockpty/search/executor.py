@@ -11,9 +11,11 @@ import errno
 import heapq
 import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
 from functools import partial
 from typing import Final, NamedTuple, TypeVar
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from blockpty.api.progress import Progress
 from blockpty.errors import SpoolError
@@ -56,8 +58,7 @@ class Chunk(NamedTuple):
     here: bool = True
 
 
-@dataclass(frozen=True, slots=True)
-class Match:
+class Match(Struct, frozen=True):
     """One match: its place, where it ends (as `MatchKey.offset`), its block, and the line it is in.
 
     Attributes:

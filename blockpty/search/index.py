@@ -10,8 +10,9 @@ Methods block and may be called from any thread, one call at a time per index ob
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import NamedTuple, Protocol
+
+from msgspec import Struct
 
 from blockpty.model.block import Block
 from blockpty.search.planner import Plan
@@ -46,8 +47,7 @@ class ChunkKey(NamedTuple):
     number: int
 
 
-@dataclass(frozen=True, slots=True)
-class IndexEntry:
+class IndexEntry(Struct, frozen=True):
     """A block, with chunks of it that are new.
 
     Attributes:
@@ -60,8 +60,7 @@ class IndexEntry:
     chunks: Sequence[Window]
 
 
-@dataclass(frozen=True, slots=True)
-class Candidate:
+class Candidate(Struct, frozen=True):
     """A chunk that may match.
 
     Attributes:
@@ -85,8 +84,7 @@ class Candidate:
     pieces: Sequence[tuple[int, int]] | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Page:
+class Page(Struct, frozen=True):
     """Candidates in descending order of their keys.
 
     Attributes:
@@ -102,8 +100,7 @@ class Page:
     missing: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Positions:
+class Positions(Struct, frozen=True):
     """How far conversations are indexed.
 
     Attributes:

@@ -8,22 +8,21 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
 from typing import Final, Protocol, runtime_checkable
 
 import orjson
+from msgspec import Struct, field
 
 from blockpty.model.block import Block
 from blockpty.search.records import Records
 
-BLOCK_FIELDS: Final = tuple(Block.__dataclass_fields__)
+BLOCK_FIELDS: Final = Block.__struct_fields__
 """The order of a block's values in the catalogue; another one makes another version of it."""
 # In place of an unknown exit status, also in sqlite_catalogue.sql.
 _UNKNOWN: Final = -1
 
 
-@dataclass(frozen=True, slots=True)
-class Asked:
+class Asked(Struct, frozen=True):
     """What an overview is to show.
 
     Attributes:
@@ -40,8 +39,7 @@ class Asked:
     before: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Overview:
+class Overview(Struct, frozen=True):
     """What there is to see.
 
     Attributes:

@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
 from typing import Any, Final
+
+from msgspec import Struct, field
 
 from blockpty.search.query import Query
 from blockpty.search.text import fold, words_of
@@ -28,8 +29,7 @@ _DEPTH: Final = 32
 _BEYOND: Final = re.compile(r"\{[^0-9,]|\[:|\[[^\]]*(?:\[|--|&&|\|\||~~)")
 
 
-@dataclass(frozen=True, slots=True)
-class Plan:
+class Plan(Struct, frozen=True):
     """A query in the terms of an index.
 
     Attributes:
@@ -46,8 +46,8 @@ class Plan:
     query: Query
     literals: tuple[tuple[str, ...], ...]
     words: tuple[str, ...]
-    seems: Seems | None = field(default=None, compare=False)
-    found: dict[Any, Any] = field(default_factory=dict, compare=False, repr=False)
+    seems: Seems | None = None
+    found: dict[Any, Any] = field(default_factory=dict)
 
 
 def plan(query: Query) -> Plan:

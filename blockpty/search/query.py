@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import base64
 import binascii
-from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
 import orjson
+from msgspec import Struct, field
 
 from blockpty.errors import BadRequest
 from blockpty.model.block import BLOCK_KINDS, Block
@@ -61,8 +61,7 @@ class MatchKey(NamedTuple):
         return cls(*values)
 
 
-@dataclass(frozen=True, slots=True)
-class Filters:
+class Filters(Struct, frozen=True):
     """Which blocks are looked at; None leaves a field open.
 
     Attributes:
@@ -112,8 +111,7 @@ class Filters:
         )
 
 
-@dataclass(frozen=True, slots=True)
-class Query:
+class Query(Struct, frozen=True):
     """One search.
 
     A line ends at LF or at a CR, and a match lies within one line. A line of more than a chunk's bytes is looked at in

@@ -10,9 +10,10 @@ import os
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
+
+from msgspec import Struct
 
 from blockpty.engine.records import new_nonce, open_record
 from blockpty.errors import SpoolError
@@ -34,8 +35,7 @@ _KEPT: Final = 256
 _REMEMBERED: Final = 4096
 
 
-@dataclass(frozen=True, slots=True)
-class Tail:
+class Tail(Struct, frozen=True):
     """What of a conversation is not indexed.
 
     Attributes:

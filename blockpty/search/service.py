@@ -8,9 +8,10 @@ import threading
 import time
 from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
-from dataclasses import replace
 from pathlib import Path
 from typing import Final
+
+from msgspec.structs import replace
 
 from blockpty.api.progress import Progress
 from blockpty.model.block import Block

@@ -20,12 +20,12 @@ import os
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
 from hashlib import sha256
 from pathlib import Path
 from typing import Any, Final
 
 import orjson
+from msgspec import Struct, field
 
 from blockpty.errors import SpoolError
 from blockpty.files.lines import decode_line, link_of, linked, sealed
@@ -55,8 +55,7 @@ def digest_fields(content: str | bytes) -> dict[str, Any]:
     return {"sha256": sha256(data).hexdigest(), "size": len(data)}
 
 
-@dataclass(frozen=True, slots=True)
-class AuditFilter:
+class AuditFilter(Struct, frozen=True):
     """Which entries are asked for; None: any.
 
     Attributes:
@@ -84,16 +83,14 @@ class AuditFilter:
         )
 
 
-@dataclass(frozen=True, slots=True)
-class AuditFinding:
+class AuditFinding(Struct, frozen=True):
     """One place at which the log is not what was written; `line` counts from 1."""
 
     line: int
     message: str
 
 
-@dataclass(frozen=True, slots=True)
-class _Head:
+class _Head(Struct, frozen=True):
     """Where the log ends: its size, and number and link of the last line."""
 
     size: int = 0
@@ -117,8 +114,7 @@ class _Head:
         ))  # fmt: skip
 
 
-@dataclass(slots=True)
-class _Files:
+class _Files(Struct):
     """The two open files, and the head as this process wrote it last."""
 
     log: int
@@ -130,8 +126,7 @@ class _Files:
         os.close(self.head)
 
 
-@dataclass(slots=True)
-class AuditCheck:
+class AuditCheck(Struct):
     """What reading the whole log showed.
 
     Attributes:

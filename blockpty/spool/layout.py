@@ -5,10 +5,11 @@ from __future__ import annotations
 import os
 import re
 import stat
-from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Final
+
+from msgspec import Struct
 
 from blockpty.errors import BadRequest, SpoolCorrupt
 from blockpty.spool.storage import full_is_an_error
@@ -82,8 +83,7 @@ def _make(directory: Path, parents: bool) -> None:
         os.mkdir(directory, 0o700)
 
 
-@dataclass(frozen=True)
-class Layout:
+class Layout(Struct, frozen=True, dict=True):
     """The files of one conversation."""
 
     directory: Path

@@ -11,12 +11,12 @@ from __future__ import annotations
 import contextlib
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
 from typing import Any, Final, Self
 
 import orjson
+from msgspec import Struct
 
 from blockpty.errors import SpoolCorrupt, SpoolError
 from blockpty.files.holes import punch
@@ -32,8 +32,7 @@ CUT_VERSION: Final = checkpoint.CUT_VERSION
 BEGINNING: Final = "begin.json"
 
 
-@dataclass(frozen=True, slots=True)
-class LogStart:
+class LogStart(Struct, frozen=True):
     """A place from which everything can be derived.
 
     Attributes:

@@ -9,8 +9,9 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Mapping
 from contextlib import aclosing
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final, Protocol, cast
+
+from msgspec.structs import replace
 
 from blockpty.control.principals import OWNER, Principal, Scope, acting
 from blockpty.errors import Forbidden, NotFound

@@ -10,8 +10,9 @@ import asyncio
 import json
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
+
+from msgspec import Struct
 
 from blockpty.errors import BlockptyError
 
@@ -26,8 +27,7 @@ FOR_GOOD: Final = (4401, 4410)
 _FIRST_SECONDS, _LONGEST_SECONDS = 0.25, 5.0
 
 
-@dataclass(frozen=True, slots=True)
-class ConnectionChange:
+class ConnectionChange(Struct, frozen=True):
     """The connection was lost, or is there again.
 
     Attributes:

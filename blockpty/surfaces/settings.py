@@ -10,9 +10,10 @@ import os
 import re
 import tomllib
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any, Final
+
+from msgspec import Struct
 
 from blockpty.errors import BadRequest
 from blockpty.host.protocol import DURABILITIES, NICEST, PROCESS_LIMIT, SHELL_NICE
@@ -23,8 +24,7 @@ _ORIGIN: Final = re.compile(r"https?://[A-Za-z0-9.-]{1,253}(?::[0-9]{1,5})?")
 _WORDS: Final = {"1": True, "true": True, "yes": True, "0": False, "false": False, "no": False}
 
 
-@dataclass(frozen=True, slots=True)
-class Settings:
+class Settings(Struct, frozen=True):
     """Settings of a server.
 
     Attributes:
@@ -97,12 +97,12 @@ def _file(home: Path) -> Mapping[str, Any]:
 
 
 def _variables(environment: Mapping[str, str]) -> Mapping[str, Any]:
-    names = {f"BLOCKPTY_{item.name.upper()}": item.name for item in fields(Settings)}
+    names = {f"BLOCKPTY_{name.upper()}": name for name in Settings.__struct_fields__}
     return {names[name]: value for name, value in environment.items() if name in names and value}
 
 
 def _checked(name: str, value: Any, place: str) -> Any:
-    kinds = {item.name: str(item.type) for item in fields(Settings)}
+    kinds = Settings.__annotations__
     if name not in kinds:
         raise BadRequest(f"{place}: no setting is called {name[:40]!r}", hint=f"one of {', '.join(kinds)}")
     try:

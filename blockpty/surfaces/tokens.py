@@ -17,9 +17,11 @@ import os
 import re
 import secrets
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from blockpty.control.principals import OWNER, RESERVED, Principal, Scope, TypesAs
 from blockpty.errors import BadRequest, NotFound, SpoolCorrupt, StorageFull, Unauthorized
@@ -40,8 +42,7 @@ _NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 _TYPES_AS: Final = ("agent", "user")
 
 
-@dataclass(frozen=True, slots=True)
-class Listed:
+class Listed(Struct, frozen=True):
     """One further token, without the token."""
 
     name: str
@@ -104,8 +105,7 @@ def list_tokens(home: Path) -> list[Listed]:
     ]
 
 
-@dataclass(frozen=True, slots=True)
-class _Given:
+class _Given(Struct, frozen=True):
     """What a browser was given: until when, on the strength of which token (its digest), and whose rights it has."""
 
     until: float

@@ -5,13 +5,13 @@ from __future__ import annotations
 import subprocess
 import sys
 import tomllib
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from blockpty.control.policy import (
     DEFAULT_ACTIONS,

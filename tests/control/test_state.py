@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import itertools
-from dataclasses import asdict
 
 import pytest
+from msgspec.structs import asdict
 
 from blockpty.control.principals import ENGINE, Principal, Scope
 from blockpty.control.state import AGENT, STATES, ControlState

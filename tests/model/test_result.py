@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec import Struct, field
 
 from blockpty.model import result
 from blockpty.model.block import Block
@@ -21,13 +21,11 @@ BLOCK = Block(
 )  # fmt: skip
 
 
-@dataclass(frozen=True, slots=True)
-class Inner:
+class Inner(Struct, frozen=True):
     place: tuple[int, int]
 
 
-@dataclass(frozen=True, slots=True)
-class Sample(Result):
+class Sample(Result, frozen=True):
     block: Block
     span: tuple[int, int] | None
     inner: list[Inner]
@@ -56,14 +54,16 @@ def test_another_version_may_have_more_and_lack_some() -> None:
 
 # Run in an interpreter of its own, as a command does that imports one kind of results and no other.
 ALONE = """
-import dataclasses, importlib, re, sys
+import importlib, re, sys
+from msgspec import Struct
 from blockpty.model.result import REVIVED
 module = importlib.import_module(f"blockpty.model.{sys.argv[1]}")
 for made in vars(module).values():
-    if dataclasses.is_dataclass(made) and made.__module__ == module.__name__:
-        for field in dataclasses.fields(made):
-            if field.type not in REVIVED and set(re.findall("[A-Z][a-z]+", field.type)) - {"None", "Any", "Literal"}:
-                print(made.__name__, field.name, field.type)
+    if isinstance(made, type) and issubclass(made, Struct) and made.__module__ == module.__name__:
+        for name, kind in made.__annotations__.items():
+            others = {"None", "Any", "Literal", "Class", "Var"}
+            if kind not in REVIVED and set(re.findall("[A-Z][a-z]+", kind)) - others:
+                print(made.__name__, name, kind)
 """
 MODULES = sorted(path.stem for path in Path(result.__file__).parent.glob("*_results.py"))
 

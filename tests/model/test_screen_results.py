@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
+from msgspec.structs import replace
 
 from blockpty.model.screen_results import ScreenResult
 from tests.support.operations import RESULTS

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any, cast
 
 import pytest
+from msgspec.structs import replace
 
 from blockpty.control.approvals import Approval
 from blockpty.control.principals import LOCAL, Principal

@@ -5,11 +5,11 @@ from __future__ import annotations
 import asyncio
 import itertools
 import json
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 import blockpty
 from blockpty.errors import BadRequest, NotFound

@@ -5,10 +5,10 @@ from __future__ import annotations
 import os
 import resource
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from blockpty.search.executor import Match, SearchRun
 from blockpty.search.index import Index

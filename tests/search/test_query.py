@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from blockpty.errors import BadRequest
 from blockpty.search.query import MAX_PAGE, MAX_TEXT, MAX_TIMEOUT_MS, Filters, MatchKey, Query

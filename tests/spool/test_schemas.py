@@ -72,7 +72,7 @@ def test_they_know_what_the_program_knows() -> None:
     assert kinds("event-v1") == EVENT_TYPES
     assert kinds("timeline-v1") == ENTRY_KINDS
     block = schema("block-v1")["properties"]
-    assert tuple(block) == tuple(Block.__dataclass_fields__)
+    assert tuple(block) == Block.__struct_fields__
     assert set(block["kind"]["enum"]) == set(BLOCK_KINDS)
     assert {*block["state"]["enum"], "running"} == set(BLOCK_STATES)
     events = schema("event-v1")["$defs"]

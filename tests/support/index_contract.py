@@ -14,10 +14,10 @@ import os
 import random
 import tempfile
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from blockpty.errors import BadRequest
 from blockpty.model.block import Block

@@ -5,8 +5,9 @@ What is right is said by `scanned`, which looks at every block.
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Protocol
+
+from msgspec.structs import replace
 
 from blockpty.search.index import Index, IndexEntry
 from blockpty.search.ingest import batches

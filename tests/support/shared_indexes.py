@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from contextlib import ExitStack
-from dataclasses import replace
 from typing import Protocol, TypeVar
+
+from msgspec.structs import replace
 
 from blockpty.cluster.database import Database
 from blockpty.cluster.hosts import Hosts

@@ -7,8 +7,9 @@ import random
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
 from pathlib import Path
+
+from msgspec.structs import replace
 
 from bench.report import Row, Run, median, percentile, skipped
 from bench.search import make_home, many

@@ -11,11 +11,11 @@ import shutil
 import subprocess
 import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import orjson
+from msgspec.structs import replace
 
 from bench.report import Row, Run, median, percentile, skipped
 from blockpty import Engine

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import os
 import re
-from dataclasses import dataclass, field
 from pathlib import Path
+
+from msgspec import Struct
 
 from blockpty.errors import BadRequest, SpawnFailed
 from blockpty.host.shells.staging import fish_quote_bytes, quote_bytes
@@ -13,25 +14,26 @@ from blockpty.host.shells.staging import fish_quote_bytes, quote_bytes
 _CLEAN = re.compile(r"[^0-9A-Za-z._-]")
 
 
-@dataclass(frozen=True)
-class Place:
+class Place(Struct, frozen=True):
     """Where and for whom a shell is started.
 
     Attributes:
         directory: absolute path of the conversation.
         folder: the private directory of this shell instance, relative to it.
-        nonce: what authenticates this instance's marks.
+        nonce: what authenticates this instance's marks; not in `repr`.
         login: whether a login shell was asked for.
     """
 
     directory: str
     folder: str
-    nonce: str = field(repr=False)
+    nonce: str
     login: bool
 
+    def __repr__(self) -> str:
+        return f"<Place {self.folder} of {self.directory}>"
 
-@dataclass(frozen=True)
-class ShellPlan:
+
+class ShellPlan(Struct, frozen=True):
     """Everything that starts one shell instance.
 
     Attributes:
@@ -48,9 +50,12 @@ class ShellPlan:
     name: str
     argv: tuple[str, ...]
     env: dict[str, str]
-    files: tuple[tuple[str, bytes], ...] = field(repr=False)
+    files: tuple[tuple[str, bytes], ...]
     secret_files: tuple[str, ...]
     is_piped: bool = False
+
+    def __repr__(self) -> str:
+        return f"<ShellPlan {self.name} {self.argv}>"
 
 
 def shellrc_directory() -> Path:

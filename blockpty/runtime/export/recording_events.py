@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Generator, Iterator
-from dataclasses import dataclass, replace
 from typing import Final, NamedTuple
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from blockpty.api.progress import Progress
 from blockpty.engine.marks import INTRODUCER, MAX_MARK
@@ -120,8 +122,7 @@ BEFORE_ALL: Final = Opening(0, 80, 24, "", False, 0)
 """How things are where a timeline begins."""
 
 
-@dataclass(frozen=True)
-class Source:
+class Source(Struct, frozen=True):
     """A span of a record that does not change any more.
 
     Attributes:

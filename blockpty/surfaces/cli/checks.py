@@ -11,9 +11,11 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Final, Literal
+
+from msgspec import Struct
+from msgspec.structs import asdict
 
 _MIB: Final = 1024 * 1024
 # Per conversation the host holds four descriptors in each of two processes, beside its own few.
@@ -27,8 +29,7 @@ _PROMPT_ONLY: Final = ("dash", "ksh", "mksh", "busybox")
 _SECONDS: Final = 3.0
 
 
-@dataclass(frozen=True, slots=True)
-class Finding:
+class Finding(Struct, frozen=True):
     """What one check found; `mend` says what to do about it."""
 
     name: str

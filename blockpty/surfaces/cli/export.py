@@ -11,11 +11,11 @@ import os
 import shutil
 import sys
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import replace
 from pathlib import Path
 from typing import IO, Any, Final
 
 import click
+from msgspec.structs import replace
 
 from blockpty.model.results import ExportResult
 from blockpty.surfaces.sanitize import sanitize

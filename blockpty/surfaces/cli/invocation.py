@@ -10,11 +10,11 @@ import os
 import sys
 from collections.abc import Callable, Coroutine, Mapping
 from contextlib import AbstractAsyncContextManager
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
 import click
 from click.shell_completion import CompletionItem
+from msgspec import Struct
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -33,8 +33,7 @@ class OpenEngine(Protocol):
     def __call__(self, home: str | None) -> AbstractAsyncContextManager[Any]: ...
 
 
-@dataclass(slots=True)
-class Invocation:
+class Invocation(Struct):
     """What holds for one run of the command line; the options that may stand anywhere land here.
 
     Attributes:

@@ -9,10 +9,10 @@ import base64
 import os
 import sys
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Any, Final
 
 import click
+from msgspec.structs import replace
 
 from blockpty.api.limits import MOST_FILE
 from blockpty.files.replacing import read_whole, replace_whole

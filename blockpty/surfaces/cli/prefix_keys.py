@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 _PASTE_BEGIN, _PASTE_END = b"\x1b[200~", b"\x1b[201~"
 
 
-@dataclass(frozen=True, slots=True)
-class Command:
+class Command(Struct, frozen=True):
     """A key after the prefix key; "" when only the prefix key has been pressed yet."""
 
     command: str

@@ -10,8 +10,9 @@ import asyncio
 import contextlib
 import sys
 from collections.abc import Awaitable, Mapping
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
+
+from msgspec.structs import replace
 
 from blockpty.surfaces.cli.live import LiveOutput
 from blockpty.surfaces.cli.tail import BlocksShown, Style, TailedRecord

@@ -13,10 +13,10 @@ from __future__ import annotations
 import hashlib
 import mimetypes
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from msgspec import Struct
 from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route
 
@@ -62,8 +62,7 @@ def page_address(url: str, code: str) -> str:
     return f"{url}/#code={code}"
 
 
-@dataclass(frozen=True, slots=True)
-class _PageFile:
+class _PageFile(Struct, frozen=True):
     content: bytes
     kind: str
     tag: str

@@ -7,13 +7,13 @@ not exist is an error of the protocol.
 from __future__ import annotations
 
 import logging
-from dataclasses import replace
 from enum import Enum
 from typing import Any, Final
 
 from mcp.client.session import DEFAULT_CLIENT_INFO
 from mcp.shared.exceptions import MCPError
 from mcp_types import INVALID_PARAMS, CallToolRequestParams, CallToolResult, InputRequiredResult, TextContent
+from msgspec.structs import replace
 
 from blockpty.errors import BadRequest, BlockptyError, InternalError
 from blockpty.surfaces.mcp.approvals import ApprovalQuestions, InputNeeded

@@ -16,12 +16,12 @@ import secrets
 from collections import OrderedDict
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from mcp.shared.exceptions import MCPError
 from mcp_types import ElicitRequest, ElicitRequestFormParams, ElicitResult, InputRequiredResult
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
+from msgspec import Struct
 
 from blockpty.errors import ApprovalDenied, BlockptyError, Stale
 from blockpty.surfaces.access import Caller
@@ -36,8 +36,7 @@ _MOST_QUESTIONS: Final = 1024
 _NO_DIGEST: Final = "0" * 64
 
 
-@dataclass(frozen=True, slots=True)
-class Person:
+class Person(Struct, frozen=True):
     """The person at a client.
 
     Attributes:
@@ -53,8 +52,7 @@ PersonOf = Callable[["ServerRequestContext[Any, Any]"], Person | None]
 """Finds the person at the client of a request; None where its token does not type as one."""
 
 
-@dataclass(frozen=True, slots=True)
-class Resumed:
+class Resumed(Struct, frozen=True):
     """A call that is made again with the answer to a question.
 
     Attributes:

@@ -9,11 +9,11 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass, field
 from typing import Any, Final
 
 import anyio
 from mcp.server.context import ServerRequestContext
+from msgspec import Struct, field
 
 from blockpty.api.progress import Progress
 from blockpty.errors import BlockptyError
@@ -33,8 +33,7 @@ PROGRESS_SECONDS: Final = 1.0
 FIRST_LOOK_SECONDS: Final = 0.1
 
 
-@dataclass(frozen=True, slots=True)
-class Call:
+class Call(Struct, frozen=True):
     """A tool call while it is answered.
 
     Attributes:

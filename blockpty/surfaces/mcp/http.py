@@ -11,7 +11,6 @@ import json
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from contextlib import AbstractAsyncContextManager
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
 from mcp.server.auth.middleware.auth_context import AuthContextMiddleware
@@ -19,6 +18,7 @@ from mcp.server.auth.middleware.bearer_auth import AuthenticatedUser
 from mcp.server.auth.provider import AccessToken
 from mcp.server.streamable_http_manager import StreamableHTTPASGIApp, StreamableHTTPSessionManager
 from mcp.server.transport_security import TransportSecuritySettings
+from msgspec.structs import replace
 from starlette.requests import Request
 from starlette.responses import Response
 

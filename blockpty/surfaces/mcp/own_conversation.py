@@ -7,9 +7,9 @@ A terminal that was opened in passing is closed with its session when nothing ru
 from __future__ import annotations
 
 import contextlib
-from dataclasses import dataclass
 from typing import Final
 
+from msgspec import Struct
 from starlette.requests import Request
 
 from blockpty.errors import BadRequest, BlockptyError
@@ -19,8 +19,7 @@ from blockpty.surfaces.mcp.calling import Call, Context
 _SESSION: Final = "mcp-session-id"
 
 
-@dataclass(slots=True)
-class _Own:
+class _Own(Struct):
     conversation_id: str
     in_passing: bool
 

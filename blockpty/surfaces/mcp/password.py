@@ -14,11 +14,11 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Any, Final
 
 from mcp.shared.exceptions import MCPError
 from mcp_types import ElicitRequest, ElicitRequestFormParams, ElicitResult, InputRequiredResult
+from msgspec.structs import replace
 
 from blockpty.model.block import Block
 from blockpty.model.results import Result, RunResult, WaitResult

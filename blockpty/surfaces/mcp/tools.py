@@ -9,10 +9,11 @@ from __future__ import annotations
 import copy
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from contextlib import aclosing
-from dataclasses import dataclass, replace
 from typing import Any, Final, cast
 
 from mcp_types import InputRequiredResult, Tool, ToolAnnotations
+from msgspec import Struct
+from msgspec.structs import replace
 
 from blockpty.errors import BadRequest
 from blockpty.model.events import Event
@@ -65,8 +66,7 @@ Answer = tuple[dict[str, Any], Mapping[str, Any]] | InputRequiredResult
 """A result and the parameters that gave it, or a question to the client."""
 
 
-@dataclass(frozen=True, slots=True)
-class PtyTool:
+class PtyTool(Struct, frozen=True):
     """A tool.
 
     Attributes:

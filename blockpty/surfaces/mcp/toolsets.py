@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Final
 
 from mcp_types import Tool
+from msgspec import Struct
 
 from blockpty.errors import BadRequest
 from blockpty.surfaces.mcp.tools import PREFIX, TOOLS, PtyTool
@@ -63,8 +63,7 @@ _CORE: Final[Mapping[str, tuple[str, Sequence[str]]]] = {
 """Of each tool of the core its description, and the parameters that it is shown with."""
 
 
-@dataclass(frozen=True, slots=True)
-class ToolSet:
+class ToolSet(Struct, frozen=True):
     """A choice of tools.
 
     Attributes:

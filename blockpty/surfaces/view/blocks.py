@@ -7,8 +7,10 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field, replace
 from typing import Any, Final
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from blockpty.model.block import Block, ListedBlock
 from blockpty.model.events import Event
@@ -25,8 +27,7 @@ FILTERS: Final[dict[str, Callable[[Block], bool]]] = {
 }
 
 
-@dataclass(slots=True)
-class Blocks:
+class Blocks(Struct):
     """Blocks in their order.
 
     Attributes:

@@ -8,8 +8,9 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections.abc import AsyncGenerator, Mapping
-from dataclasses import replace
 from typing import Any, Final, Protocol, cast
+
+from msgspec.structs import replace
 
 from blockpty.errors import BlockptyError
 from blockpty.model.events import Event

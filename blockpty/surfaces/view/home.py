@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import AsyncGenerator, Callable
-from dataclasses import dataclass, field
 from typing import Any, Final, cast
 
+from msgspec import Struct, field
 from rich.text import Text
 from textual.widgets import OptionList
 from textual.widgets.option_list import Option
@@ -26,8 +26,7 @@ _NEEDS: Final = {
 _TARGET: Final = "/v1/ws"
 
 
-@dataclass(frozen=True, slots=True)
-class ListedConversation:
+class ListedConversation(Struct, frozen=True):
     """One conversation of the list, and what waits in it for a person to allow it."""
 
     info: ConversationInfo

@@ -7,8 +7,9 @@ seen in the end. Drawing is pure.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from typing import Any, Final
+
+from msgspec import Struct
 
 from blockpty.model.block import Block
 from blockpty.screen.emulator import Emulator
@@ -33,8 +34,7 @@ _CONTROL: Final = re.compile("[\x00-\x1f\x7f-\x9f]")
 _LINE_FEEDS: Final = str.maketrans({"\n": None, "\x0b": None, "\x0c": None, "\x84": None, "\x85": None})
 
 
-@dataclass(frozen=True, slots=True)
-class BlockOutput:
+class BlockOutput(Struct, frozen=True):
     """What is known of a block's output.
 
     Attributes:

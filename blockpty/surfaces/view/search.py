@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import contextlib
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
+from msgspec import Struct
 from rich.text import Text
 from textual.binding import Binding, BindingType
 from textual.containers import Vertical
@@ -122,8 +122,7 @@ class Search(ModalScreen["tuple[str, str] | None"]):
             self.dismiss((hit.conversation_id, hit.block_id))
 
 
-@dataclass(frozen=True, slots=True)
-class _HitEnding:
+class _HitEnding(Struct, frozen=True):
     """How the block of a match ended; a match has no signal."""
 
     state: str

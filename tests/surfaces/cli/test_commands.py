@@ -11,11 +11,11 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from blockpty.errors import Busy
 from blockpty.model.results import (

@@ -7,11 +7,11 @@ import base64
 import io
 import re
 import time
-from dataclasses import replace
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from blockpty.errors import Busy
 from blockpty.model.results import (
