@@ -69,7 +69,8 @@ KEY_NAMES: Final = (*_CURSOR_KEYS, *_TILDE_KEYS, *_PF_KEYS, *_PLAIN_KEYS, *_KEYP
 _KITTY_CODES: Final = {"ESC": 27, "TAB": 9, "ENTER": 13, "BS": 127, "SPACE": 32}
 _DISAMBIGUATE, _ALL_KEYS = 1, 8
 
-_NAMED: Final = re.compile(r"\[((?:(?:C|M|S|CTRL|ALT|META|SHIFT)[-+])*)([^\[\]\s]+|[\[\]])\]", re.IGNORECASE)
+# These two are compiled when keys are pressed, since most programs press none.
+_NAMED: Final = r"(?i)\[((?:(?:C|M|S|CTRL|ALT|META|SHIFT)[-+])*)([^\[\]\s]+|[\[\]])\]"
 _TOKEN: Final = re.compile(r"\^\^|\[\[|\^|\[|\r\n|\n|[^\^\[\r\n]+|\r")
 
 # The mouse, in the encodings of xterm (ctlseqs, "Mouse Tracking"): the numbers of its buttons. Those of the wheel are
@@ -77,10 +78,9 @@ _TOKEN: Final = re.compile(r"\^\^|\[\[|\^|\[|\r\n|\n|[^\^\[\r\n]+|\r")
 _BUTTONS: Final = {"CLICK": 0, "MCLICK": 1, "RCLICK": 2, "SCROLLUP": 64, "SCROLLDOWN": 65}
 _WHEEL: Final = 64
 MOUSE_NAMES: Final = tuple(_BUTTONS)
-MOUSE: Final = re.compile(
-    rf"\[((?:[CMS]-)*)({'|'.join(_BUTTONS)}) (?:([0-9]{{1,4}}),([0-9]{{1,4}})"
-    r'|"((?:[^"\\]|\\.)+)"(?: ([0-9]{1,4}))?)\]',
-    re.IGNORECASE,
+_MOUSE: Final = (
+    rf"(?i)\[((?:[CMS]-)*)({'|'.join(_BUTTONS)}) (?:([0-9]{{1,4}}),([0-9]{{1,4}})"
+    r'|"((?:[^"\\]|\\.)+)"(?: ([0-9]{1,4}))?)\]'
 )
 _ESCAPED: Final = re.compile(r"\\(.)")
 _BITS: Final = {"S": 4, "M": 8, "C": 16}
@@ -122,7 +122,7 @@ _PICTURES: Final = {
 
 def names_text(keys: str) -> bool:
     """Return whether the mouse is used at a text, so that `encode_keys` needs the screen."""
-    return any(found[5] is not None for found in MOUSE.finditer(keys))
+    return any(found[5] is not None for found in re.finditer(_MOUSE, keys))
 
 
 def encode_keys(keys: str, modes: KeyModes = _DEFAULT, find: Find | None = None) -> bytes:
@@ -149,12 +149,12 @@ def encode_keys(keys: str, modes: KeyModes = _DEFAULT, find: Find | None = None)
             position += 2
             continue
         if text == "[":
-            mouse = MOUSE.match(keys, position)
+            mouse = re.compile(_MOUSE).match(keys, position)
             if mouse is not None:
                 out += encode_mouse(mouse, modes.mouse, modes.mouse_encoding, find)
                 position = mouse.end()
                 continue
-            named = _NAMED.match(keys, position)
+            named = re.compile(_NAMED).match(keys, position)
             if named is None:
                 raise _unknown(keys, position)
             out += _named(named, modes)

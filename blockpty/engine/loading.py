@@ -8,10 +8,9 @@ Rules of this file: pure, total and bounded; what is recognised depends on bytes
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Any, Final
-
-import regex
 
 from blockpty.engine.marks import Mark
 
@@ -23,10 +22,10 @@ KEYS: Final = {"bash": b"\x1b[7717~", "zsh": b"\x1b[7717~", "fish": b"\x1e\x1e"}
 # The reset is what the terminal's description says: padding is written out, and `ansi` has more in it.
 _NORMAL: Final = rb"(?:\x1b\[30m)?\x1b(?:\(B\x1b)?\[(?:0;10)?m\x0f?(?:\$<2>)?"
 _TITLE: Final = rb"\x1b\][012];(?:[^\x07\x1b]|\x1b(?!\\))*(?:\x07|\x1b\\)"
-_PROLOGUE: Final = regex.compile(rb"(?:\x1b\[\?2004l)?(?:" + _TITLE + rb"(?:" + _NORMAL + rb")?\r|" + _NORMAL + rb")?")
+_PROLOGUE: Final = rb"(?:\x1b\[\?2004l)?(?:" + _TITLE + rb"(?:" + _NORMAL + rb")?\r|" + _NORMAL + rb")?"
 # On a dumb terminal fish 4 leaves out the reset and, since 4.1, the title; the CR behind them is always written.
-_BARE: Final = regex.compile(rb"(?:" + _TITLE + rb")?\r?")
-_UNTITLED: Final = regex.compile(rb"(?:\x1b\[\?2004l)?" + _NORMAL)
+_BARE: Final = rb"(?:" + _TITLE + rb")?\r?"
+_UNTITLED: Final = rb"(?:\x1b\[\?2004l)?" + _NORMAL
 # A title holds the whole command.
 MAX_PROLOGUE: Final = 64 * 1024
 
@@ -53,11 +52,14 @@ def is_wrong(mark: Mark) -> bool:
 
 def prologue_end(data: bytes, bare: bool = False) -> int | None:
     """Return how many bytes at the beginning of `data` are the shell's own; None while more bytes decide."""
+    # Only fish has a prologue, so this is loaded with the first command of one.
+    import regex
+
     grammar = _BARE if bare else _PROLOGUE
-    undecided = not data.endswith(b"\r") and grammar.fullmatch(data, partial=True) is not None
+    undecided = not data.endswith(b"\r") and regex.fullmatch(grammar, data, partial=True) is not None
     if undecided and len(data) < MAX_PROLOGUE:
         return None
-    found = grammar.match(data)
+    found = regex.match(grammar, data)
     return found.end() if found is not None else 0
 
 
@@ -67,7 +69,7 @@ def owes_more(data: bytes) -> bool:
     A shell that sets no title and changes no colours has nothing more to write. It looks like one that is slow, so the
     block of such a command begins with its first output, its first child or its end.
     """
-    return _UNTITLED.fullmatch(data) is None
+    return re.fullmatch(_UNTITLED, data) is None
 
 
 def is_keyed(submission: Mapping[str, Any] | None) -> bool:

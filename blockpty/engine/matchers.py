@@ -11,12 +11,13 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from typing import Any, Final, NamedTuple
-
-import regex
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from blockpty.engine.views import Piece, compact, raw_offset
 from blockpty.errors import BadCondition
+
+if TYPE_CHECKING:
+    import regex
 
 LINE_LIMIT: Final = 64 * 1024
 WINDOW: Final = 64 * 1024
@@ -143,6 +144,9 @@ class TextMatcher:
 
 def compile_pattern(pattern: str, *, ignore_case: bool = False) -> regex.Pattern[str]:
     """Compile what a caller wrote; raises BadCondition."""
+    # Loaded with the first pattern: many programs wait for nothing but prompts and texts.
+    import regex
+
     try:
         return regex.compile(pattern, regex.MULTILINE | regex.VERSION0 | (regex.IGNORECASE if ignore_case else 0))
     except (regex.error, ValueError) as problem:

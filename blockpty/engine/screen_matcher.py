@@ -20,10 +20,19 @@ SCREEN_MATCH_MS: Final = 250
 
 
 class ScreenSource(Protocol):
-    """Draws the terminal at a place of the record; the places asked for never go back."""
+    """Draws the terminal at a place of the record; the places asked for never go back.
+
+    Attributes:
+        timeline: how far the entries before that place go; its owner sets it.
+    """
+
+    timeline: int
 
     def look(self, offset: int) -> tuple[str, str]:
         """Return the text on the screen at a stream offset, and the hash that `screen` gives for what is shown."""
+
+    def close(self) -> None:
+        """Close what is open."""
 
 
 class ScreenMatch(NamedTuple):

@@ -16,6 +16,7 @@ Regular expressions run only there, and only there control sequences are taken o
 from __future__ import annotations
 
 import bisect
+import functools
 import itertools
 import re
 from collections.abc import Callable, Iterator, Sequence
@@ -26,14 +27,13 @@ from blockpty.redact.candidates import BETWEEN_TEXTS, HIDDEN, HIDDEN_BEGUN, SILE
 from blockpty.redact.edited import cover_like, find_edited, may_change
 from blockpty.redact.shapes import (
     ASSIGNED,
-    BEGUN_OF,
     CROWD,
     CROWDED,
     FOLLOWING,
     JUDGED,
     NAMED,
+    NAMING,
     PASSWORD_LINE,
-    PRIVATE_KEY,
     PRIVATE_KEY_PIECE,
     RUN_CHARS,
     RUN_LEAST,
@@ -42,10 +42,12 @@ from blockpty.redact.shapes import (
     TOKEN_REST,
     WIDE_RUN_CHARS,
     any_token,
+    begun_of,
     cut_token,
     glued_token,
     is_password_line,
     open_token,
+    private_key,
 )
 
 LONGEST: Final = 32 * 1024
@@ -72,19 +74,6 @@ _BEGINNING: Final = 64 * 1024
 # So little is cleaned sooner than looked at first.
 _FEW_BYTES: Final = 512
 
-# Of each word its shapes: the match at a place, the groups that may be its value, how long that is, what judges it,
-# and what is looked at before.
-_SHAPES: Final = {
-    word: tuple(
-        (
-            shape.pattern.match, ("value",) if "value" in shape.pattern.groupindex else ("quoted", "bare"),
-            shape.least, shape.judge, shape.may_be, shape.is_named,
-        )
-        for shape in NAMED
-        if shape.word == word
-    )
-    for word in dict.fromkeys(one.word for one in NAMED)
-}  # fmt: skip
 _PARAMETER: Final = re.compile(rb"[?&][A-Za-z0-9_.-]{0,32}\Z")
 
 # What shows nothing, in the order in which it is taken out: sequences, single bytes, and how a line editor goes on in
@@ -119,7 +108,10 @@ _UP_AND_DOWN: Final = b"|".join(rb"\x1b\[A(?:\x1b\[A){%d}\r?(?:\r\n){%d}" % (row
 _JUMP: Final = re.compile(
     rb"\r(?=\x1b\[[0-9]*C)|\r(?<! \r)(?=\x1b?\Z|\x1b\[[0-9]*\Z)"
     rb"|" + _UP_AND_DOWN + rb"|\x1b\[A\r{1,2}(?:\n|\Z)"
-    rb"|\r(?<=([^\r\n\x1b])\r)\r{1,3}\n" + _COLOURS + rb"\x1b\[A\x1b\[[0-9]{1,4}C" + _COLOURS
+    rb"|\r(?<=([^\r\n\x1b])\r)\r{1,3}\n"
+    + _COLOURS
+    + rb"\x1b\[A\x1b\[[0-9]{1,4}C"
+    + _COLOURS
     + rb"(?P<before>[!-~](?:\1|\Z))"
     rb"|\r\r{1,3}(?:\n(?=" + _ROW_BEGUN.pattern + rb")|\Z)"
 )
@@ -141,14 +133,25 @@ _CODE: Final = re.compile(rb"%([0-9A-Fa-f]{2})")
 _MOST_PIECES: Final = 64
 
 # The beginning of a token, and what may follow it where a part of it is covered, colours too.
-_COVERED_IN_PART: Final = re.compile(
-    rb"(?:%s)(?=[\w*./+=\x1b\[-]{0,255}\*{4})[\w*./+=\x1b\[-]+"
-    % b"|".join(re.escape(literal) for literal, least, _ in TOKEN_LITERALS if not least and len(literal) > 2)
+_COVERED_IN_PART: Final = rb"(?:%s)(?=[\w*./+=\x1b\[-]{0,255}\*{4})[\w*./+=\x1b\[-]+" % b"|".join(
+    re.escape(literal) for literal, least, _ in TOKEN_LITERALS if not least and len(literal) > 2
 )
 _CHARACTER: Final = re.compile(
     rb"[^\r\n\t \x80-\xff]|[\xc2-\xdf][\x80-\xbf]|[\xe0-\xef][\x80-\xbf]{2}|[\xf0-\xf4][\x80-\xbf]{3}|[\x80-\xff]"
 )
 _ASTERISKS: Final = bytes(one if one in b"\r\n\t " else 42 for one in range(256))
+
+
+# The match at a place, the groups that may be its value, how long that is, what judges it, and what is looked at
+# before.
+_Shape = tuple[
+    Callable[[bytes, int], "re.Match[bytes] | None"],
+    tuple[str, ...],
+    int,
+    Callable[[bytes, re.Match[bytes], bytes], bool],
+    Callable[[bytes, int], bool] | None,
+    Callable[[bytes, int], bool] | None,
+]
 
 
 class SecretSpans(NamedTuple):
@@ -171,7 +174,7 @@ def find(text: bytes, *, more: bool = False) -> SecretSpans:
     spans: list[tuple[int, int]] = []
     settled = min(_tokens(text, spans, more), _named(text, spans, more), _password_lines(text, spans, more))
     if candidates.has_private_key(text):
-        for found in PRIVATE_KEY.finditer(text):
+        for found in private_key().finditer(text):
             pieces = PRIVATE_KEY_PIECE.finditer(text, *found.span("value"))
             spans += [piece.span(1) for piece in pieces if piece[1] is not None]
             if more and found.end() == len(text):
@@ -249,10 +252,10 @@ def _named(text: bytes, spans: list[tuple[int, int]], more: bool) -> int:
     closed = max(text.rfind(b"\n"), len(text) - _LONGEST_VALUE) if more else len(text)
     chosen: list[tuple[int, bytes]] = []
     assigned: list[int] = []
-    for word, begun in BEGUN_OF.items():
+    for word in NAMING:
         if found := places.get(word):
             # Most of a text that is full of words are turned down here, without a step of this program for each.
-            taken = [*itertools.compress(found, map(begun, itertools.repeat(text), found))]
+            taken = [*itertools.compress(found, map(begun_of(word), itertools.repeat(text), found))]
             assigned += taken if word in ASSIGNED else ()
             taken = taken[: bisect.bisect_left(taken, closed)] + found[bisect.bisect_left(found, closed) :]
             chosen += zip(taken, itertools.repeat(word))
@@ -278,7 +281,7 @@ def _named_at(
                 spans.append((end, longer))
                 end = longer
             continue
-        for match, groups, least, judge, may_be, is_named in _SHAPES[word]:
+        for match, groups, least, judge, may_be, is_named in _shapes_of(word):
             if may_be is not None and not may_be(text, at):
                 continue
             if is_named is not None and at < closed and not is_named(text, at):
@@ -312,6 +315,18 @@ def _named_at(
     return settled
 
 
+@functools.cache
+def _shapes_of(word: bytes) -> tuple[_Shape, ...]:
+    return tuple(
+        (
+            shape.pattern.match, ("value",) if "value" in shape.pattern.groupindex else ("quoted", "bare"),
+            shape.least, shape.judge, shape.may_be, shape.is_named,
+        )
+        for shape in NAMED
+        if shape.word == word
+    )  # fmt: skip
+
+
 def _is_crowded(assigned: list[int], at: int, end: int) -> bool:
     """Whether the value of a word, which ends at a place, holds many more words to which something is assigned."""
     number = bisect.bisect_right(assigned, at) + CROWD - 1
@@ -322,11 +337,10 @@ def _following(text: bytes, places: dict[bytes, list[int]], spans: list[tuple[in
     """Find what stands further behind the word that names it."""
     settled = len(text)
     for shape in FOLLOWING:
-        openers = [
-            opener.end()
-            for at in sorted(itertools.chain.from_iterable(places.get(word, ()) for word in shape.words))
-            if (opener := shape.opener.match(text, at)) is not None
-        ]
+        if not (named := sorted(itertools.chain.from_iterable(places.get(word, ()) for word in shape.words))):
+            continue
+        match = shape.opener.match
+        openers = [opener.end() for at in named if (opener := match(text, at)) is not None]
         if not openers:
             continue
         broken = b""
@@ -404,9 +418,7 @@ def _find_shown(data: bytes, more: bool) -> tuple[SecretSpans, bool]:
     return SecretSpans(_joined(spans), settled), False
 
 
-def find_sent(
-    data: bytes, *, more: bool = False, columns: Callable[[], Sequence[int]] = tuple
-) -> SecretSpans:
+def find_sent(data: bytes, *, more: bool = False, columns: Callable[[], Sequence[int]] = tuple) -> SecretSpans:
     """Find the same, and what is a secret only as a line editor drew it in the end, which later bytes decide.
 
     `columns` says how wide the terminal has been; it is asked only where a line was edited.
@@ -708,7 +720,7 @@ def completed(data: bytes) -> bytes:
     if b"****" not in data:
         return data
     lines = data.split(b"\n")
-    return b"\n".join([_COVERED_IN_PART.sub(_lettered, line) if b"****" in line else line for line in lines])
+    return b"\n".join([re.sub(_COVERED_IN_PART, _lettered, line) if b"****" in line else line for line in lines])
 
 
 def _lettered(token: re.Match[bytes]) -> bytes:

@@ -15,14 +15,15 @@ ASKED_WITHIN: Final = 2048
 """So many bytes of output are looked at."""
 
 _LONGEST: Final = 300
-# What is asked for, and a sign behind it; what was typed already may stand there as stars.
-_QUESTION: Final = re.compile(
+# What is asked for, and a sign behind it; what was typed already may stand there as stars. Compiled at the first look:
+# few programs need one.
+_QUESTION: Final = (
     r"(?i)(?:pass(?:word|phrase|code|wd)|\bpin\b|secret|token|\botp\b|one-time|api[ _-]?key|credential"
     r"|(?:verification|authentication|security) code"
     r"|passwort|kennwort|mot de passe|contrase|senha|wachtwoord|парол|密码|密碼|パスワード|암호)"
     r"[^\n]{0,200}[:：?>][ \t]*[*•●·∙xX]{0,256}[ \t]*\Z"
 )
-_STARS: Final = re.compile(r"[*•●∙]{1,256}[ \t]*\Z")
+_STARS: Final = r"[*•●∙]{1,256}[ \t]*\Z"
 
 
 def asks_for_secret(text: bytes) -> bool:
@@ -31,4 +32,4 @@ def asks_for_secret(text: bytes) -> bool:
     if not lines or text.endswith(b"\n"):
         return False
     line = lines[-1][-_LONGEST:]
-    return _QUESTION.search(line) is not None or _STARS.search(line) is not None
+    return re.search(_QUESTION, line) is not None or re.search(_STARS, line) is not None

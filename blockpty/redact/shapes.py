@@ -18,9 +18,10 @@ import math
 import re
 from collections import Counter
 from collections.abc import Callable, Iterator
-from typing import Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
-import regex
+if TYPE_CHECKING:
+    import regex
 
 
 class TokenShape(NamedTuple):
@@ -238,7 +239,7 @@ class NamedShape(NamedTuple):
 
     Attributes:
         word: what is looked for, in lower case.
-        pattern: matches from the word on; one of its groups is the value.
+        expression: matches from the word on; one of its groups is the value.
         judge: whether the value of a match in a text is a secret; asked only where the text goes on behind it.
         least: bytes of the shortest value that the judge takes for one.
         may_be: whether what stands around the word allows it; most words are turned down by a look at one byte.
@@ -246,11 +247,16 @@ class NamedShape(NamedTuple):
     """
 
     word: bytes
-    pattern: re.Pattern[bytes]
+    expression: bytes
     judge: Callable[[bytes, re.Match[bytes], bytes], bool]
     least: int = 1
     may_be: Callable[[bytes, int], bool] | None = None
     is_named: Callable[[bytes, int], bool] | None = None
+
+    @property
+    def pattern(self) -> re.Pattern[bytes]:
+        """The expression compiled, when it is asked for: few texts have its word, and `re` remembers it."""
+        return re.compile(self.expression)
 
 
 _IGNORED: Final = re.compile(
@@ -426,12 +432,11 @@ def _assigned(
     name: bytes, judge: _Judge, least: int, word: bytes = b"", is_named: Callable[[bytes, int], bool] | None = None
 ) -> NamedShape:
     # In any case only the word: with the flag each character of the rest would be looked up twice.
-    pattern = re.compile(b"(?i:" + name + b")" + _ASSIGNED)
-    return NamedShape(word or name, pattern, judge, least, is_named=is_named)
+    return NamedShape(word or name, b"(?i:" + name + b")" + _ASSIGNED, judge, least, is_named=is_named)
 
 
 def _spaced(name: bytes, judge: _Judge, word: bytes = b"") -> NamedShape:
-    return NamedShape(word or name, re.compile(b"(?i:" + name + b")" + _SPACED), judge, may_be=_is_flag)
+    return NamedShape(word or name, b"(?i:" + name + b")" + _SPACED, judge, may_be=_is_flag)
 
 
 NAMED: Final = (
@@ -439,18 +444,18 @@ NAMED: Final = (
     _spaced(b"pass(?:w|phrase|code|(?![a-z]))", _flag, word=b"pass"),
     NamedShape(
         b"pass",
-        re.compile(rb"(?i:pass(?:word|phrase|code))[ \t]{1,4}is:?[ \t]{1,4}(?P<value>[^\s\"']{1,256})"),
+        rb"(?i:pass(?:word|phrase|code))[ \t]{1,4}is:?[ \t]{1,4}(?P<value>[^\s\"']{1,256})",
         _stated,
     ),
     NamedShape(
         b"pass",
-        re.compile(rb"(?i:pass)[ \t]{1,4}-p[ \t]{0,4}[\"']?(?P<value>[^\s\"']{1,256})"),
+        rb"(?i:pass)[ \t]{1,4}-p[ \t]{0,4}[\"']?(?P<value>[^\s\"']{1,256})",
         _argument,
         may_be=_after(b"ssh"),
     ),
     NamedShape(
         b"cookie",
-        re.compile(
+        (
             rb"(?i:cookie):[ \t]{0,4}[^\s=;]{1,128}="
             rb"(?P<value>[^\s;\"']{1,4096}(?:;[ \t]?[^\s=;]{1,128}=[^\s;\"']{0,4096}){0,32})"
         ),
@@ -459,7 +464,7 @@ NAMED: Final = (
     ),
     NamedShape(
         b"cookie",
-        re.compile(rb"(?i:cookie):[ \t]{0,4}[^\s=;]{1,128}=(?P<value>[^\s;\"']{1,4096})"),
+        rb"(?i:cookie):[ \t]{0,4}[^\s=;]{1,128}=(?P<value>[^\s;\"']{1,4096})",
         _cookies,
         may_be=_after(b"set-"),
     ),
@@ -473,17 +478,17 @@ NAMED: Final = (
     _assigned(b"auth", _auth, 12),
     NamedShape(
         b"auth",
-        re.compile(
+        (
             rb"(?i:authorization(?:\\?[\"'])?[ \t]{0,4}[:=][ \t]{0,4}(?:\\?[\"'])?(?:basic|bearer|token|apikey|key|"
             rb"oauth|negotiate|ntlm|digest|aws4-hmac-sha256))[ \t]{1,4}(?P<value>[^\s\"'\\]{1,8192})"
         ),
         lambda text, found, value: len(value) >= 5 and _given(text, found, value),
     ),
-    NamedShape(b"bearer", re.compile(rb"(?i:bearer)[ \t]{1,4}(?P<value>[A-Za-z0-9._~+/=-]{1,8192})"), _bearer),
-    NamedShape(b"://", re.compile(rb"://[^\s/:@\"'<>]{0,128}:(?P<value>[^\s/@\"'<>]{1,256})"), _credentials),
+    NamedShape(b"bearer", rb"(?i:bearer)[ \t]{1,4}(?P<value>[A-Za-z0-9._~+/=-]{1,8192})", _bearer),
+    NamedShape(b"://", rb"://[^\s/:@\"'<>]{0,128}:(?P<value>[^\s/@\"'<>]{1,256})", _credentials),
     NamedShape(
         b"://",
-        re.compile(
+        (
             rb"(?i)://(?:hooks\.slack(?:-gov)?\.com/(?:services|workflows|triggers)/|(?:ptb\.|canary\.)?"
             rb"discord(?:app)?\.com/api/webhooks/[0-9]+/|[a-z0-9-]+\.webhook\.office\.com/webhookb2/)(?P<value>[A-Za-z0-9/@_-]{1,512})"
         ),
@@ -498,45 +503,53 @@ class FollowingShape(NamedTuple):
 
     Attributes:
         words: what is looked for, in lower case.
-        opener: matches from the word on.
+        opening: an expression that matches from the word on.
         least, most: so many bytes may stand between that and the match.
         breaks: bytes that may not stand there.
-        pattern: what has the value; matches nowhere else but where its first byte is.
+        expression: what has the value; matches nowhere else but where its first byte is.
         judge: as of a `NamedShape`.
     """
 
     words: tuple[bytes, ...]
-    opener: re.Pattern[bytes]
+    opening: bytes
     least: int
     most: int
     breaks: bytes
-    pattern: re.Pattern[bytes]
+    expression: bytes
     judge: _Judge
+
+    @property
+    def opener(self) -> re.Pattern[bytes]:
+        """The opening compiled, when it is asked for."""
+        return re.compile(self.opening)
+
+    @property
+    def pattern(self) -> re.Pattern[bytes]:
+        """The expression compiled, when it is asked for."""
+        return re.compile(self.expression)
 
 
 FOLLOWING: Final = (
     FollowingShape(
         (b"curl ",),
-        re.compile(rb"(?i:curl)(?= )"),
+        rb"(?i:curl)(?= )",
         0, 512, b"\r\n|;",
-        re.compile(
-            rb"[ \t](?:-u|-U|--user|--proxy-user)[ \t=]{0,4}[\"']?[^\s:\"'/]{1,128}:(?P<value>[^\s\"']{1,256})"
-        ),
+        rb"[ \t](?:-u|-U|--user|--proxy-user)[ \t=]{0,4}[\"']?[^\s:\"'/]{1,128}:(?P<value>[^\s\"']{1,256})",
         _argument,
     ),
     # Of `mysql`, `mysqldump` and `mysqladmin` what has no `m` in it, and overlaps no other word.
     FollowingShape(
         (b"ql ", b"qldu", b"qlad"),
-        re.compile(rb"(?i:(?<=mys)(?:qldu|qlad|ql))[a-z]{0,8}(?<=[a-z]) "),
+        rb"(?i:(?<=mys)(?:qldu|qlad|ql))[a-z]{0,8}(?<=[a-z]) ",
         0, 256, b"\r\n|;",
-        re.compile(rb"(?<=[ \t])-p[\"']?(?P<value>[^\s\"']{1,256})"),
+        rb"(?<=[ \t])-p[\"']?(?P<value>[^\s\"']{1,256})",
         _argument,
     ),
     FollowingShape(
         (b"://",),
-        re.compile(rb"://"),
+        rb"://",
         1, 2048, b" \t\n\r\f\v\"'<>",
-        re.compile(
+        (
             rb"(?i)[?&](?:sig|signature|x-amz-signature|x-goog-signature|x-amz-security-token)="
             rb"(?P<value>[A-Za-z0-9%/+=_-]{1,2048})"
         ),
@@ -588,8 +601,15 @@ _BEGUN: Final = {
         rb"(?i:://(?:hooks|(?:ptb\.|canary\.)?discord|[a-z0-9-]+\.webhook))",
     ),
 }  # fmt: skip
-BEGUN_OF: Final = {word: re.compile(b"|".join(patterns)).match for word, patterns in _BEGUN.items()}
-"""Of each word whether a secret can begin at it that ends before the text does."""
+NAMING: Final = tuple(_BEGUN)
+"""The words of `NAMED`."""
+
+
+@functools.cache
+def begun_of(word: bytes) -> Callable[[bytes, int], re.Match[bytes] | None]:
+    """Return what matches at a word where a secret can begin at it that ends before the text does."""
+    return re.compile(b"|".join(_BEGUN[word])).match
+
 
 ASSIGNED: Final = frozenset((b"pass", b"pwd", b"secret", b"token", b"key", b"auth"))
 """Words behind which a value is assigned."""
@@ -634,13 +654,19 @@ _BETWEEN: Final = r"(?:\\[nr]|[\s>|+#\"',])*+"
 _LINE: Final = r"(?:[A-Za-z0-9+/=]{16,}+|(?:Proc-Type|DEK-Info|Version|Comment|Hash|Charset):[^\r\n]{0,120})"
 _SHORT_LINE: Final = r"[A-Za-z0-9+/=]{1,15}+"
 
-# Of `regex`: what `re` makes of a possessive group is wrong before Python 3.11.5.
-PRIVATE_KEY: Final = regex.compile(
-    rf"-----BEGIN[ A-Z0-9]{{0,40}}PRIVATE KEY(?: BLOCK)?-----"
-    rf"(?P<value>(?:{_BETWEEN}{_LINE})++(?:{_BETWEEN}{_SHORT_LINE}(?=\\|[\s\"']|-----|\Z)){{0,2}}"
-    rf"|{_BETWEEN}{_SHORT_LINE}\Z)".encode()
-)
-"""A private key in text form, also one of which the end is not there (yet), also in a JSON string."""
+
+@functools.cache
+def private_key() -> regex.Pattern[bytes]:
+    """Return the pattern of a private key in text form, also without its end (yet), also in a JSON string."""
+    # What `re` makes of a possessive group is wrong before Python 3.11.5.
+    import regex
+
+    return regex.compile(
+        rf"-----BEGIN[ A-Z0-9]{{0,40}}PRIVATE KEY(?: BLOCK)?-----"
+        rf"(?P<value>(?:{_BETWEEN}{_LINE})++(?:{_BETWEEN}{_SHORT_LINE}(?=\\|[\s\"']|-----|\Z)){{0,2}}"
+        rf"|{_BETWEEN}{_SHORT_LINE}\Z)".encode()
+    )
+
 
 PRIVATE_KEY_PIECE: Final = re.compile(rb"\\[nr]|^[A-Z][A-Za-z-]+:[^\r\n]*|([A-Za-z0-9+/=]+)", re.MULTILINE)
 """What the body of a private key is made of; the group is the secret in it."""

@@ -65,8 +65,6 @@ from blockpty.runtime.terminal_replies import TerminalReplies
 from blockpty.runtime.truncation import LogTruncation
 from blockpty.runtime.wait_for import WaitFor
 from blockpty.runtime.waits import WaitRequest
-from blockpty.screen.finding import find_text
-from blockpty.screen.protocol import Modes
 from blockpty.spool.layout import Layout
 from blockpty.spool.ownership import Ownership
 
@@ -74,6 +72,7 @@ if TYPE_CHECKING:
     from blockpty.control.policy import Question
     from blockpty.host.client import HostClient
     from blockpty.runtime.advice import Standing
+    from blockpty.screen.protocol import Modes
 
 
 H = TypeVar("H", WaitResult, SendResult)
@@ -466,6 +465,8 @@ class Conversation(ConversationContext, ConversationChannel):
         get.
         """
         wait = self._armed(match, stop, timeout_ms, view, max_bytes, timeout)
+        from blockpty.screen.finding import find_text
+
         await running_program(self, session_id)
         seen = await self.look()
         modes = seen.frame.modes

@@ -62,7 +62,6 @@ from blockpty.runtime.interruption import end_shell
 from blockpty.runtime.redactor import Redactor
 from blockpty.runtime.shell_start import first_prompt, go_on, no_descriptors, raise_descriptor_limit, start_shell
 from blockpty.runtime.worker_threads import Pace, aside
-from blockpty.screen.widths import VERSION as WIDTHS
 from blockpty.spool import archived, checkpoint
 from blockpty.spool.audit_log import AuditCheck, AuditFilter, AuditLog
 from blockpty.spool.checkpoint import FORMAT_VERSION, OPEN_FORMAT, SOURCE_VERSION
@@ -681,6 +680,8 @@ class ConversationEngine:
             if not os.path.lexists(layout.meta):
                 # A host that was started by an older version, and runs on, seals no lines.
                 sealed = 1 if self._host is not None and self._host.version == "1" else FORMAT_VERSION
+                from blockpty.screen.widths import VERSION as WIDTHS
+
                 meta: dict[str, Any] = {
                     "format": SOURCE_VERSION if "source" in asked else sealed,
                     "conversation_id": name,

@@ -16,7 +16,8 @@ import math
 import shutil
 import time
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any, Final, Protocol
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from blockpty.engine.machine_state import MachineState
 from blockpty.engine.records import new_nonce
@@ -28,11 +29,9 @@ from blockpty.runtime.background_tasks import BackgroundTasks
 from blockpty.runtime.deriver import Deriver
 from blockpty.runtime.drawn import DrawnStream
 from blockpty.runtime.expected_echo import ExpectedEcho
-from blockpty.runtime.joining import Joining
 from blockpty.runtime.record_reader import Position, RecordReader, Step, resume_points
 from blockpty.runtime.redactor import Redactor
 from blockpty.runtime.scheduler import scheduler_of
-from blockpty.runtime.screens import Screens
 from blockpty.runtime.subscribers import Subscribers
 from blockpty.runtime.wait_registry import WaitRegistry
 from blockpty.runtime.waits import ResumePoint, ResumePoints, first_point
@@ -41,6 +40,10 @@ from blockpty.spool.layout import Layout
 from blockpty.spool.log_start import LogStart, load_log_start
 from blockpty.spool.masking import Mask
 from blockpty.spool.stream import StreamReader
+
+if TYPE_CHECKING:
+    from blockpty.runtime.joining import Joining
+    from blockpty.runtime.screens import Screens
 
 # Bytes and steps taken at most at once for a caller that has asked: they were recorded before the host's reply to it.
 CATCH_UP_BYTES: Final = 1024 * 1024
@@ -120,9 +123,7 @@ class RecordFollower:
         self.layout = layout
         self.stream = StreamReader(layout.stream)
         self.drawn = DrawnStream(layout)
-        self.screens = Screens(layout, self.drawn, lambda: self.mask)
         self.mask: Mask = Mask()
-        self.joining = Joining(self)
         self.closed = False
         self.answers: Replies | None = None
         self.shared: dict[int, bytes] = {}
@@ -360,9 +361,26 @@ class RecordFollower:
         self.reader.close()
         self._close_files()
 
+    # Both draw, and much is loaded for that: most conversations end before their screen is looked at.
+
+    @cached_property
+    def screens(self) -> Screens:
+        """The screens of the record."""
+        from blockpty.runtime.screens import Screens
+
+        return Screens(self.layout, self.drawn, lambda: self.mask)
+
+    @cached_property
+    def joining(self) -> Joining:
+        """Where clients that watch the terminal join."""
+        from blockpty.runtime.joining import Joining
+
+        return Joining(self)
+
     def _close_files(self) -> None:
-        self.joining.close()
-        self.screens.close()
+        for name in ("joining", "screens"):
+            if name in self.__dict__:
+                getattr(self, name).close()
         self.stream.close()
         self.drawn.close()
         self.deriver.close()

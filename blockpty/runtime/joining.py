@@ -40,7 +40,10 @@ class JoinedRecord(Protocol):
     state: MachineState
     reader: RecordReader
     mask: Mask
-    screens: Screens
+
+    @property
+    def screens(self) -> Screens:
+        """What its screen shows at a place."""
 
     @property
     def redactor(self) -> Redactor:

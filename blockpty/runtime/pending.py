@@ -13,7 +13,6 @@ from blockpty.engine.waiter import Outcome, Waiter
 from blockpty.errors import BadCondition
 from blockpty.runtime.follower import SLICE_BYTES, RecordFollower
 from blockpty.runtime.record_reader import Position, RecordReader, Step
-from blockpty.runtime.screens import RecordScreenSource
 from blockpty.runtime.wait_registry import Answer
 from blockpty.runtime.waits import INLINE_BUDGET, PATIENCE, WaitRequest, advance
 from blockpty.runtime.worker_threads import SLICE_SECONDS
@@ -112,7 +111,7 @@ class PendingWait:
 
     def cancel(self) -> None:
         """Stop looking."""
-        if isinstance(self.waiter.eye, RecordScreenSource):
+        if self.waiter.eye is not None:
             self.waiter.eye.close()
         if self._task is not None:
             self._task.cancel()

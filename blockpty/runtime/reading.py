@@ -22,8 +22,6 @@ from blockpty.redact.redaction import LONGEST
 from blockpty.runtime.file_changes import FollowedDirectory, changes_of
 from blockpty.runtime.follower import RecordFollower
 from blockpty.runtime.redactor import Redactor
-from blockpty.screen.rendered import Drawing, Rendered
-from blockpty.screen.sgr_rows import RESET, SGR_ROWS, cut_sgr, only_sgr
 from blockpty.spool.line_reader import LineReader, line_of_seq
 from blockpty.spool.stream import StreamReader
 
@@ -163,6 +161,8 @@ def is_drawn(ansi: bytes) -> bool:
 
 def _coloured(line: bytes) -> bytes:
     """Return a line, or text, with no other control than SGR."""
+    from blockpty.screen.sgr_rows import only_sgr
+
     return only_sgr(line.decode("utf-8", "replace")).encode()
 
 
@@ -170,6 +170,8 @@ def _cut(line: bytes, length: int, style: str) -> bytes:
     """Return the beginning of a line or a text, whole characters of it, and with colours whole sequences."""
     if style != "sgr":
         return line[:length].decode("utf-8", "ignore").encode()
+    from blockpty.screen.sgr_rows import RESET, cut_sgr
+
     text = line[: max(0, length - len(RESET))].decode("utf-8", "ignore")
     return cut_sgr(text, len(text)).encode()
 
@@ -178,6 +180,9 @@ def _rendered(
     redactor: Redactor, pieces: Iterable[bytes], size: tuple[int, int], style: str, most: int
 ) -> Iterator[bytes]:
     """Yield what is seen in the end of pieces of the view `ansi`, and no more of them once it is more than so much."""
+    from blockpty.screen.rendered import Drawing, Rendered
+    from blockpty.screen.sgr_rows import SGR_ROWS
+
     screen = Rendered(*size) if style == "plain" else Drawing(*size, SGR_ROWS)
     drawn, length = redactor.drawn(), 0
     for piece in pieces:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from itertools import accumulate
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from msgspec.structs import replace
 
@@ -33,11 +33,12 @@ from blockpty.redact.redaction import (
     secret_texts,
 )
 from blockpty.redact.stream_redactor import StreamRedactor
-from blockpty.screen.protocol import Frame, Line
-from blockpty.screen.rendered import plain_lines
-from blockpty.screen.snapshot import Snapshot
 from blockpty.spool.masking import Mask
 from blockpty.spool.stream import StreamReader
+
+if TYPE_CHECKING:
+    from blockpty.screen.protocol import Frame, Line
+    from blockpty.screen.snapshot import Snapshot
 
 # So much of what follows is looked at, to know what a value is.
 _AHEAD: Final = 4096
@@ -105,6 +106,8 @@ class Redactor:
 
         What they show is known only of plain lines: secrets are looked for in that, so that colours are removed once.
         """
+        from blockpty.screen.rendered import plain_lines
+
         if self.redact:
             data, before = self._around(stream, begin, length)
         else:
@@ -252,7 +255,7 @@ class Redactor:
                     pen = pen._replace(link=pen.link._replace(uri=uris[pen.link.uri]))
                 runs.append(run._replace(text=shown[at : at + len(run.text)], pen=pen))
                 at += len(run.text)
-            lines.append(Line(tuple(runs), line.wrapped))
+            lines.append(line._replace(runs=tuple(runs)))
         return replace(seen, frame=frame._replace(lines=tuple(lines), title=title, cwd=cwd))
 
     def _begun(self, text: str, shown: str, end: int, known: Sequence[bytes]) -> str:

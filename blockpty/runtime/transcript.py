@@ -34,9 +34,7 @@ from blockpty.runtime import block_list, reading
 from blockpty.runtime.drawn import DrawnStream
 from blockpty.runtime.follower import RecordFollower
 from blockpty.runtime.redactor import Redactor
-from blockpty.runtime.screens import LineRange, check_style, screen_result
 from blockpty.runtime.worker_threads import SHORT_BYTES, Pace, aside
-from blockpty.screen.snapshot import Snapshot
 from blockpty.spool import archived
 from blockpty.spool.layout import Layout
 from blockpty.spool.masking import Mask
@@ -45,6 +43,7 @@ from blockpty.spool.stream import StreamReader
 if TYPE_CHECKING:
     from blockpty.runtime.export.recording_events import Source
     from blockpty.runtime.replay import Replay
+    from blockpty.screen.snapshot import Snapshot
 
 T = TypeVar("T")
 # Of more bytes than these a read leaves the event loop to others.
@@ -335,6 +334,9 @@ class Transcript:
         `screen_snapshot` event names the cursor of the result. Raises BadRequest, BadCursor, and with `record` Busy
         where another engine writes.
         """
+        # What draws is loaded with the first look at a screen.
+        from blockpty.runtime.screens import LineRange, check_style, screen_result
+
         limits.check("scrollback", scrollback)
         check_style(format)
         for name, number in (("first_line", first_line), ("last_line", last_line)):

@@ -23,7 +23,6 @@ from blockpty.redact.redaction import LONGEST, find_shown
 from blockpty.runtime.drawn import DrawnStream
 from blockpty.runtime.record_reader import Position
 from blockpty.runtime.redactor import masked
-from blockpty.runtime.screens import ScreenReader
 from blockpty.spool import checkpoint
 from blockpty.spool.layout import Layout, make_private
 from blockpty.spool.log_start import LogStart, load_log_start, set_log_start, sweep
@@ -151,6 +150,8 @@ def _prepare(layout: Layout, nonces: list[str], record: Mapping[str, Any]) -> Lo
     stream, mask = StreamReader(layout.stream), Mask(nonces)
     place = Position(record["offset"], record["timeline"])
     drawn = DrawnStream(layout)
+    from blockpty.runtime.screens import ScreenReader
+
     screens = ScreenReader(
         layout, lambda begin, end: masked(drawn, mask, begin, end - begin), settled=drawn.settled
     )

@@ -7,7 +7,6 @@ from typing import Final
 from blockpty.api.limits import SHOWN_BYTES
 from blockpty.engine.views import transform
 from blockpty.runtime.reading import is_drawn
-from blockpty.screen.rendered import Rendered
 
 # As far behind a match its lines are looked for.
 CONTEXT_BYTES: Final = 8192
@@ -33,6 +32,8 @@ def rendered(ansi: bytes, size: tuple[int, int]) -> str:
     """Return what is seen in the end of the view `ansi` of an output, on a terminal of this size."""
     if not is_drawn(ansi):
         return transform("text", ansi).decode("utf-8", "replace")
+    from blockpty.screen.rendered import Rendered
+
     screen = Rendered(*size)
     # The view has LF for the terminal's CR LF.
     parts = screen.parts(ansi.replace(b"\n", b"\r\n"))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from msgspec import Struct
 
@@ -14,10 +14,12 @@ from blockpty.engine.waiter import Outcome, Waiter
 from blockpty.model.conditions import Changed, Condition, Screen, condition_to_wire, parse_conditions
 from blockpty.redact.stream_redactor import StreamRedactor
 from blockpty.runtime.record_reader import Position, RecordReader, Step
-from blockpty.runtime.screens import RecordScreenSource, Screens
 from blockpty.spool.layout import Layout
 from blockpty.spool.log_start import LogStart
 from blockpty.spool.stream import StreamReader
+
+if TYPE_CHECKING:
+    from blockpty.runtime.screens import RecordScreenSource, Screens
 
 # A search on the event loop may take this long; after that it goes on in a thread, and after PATIENCE it is refused.
 INLINE_BUDGET: Final = 0.01
@@ -225,7 +227,7 @@ def _is_certain(state: MachineState, position: Position, echo: EchoFilter | None
 
 def advance(waiter: Waiter, step: Step) -> Outcome | None:
     """Give a waiter one step of the record; raises PatternTimeout."""
-    if isinstance(waiter.eye, RecordScreenSource):
+    if waiter.eye is not None:
         waiter.eye.timeline = step.timeline
     return waiter.advance(step.data, step.signals, step.classified)
 

@@ -20,14 +20,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from typing import Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from ahocorasick_rs import BytesAhoCorasick
 
-from blockpty.screen.markup import BACKGROUND, FOREGROUND, palette
-from blockpty.screen.pens import PROTECTED
-from blockpty.screen.protocol import EmulatedScreen
-from blockpty.screen.snapshot import SHAPE_CODES, sgr
+if TYPE_CHECKING:
+    from blockpty.screen.protocol import EmulatedScreen
 
 # Pixels of a cell, for programs that ask; what html and svg draw comes near it.
 CELL_WIDTH: Final = 8
@@ -118,6 +116,28 @@ def _setting(name: bytes, look: Callable[[], EmulatedScreen]) -> str:
     return "\x1bP0$r\x1b\\" if value is None else f"\x1bP1$r{value}{name.decode('ascii')}\x1b\\"
 
 
+# Every conversation looks for questions, so what draws is loaded when an answer needs it.
+
+
+def _colours(screen: EmulatedScreen) -> str:
+    from blockpty.screen.snapshot import sgr
+
+    return sgr(screen.frame().pen)
+
+
+def _shape(screen: EmulatedScreen) -> str:
+    from blockpty.screen.snapshot import SHAPE_CODES
+
+    cursor = screen.cursor()
+    return str(SHAPE_CODES[cursor.shape, cursor.blink])
+
+
+def _protected(screen: EmulatedScreen) -> str:
+    from blockpty.screen.pens import PROTECTED
+
+    return str(int(bool(screen.frame().pen.flags & PROTECTED)))
+
+
 def _region(screen: EmulatedScreen) -> str:
     top, bottom, _, _ = screen.margins()
     return f"{top + 1};{bottom + 1}"
@@ -129,11 +149,11 @@ def _columns(screen: EmulatedScreen) -> str | None:
 
 
 _SETTINGS: Final[dict[bytes, Callable[[EmulatedScreen], str | None]]] = {
-    b"m": lambda screen: sgr(screen.frame().pen),
-    b" q": lambda screen: str(SHAPE_CODES[screen.cursor().shape, screen.cursor().blink]),
+    b"m": _colours,
+    b" q": _shape,
     b"r": _region,
     b"s": _columns,
-    b'"q': lambda screen: str(int(bool(screen.frame().pen.flags & PROTECTED))),
+    b'"q': _protected,
     # A VT220 that takes 7-bit controls, as DA1 says.
     b'"p': lambda screen: "62;1",
 }
@@ -162,6 +182,8 @@ def _mode(asked: str, screen: EmulatedScreen) -> bytes:
 
 
 def _color(asked: str, end: bytes) -> bytes | None:
+    from blockpty.screen.markup import BACKGROUND, FOREGROUND, palette
+
     code, _, rest = asked.partition(";")
     if code == "4":
         number = int(rest.partition(";")[0])

@@ -9,6 +9,7 @@ import pytest
 
 from blockpty.redact import redaction
 from blockpty.redact.redaction import find, find_shown
+from blockpty.redact.shapes import NAMING
 from tests.support import redaction_reference as reference
 from tests.support.profile import LONG
 
@@ -39,11 +40,11 @@ class Work:
         shapes = {
             word: tuple(
                 (self._match(match), groups, least, self._judge(judge), may_be, is_named)
-                for match, groups, least, judge, may_be, is_named in some
+                for match, groups, least, judge, may_be, is_named in redaction._shapes_of(word)
             )
-            for word, some in redaction._SHAPES.items()
+            for word in NAMING
         }
-        monkeypatch.setattr(redaction, "_SHAPES", shapes)
+        monkeypatch.setattr(redaction, "_shapes_of", shapes.__getitem__)
 
     def _match(self, match: Callable[..., object]) -> Callable[..., object]:
         def counted(text: bytes, at: int) -> object:

@@ -7,7 +7,7 @@ import random
 from pathlib import Path
 from typing import Any
 
-from blockpty.screen import Emulator
+from blockpty.screen.emulator import Emulator
 from blockpty.screen.pens import Pen
 
 TOP = Path(__file__).resolve().parents[2]

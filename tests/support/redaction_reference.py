@@ -12,14 +12,12 @@ from typing import Final, NamedTuple
 
 from blockpty.redact.shapes import (
     ASSIGNED,
-    BEGUN_OF,
     CROWD,
     CROWDED,
     FOLLOWING,
     JUDGED,
     NAMED,
     PASSWORD_LINE,
-    PRIVATE_KEY,
     PRIVATE_KEY_PIECE,
     RUN_CHARS,
     RUN_LEAST,
@@ -27,10 +25,12 @@ from blockpty.redact.shapes import (
     TOKEN_REST,
     WIDE_RUN_CHARS,
     any_token,
+    begun_of,
     cut_token,
     glued_token,
     is_password_line,
     open_token,
+    private_key,
 )
 
 _ESC: Final = 0x1B
@@ -365,7 +365,7 @@ def _tokens(text: bytes) -> Iterator[tuple[int, int]]:
 
 
 def _keys(text: bytes) -> Iterator[tuple[int, int]]:
-    for found in PRIVATE_KEY.finditer(text):
+    for found in private_key().finditer(text):
         for piece in PRIVATE_KEY_PIECE.finditer(text, *found.span("value")):
             if piece[1] is not None:
                 yield piece.span(1)
@@ -373,7 +373,7 @@ def _keys(text: bytes) -> Iterator[tuple[int, int]]:
 
 def _keys_at_end(text: bytes) -> Iterator[tuple[int, int, bool]]:
     """Yield an empty span where a key begins that is not known to have ended."""
-    for found in PRIVATE_KEY.finditer(text):
+    for found in private_key().finditer(text):
         if found.end() == len(text):
             yield found.start("value"), found.start("value"), True
 
@@ -390,7 +390,7 @@ def _named(text: bytes, more: bool) -> Iterator[tuple[int, int, bool]]:
         place.start()
         for word in ASSIGNED
         for place in re.finditer(re.escape(word), text.lower())
-        if BEGUN_OF[word](text, place.start())
+        if begun_of(word)(text, place.start())
     }
     for shape in NAMED:
         for word in re.finditer(re.escape(shape.word), text.lower()):

@@ -11,7 +11,7 @@ import pytest
 
 from blockpty import Client
 from blockpty.engine.marks import INTRODUCER
-from blockpty.screen import Emulator
+from blockpty.screen.emulator import Emulator
 from blockpty.spool.timeline import TimelineReader
 from blockpty.surfaces.http import socket as endpoint
 from tests.screen.test_redraw import shown
