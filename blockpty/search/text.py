@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
-from functools import cached_property
+from functools import cache, cached_property
 from itertools import accumulate
 from typing import Final
 
@@ -30,10 +30,6 @@ _NO_WORD: Final = b"\t!\"'()*,./>\\]{|}-"
 
 _SURROGATES: Final = re.compile("[\udc80-\udcff]")
 _WORD: Final = re.compile(r"[^\W_]+")
-# Characters that casefold makes several of, and the two that regex takes for an i.
-_GROWING: Final = re.compile(
-    "([İı" + "".join(chr(code) for code in range(0x80, 0x20000) if len(chr(code).casefold()) > 1) + "])"
-)
 # What stands for itself in a stream, and in its text: printable ASCII, blanks, tabs and line ends.
 _PLAIN: Final = bytes((*b"\t\n\r", *range(0x20, 0x7F)))
 # What colours it, or wipes to the end of a line.
@@ -233,8 +229,15 @@ def fold(text: str) -> str:
     if len(folded) == len(text):
         return folded.replace("ı", "i")
     return "".join(
-        piece.casefold() if at % 2 == 0 else _fold_one(piece) for at, piece in enumerate(_GROWING.split(text))
+        piece.casefold() if at % 2 == 0 else _fold_one(piece) for at, piece in enumerate(_growing().split(text))
     )
+
+
+@cache
+def _growing() -> re.Pattern[str]:
+    """Return what matches a character that casefold makes several of, or one of the two that regex takes for an i."""
+    several = (chr(code) for code in range(0x80, 0x20000) if len(chr(code).casefold()) > 1)
+    return re.compile(f"([İı{''.join(several)}])")
 
 
 def _fold_one(character: str) -> str:

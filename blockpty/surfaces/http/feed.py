@@ -37,7 +37,7 @@ MOST_SCREENS: Final = 24
 
 
 class _ScreensAsked(BaseModel):
-    model_config = ConfigDict(extra="forbid", strict=True)
+    model_config = ConfigDict(extra="forbid", strict=True, defer_build=True)
 
     ids: list[ConversationId] = Field(max_length=MOST_SCREENS)
     fps: float = Field(default=2.0, ge=0.2, le=10)

@@ -32,7 +32,7 @@ from blockpty.surfaces.http.relay import query_of, refuse_or_relay
 
 
 class _ReplayQuery(BaseModel):
-    model_config = ConfigDict(extra="forbid", strict=True)
+    model_config = ConfigDict(extra="forbid", strict=True, defer_build=True)
 
     conversation_id: ConversationId
     speed: float = Field(default=1.0, ge=0, allow_inf_nan=False)

@@ -64,7 +64,7 @@ MAX_LAG: Final = 1024 * 1024
 
 
 class _SocketQuery(BaseModel):
-    model_config = ConfigDict(extra="forbid", strict=True)
+    model_config = ConfigDict(extra="forbid", strict=True, defer_build=True)
 
     conversation_id: ConversationId
     from_cursor: int | None = Field(default=None, ge=0)
