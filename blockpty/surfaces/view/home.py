@@ -7,7 +7,10 @@ from collections.abc import AsyncGenerator, Callable
 from typing import Any, Final, cast
 
 from msgspec import Struct, field
+from rich.segment import Segment
+from rich.style import Style
 from rich.text import Text
+from textual.strip import Strip
 from textual.widgets import OptionList
 from textual.widgets.option_list import Option
 
@@ -24,6 +27,8 @@ _NEEDS: Final = {
     "storage": "the disk is full",
 }  # fmt: skip
 _TARGET: Final = "/v1/ws"
+# Room for the longest age, such as "365 d".
+_AGE_CELLS: Final = 5
 
 
 class ListedConversation(Struct, frozen=True):
@@ -129,11 +134,18 @@ class HomeFollower:
 
 
 class ConversationList(OptionList):
-    """The list of conversations."""
+    """The list of conversations.
+
+    The ages are drawn over the entries: they change all the time, and Textual draws the whole list with each change of
+    an entry.
+    """
 
     def __init__(self, **options: Any) -> None:
         super().__init__(**options)
         self._drawn_lines: list[tuple[str | None, Text]] = []
+        # By line of the list, from 0, and how they look.
+        self._ages: dict[int, str] = {}
+        self._age_style = Style()
 
     def show(
         self, groups: dict[str, list[ListedConversation]], here: str | None, now_ms: int, colours: Colours
@@ -141,10 +153,16 @@ class ConversationList(OptionList):
         """Show the conversations; `here` is the one that is open."""
         width = max(10, self.size.width or 28)
         lines: list[tuple[str | None, Text]] = []
+        ages: dict[int, str] = {}
+        line = 0
         for group, members in groups.items():
             if members:
                 lines.append((None, Text(group.upper(), colours.muted)))
-                lines += [(_option_id(one), _entry(one, now_ms, colours, width)) for one in members]
+                line += 1
+            for one in members:
+                lines.append((_option_id(one), entry := _entry(one, colours, width)))
+                ages[line] = age(now_ms - one.since)
+                line += entry.plain.count("\n") + 1
         names = [name for name, _ in lines]
         wanted = f"c-{here}"
         if self.has_focus and self.highlighted is not None:
@@ -155,23 +173,38 @@ class ConversationList(OptionList):
             y = self.scroll_offset.y
             self.set_options([Option(text, id=name, disabled=name is None) for name, text in lines])
             self.scroll_to(y=y, animate=False, immediate=True)
+        before, self._ages, self._age_style = self._ages, ages, Style(color=colours.muted)
+        for line in ages:
+            if ages[line] != before.get(line):
+                self.refresh_line(line)
         at = names.index(wanted) if wanted in names else None
         if self.highlighted != at:
             self.highlighted = at
+
+    def render_line(self, y: int) -> Strip:
+        """Draw a line, with the age at its end."""
+        strip = super().render_line(y)
+        since = self._ages.get(self.scroll_offset.y + y)
+        if since is None:
+            return strip
+        end = strip.cell_length - 1
+        begin = end - len(since)
+        # The blanks that it covers know the entry, for the mouse, and its background.
+        blank = next((segment.style for segment in strip.crop(begin, end) if segment.style), Style())
+        drawn = Strip([Segment(since, blank + self._age_style)], len(since))
+        return Strip.join([strip.crop(0, begin), drawn, strip.crop(end)])
 
 
 def _option_id(one: ListedConversation) -> str:
     return f"c-{one.info.conversation_id}"
 
 
-def _entry(one: ListedConversation, now_ms: int, colours: Colours, width: int) -> Text:
+def _entry(one: ListedConversation, colours: Colours, width: int) -> Text:
     mark, colour = _mark(one, colours)
-    since = age(now_ms - one.since)
-    name = fitted(one.info.conversation_id, width - 4 - len(since))
+    name = fitted(one.info.conversation_id, width - 4 - _AGE_CELLS)
     text = Text(no_wrap=True, overflow="crop", end="")
     text.append(f"{mark} ", colour)
     text.append(name, f"bold {colours.text}")
-    text.append(" " * max(1, width - 3 - len(name) - len(since)) + since, colours.muted)
     if one.group == "Needs you":
         text.append(f"\n  {fitted(one.needs[0], width - 3)}", colours.wait)
     text.append(f"\n  {fitted(one.line, width - 3)}", colours.muted)

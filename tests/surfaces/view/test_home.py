@@ -42,6 +42,37 @@ async def test_conversations_are_grouped(home: Path) -> None:
 
 
 @async_test
+async def test_ages_go_on_over_the_entries(home: Path) -> None:
+    async with Client(home) as client:
+        opened = [await client.open(name, shell="bash", cwd="/") for name in ("first", f"second-{'long' * 10}")]
+        for conversation in opened:
+            await conversation.run("true")
+        ended = (await opened[0].blocks()).blocks[-1].ts_end
+        assert ended is not None
+        now = ended + 14_000
+        async with viewing(client, "first", wall_ms=lambda: now) as (program, pilot):
+
+            def entries() -> list[str]:
+                region = program.list.region
+                drawn = program.screen._compositor.render_strips()[region.y : region.bottom]
+                return [line for strip in drawn if " s" in (line := strip.crop(region.x, region.right).text)]
+
+            await until(pilot, lambda: sorted(line.split()[1] for line in entries())[:1] == ["first"])
+            await until(pilot, lambda: any(line.rstrip().endswith(" 14 s") for line in entries()))
+            assert len({len(line.rstrip()) for line in entries()}) == 1
+            assert any("second-longlon" in line and "…" in line for line in entries())
+            now += 20_000
+            await until(pilot, lambda: any("first" in line and line.rstrip().endswith(" 34 s") for line in entries()))
+            # The mouse finds the entry below an age.
+            rows = program.screen._compositor.render_strips()
+            at = next(y for y, strip in enumerate(rows) if "second-longlon" in strip.text)
+            await pilot.click(offset=(rows[at].text.index(" s") + 1, at))
+            await until(pilot, lambda: program.here == opened[1].id)
+        for conversation in opened:
+            await conversation.close()
+
+
+@async_test
 async def test_an_empty_home_says_what_to_do_and_opens_the_first_conversation(home: Path) -> None:
     async with Client(home) as client, viewing(client, None) as (program, pilot):
         await until(pilot, lambda: shows(program, "no conversation yet") and "● live" in header(program))
