@@ -64,7 +64,7 @@ NOTE_FLOOD = (
 )
 NOTE_CALLS = "viewer, other calls: `status` of another conversation over the unix socket every 20 ms during the flood"
 NOTE_LIST = "viewer, list: from the address to the first paint with all conversations in it, assets cached"
-NOTE_SEARCH = "viewer, search: from the last key to hits on the page, with the page's own pause of 75 ms"
+NOTE_SEARCH = "viewer, search: from the last key to hits on the page, with the page's own pause of 50 ms"
 
 # Put into every page before its own script: what it measures is read with page.evaluate.
 PROBE = """(() => {

@@ -15,7 +15,7 @@ const MODES = [
   ["phrase", "Phrase"],
   ["regex", "Regex"],
 ] as const;
-const PAGE = 50;
+const PAGE = 30;
 const BEFORE = 2;
 
 /** Where a text was printed or typed, over all conversations, as it is typed. Everything asked for is in the address. */

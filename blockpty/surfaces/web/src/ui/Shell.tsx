@@ -33,7 +33,7 @@ const HINTS = [
   ["d", "diff"],
   ["t", "take over"],
 ];
-const PAUSE_MS = 75;
+const PAUSE_MS = 50;
 
 /** Go to the next question that waits here, or to a conversation that has one; it is answered there, never from afar. */
 function toApproval(): void {
