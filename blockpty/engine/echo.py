@@ -2,7 +2,9 @@
 
 Rules of this file: the recorder says what was typed, where, and whether the terminal echoed at that moment. The
 kernel's echo is known byte for byte; it is taken out at its first occurrence near the input. A line editor's echo
-(ECHO off, ICANON off) is taken out only where it follows the input at once and whole. Silence ends the search.
+(ECHO off, ICANON off) is taken out only where it follows the input at once and whole, and so is that of Enter alone:
+every line of the program ends like it, and the kernel may not echo it after all. It decides a moment after the terminal
+was looked at, when a line editor may have taken over. Silence ends the search.
 
 The kernel may write lines of the program in the middle of the echo of another line (`numbnumber 41 end`, then `er 142
 end`; measured in Linux, where many lines are typed at once). An echo that has come in such pieces is given up: it stays
@@ -18,6 +20,7 @@ WINDOW: Final = 4096
 # So many places of an echo are kept in mind at which it may have been torn.
 _PLACES: Final = 64
 
+_LINE_END: Final = b"\r\n"
 # Characters with which the line discipline edits or ends the line; what they echo depends on what is in it.
 _EDITING: Final = frozenset(b"\x04\x08\x15\x16\x17\x7f\x1a\x1c\x03\x11\x13")
 
@@ -42,7 +45,7 @@ def expectations(offset: int, data: bytes, echo: bool, icanon: bool) -> list[Exp
         if any(code in _EDITING for code in line):
             break
         shown = b"".join(_echoed(code) for code in line)
-        expected.append(Expectation(offset, shown, icanon))
+        expected.append(Expectation(offset, shown, icanon and shown != _LINE_END))
     return expected
 
 

@@ -74,6 +74,8 @@ class Joining:
 
     def __init__(self, live: JoinedRecord) -> None:
         self._live = live
+        # Made here, on the event loop: a thread that made them at the same moment would make others.
+        self._screens = live.screens
         self._turns = asyncio.Lock()
         # A caller that was cancelled has left, but its thread may need a moment more.
         self._busy = threading.Lock()
@@ -124,7 +126,7 @@ class Joining:
         if self._reader is None or self._stream is None or self._reader.screen.end < self._stream.begin:
             self._forget()
             self._stream = DrawnStream(self._live.layout)
-            self._reader = self._live.screens.with_history(place, self._stream, lambda: self._mask, SCROLLBACK)
+            self._reader = self._screens.with_history(place, self._stream, lambda: self._mask, SCROLLBACK)
         reader = self._reader
         for _ in reader.steps(place, _STEP):
             pace()
