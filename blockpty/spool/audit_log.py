@@ -342,7 +342,10 @@ class AuditLog:
         After a cut, number and link go on from the head, so that the place stays visible in the chain.
         """
         stored = _Head.parse(os.pread(files.head, 4096, 0))
-        if stored is None and size and not self._headless:
+        if stored is None and not size:
+            # Before the first line: a writer that is killed behind that one leaves no log that has lost its head.
+            os.pwrite(files.head, _Head().render(), 0)
+        elif stored is None and not self._headless:
             # What was cut before this cannot be known; said once, however often the write is tried.
             self._headless = True
             self._pending.insert(0, self._own("repaired", what="head"))

@@ -125,6 +125,27 @@ def test_a_log_that_lost_its_head_says_so(log: AuditLog) -> None:
     assert _places(again) == [7]
 
 
+def test_a_writer_killed_behind_the_first_line_leaves_a_whole_log(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write = os.pwrite
+    heads: list[bytes] = []
+
+    def killed(descriptor: int, data: bytes, at: int) -> int:
+        heads.append(data)
+        return write(descriptor, data, at) if len(heads) == 1 else 0
+
+    monkeypatch.setattr(os, "pwrite", killed)
+    AuditLog(tmp_path).add("verdict", principal="first")
+    monkeypatch.setattr(os, "pwrite", write)
+    assert len(heads) == 2
+    again = AuditLog(tmp_path)
+    assert again.verify() == []
+    again.add("verdict", principal="after")
+    assert [entry["principal"] for entry in again.entries()] == ["first", "after"]
+    assert again.verify() == []
+
+
 def test_a_moved_log_goes_on_with_its_chain(log: AuditLog) -> None:
     last = json.loads(_lines(log)[-1])
     _file(log).rename(_file(log).with_name("audit-2026.jsonl"))

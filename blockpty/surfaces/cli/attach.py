@@ -123,6 +123,8 @@ class Attachment:
         self._terminal = _Terminal()
         self._drawing: asyncio.TimerHandle | None = None
         self._unsaying: asyncio.TimerHandle | None = None
+        # Whether the question of an agent waits: it is said while there is nothing else to say.
+        self._is_asked = False
         self._drawn = 0.0
         self._wanted: asyncio.Queue[bytes | dict[str, Any] | Callable[[], Any]] = asyncio.Queue()
         self._ended: asyncio.Future[str] = asyncio.get_running_loop().create_future()
@@ -221,9 +223,13 @@ class Attachment:
 
         kind = content.get("type")
         if kind == "screen":
+            is_first = self._picture is None
             if self._picture is None:
                 self._picture = Picture(sys.stdout, content["cols"], content["rows"])
             self._picture.join(content["cols"], content["rows"], content["data"].encode())
+            if is_first:
+                # A question may have been found before there was a picture to say it on.
+                self._say("")
             self._compare(content["cols"], content["rows"])
         elif kind == "resize" and self._picture is not None:
             self._picture.resize(content["cols"], content["rows"], fresh=False)
@@ -231,7 +237,10 @@ class Attachment:
         elif kind == "restart" and self._picture is not None:
             self._picture.feed(content["data"].encode())
         elif kind == "event" and content["event"]["type"] == "approval_requested":
-            self._say(self._question, stays=True)
+            self._is_asked = True
+            self._say("")
+        elif kind == "event" and content["event"]["type"] == "approval_decided":
+            self._wanted.put_nowait(self._look_for_questions)
         elif kind == "control":
             self._say(_CONTROL.get(content["control"], content["control"]))
         elif kind == "error":
@@ -268,7 +277,8 @@ class Attachment:
             self._unsaying.cancel()
             self._unsaying = None
         if self._picture is not None and not self._terminal.lent:
-            self._picture.say(f" {text} " if text else "")
+            said = text or (self._question if self._is_asked else "")
+            self._picture.say(f" {said} " if said else "")
             if text and not stays:
                 self._unsaying = asyncio.get_running_loop().call_later(_SAID_SECONDS, self._say, "")
 
@@ -343,8 +353,9 @@ class Attachment:
         self._say("halted: agents may not type until `blockpty release` or a page releases it")
 
     async def _look_for_questions(self) -> None:
-        if (await self._engine.approvals(self._id)).approvals:
-            self._say(self._question, stays=True)
+        before, self._is_asked = self._is_asked, bool((await self._engine.approvals(self._id)).approvals)
+        if self._is_asked != before:
+            self._say("")
 
     async def _answer(self) -> None:
         """Lend the terminal to the questions of agents, as `blockpty answer` asks them."""
@@ -363,6 +374,7 @@ class Attachment:
             self._picture.enter()
             self._draw()
             loop.add_reader(sys.stdin.fileno(), self._typed)
+        await self._look_for_questions()
 
 
 class _Terminal:

@@ -185,7 +185,7 @@ class ConversationList(OptionList):
         """Draw a line, with the age at its end."""
         strip = super().render_line(y)
         since = self._ages.get(self.scroll_offset.y + y)
-        if since is None:
+        if since is None or strip.cell_length <= len(since):
             return strip
         end = strip.cell_length - 1
         begin = end - len(since)
