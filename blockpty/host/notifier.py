@@ -31,6 +31,15 @@ class Notifier:
         self._flood = False
         self._waiting = False
 
+    def add(self, fd: int) -> None:
+        """Notify one more client, and at once of what was recorded before it could be.
+
+        A client that was handed over to another recorder has looked before it asked, and that one may have recorded the
+        end of a shell in between.
+        """
+        self.fds.append(fd)
+        _signal(fd)
+
     def notify(self, loop: Loop, now: float) -> None:
         """Notify, now or soon, for the `grown` bytes of this turn (0 for an entry alone)."""
         if now >= self._end and not self._waiting:
@@ -56,7 +65,11 @@ class Notifier:
 
     def _signal(self) -> None:
         for fd in self.fds:
-            try:
-                os.write(fd, SIGNAL)
-            except OSError:
-                pass  # it is signalled already (EAGAIN), or the client is gone, which its socket will tell
+            _signal(fd)
+
+
+def _signal(fd: int) -> None:
+    try:
+        os.write(fd, SIGNAL)
+    except OSError:
+        pass  # it is signalled already (EAGAIN), or the client is gone, which its socket will tell

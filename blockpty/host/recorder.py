@@ -387,7 +387,7 @@ class Recorder:
         self.unsubscribe(client, conversation)
         os.set_blocking(fd, False)
         client.bells[conversation] = fd
-        self.bells.setdefault(conversation, Notifier()).fds.append(fd)
+        self.bells.setdefault(conversation, Notifier()).add(fd)
 
     def unsubscribe(self, client: ConnectedClient, conversation: str) -> None:
         fd = client.bells.pop(conversation, None)

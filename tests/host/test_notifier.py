@@ -52,6 +52,18 @@ class Rung:
         self.bell.notify(loop, self.clock.now)
 
 
+def test_a_client_that_comes_late_is_notified_of_what_was_before(
+    clock: ManualClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    written: list[int] = []
+    rung = Rung(clock, monkeypatch)
+    monkeypatch.setattr(os, "write", lambda fd, data: written.append(fd))
+    rung.bell.add(7)
+    assert written == [7]
+    rung.grow(1)
+    assert written == [7, -1, 7]
+
+
 def test_little_rings_at_once(clock: ManualClock, monkeypatch: pytest.MonkeyPatch) -> None:
     rung = Rung(clock, monkeypatch)
     for number in range(1, 11):
