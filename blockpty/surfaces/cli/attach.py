@@ -123,7 +123,7 @@ class Attachment:
         self._terminal = _Terminal()
         self._drawing: asyncio.TimerHandle | None = None
         self._unsaying: asyncio.TimerHandle | None = None
-        # Whether the question of an agent waits: it is said while there is nothing else to say.
+        # Whether the question of an agent is said while there is nothing else to say.
         self._is_asked = False
         self._drawn = 0.0
         self._wanted: asyncio.Queue[bytes | dict[str, Any] | Callable[[], Any]] = asyncio.Queue()
@@ -311,6 +311,8 @@ class Attachment:
             elif piece.command == "":
                 self._say(_HELP.format(key=self._prefix_name), stays=True)
             else:
+                # Who presses a key has seen the question, and may want the row that it covers.
+                self._is_asked = False
                 self._say("")
                 self._command(piece.command)
 

@@ -143,25 +143,29 @@ async def test_a_question_of_an_agent_is_answered_without_leaving(home: Path) ->
 
 @async_test
 async def test_a_question_that_waits_already_is_said_until_it_is_answered(home: Path) -> None:
-    async with agent(home) as client, asking(client, "echo from an agent") as call:
-
-        def look(terminal: Any) -> None:
-            terminal.expect_exact("asks for approval")
-            # Said again behind what was said for a moment.
-            terminal.send(PREFIX + "?")
-            terminal.expect_exact("detach")
-            terminal.send(PREFIX + "h")
-            terminal.expect_exact("asks for approval")
-
+    async with agent(home) as client, asking(client, "echo from an agent") as call, Client(home) as owner:
+        conversation = await owner.conversation("c1")
         with attached(home) as terminal:
-            await asyncio.to_thread(look, terminal)
-            async with Client(home) as owner:
-                (question,) = (await owner.approvals()).approvals
-                conversation = await owner.conversation("c1")
-                await conversation.approve(question["approval_id"], question["digest"])
+            await asyncio.to_thread(terminal.expect_exact, "asks for approval")
+            (question,) = (await owner.approvals()).approvals
+            await conversation.approve(question["approval_id"], question["digest"])
             assert (await call).output == "from an agent\n"
             shown = (await asyncio.to_thread(leave, terminal)).rpartition("from an agent")[2]
             assert "asks for approval" not in shown
+
+
+@async_test
+async def test_a_key_of_the_person_puts_a_question_away(home: Path) -> None:
+    async with agent(home) as client, asking(client, "echo from an agent") as call:
+        with attached(home) as terminal:
+            await asyncio.to_thread(terminal.expect_exact, "asks for approval")
+            terminal.send(PREFIX + "?")
+            await asyncio.to_thread(terminal.expect_exact, "detach")
+            terminal.send(PREFIX + "h")
+            terminal.send("echo ty''ped\r")
+            await asyncio.to_thread(terminal.expect_exact, "typed")
+            assert "asks for approval" not in await asyncio.to_thread(leave, terminal)
+        call.cancel()
 
 
 @async_test
