@@ -45,13 +45,13 @@ def finished(block: OpenBlock, system: str = "linux") -> dict[str, Any]:
     }  # fmt: skip
 
 
-def open_record(block: OpenBlock) -> Block:
-    """Return the record of a block that has not been closed."""
+def open_record(block: OpenBlock, state: MachineState) -> Block:
+    """Return the record of a block that has not been closed, with the size of its output so far."""
     return Block(
         block_id=block.block_id, seq=block.seq, kind=block.kind, cmd=block.cmd, cwd=block.cwd, cwd_b64=block.cwd_b64,
         ts_begin=block.ts_begin, ts_end=None, duration_ms=None, state="running", exit_status=None, signal=None,
-        span=(block.begin, None), out_path=None, out_bytes=0, parts=block.parts, author=block.author,
-        session_id=block.session_id, degraded=block.degraded,
+        span=(block.begin, None), out_path=None, out_bytes=max(0, state.classified - block.begin), parts=block.parts,
+        author=block.author, session_id=block.session_id, degraded=block.degraded,
     )  # fmt: skip
 
 

@@ -73,7 +73,8 @@ class Block(Struct, frozen=True):
         exit_status: 0-255, or None when unknown (never a made-up 0).
         signal: name of the signal when the shell reported 128+n or died of one.
         span: `[begin, end)` of the output in the stream; `end` is None while it runs.
-        out_path: the `.out` file, relative to the conversation's directory; out_bytes: its size.
+        out_path: the `.out` file, relative to the conversation's directory; out_bytes: its size; while the block
+            runs, the length of its output in the stream so far.
         parts: how many BEGIN marks it took (a pasted text of several commands has several).
         author: who submitted it (`agent`, `user`, `engine`).
         session_id: set for kind `session`.

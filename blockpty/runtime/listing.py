@@ -184,7 +184,7 @@ def _place(path: Path) -> tuple[int, ...]:
 
 def _running(state: MachineState, redactor: Redactor) -> BlockSummary | None:
     if state.block is not None:
-        return BlockSummary.of(redactor.block(open_record(state.block)))
+        return BlockSummary.of(redactor.block(open_record(state.block, state)))
     return BlockSummary.of(redactor.block(pending_record(state))) if state.submission is not None else None
 
 

@@ -124,7 +124,7 @@ class Transcript:
     def _unfinished(self) -> list[Block]:
         """Return the blocks that run, the oldest first, and what was submitted and has not begun."""
         state = self.live.state
-        found = [open_record(block) for block in (state.block, state.background) if block is not None]
+        found = [open_record(block, state) for block in (state.block, state.background) if block is not None]
         if state.submission is not None:
             found.append(pending_record(state))
         return sorted(found, key=lambda block: block.seq)
@@ -152,7 +152,7 @@ class Transcript:
         state = self.live.state
         for block in (state.block, state.background):
             if block is not None and block.block_id == block_id:
-                return open_record(block)
+                return open_record(block, state)
         if state.submission is not None and block_id == f"b{state.next_block}":
             return pending_record(state)
         return self.live.deriver.recent.get(block_id) or block_list.find_block(self.layout, block_id)
@@ -469,7 +469,7 @@ class Transcript:
             raise BadCursor(
                 f"{begin} to {end} is no span of the {position.offset} bytes there are", hint="use cursors from results"
             )
-        unfinished = tuple([open_record(one) for one in (state.block, state.background) if one is not None])
+        unfinished = tuple([open_record(one, state) for one in (state.block, state.background) if one is not None])
         redactor = Redactor(Mask(self.live.mask.nonces), self.live.redactor.redact)
         begin = min(end, max(begin, self.live.stream.begin))
         return Source(

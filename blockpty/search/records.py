@@ -193,7 +193,7 @@ class Record:
                     Block.from_dict(event.fields["block"]) for event in step.events if event.type == "agent_block_end"
                 ]
             state = reader.machine.state
-            found += [open_record(one) for one in (state.background, state.block) if one is not None]
+            found += [open_record(one, state) for one in (state.background, state.block) if one is not None]
             quiet = state.block is None and state.background is None and state.submission is None
             place = reader.position
             return found, state.classified, place.timeline, quiet and state.classified == place.offset

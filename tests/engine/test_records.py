@@ -46,8 +46,8 @@ def test_no_span_and_no_duration_is_negative() -> None:
 
 
 def test_blocks_that_run_or_wait() -> None:
-    assert open_record(block()).span == (10, None)
-    assert open_record(block()).state == "running"
+    record = open_record(block(), MachineState(classified=17))
+    assert (record.span, record.state, record.out_bytes) == ((10, None), "running", 7)
     waiting = MachineState(next_block=4, classified=77, submission={"kind": "session", "cmd": "sh", "ts": 5})
     record = pending_record(waiting)
     assert (record.block_id, record.session_id, record.span, record.ts_begin) == ("b4", "s4", (77, None), 5)

@@ -166,6 +166,8 @@ async def test_a_live_conversation(home: Path) -> None:
         assert [(block.seq, block.state, block.lines, block.screen) for block in newest.blocks] == [
             (begun.seq, "running", 1, False), (2, "ended", 1, True),
         ]  # fmt: skip
+        # So that a viewer that comes now knows where its output begins and ends.
+        assert newest.blocks[0].span[1] is None and newest.blocks[0].out_bytes >= len("one")
         assert "correct-h0rse" not in json.dumps(newest.to_dict())
         assert newest.next_page == 1
         rest = await conversation.blocks(order="newest", running=True, measure=True, page=1, page_size=2)

@@ -220,7 +220,7 @@ class _Drawn:
                 yield "".join(f"    {line}" for line in sanitize(whole, colour=self._colour).splitlines(keepends=True))
             if cut and piece is head:
                 everything = f"blockpty read {self._transcript.id} --block-id {block.block_id}"
-                yield f"    [... left out; {block.out_bytes or 'so far many'} bytes in all: {everything}]\n"
+                yield f"    [... left out; {block.out_bytes} bytes in all: {everything}]\n"
 
     def _painted(self, text: str, style: str) -> str:
         return f"\x1b[{style}m{text}\x1b[0m" if self._colour else text

@@ -36,7 +36,7 @@ from blockpty.surfaces.view.search import Search
 from blockpty.surfaces.view.strips import safe
 from blockpty.surfaces.view.terminal import MOST_PER_SECOND, TerminalView
 from blockpty.surfaces.view.theme import NAMES, Colours, themes
-from blockpty.surfaces.view.words import sign
+from blockpty.surfaces.view.words import sign, size
 
 if TYPE_CHECKING:
     from textual.binding import BindingType
@@ -599,9 +599,11 @@ class ViewProgram(App[None], inherit_bindings=False):
     async def _copy_output(self, block: Block, conversation_id: str) -> None:
         async def read() -> None:
             conversation = await self.client.conversation(conversation_id)
-            self.copy_to_clipboard((await read_output(conversation, block, whole=True)).plain())
+            output = await read_output(conversation, block, whole=True)
+            self.copy_to_clipboard(output.plain())
+            self.say(f"copied; the last {size(output.left)} are left out" if output.left else "output copied")
 
-        await self._ask(read(), "output copied")
+        await self._ask(read())
 
     def action_copy_command(self) -> None:
         block = self.blocks.selected_block

@@ -256,6 +256,10 @@ class BlockList(ScrollView, can_focus=True):
             return _Part("draws on the whole screen", 0)
         count, state = len(output.raw), sign(block)
         wanted = count if mode == "all" else shown(count, state)
+        if output.left:
+            whole = _length(block)
+            read = size(max(0, whole - output.left))
+            return _Part(f"the first {read} of {size(whole)}; blockpty read shows the rest", wanted)
         if output.partial and mode != "all":
             wanted = min(wanted, shown(SHORT + 1, state))
             note = f"{size(block.out_bytes)} in all, folded (z shows them)"
@@ -348,7 +352,7 @@ class BlockList(ScrollView, can_focus=True):
 
     def _ask(self, block: Block, *, whole: bool = False) -> None:
         """Have an output read, once for each length that it has."""
-        length = block.out_bytes if block.span[1] is None else block.span[1] - block.span[0]
+        length = _length(block)
         if self._read.get(block.block_id, (-1, False)) not in ((length, whole), (length, True)):
             self._read[block.block_id] = (length, whole)
             self._wanted(block, whole)
@@ -420,6 +424,11 @@ class BlockList(ScrollView, can_focus=True):
         output = self._outputs.get(block.block_id)
         if block.out_bytes == 0:
             return ""
-        if output is None or output.partial or output.whole_screen:
+        if output is None or output.partial or output.left or output.whole_screen:
             return size(block.out_bytes)
         return lines(len(output.raw))
+
+
+def _length(block: Block) -> int:
+    """Return how many bytes of the stream the output of a block takes, so far if it runs."""
+    return block.out_bytes if block.span[1] is None else block.span[1] - block.span[0]

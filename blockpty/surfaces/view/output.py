@@ -40,12 +40,14 @@ class BlockOutput(Struct, frozen=True):
     Attributes:
         raw: its lines, as the view gave them; pens: what each begins with.
         partial: there is more before these lines.
+        left: how many bytes come after these lines and were not read, because the output is longer than `MOST`.
         whole_screen: a program drew on the alternate screen, so that lines say nothing.
     """
 
     raw: list[str]
     pens: list[Pen]
     partial: bool = False
+    left: int = 0
     whole_screen: bool = False
 
     def line(self, number: int) -> tuple[Run, ...]:
@@ -57,7 +59,7 @@ class BlockOutput(Struct, frozen=True):
         return "\n".join("".join(run.text for run in self.line(number)) for number in range(len(self.raw)))
 
 
-def split(text: str, *, partial: bool = False, whole_screen: bool = False) -> BlockOutput:
+def split(text: str, *, partial: bool = False, left: int = 0) -> BlockOutput:
     """Divide an output into lines; a line end at its end begins no further line."""
     raw = text.split("\n")
     if raw[-1] == "":
@@ -68,7 +70,7 @@ def split(text: str, *, partial: bool = False, whole_screen: bool = False) -> Bl
         if "\x1b[" in line:
             for found in _SGR.finditer(line):
                 pen = styled(pen, found[1])
-    return BlockOutput(raw, pens, partial, whole_screen)
+    return BlockOutput(raw, pens, partial, left)
 
 
 def draw(raw: str, pen: Pen = DEFAULT) -> tuple[Run, ...]:
@@ -118,19 +120,20 @@ async def read_output(conversation: Any, block: Block, *, whole: bool) -> BlockO
     limit = MOST if whole else WHOLE
     partial = end - begin > limit
     first = begin if whole or not partial else end - TAIL
-    text = await _pieces(conversation, block.block_id, "ansi", first, end, limit)
+    text, read = await _pieces(conversation, block.block_id, "ansi", first, end, limit)
     if _WHOLE_SCREEN.search(text):
         return BlockOutput([], [], whole_screen=True)
     if _CURSOR.search(text):
-        text = await _pieces(conversation, block.block_id, "rendered", first, end, limit, style="sgr")
+        text, read = await _pieces(conversation, block.block_id, "rendered", first, end, limit, style="sgr")
     partial = partial and not whole
     # What begins inside a line is left out.
-    return split(text.partition("\n")[2] if partial else text, partial=partial)
+    return split(text.partition("\n")[2] if partial else text, partial=partial, left=max(0, end - read))
 
 
 async def _pieces(
     conversation: Any, block_id: str, view: str, cursor: int, end: int, limit: int, **more: str
-) -> str:  # fmt: skip
+) -> tuple[str, int]:  # fmt: skip
+    """Return what was read, and the cursor after it."""
     parts: list[str] = []
     length = 0
     while cursor < end and length < limit:
@@ -141,4 +144,4 @@ async def _pieces(
         parts.append(piece.data)
         length += len(piece.data)
         cursor = piece.cursor
-    return "".join(parts)
+    return "".join(parts), cursor

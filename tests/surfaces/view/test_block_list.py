@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from blockpty.surfaces.client import Client
+from blockpty.surfaces.view import output
 from tests.support.async_tests import async_test
 from tests.surfaces.view.pilots import drawn, header, rows, shows, until, viewing
 
@@ -14,7 +15,7 @@ pytestmark = [pytest.mark.needs("bash"), pytest.mark.linux]
 
 
 @async_test
-async def test_blocks_show_as_much_as_matters(home: Path) -> None:
+async def test_blocks_show_as_much_as_matters(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     async with Client(home) as client:
         conversation = await client.open("c1", shell="bash", cwd="/")
         await conversation.run("seq 12")
@@ -38,6 +39,18 @@ async def test_blocks_show_as_much_as_matters(home: Path) -> None:
             assert program.blocks.virtual_size.height == 13 + 2 + 401
             await pilot.press("z")
             await until(pilot, lambda: shows(program, "388 lines folded"))
+            # What is too long to be held says so, in the list and when it is copied.
+            monkeypatch.setattr(output, "MOST", 900)
+            monkeypatch.setattr(output, "WHOLE", 400)
+            await conversation.run("seq 2000 2399")
+            await pilot.press("G")
+            await until(pilot, lambda: shows(program, "seq 2000"))
+            await pilot.press("z")
+            await until(pilot, lambda: shows(program, " of 2 kB; blockpty read shows the rest"))
+            await pilot.press("c")
+            told = "copied; the last 1 kB are left out"
+            await until(pilot, lambda: any(toast.message == told for toast in program._notifications))
+            assert program.clipboard.splitlines()[:2] == ["2000", "2001"]
         await conversation.close()
 
 
