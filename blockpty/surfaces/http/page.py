@@ -10,9 +10,12 @@ started are served.
 
 from __future__ import annotations
 
+import gzip
 import hashlib
 import mimetypes
+import re
 from collections.abc import Iterable, Mapping
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -49,6 +52,7 @@ _MISSING: Final = (
     "This blockpty was installed without its page. Reinstall it with a network connection and without "
     "BLOCKPTY_NO_PAGE; the command line works as it is.\n"
 )
+_WORTH_COMPRESSING: Final = 1400
 _TYPES: Final = {".js": "text/javascript", ".css": "text/css", ".woff2": "font/woff2", ".svg": "image/svg+xml"}
 
 
@@ -62,10 +66,17 @@ def page_address(url: str, code: str) -> str:
     return f"{url}/#code={code}"
 
 
-class _PageFile(Struct, frozen=True):
+class _PageFile(Struct, frozen=True, dict=True):
     content: bytes
     kind: str
     tag: str
+
+    @cached_property
+    def compressed(self) -> bytes | None:
+        """The content with gzip, made when it is first asked for; None where that saves nothing."""
+        if len(self.content) < _WORTH_COMPRESSING or not self.kind.startswith(("text/", "image/svg")):
+            return None
+        return gzip.compress(self.content, mtime=0)
 
 
 class BuiltPage:
@@ -100,11 +111,26 @@ class BuiltPage:
             return PlainTextResponse(words, 404 if is_asset else 503, dict(_HEADERS))
         # An asset's name has a hash of its content; the page itself is asked for again each time.
         caching = "public, max-age=31536000, immutable" if is_asset else "no-cache"
-        headers = {**(self._framed if is_embedded else _HEADERS), "ETag": found.tag, "Cache-Control": caching}
+        headers = {
+            **(self._framed if is_embedded else _HEADERS),
+            "ETag": f"W/{found.tag}", "Cache-Control": caching, "Vary": "Accept-Encoding",
+        }  # fmt: skip
         given = [one.strip().removeprefix("W/") for one in request.headers.get("if-none-match", "").split(",")]
         if found.tag in given:
             return Response(status_code=304, headers=headers)
-        return Response(found.content, headers=headers, media_type=found.kind)
+        content = found.content
+        if _takes_gzip(request) and found.compressed is not None:
+            content = found.compressed
+            headers["Content-Encoding"] = "gzip"
+        return Response(content, headers=headers, media_type=found.kind)
+
+
+def _takes_gzip(request: Request) -> bool:
+    for one in request.headers.get("accept-encoding", "").split(","):
+        name, _, weight = one.partition(";")
+        if name.strip().lower() == "gzip":
+            return not re.fullmatch(r"q=0(\.0*)?", weight.strip())
+    return False
 
 
 def _read(path: Path) -> _PageFile:

@@ -51,8 +51,27 @@ def test_assets_are_kept_and_known_by_their_tag(built: TestClient) -> None:
     assert answer.text == "export {}" and answer.headers["content-type"].startswith("text/javascript")
     assert "immutable" in answer.headers["cache-control"]
     tag = answer.headers["etag"]
-    assert built.get("/assets/index-abc.js", headers={"If-None-Match": f'"x", W/{tag}'}).status_code == 304
+    assert built.get("/assets/index-abc.js", headers={"If-None-Match": f'"x", {tag}'}).status_code == 304
+    assert built.get("/assets/index-abc.js", headers={"If-None-Match": tag.removeprefix("W/")}).status_code == 304
     assert built.get("/", headers={"If-None-Match": tag}).status_code == 200
+
+
+def test_text_is_compressed_for_who_takes_that(built: TestClient, tmp_path: Path) -> None:
+    script, font = b"export const a = 1;\n" * 200, bytes(4000)
+    (tmp_path / "assets" / "large.js").write_bytes(script)
+    (tmp_path / "assets" / "mono.woff2").write_bytes(font)
+    with TestClient(Starlette(routes=[*BuiltPage(tmp_path).routes()])) as client:
+        for accepted, encoding in (
+            ("gzip, deflate, br", "gzip"), ("br;q=1, GZIP;q=0.5", "gzip"), ("gzip;q=0", None), ("identity", None),
+            ("xgzip", None),
+        ):  # fmt: skip
+            answer = client.get("/assets/large.js", headers={"Accept-Encoding": accepted})
+            assert answer.content == script and answer.headers["vary"] == "Accept-Encoding"
+            assert answer.headers.get("content-encoding") == encoding
+            assert (int(answer.headers["content-length"]) < len(script)) is (encoding == "gzip")
+        # What is small or compressed already goes as it is.
+        for name in ("mono.woff2", "index-abc.js"):
+            assert "content-encoding" not in client.get(f"/assets/{name}").headers
 
 
 @pytest.mark.parametrize("name", ["none.js", "../index.html", "%2e%2e/index.html", "/etc/passwd", "index-abc.js/"])
