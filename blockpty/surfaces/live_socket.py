@@ -22,8 +22,7 @@ if TYPE_CHECKING:
 WINDOW_BYTES: Final = 256 * 1024
 """How much output the server sends beyond what was acknowledged."""
 JOIN: Final = f"join=screen&scrollback=0&window={WINDOW_BYTES}&max_lag=1048576&data=false"
-# Closed by the server, and no reconnection will help: signed out, and asked to stay away.
-FOR_GOOD: Final = (4401, 4410)
+SIGNED_OUT: Final = 4401
 _FIRST_SECONDS, _LONGEST_SECONDS = 0.25, 5.0
 
 
@@ -87,7 +86,7 @@ class LiveSocket:
                 frame = await self._socket.recv()
             except ConnectionClosed as closed:
                 code = closed.rcvd.code if closed.rcvd is not None else None
-                if code in (1000, *FOR_GOOD):
+                if code in (1000, SIGNED_OUT):
                     return
                 self._socket = None
                 async for change in self._reconnect():

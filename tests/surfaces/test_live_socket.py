@@ -73,7 +73,7 @@ async def test_it_goes_on_where_it_was_after_a_lost_connection() -> None:
 
 @async_test
 async def test_a_close_for_good_is_the_end() -> None:
-    for code in (1000, 4401, 4410):
+    for code in (1000, 4401):
         server = Server(Connection([b"x"], code))
         socket = LiveSocket(server, lambda: "/v1/ws")
         await socket.open()

@@ -1,9 +1,9 @@
 import { signal } from "@preact/signals";
-import { ofTab } from "../store/kept.ts";
+import { ofBrowser, ofTab } from "../store/kept.ts";
 
 /**
- * The token of this page: in sessionStorage, since cookies of 127.0.0.1 go to every port. A new tab asks the others
- * for it over a BroadcastChannel.
+ * The token of this page: in sessionStorage, since cookies of 127.0.0.1 go to every port, or in localStorage where a
+ * person wants to stay signed in. A new tab asks the others for it over a BroadcastChannel.
  */
 const KEY = "blockpty.token";
 
@@ -23,8 +23,8 @@ export const token = (): string | null => grant.value?.token ?? null;
 export const mayType = (): boolean => grant.value !== null && grant.value.scope !== "read";
 export const isPerson = (): boolean => mayType() && grant.value!.person;
 
-function keep(found: Grant): void {
-  ofTab.set(KEY, JSON.stringify(found));
+function keep(found: Grant, stays = false): void {
+  (stays ? ofBrowser : ofTab).set(KEY, JSON.stringify(found));
   grant.value = found;
 }
 
@@ -33,21 +33,24 @@ export function useBorrowed(token: string): void {
   grant.value = { token, scope: "read", name: "", person: false };
 }
 
-/** Forget the token: the server does not know it any more. */
-export function signedOut(): void {
-  ofTab.remove(KEY);
+/** Forget a token that the server does not know any more; one that this page has got since then stays. */
+export function signedOut(refused: string | null = token()): void {
+  if (refused !== token()) return;
+  for (const kept of [ofTab, ofBrowser]) kept.remove(KEY);
   grant.value = null;
 }
 
-/** Change a code into a token, and keep that. */
-export async function redeem(code: string): Promise<void> {
+/** Change a code into a token, and keep that; other tabs that are signed out get it too. */
+export async function redeem(code: string, stays = false): Promise<void> {
   refusal.value = "";
   try {
     const headers = { "Content-Type": "application/json" };
     const answer = await fetch("/auth/token", { method: "POST", headers, body: JSON.stringify({ code }) });
     const content = await answer.json();
-    if (content.ok) keep({ token: content.token, scope: content.scope, name: content.name, person: content.person });
-    else refusal.value = "That code was used already, or is older than a minute.";
+    if (content.ok) {
+      keep({ token: content.token, scope: content.scope, name: content.name, person: content.person }, stays);
+      channel.postMessage(grant.value);
+    } else refusal.value = "That code was used already, or is older than a minute.";
   } catch {
     refusal.value = "The server does not answer.";
   }
@@ -55,7 +58,7 @@ export async function redeem(code: string): Promise<void> {
 
 function stored(): Grant | null {
   try {
-    return JSON.parse(ofTab.get(KEY) ?? "null") as Grant | null;
+    return JSON.parse(ofTab.get(KEY) ?? ofBrowser.get(KEY) ?? "null") as Grant | null;
   } catch {
     return null;
   }

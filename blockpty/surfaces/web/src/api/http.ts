@@ -25,11 +25,19 @@ export async function call<Result>(path: string, body?: object): Promise<Result>
   } catch {
     throw new Problem("unreachable", "The server does not answer.", "blockpty serve starts it.");
   }
-  if (answer.status === 401) signedOut();
+  if (answer.status === 401) signedOut(given);
   const content = await answer.json().catch(() => ({ ok: false, error: {} }));
   if (content.ok) return content as Result;
   const { code = "error", message = `The server answered with ${answer.status}.`, hint } = content.error ?? {};
   throw new Problem(code, message, hint ?? "");
+}
+
+/**
+ * Find out whether the token still holds: a browser does not tell with which status the handshake of a WebSocket was
+ * refused. `call` forgets a token that does not.
+ */
+export async function checkToken(): Promise<void> {
+  await call("/conversations?filter=%2F").catch(() => undefined);
 }
 
 /** Return the path of a conversation's operation. */

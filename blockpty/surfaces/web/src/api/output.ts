@@ -13,11 +13,12 @@ interface Span {
 
 /** Fetch bytes of the stream, at most 1 MiB; raises Problem. */
 export async function bytesOf(conversation: string, from: number, to: number): Promise<Span> {
-  const headers = { Authorization: `Bearer ${token() ?? ""}` };
+  const given = token();
+  const headers = { Authorization: `Bearer ${given ?? ""}` };
   let answer: Response;
   try {
     answer = await fetch(`/v1${of(conversation, `stream?from=${from}&to=${to}`)}`, { headers });
-    if (answer.status === 401) signedOut();
+    if (answer.status === 401) signedOut(given);
     if (answer.ok)
       return {
         data: new Uint8Array(await answer.arrayBuffer()),

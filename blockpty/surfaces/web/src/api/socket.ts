@@ -1,4 +1,5 @@
 import { signedOut, token } from "./auth.ts";
+import { checkToken } from "./http.ts";
 
 /** What a conversation's socket says, and where to go on when it has to be opened again. */
 export interface Listener {
@@ -13,7 +14,6 @@ export type SocketState = "connecting" | "live" | "reconnecting";
 
 const FIRST_WAIT = 250;
 const LONGEST_WAIT = 5000;
-const KICKED = 4410;
 const SIGNED_OUT = 4401;
 
 const LOOK_MS = 5000;
@@ -111,7 +111,9 @@ export class Socket {
     const socket = new WebSocket(address, ["blockpty.v1", `blockpty.token.${given}`]);
     this.#socket = socket;
     socket.binaryType = "arraybuffer";
+    let opened = false;
     socket.onopen = () => {
+      opened = true;
       this.#failures = 0;
       this.#listener.state("live");
     };
@@ -121,9 +123,10 @@ export class Socket {
       else this.#listener.bytes(new Uint8Array(data as ArrayBuffer));
     };
     socket.onclose = ({ code }) => {
-      if (this.#closed || code === KICKED) return;
-      if (code === SIGNED_OUT) signedOut();
-      else this.#later();
+      if (this.#closed) return;
+      if (code === SIGNED_OUT) return signedOut(given);
+      this.#later();
+      if (!opened) void checkToken();
     };
   }
 

@@ -119,6 +119,7 @@ export interface Status {
   cwd: string | null;
   control: "agent" | "user" | "shared";
   control_by: string | null;
+  control_since: number | null;
   halted: string | null;
   next_seq: number;
   exit: { status: number | null; signal: string | null } | null;

@@ -31,6 +31,8 @@ export interface Glass {
   resize(cols: number, rows: number): void;
   restart(data: string): void;
   ready(parsed: (cursor: number) => void): void;
+  /** The text of the row of the cursor. */
+  lastWords(): string;
 }
 
 export const FILTERS = ["all", "failed", "slow", "agent", "you", "screen"] as const;
@@ -152,6 +154,11 @@ export class Conversation {
     if (this.mine.value) this.#socket?.send(data);
   }
 
+  /** What the program printed last, in the row of the cursor. */
+  lastWords(): string {
+    return this.#glass?.lastWords() ?? "";
+  }
+
   takeOver(): void {
     this.#socket?.send({ type: "take_control" });
   }
@@ -220,7 +227,7 @@ export class Conversation {
   }
 
   /** Take who is in control. A status that is on its way may be from before. */
-  #controlled(change: Pick<Status, "control" | "control_by" | "halted">): void {
+  #controlled(change: Pick<Status, "control" | "control_by" | "control_since" | "halted">): void {
     for (const heard of this.#looks) Object.assign(heard, change);
     if (change.control === "agent") this.#leased.value = false;
     this.#merge(change);
@@ -236,7 +243,7 @@ export class Conversation {
     else if (type === "restart") this.#glass!.restart(content.data);
     else if (type === "control") {
       this.#leased.value = content.control !== "agent";
-      this.#controlled({ control: content.control, control_by: content.who, halted: content.halted });
+      this.#controlled({ control: content.control, control_by: content.who, control_since: content.since, halted: content.halted });
     } else if (type === "watchers") this.watchers.value = { count: content.count, names: content.names };
     else if (type === "event") this.#heard(content.event as JournalEvent);
   }
@@ -277,7 +284,8 @@ export class Conversation {
     this.blocks.value = reduce(before, event);
     if (event.type === "control") {
       const control = event.state as Status["control"];
-      this.#controlled({ control, control_by: event.who as string | null, halted: event.halted as string | null });
+      const halted = event.halted as string | null;
+      this.#controlled({ control, control_by: event.who as string | null, control_since: event.ts, halted });
     } else if (event.type === "user_input_requested") this.message.value = String(event.message ?? "");
     else if (event.type === "user_input_done") this.message.value = "";
     else if (event.type === "resize") {

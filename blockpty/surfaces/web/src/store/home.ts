@@ -85,7 +85,12 @@ function without<Value>(map: ReadonlyMap<string, Value>, key: string): ReadonlyM
 effect(() => {
   socket?.close();
   socket = null;
-  if (!grant.value) return;
+  if (!grant.value) {
+    // Another person may sign in, and what was true before is not shown meanwhile.
+    [lines.value, asked.value, pictures.value] = [new Map(), new Map(), new Map()];
+    loaded.value = false;
+    return;
+  }
   socket = new Socket("/v1/ws", {
     query: () => Promise.resolve(""),
     bytes: () => undefined,
@@ -101,9 +106,14 @@ export function need(one: ConversationInfo): string {
   if (one.needs.includes("approval")) return "Approval wanted";
   if (one.needs.includes("user_input")) return "You are asked";
   if (one.needs.includes("password")) return "Password prompt";
-  if (one.needs.includes("storage")) return "The disk is full";
   return "";
 }
+
+/** Who has halted agents, where they are halted. */
+export const halted = computed(() => conversations.value.find((one) => one.live && one.halted)?.halted ?? null);
+
+/** Whether output waits for room on the server's disk. */
+export const diskIsFull = computed(() => conversations.value.some((one) => one.needs.includes("storage")));
 
 export function groupOf(one: ConversationInfo): Group {
   if (need(one)) return "Needs you";

@@ -76,6 +76,11 @@ export class XtermGlass implements Glass {
     this.#write(data, 0);
   }
 
+  lastWords(): string {
+    const { active } = this.terminal.buffer;
+    return active.getLine(active.baseY + active.cursorY)?.translateToString(true).trim() ?? "";
+  }
+
   setTheme(theme: Theme): void {
     this.terminal.options.theme = colours(theme);
   }

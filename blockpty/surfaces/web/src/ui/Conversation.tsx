@@ -1,29 +1,28 @@
 import { effect } from "@preact/signals";
 import { useEffect, useMemo } from "preact/hooks";
 import { isPerson, mayType } from "../api/auth.ts";
-import { call, of } from "../api/http.ts";
 import { useKeys } from "../keys.ts";
 import { marked } from "../output/marks.ts";
 import { follow, go, place, toReplay } from "../router.ts";
 import { now } from "../store/clock.ts";
 import { type Conversation, type Filter, FILTERS, opened } from "../store/conversation.ts";
 import { approvals, conversations } from "../store/home.ts";
-import { attempt, say } from "../store/notice.ts";
-import { age, number, visible } from "../words.ts";
+import { typing } from "../store/outside.ts";
+import { age, number, time, visible } from "../words.ts";
 import { Approval } from "./Approval.tsx";
+import { Banner } from "./Banner.tsx";
 import { BlockList } from "./BlockList.tsx";
 import { Composer } from "./Composer.tsx";
 import { FindBar, openFind } from "./FindBar.tsx";
 import { Icon } from "./icons.tsx";
 import { Inspector } from "./Inspector.tsx";
 import { Screen } from "./Screen.tsx";
+import { Stop, stop } from "./Stop.tsx";
 
 const NAMES: Record<Filter, string> = { all: "All", failed: "Failed", slow: "Slow", agent: "Agent", you: "You", screen: "Screen" };
 
 export function ConversationPlace({ id, block }: { id: string; block: string }) {
   const conversation = useMemo(() => opened(id), [id]);
-  const stop = () =>
-    attempt(() => call(of(id, "interrupt"), { up_to: "INT" })).then((went) => went && say("Interrupted"));
   const show = (name: Filter) => () => (conversation.filter.value = conversation.filter.value === name ? "all" : name);
   const from = () => conversation.blocks.value.list.find((one) => one.block_id === conversation.selected.value);
   useKeys({
@@ -38,7 +37,7 @@ export function ConversationPlace({ id, block }: { id: string; block: string }) 
     toScreen: () => document.querySelector<HTMLElement>(".glass textarea")?.focus(),
     takeOver: () => isPerson() && conversation.takeOver(),
     handBack: () => conversation.mine.value && conversation.handBack(),
-    stop: () => mayType() && void stop(),
+    stop: () => mayType() && void stop(id),
   });
   const { params } = place.value;
   const take = params.get("take") === "1";
@@ -52,6 +51,13 @@ export function ConversationPlace({ id, block }: { id: string; block: string }) 
       }),
     [take, conversation],
   );
+  const mine = conversation.mine.value;
+  useEffect(() => {
+    typing.value = mine;
+    return () => {
+      typing.value = false;
+    };
+  }, [mine]);
   const { text } = conversation.find;
   useEffect(() => {
     marked.value = text.value;
@@ -64,7 +70,7 @@ export function ConversationPlace({ id, block }: { id: string; block: string }) 
   return (
     <>
       <main class="middle">
-        <Head conversation={conversation} stop={stop} />
+        <Head conversation={conversation} />
         <Banner conversation={conversation} />
         <FindBar conversation={conversation} />
         <BlockList conversation={conversation} target={block} at={Number(params.get("at") ?? NaN) || null} />
@@ -80,7 +86,7 @@ export function ConversationPlace({ id, block }: { id: string; block: string }) 
   );
 }
 
-function Head({ conversation, stop }: { conversation: Conversation; stop: () => void }) {
+function Head({ conversation }: { conversation: Conversation }) {
   const status = conversation.status.value;
   const info = conversations.value.find((one) => one.conversation_id === conversation.id);
   const ended = status?.mode === "exited";
@@ -100,11 +106,7 @@ function Head({ conversation, stop }: { conversation: Conversation; stop: () => 
               <Icon name="hand" /> Take over <kbd>t</kbd>
             </button>
           ))}
-        {mayType() && !ended && (
-          <button class="button danger" onClick={stop}>
-            <Icon name="square" /> Stop
-          </button>
-        )}
+        {mayType() && !ended && <Stop conversation={conversation} />}
         <a class="button plain" href={toReplay(conversation.id)} onClick={follow}>
           <Icon name="play" /> Replay <kbd>r</kbd>
         </a>
@@ -150,69 +152,11 @@ function ControlChip({ conversation }: { conversation: Conversation }) {
     : status.control === "agent"
       ? ["agent", "Agent types"]
       : ["user", `${visible(status.control_by ?? "A person")} types`];
+  const since = kind === "user" && status.control_since !== null ? ` since ${time(status.control_since)}` : "";
   return (
     <span class={`chip ${kind}`}>
       <Icon name="hand" /> {words}
+      {since}
     </span>
   );
-}
-
-function Banner({ conversation }: { conversation: Conversation }) {
-  const status = conversation.status.value;
-  const info = conversations.value.find((one) => one.conversation_id === conversation.id);
-  if (conversation.state.value === "reconnecting")
-    return (
-      <div class="banner" role="status">
-        The connection is gone. Everything up to cursor {number(conversation.cursor.value)} is right; what you type now is
-        not sent. <button onClick={() => conversation.now()}>Try now</button>
-      </div>
-    );
-  if (status?.halted)
-    return (
-      <div class="banner red" role="status">
-        {visible(status.halted)} has halted agents: they may type nothing.
-        {isPerson() && (
-          <button onClick={() => attempt(() => call("/release", { conversation_id: conversation.id }))}>Release</button>
-        )}
-      </div>
-    );
-  if (info?.needs.includes("user_input"))
-    return (
-      <div class="banner wait" role="status">
-        {conversation.message.value ? `The agent asks: ${visible(conversation.message.value)}` : "The agent asks for a person."}
-        {isPerson() && !conversation.mine.value && <button onClick={() => conversation.takeOver()}>Answer</button>}
-        {isPerson() && conversation.mine.value && <button onClick={() => conversation.handBack()}>Done, hand back</button>}
-        {isPerson() && (
-          <button onClick={() => attempt(() => call(of(conversation.id, "release_control"), { cancelled: true }))}>Cancel</button>
-        )}
-      </div>
-    );
-  if (status?.mode !== "exited" && info?.needs.includes("password"))
-    return (
-      <div class="banner wait" role="status">
-        A program asks for a password. What you type is not recorded, not even its length.
-        {isPerson() && !conversation.mine.value && <button onClick={() => conversation.takeOver()}>Type it</button>}
-      </div>
-    );
-  if (info?.needs.includes("line") && !conversation.mine.value)
-    return (
-      <div class="banner" role="status">
-        {visible(info.running?.cmd.split(" ")[0] ?? "The program")} waits for a line.
-        {isPerson() && <button onClick={() => conversation.takeOver()}>Answer</button>}
-      </div>
-    );
-  if (status && status.integrity !== "ok")
-    return (
-      <div class="banner red">
-        The record is {status.integrity}: {visible(status.integrity_reason ?? "no reason is known")}.
-      </div>
-    );
-  if (status?.mode === "exited")
-    return (
-      <div class="banner">
-        The shell has ended
-        {status.lost ? "; how is not known" : status.exit?.signal ? ` (${status.exit.signal})` : status.exit ? ` with ${status.exit.status}` : ""}.
-      </div>
-    );
-  return null;
 }

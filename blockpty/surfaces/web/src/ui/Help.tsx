@@ -6,7 +6,7 @@ export function Help({ close }: { close: () => void }) {
       <section role="dialog" aria-label="Keys" onClick={(event) => event.stopPropagation()}>
         <h2>Keys</h2>
         <dl>
-          {bindings.map(({ id, keys, words }) => (
+          {bindings.filter(({ keys }) => keys.length > 0).map(({ id, keys, words }) => (
             <div key={id}>
               <dt>
                 <kbd>{keys[0].replaceAll("+", " ")}</kbd>

@@ -1,12 +1,14 @@
 import { useEffect, useState } from "preact/hooks";
-import { isPerson } from "../api/auth.ts";
+import { isPerson, mayType } from "../api/auth.ts";
 import { call, of } from "../api/http.ts";
 import type { Block, ConversationInfo, Overview } from "../api/types.ts";
 import { follow, go, toConversation } from "../router.ts";
 import { ending } from "../store/blocks.ts";
 import { now } from "../store/clock.ts";
-import { approvals, conversations, groupOf, loaded, need, pictures, watchScreens } from "../store/home.ts";
+import { haltAll, releaseAll } from "../store/halting.ts";
+import { approvals, conversations, groupOf, halted, loaded, need, pictures, reachable, watchScreens } from "../store/home.ts";
 import { attempt } from "../store/notice.ts";
+import { canTell, tellMe } from "../store/outside.ts";
 import { age, number, visible } from "../words.ts";
 import { Approval } from "./Approval.tsx";
 import { Icon } from "./icons.tsx";
@@ -28,7 +30,26 @@ export function Home() {
   const count = waiting.length + asking.length;
   return (
     <main class="home" tabIndex={-1}>
-      <h1>{count ? `${count} ${count === 1 ? "needs" : "need"} you` : "Nothing needs you"}</h1>
+      <div class="home-head">
+        <h1>{headline(count)}</h1>
+        <span class="space" />
+        {canTell.value && (
+          <button class="button" onClick={tellMe}>
+            Tell me
+          </button>
+        )}
+        {mayType() && loaded.value && (
+          <button class="button danger" onClick={haltAll}>
+            <Icon name="square" /> Stop everything
+          </button>
+        )}
+      </div>
+      {halted.value !== null && (
+        <p class="banner red">
+          {visible(halted.value)} has halted agents: they may type nothing.
+          {isPerson() && <button onClick={releaseAll}>Release</button>}
+        </p>
+      )}
       {count > 0 && (
         <div class="cards">
           {waiting.map((one) => (
@@ -55,6 +76,13 @@ export function Home() {
       {loaded.value && conversations.value.length === 0 && <Nothing />}
     </main>
   );
+}
+
+/** Only an answer of the server says that nothing waits. */
+function headline(count: number): string {
+  if (!reachable.value) return "The server does not answer";
+  if (!loaded.value) return "Connecting…";
+  return count ? `${count} ${count === 1 ? "needs" : "need"} you` : "Nothing needs you";
 }
 
 const Link = ({ id }: { id: string }) => (

@@ -33,7 +33,7 @@ export function Palette({ open, close }: { open: boolean; close: () => void }) {
   const choices: Choice[] = !open ? [] : [
     ...bindings
       .filter((one) => handled(one.id) && one.id !== "palette")
-      .map((one) => ({ id: one.id, words: one.words, hint: one.keys[0].replaceAll("+", " "), act: () => perform(one.id) })),
+      .map((one) => ({ id: one.id, words: one.words, hint: one.keys[0]?.replaceAll("+", " ") ?? "", act: () => perform(one.id) })),
     ...conversations.value.map((one) => ({
       id: `conversation ${one.conversation_id}`,
       words: `go to ${one.conversation_id}`,

@@ -1,10 +1,12 @@
-import { useEffect, useRef, useState } from "preact/hooks";
-import { grant, isPerson } from "../api/auth.ts";
+import { useRef, useState } from "preact/hooks";
+import { grant, isPerson, mayType, signedOut } from "../api/auth.ts";
 import { useKeys } from "../keys.ts";
 import { follow, go, place, toConversation, toSearch } from "../router.ts";
-import { conversations, grouped, need, reachable } from "../store/home.ts";
+import { haltAll, releaseAll } from "../store/halting.ts";
+import { conversations, diskIsFull, grouped, halted, loaded, need, reachable } from "../store/home.ts";
 import { notice } from "../store/notice.ts";
 import { switchTheme, theme } from "../store/settings.ts";
+import { canTell, tellMe, waiting } from "../store/outside.ts";
 import { ConversationPlace } from "./Conversation.tsx";
 import { Help } from "./Help.tsx";
 import { Home } from "./Home.tsx";
@@ -67,12 +69,12 @@ export function Shell() {
       if (one) go(toConversation(one.conversation_id));
     },
     toApproval,
+    signOut: () => signedOut(),
+    ...(mayType() && { halt: () => void haltAll() }),
+    ...(isPerson() && halted.value !== null && { release: () => void releaseAll() }),
+    ...(canTell.value && { tellMe: () => void tellMe() }),
   });
-  const waiting = conversations.value.filter((one) => need(one)).length;
-  useEffect(() => {
-    const where = conversation ? `${conversation} · blockpty` : "blockpty";
-    document.title = waiting ? `(${waiting}) ${where}` : where;
-  }, [conversation, waiting]);
+  const count = waiting.value;
   // It has the focus before the next key, which is meant for it.
   const openPalette = () => {
     showPalette();
@@ -110,13 +112,13 @@ export function Shell() {
           <kbd>/</kbd>
         </form>
         <span class="space" />
-        {waiting > 0 && (
+        {count > 0 && (
           <a class="need" href="/" onClick={follow}>
-            <Icon name="warn" /> {waiting} <span>{waiting === 1 ? "needs" : "need"} you</span>
+            <Icon name="warn" /> {count} <span>{count === 1 ? "needs" : "need"} you</span>
           </a>
         )}
-        <span class={`live ${reachable.value ? "" : "gone"}`} role="status">
-          <span class="dot" /> {reachable.value ? "live" : "server does not answer"}
+        <span class={`live ${reachable.value ? "" : "gone"}`}>
+          <span class="dot" /> {!reachable.value ? "server does not answer" : loaded.value ? "live" : "connecting"}
         </span>
         <button class="quiet" onClick={switchTheme} title="Light or dark (D)" aria-label="Light or dark">
           <Icon name={theme.value === "dark" ? "sun" : "moon"} />
@@ -137,7 +139,7 @@ export function Shell() {
       )}
       <footer class="foot">
         <span>
-          {conversations.value.filter((one) => one.live).length} of {conversations.value.length} shells open
+          {loaded.value && `${conversations.value.filter((one) => one.live).length} of ${conversations.value.length} shells open`}
         </span>
         <span class="space" />
         {name === "conversation" &&
@@ -153,6 +155,11 @@ export function Shell() {
           <kbd>Ctrl K</kbd> all commands
         </span>
       </footer>
+      {diskIsFull.value && (
+        <div class="alarm" role="alert">
+          <b>The disk of the server is full.</b> Programs that print wait; nothing is lost. They go on as soon as there is room.
+        </div>
+      )}
       {help && <Help close={() => setHelp(false)} />}
       <Palette open={palette} close={() => setPalette(false)} />
       {notice.value && (

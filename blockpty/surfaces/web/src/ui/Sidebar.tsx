@@ -13,9 +13,10 @@ import { StateSign } from "./Sign.tsx";
 /** Of what has ended, so many are listed until all are asked for by searching. */
 const ENDED = 50;
 
-export async function openConversation(): Promise<void> {
+/** Open a conversation and go there; `like`: what is given to `open`. */
+export async function openConversation(like: object = {}): Promise<void> {
   await attempt(async () => {
-    const opened = await call<{ conversation_id: string }>("/conversations", {});
+    const opened = await call<{ conversation_id: string }>("/conversations", like);
     go(toConversation(opened.conversation_id));
   });
 }
@@ -26,7 +27,7 @@ export function Sidebar() {
       <div class="side-head">
         <span>Conversations</span>
         {isPerson() && (
-          <button class="button small" onClick={openConversation}>
+          <button class="button small" onClick={() => openConversation()}>
             <Icon name="plus" /> New <kbd>n</kbd>
           </button>
         )}
@@ -52,7 +53,8 @@ function Entry({ info, group }: { info: ConversationInfo; group: Group }) {
   const origin = info.source && info.source !== "shell" ? info.source : info.shell;
   const second = waiting?.text ?? running?.cmd ?? last?.cmd ?? info.cwd ?? origin;
   const isHere = place.value.conversation === id;
-  const why = need(info) || (info.integrity !== "ok" && info.live ? "Borders less than certain" : "");
+  const full = info.needs.includes("storage") ? "The disk is full" : "";
+  const why = need(info) || full || (info.integrity !== "ok" && info.live ? "Borders less than certain" : "");
   return (
     <a class="entry" href={toConversation(id)} onClick={follow} aria-current={isHere ? "page" : undefined}>
       {group === "Needs you" ? (

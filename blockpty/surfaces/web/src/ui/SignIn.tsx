@@ -4,8 +4,9 @@ import { Mark } from "./Shell.tsx";
 export function SignIn() {
   const submit = (event: Event) => {
     event.preventDefault();
-    const given = String(new FormData(event.target as HTMLFormElement).get("code") ?? "").trim();
-    void redeem(given.includes("#code=") ? given.split("#code=")[1] : given);
+    const fields = new FormData(event.target as HTMLFormElement);
+    const given = String(fields.get("code") ?? "").trim();
+    void redeem(given.includes("#code=") ? given.split("#code=")[1] : given, fields.has("stays"));
   };
   return (
     <main class="sheet">
@@ -19,6 +20,9 @@ export function SignIn() {
         <label>
           Address or code
           <input name="code" autocomplete="off" spellcheck={false} autofocus required />
+        </label>
+        <label class="check">
+          <input name="stays" type="checkbox" /> Stay signed in, also after this tab is closed
         </label>
         {refusal.value && <p role="alert" class="refusal">{refusal.value}</p>}
         <button class="button primary">Sign in</button>
