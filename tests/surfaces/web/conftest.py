@@ -21,8 +21,32 @@ def chromium() -> Iterator[Browser]:
         yield started
 
 
+@pytest.fixture(scope="module")
+def shared_context(chromium: Browser) -> Iterator[BrowserContext]:
+    made = chromium.new_context(viewport={"width": 1600, "height": 960})
+    made.new_page()  # a context without a page ends its processes, and the next page starts them again
+    yield made
+    made.close()
+
+
 @pytest.fixture
-def context(chromium: Browser) -> Iterator[BrowserContext]:
+def context(shared_context: BrowserContext) -> Iterator[BrowserContext]:
+    """The windows of one user. To start a browser process takes a second, so that the tests of a file share it.
+
+    Nothing goes from one test to the next: each server has an origin of its own.
+    """
+    first = shared_context.pages[0]
+    yield shared_context
+    for page in shared_context.pages:
+        if page is not first:
+            page.close()
+    shared_context.unroute_all()
+    shared_context.clear_permissions()
+
+
+@pytest.fixture
+def own_context(chromium: Browser) -> Iterator[BrowserContext]:
+    """A context of the test's own, for what cannot be taken back."""
     made = chromium.new_context(viewport={"width": 1600, "height": 960})
     yield made
     made.close()

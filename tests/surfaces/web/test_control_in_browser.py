@@ -81,7 +81,7 @@ def test_stop_goes_on_to_stronger_signals_and_all_can_be_halted(context: Browser
     assert watched.complaints == []
 
 
-def test_what_is_said_of_a_conversation(context: BrowserContext, served: Served) -> None:
+def test_what_is_said_of_a_conversation(own_context: BrowserContext, served: Served) -> None:
     """A full disk, what a program has said last, who types and since when, an ended shell."""
     full = True
 
@@ -97,8 +97,8 @@ def test_what_is_said_of_a_conversation(context: BrowserContext, served: Served)
 
         server.on_message(change)
 
-    context.route_web_socket("**/v1/ws?*", fill)
-    watched = sign_in(context, served)
+    own_context.route_web_socket("**/v1/ws?*", fill)
+    watched = sign_in(own_context, served)
     page = watched.page
     alarm = page.get_by_role("alert")
     alarm.get_by_text("Programs that print wait; nothing is lost.").wait_for()

@@ -18,12 +18,13 @@ pytestmark = [skip_where_missing(), pytest.mark.needs("bash"), pytest.mark.slow,
 RAW = "bash -c 'stty raw -echo; printf \"{mode}\"; cat -v'"
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def phone(chromium: Browser) -> Iterator[BrowserContext]:
     made = chromium.new_context(
         viewport={"width": 390, "height": 844}, has_touch=True, is_mobile=True,
         permissions=["clipboard-read", "clipboard-write"],
     )  # fmt: skip
+    made.new_page()  # as in the fixture `shared_context`
     yield made
     made.close()
 
