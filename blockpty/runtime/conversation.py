@@ -494,12 +494,14 @@ class Conversation(ConversationContext, ConversationChannel):
     ) -> SendResult:
         """Type a text as a paste: bracketed when the program asked for it, never able to end the bracket itself.
 
+        A person's is taken at the prompt too.
         `secret`, `match`, `stop`, `timeout_ms`, `view`, `max_bytes`, `timeout`: as for `send`.
         """
         wait = self._armed(match, stop, timeout_ms, view, max_bytes, timeout)
-        await running_program(self, session_id)
+        author = current().author()
+        await may_type(self, session_id, author)
         pasted = bracket(text, bracketed=(await self._modes()).bracketed_paste)
-        return await self._type(pasted, wait, secret=secret)
+        return await self._type(pasted, wait, author, secret=secret)
 
     async def ctrl_c(self, *, session_id: str | None = None) -> SendResult:
         """Type Ctrl-C; at a prompt it clears the line, and is typed again if the line editor has missed it."""

@@ -90,6 +90,12 @@ class Caller:
         self._engine = engine
         self._elsewhere = elsewhere
 
+    def as_person(self) -> Caller:
+        """Return the caller of what a person types; that of an agent is the same."""
+        if not self.principal.is_person:
+            return self
+        return Caller(self._engine, self.principal.as_person(), self._elsewhere)
+
     async def call(self, name: str, params: Mapping[str, Any]) -> Result:
         """Run an operation of shape CALL; raises BlockptyError, Forbidden among them.
 

@@ -25,8 +25,9 @@ no more than four of them in a second: the span of one is that of all it stands 
 With `watchers=true`, {"type": "watchers", "count", "names"} says how many sockets are open on the conversation at this
 server, and whose they are, at first and whenever one is opened or closed.
 
-From the client: binary frames are input, text frames JSON: {"type": "input", "data" | "data_b64"}, {"type": "resize",
-"cols", "rows"}, {"type": "take_control", "who"?, "shared"?} or {"type": "release_control"}. Who has taken control over
+From the client: binary frames are input, text frames JSON: {"type": "input", "data" | "data_b64"}, {"type": "paste",
+"text"}, {"type": "resize", "cols", "rows"}, {"type": "take_control", "who"?, "shared"?} or {"type": "release_control"}.
+What `paste` does with a text, the operation of that name says. Who has taken control over
 a socket keeps it while the socket is open and for 30 seconds after that; it is answered by {"type": "control", ...}.
 
 Nothing is queued: both streams are read from the record when the socket takes them. Without a window, who
@@ -125,7 +126,7 @@ class SocketEndpoint:
             kind = frame.get("type") if frame is not None else None
             if kind == "ack":
                 return
-            name = str(kind) if kind in ("resize", "take_control", "release_control") else "send"
+            name = str(kind) if kind in ("paste", "resize", "take_control", "release_control") else "send"
             check(caller.principal, find(name), asked.conversation_id)
 
         try:
@@ -283,6 +284,8 @@ class _Connection:
             self._acknowledge(content)
         elif kind == "input":
             await self._input(content)
+        elif kind == "paste":
+            await self._caller.as_person().call("paste", {**content, "conversation_id": self._conversation.id})
         elif kind == "resize":
             await self._caller.call("resize", {**content, "conversation_id": self._conversation.id})
         elif kind == "take_control":
@@ -293,7 +296,8 @@ class _Connection:
             self._hold(False)
         else:
             raise BadRequest(
-                'a text frame must be {"type": "input", ...}, "resize", "ack", "take_control" or "release_control"'
+                'a text frame must be {"type": "input", ...}, "paste", "resize", "ack", "take_control" or '
+                '"release_control"'
             )
 
     def _acknowledge(self, content: Mapping[str, Any]) -> None:

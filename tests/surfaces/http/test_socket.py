@@ -218,6 +218,12 @@ async def test_control_over_a_socket(home: Path) -> None:
             assert (await terminal.answer('{"type": "release_control"}', "control"))["control"] == "agent"
             assert (await theirs.run("echo on")).output == "on\n"
             await terminal.answer('{"type": "take_control"}', "control")
+            # Between two keys, and at the prompt: it stays where it was typed.
+            for frame in (b"ec", json.dumps({"type": "paste", "text": "ho pa''st"}), b"ed\r"):
+                await socket.send(frame)
+            await terminal.until(b"pasted\r\n")
+            wrong = '{"type": "paste", "text": 7}'
+            assert (await terminal.answer(wrong, "error"))["error"]["code"] == "bad_request"
         # The lease outlives the socket: nothing is taken from a person whose connection broke a moment ago.
         assert (await conversation.status()).control == "user"
         agents_token = add_token(home, "robot", "admin", None, 0)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -10,9 +11,17 @@ import pytest
 from tests.support.browser import Served, Watched, sign_in, skip_where_missing
 
 if TYPE_CHECKING:
-    from playwright.sync_api import BrowserContext, WebSocketRoute
+    from pathlib import Path
+
+    from playwright.sync_api import Browser, BrowserContext, WebSocketRoute
 
 pytestmark = [skip_where_missing(), pytest.mark.needs("bash"), pytest.mark.slow, pytest.mark.timeout(240)]
+
+
+@pytest.fixture
+def served(served: Served) -> Iterator[Served]:
+    yield served
+    served.cli("release-control", "c1", check=False)
 
 
 def _enter(context: BrowserContext, served: Served) -> Watched:
@@ -132,4 +141,144 @@ def test_what_is_said_of_a_conversation(own_context: BrowserContext, served: Ser
     page.wait_for_selector(".screen-head .chip.run")
     page.locator(".facts code", has_text="/usr").wait_for()
     served.cli("close", page.url.rpartition("/")[2])
+    assert watched.complaints == []
+
+
+# What asks a terminal to answer, to tell something or to do something to its window; 0 or 1 line each on the screen.
+ASKING = (
+    r"\e[c", r"\e[0c", r"\e[>c", r"\e[>0c", r"\e[=c", r"\eZ",  # DA1, DA2, DA3, DECID
+    r"\e[5n", r"\e[6n", r"\e[?6n", r"\e[?15n", r"\e[?25n", r"\e[?26n", r"\e[?53n", r"\e[?996n",  # DSR
+    r"\e[4$p", r"\e[?1$p", r"\e[?2004$p", r"\e[?2026$p",  # DECRQM
+    r"\e[>q", r"\e[>0q", r"\eP$qm\e\\", r"\eP$qr\e\\", r"\eP$q q\e\\", r"\eP+q544e\e\\",  # XTVERSION, DECRQSS
+    r"\e[11t", r"\e[13t", r"\e[14t", r"\e[15t", r"\e[16t", r"\e[18t", r"\e[19t", r"\e[20t", r"\e[21t",  # windows
+    r"\e]4;1;?\a", r"\e]10;?\a", r"\e]11;?\a", r"\e]12;?\e\\", r"\e]17;?\a", r"\e]19;?\a",  # colours
+    r"\e[?u", r"\e[x", r"\e[1x", r"\e[1;1;1;1;1;1*y", r"\e[1$w", r"\e[2$w", r"\x05",  # kitty, reports, checksum, ENQ
+    r"\e]52;c;cHduZWQ=\a", r"\e]52;c;?\a", r"\e]9;note\a", r"\e]777;notify;a;b\a", r"\e]99;;x\e\\", r"\e]50;?\a",
+    r"\e]1337;ReportCellSize\a", r"\e]1337;File=inline=1:AAAA\a", r"\e]8;;javascript:alert(1)\ax\e]8;;\a",
+)  # fmt: skip
+
+
+def _typed(watched: Watched) -> bytes:
+    """Return all that the page has sent to programs."""
+    return b"".join(one for one in watched.sent if isinstance(one, bytes))
+
+
+def test_nothing_is_sent_to_a_program_but_what_a_person_types(
+    chromium: Browser, context: BrowserContext, served: Served, tmp_path: Path
+) -> None:
+    """Though the page may type, and so would answer; and what it sends goes nowhere but to the program."""
+    script = tmp_path / "asking.sh"
+    script.write_text("".join(f"printf '{one}'\n" for one in ASKING) + "printf '\\n%s-%s\\n' the end\n")
+    watched = _enter(context, served)
+    page = watched.page
+    page.keyboard.press("t")
+    page.wait_for_selector(".glass.mine")
+    other = chromium.new_context()
+    try:
+        second = Watched(other.new_page())
+        received: list[str | bytes] = []
+        second.page.on("websocket", lambda socket: socket.on("framereceived", lambda one: received.append(one)))
+        second.page.goto(json.loads(served.cli("view", "--web", "--json"))["page"])
+        second.page.click(".side .entry")
+        second.page.wait_for_selector(".screen-head .chip.run")
+        command = f"bash {script}\n"
+        page.keyboard.type(command)
+        watched.until(lambda: "the-end" in watched.screen(), "all of it was printed")
+        watched.until(lambda: watched.screen() == served.rows(), "the screen is that of the engine")
+        assert _typed(watched) == command.replace("\n", "\r").encode(), "no answer to anything"
+        page.keyboard.type("read -rsp 'Secret: ' x; echo got ${#x}\n")
+        page.locator(".banner", has_text="asks for a password").wait_for()
+        page.keyboard.type("hunter22\n")
+        for one in (watched, second):
+            one.until(lambda one=one: "Secret: got 8" in "".join(one.screen()), "both see it")
+        expected = f"{command}read -rsp 'Secret: ' x; echo got ${{#x}}\nhunter22\n".replace("\n", "\r")
+        assert _typed(watched) == expected.encode()
+        texts = [json.loads(one) for one in watched.sent if isinstance(one, str)]
+        assert {one["type"] for one in texts} <= {"ack", "screens", "take_control"}
+        kept = "JSON.stringify([{...localStorage}, {...sessionStorage}, location.href, document.body.innerText])"
+        for one in (watched, second):
+            assert "hunter22" not in one.page.evaluate(kept)
+        seen = b"".join(one if isinstance(one, bytes) else one.encode() for one in received)
+        assert b"got 8" in seen and b"hunter22" not in seen
+        assert _typed(second) == b""
+        assert watched.complaints == second.complaints == []
+    finally:
+        other.close()
+
+
+def test_a_screen_that_is_too_wide_is_panned_and_made_to_fit(context: BrowserContext, served: Served) -> None:
+    served.cli("resize", "c1", "200", "24")
+    watched = _enter(context, served)
+    page = watched.page
+    glass = "document.querySelector('.glass')"
+    watched.until_script(f"document.querySelector('.xterm-screen').offsetWidth > {glass}.clientWidth")
+
+    in_sight = f"""() => {{
+      const {{ terminal }} = {glass}, {{ cursorX }} = terminal.buffer.active, seen = {glass}.getBoundingClientRect();
+      const box = document.querySelector('.xterm-screen').getBoundingClientRect();
+      const x = box.left + cursorX * box.width / terminal.cols;
+      return cursorX > 150 && x > seen.left && x < seen.right }}"""
+    served.cli("send", "c1", "--author", "user", ": " + "x" * 150)
+    watched.until(lambda: bool(page.evaluate(in_sight)), "the cursor is kept in sight")
+    page.evaluate(f"{glass}.scrollLeft = 0")
+    watched.until_script(f"{glass}.scrollLeft === 0")
+    served.cli("send", "c1", "--author", "user", "y")
+    watched.until(lambda: "xy" in "".join(watched.screen()), "more is printed")
+    assert page.evaluate(f"{glass}.scrollLeft") == 0, "a person looks there"
+    page.evaluate(f"{glass}.scrollLeft = {glass}.scrollWidth")
+    served.cli("send", "c1", "--author", "user", "\x03")
+    watched.until_script(f"{glass}.scrollLeft === 0")
+
+    assert page.get_by_role("button", name="Fit to my window").count() == 0, "only who types may"
+    page.keyboard.press("t")
+    page.wait_for_selector(".glass.mine")
+    page.get_by_role("button", name="Fit to my window").click()
+    watched.until_script(f"{glass}.terminal.cols < 90 && {glass}.scrollWidth <= {glass}.clientWidth")
+    cols, rows = page.evaluate(f"[{glass}.terminal.cols, {glass}.terminal.rows]")
+    page.locator(".screen-head", has_text=f"{cols}×{rows}").wait_for()
+    assert rows > 24, "all of the height is used"
+    assert not page.evaluate("document.querySelector('.xterm-screen').getBoundingClientRect().bottom > innerHeight")
+    assert watched.complaints == []
+
+
+def test_what_is_pasted_is_shown_first_where_it_has_lines_or_control_characters(
+    context: BrowserContext, served: Served
+) -> None:
+    context.grant_permissions(["clipboard-read", "clipboard-write"])
+    watched = _enter(context, served)
+    page = watched.page
+
+    def paste(text: str) -> None:
+        page.evaluate("(text) => navigator.clipboard.writeText(text)", text)
+        page.keyboard.press("Shift+Insert")
+
+    page.click(".glass")
+    paste("nothing")
+    page.locator(".notice", has_text="You are watching").wait_for()
+    page.keyboard.press("Control+Shift+Period")  # the emulator leaves it to the page
+    page.evaluate("document.activeElement.blur()")
+    page.keyboard.press("t")
+    page.wait_for_selector(".glass.mine")
+    paste("echo on''e ")
+    watched.until(lambda: "echo on''e" in "".join(watched.screen()), "one line goes to the program as it is")
+    dialog = page.get_by_role("dialog", name="Paste")
+    paste("echo two\necho \x1bthree\u202e\n")
+    dialog.wait_for()
+    assert dialog.locator("pre").inner_text() == "echo two\necho <U+001B>three<U+202E>\n"
+    page.keyboard.press("Escape")
+    dialog.wait_for(state="detached")
+    assert page.evaluate("document.activeElement.closest('.glass') !== null"), "one goes on typing"
+    paste("\\\n&& echo tw''o")
+    dialog.wait_for()
+    page.keyboard.down("Shift")
+    dialog.get_by_role("button", name="Paste").click()
+    assert dialog.count() == 1, "no button does anything while a key is down"
+    page.keyboard.up("Shift")
+    watched.until(lambda: (dialog.get_by_role("button", name="Paste").click(), dialog.count() == 0)[1], "then it does")
+    page.keyboard.type("\n")
+    watched.until(lambda: {"one", "two"} <= set(watched.screen()), "the program has what was pasted")
+    assert [json.loads(one)["text"] for one in watched.sent if isinstance(one, str) and '"paste"' in one] == [
+        "echo on''e ", "\\\n&& echo tw''o",
+    ]  # fmt: skip
+    assert _typed(watched) == b"\r"
     assert watched.complaints == []

@@ -79,6 +79,10 @@ def test_each_key_is_what_a_terminal_sends(phone: BrowserContext, served: Served
         touch("Paste")
         gives("pasted")
         assert watched.page.evaluate("document.scrollingElement.scrollWidth") <= 390
+        # The screen itself is panned: 80 columns are wider than a phone, and keep a size that can be read.
+        reached = "(() => { const g = document.querySelector('.glass'); g.scrollLeft = 9e9; return g.scrollLeft })()"
+        shown = "document.querySelector('.xterm-screen').offsetWidth - document.querySelector('.glass').clientWidth"
+        assert watched.page.evaluate(f"{reached} >= {shown}") and watched.page.evaluate(f"{shown} > 0")
         assert bar.bounding_box()["height"] >= 44  # type: ignore[index]
         assert watched.complaints == []
     finally:

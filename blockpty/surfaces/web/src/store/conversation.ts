@@ -4,7 +4,7 @@ import { Socket, type SocketState } from "../api/socket.ts";
 import type { Block, BlocksPage, JournalEvent, Status } from "../api/types.ts";
 import { type Blocks, reduce, sign } from "./blocks.ts";
 import { Find } from "./find.ts";
-import { attempt } from "./notice.ts";
+import { attempt, say } from "./notice.ts";
 
 const PAGE = 100;
 /** So many blocks are kept while the end is looked at: a page may stay open for days. */
@@ -154,6 +154,15 @@ export class Conversation {
     if (this.mine.value) this.#socket?.send(data);
   }
 
+  /** Send a text that a person pasted, as a paste of the terminal. */
+  paste(text: string): void {
+    if (this.mine.value) this.#socket?.send({ type: "paste", text });
+  }
+
+  resize(cols: number, rows: number): void {
+    if (this.mine.value) this.#socket?.send({ type: "resize", cols, rows });
+  }
+
   /** What the program printed last, in the row of the cursor. */
   lastWords(): string {
     return this.#glass?.lastWords() ?? "";
@@ -245,6 +254,7 @@ export class Conversation {
       this.#leased.value = content.control !== "agent";
       this.#controlled({ control: content.control, control_by: content.who, control_since: content.since, halted: content.halted });
     } else if (type === "watchers") this.watchers.value = { count: content.count, names: content.names };
+    else if (type === "error") say(String(content.error?.message), true);
     else if (type === "event") this.#heard(content.event as JournalEvent);
   }
 

@@ -2,29 +2,36 @@ import { Terminal } from "@xterm/xterm";
 import type { Glass } from "../store/conversation.ts";
 import type { Theme } from "../store/settings.ts";
 import { measureCharacters } from "./characters.ts";
+import { keepCursorInSight } from "./panning.ts";
 import { silence } from "./quiet.ts";
 
-const PADDING = 26;
+/** What a person does to a terminal. */
+export interface Hands {
+  typed: (data: Uint8Array<ArrayBuffer>) => void;
+  pasted: (text: string) => void;
+  /** What becomes of the text of a key before it is typed. */
+  change: (data: string) => string;
+}
+
 const SMALLEST = 9;
 const LARGEST = 20;
+/** Of a screen that is made to fit a person's window. */
+const COMFORTABLE = 13;
 const WIDTH_OF_CELL = 0.6;
 /** Characters or bytes that are parsed at once, about 10 ms on a slow machine. */
 const AT_ONCE = 8 * 1024;
 
-/** The terminal's screen, drawn by xterm.js at the program's size; the font is what makes it fit. */
+/**
+ * The terminal's screen, drawn by xterm.js at the program's size. The font is what makes it fit; where the smallest one
+ * is too large, the screen is panned.
+ */
 export class XtermGlass implements Glass {
   readonly terminal: Terminal;
   #holder: HTMLElement;
   #cursor = 0;
   #parsed: (cursor: number) => void = () => undefined;
 
-  /** `change`: what becomes of the text of a key or a paste before it is typed. */
-  constructor(
-    holder: HTMLElement,
-    typed: (data: Uint8Array<ArrayBuffer>) => void,
-    theme: Theme,
-    change: (data: string) => string = (data) => data,
-  ) {
+  constructor(holder: HTMLElement, theme: Theme, { typed, pasted, change }: Hands) {
     this.#holder = holder;
     this.terminal = new Terminal({
       cols: 80,
@@ -45,9 +52,16 @@ export class XtermGlass implements Glass {
     this.terminal.onData((data) => typed(new TextEncoder().encode(change(data))));
     this.terminal.onBinary((data) => typed(Uint8Array.from(data, (one) => one.charCodeAt(0))));
     this.terminal.attachCustomKeyEventHandler((event) => !(event.ctrlKey && event.key === "]"));
+    // Before xterm.js, which would type the text: what is pasted may have to be shown first.
+    holder.addEventListener("paste", (event) => {
+      event.preventDefault();
+      event.stopPropagation();
+      pasted(event.clipboardData?.getData("text/plain") ?? "");
+    }, true);
     this.terminal.open(holder);
     this.#showCursor();
     this.fit();
+    keepCursorInSight(this.terminal, holder);
   }
 
   ready(parsed: (cursor: number) => void): void {
@@ -87,15 +101,38 @@ export class XtermGlass implements Glass {
 
   /** Choose the largest font, in halves of a pixel, with which all columns fit. */
   fit(): void {
-    const room = this.#holder.clientWidth - PADDING;
+    const room = this.#room();
     if (room <= 0) return;
     const size = Math.floor((room / (this.terminal.cols * WIDTH_OF_CELL)) * 2) / 2;
     const wanted = Math.min(LARGEST, Math.max(SMALLEST, size));
     if (this.terminal.options.fontSize !== wanted) this.terminal.options.fontSize = wanted;
   }
 
+  /** Return the size with which the whole screen would be seen here, in letters that are read with ease. */
+  fitting(): { cols: number; rows: number } {
+    const place = this.#holder.parentElement!;
+    const screen = this.#holder.querySelector<HTMLElement>(".xterm-screen")!;
+    const cell = (screen.offsetHeight / this.terminal.rows) * (COMFORTABLE / this.terminal.options.fontSize!);
+    // What stands above and below the screen; the facts of a block may be scrolled away.
+    const others = [...place.children].filter((one) => one !== this.#holder && !one.matches(".inspector, .keybar"));
+    const { marginTop, marginBottom } = getComputedStyle(this.#holder);
+    const around = this.#holder.offsetHeight - screen.offsetHeight + parseFloat(marginTop) + parseFloat(marginBottom);
+    const taken = others.reduce((sum, one) => sum + (one as HTMLElement).offsetHeight, around);
+    const { paddingBottom } = getComputedStyle(place);
+    return {
+      cols: Math.max(20, Math.floor(this.#room() / (COMFORTABLE * WIDTH_OF_CELL))),
+      rows: Math.max(5, Math.floor((place.clientHeight - parseFloat(paddingBottom) - taken) / cell)),
+    };
+  }
+
   close(): void {
     this.terminal.dispose();
+  }
+
+  /** The width that the screen may have without being panned. */
+  #room(): number {
+    const { paddingLeft, paddingRight } = getComputedStyle(this.#holder);
+    return this.#holder.clientWidth - parseFloat(paddingLeft) - parseFloat(paddingRight);
   }
 
   /** xterm.js draws no cursor before its first focus: give it that, and the focus back. */

@@ -4,14 +4,13 @@ import { outputsPainted } from "../output/reading.ts";
 import type { Conversation } from "../store/conversation.ts";
 import { attempt, say } from "../store/notice.ts";
 import { theme } from "../store/settings.ts";
-import type { XtermGlass } from "../terminal/glass.ts";
+import type { Hands, XtermGlass } from "../terminal/glass.ts";
 
 interface GlassProps {
   /** Called when the terminal is there, with what it returns when the terminal goes. */
   enter: (glass: XtermGlass) => () => void;
-  typed?: (data: Uint8Array<ArrayBuffer>) => void;
-  /** What becomes of the text of a key or a paste before it is typed. */
-  change?: (data: string) => string;
+  /** What a person may do to it; by default nothing. */
+  hands?: Hands;
   glass?: RefObject<XtermGlass | null>;
   /** What is more urgent than the terminal. */
   after?: Promise<void>;
@@ -20,12 +19,16 @@ interface GlassProps {
 }
 
 const nothing = () => undefined;
+const NO_HANDS: Hands = { typed: nothing, pasted: nothing, change: (data) => data };
 
 /** A terminal of xterm.js at the size of its program, for as long as this is shown. */
-export function Glass({ enter, typed = nothing, change, after, glass, mine = false, hidden = false }: GlassProps) {
+export function Glass({ enter, hands = NO_HANDS, after, glass, mine = false, hidden = false }: GlassProps) {
   const holder = useRef<HTMLDivElement>(null);
   const own = useRef<XtermGlass | null>(null);
   const shown = glass ?? own;
+  // Those of the last time that this was drawn: they go by who may type now.
+  const current = useRef(hands);
+  current.current = hands;
   // Where this goes while the script is on its way, it has to know at once, not a frame later.
   useLayoutEffect(() => {
     let end: () => void = nothing;
@@ -47,7 +50,11 @@ export function Glass({ enter, typed = nothing, change, after, glass, mine = fal
     // xterm.js is most of the page's script, and lists and blocks are shown without it.
     const loading = (after ?? Promise.resolve()).catch(nothing).then(() => import("../terminal/glass.ts"));
     void loading.then(
-      (loaded) => gone || begin(new loaded.XtermGlass(holder.current!, typed, theme.peek(), change)),
+      (loaded) => gone || begin(new loaded.XtermGlass(holder.current!, theme.peek(), {
+          typed: (data) => current.current.typed(data),
+          pasted: (text) => current.current.pasted(text),
+          change: (data) => current.current.change(data),
+        })),
       () => say("The screen could not be loaded: load the page again.", true),
     );
     return () => {

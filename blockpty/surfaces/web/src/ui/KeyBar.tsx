@@ -7,8 +7,14 @@ const ARROWS = { "←": "D", "↑": "A", "↓": "B", "→": "C" } as const;
 const NAMES: Record<string, string> = { "←": "Left", "↑": "Up", "↓": "Down", "→": "Right", "^C": "Ctrl+C", "^D": "Ctrl+D" };
 const TEXTS = { Esc: "\x1b", Tab: "\t", "^C": "\x03", "^D": "\x04", "|": "|", "/": "/", "~": "~", "-": "-", Enter: "\r" } as const;
 
+interface KeyBarProps {
+  glass: () => XtermGlass | null;
+  held: Modifiers;
+  pasted: (text: string) => void;
+}
+
 /** The keys that a phone's keyboard lacks, above that keyboard. Ctrl and Alt hold for the next key, of either. */
-export function KeyBar({ glass, held }: { glass: () => XtermGlass | null; held: Modifiers }) {
+export function KeyBar({ glass, held, pasted }: KeyBarProps) {
   useEffect(aboveTheKeyboard, []);
   const press = (data: string) => {
     const terminal = glass()?.terminal;
@@ -23,7 +29,7 @@ export function KeyBar({ glass, held }: { glass: () => XtermGlass | null; held: 
   };
   const paste = async () => {
     try {
-      glass()?.terminal.paste(await navigator.clipboard.readText());
+      pasted(await navigator.clipboard.readText());
     } catch {
       say("The browser does not let this page read the clipboard.", true);
     }

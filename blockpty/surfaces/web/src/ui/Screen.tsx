@@ -1,7 +1,8 @@
 import { useComputed } from "@preact/signals";
 import type { ComponentChildren } from "preact";
-import { useLayoutEffect, useMemo, useRef } from "preact/hooks";
+import { useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 import { mayType } from "../api/auth.ts";
+import { useKeys } from "../keys.ts";
 import type { Conversation } from "../store/conversation.ts";
 import { say } from "../store/notice.ts";
 import type { XtermGlass } from "../terminal/glass.ts";
@@ -9,6 +10,7 @@ import { Modifiers, modified } from "../terminal/modifiers.ts";
 import { number, visible } from "../words.ts";
 import { LiveGlass } from "./Glass.tsx";
 import { KeyBar } from "./KeyBar.tsx";
+import { Paste, showsFirst } from "./Paste.tsx";
 import { Icon } from "./icons.tsx";
 
 /** The live terminal, at the program's size. */
@@ -16,14 +18,25 @@ export function Screen({ conversation, children }: { conversation: Conversation;
   const glass = useRef<XtermGlass | null>(null);
   const held = useMemo(() => new Modifiers(), []);
   const warned = useRef(false);
-  const typed = (data: Uint8Array<ArrayBuffer>) => {
-    if (conversation.mine.value) conversation.type(data);
-    else if (!warned.current) {
-      warned.current = true;
-      say(mayType() ? "You are watching. t takes over." : "You are watching.");
-    }
+  const [toPaste, setToPaste] = useState<string | null>(null);
+  const warn = () => {
+    if (warned.current) return;
+    warned.current = true;
+    say(mayType() ? "You are watching. t takes over." : "You are watching.");
   };
+  const typed = (data: Uint8Array<ArrayBuffer>) => (conversation.mine.value ? conversation.type(data) : warn());
+  const pasted = (text: string) => {
+    if (!conversation.mine.value) warn();
+    else if (showsFirst(text)) setToPaste(text);
+    else if (text) conversation.paste(text);
+  };
+  const hands = { typed, pasted, change: (data: string) => modified(data, held.take()) };
   const mine = conversation.mine.value;
+  const fit = () => {
+    const { cols, rows } = glass.current!.fitting();
+    conversation.resize(cols, rows);
+  };
+  useKeys({ ...(mine && { fit }) });
   // At once: the next key is meant for the program.
   useLayoutEffect(() => {
     if (mine) glass.current?.terminal.focus();
@@ -35,12 +48,27 @@ export function Screen({ conversation, children }: { conversation: Conversation;
     <>
       <Icon name="screen" />
       <b>Screen</b>
+      {mine && (
+        <button class="button small" onClick={fit} title="The program gets the size that is seen here">
+          Fit to my window
+        </button>
+      )}
     </>
   );
   return (
     <aside class="screen" aria-label="Screen" tabIndex={-1}>
-      <LiveGlass {...{ conversation, title, glass, typed, mine }} change={(data) => modified(data, held.take())} />
-      {mine && <KeyBar glass={() => glass.current} held={held} />}
+      <LiveGlass {...{ conversation, title, glass, hands, mine }} />
+      {mine && <KeyBar glass={() => glass.current} held={held} pasted={pasted} />}
+      {mine && toPaste !== null && (
+        <Paste
+          text={toPaste}
+          answer={(wanted) => {
+            if (wanted) conversation.paste(toPaste);
+            setToPaste(null);
+            glass.current?.terminal.focus();
+          }}
+        />
+      )}
       <div class="tail">
         <span>{who(conversation)}</span>
         <span class="space" />
