@@ -2,7 +2,7 @@
 
     /v1/...                       the operations
     /v1/conversations/{id}/stream the bytes of a span, as they are
-    /v1/ws                        the list of conversations over a WebSocket, as it changes
+    /v1/ws  /v1/feed              the list of conversations as it changes, over a WebSocket and as server-sent events
     /v1/conversations/{id}/ws     a terminal over a WebSocket, and /replay what was recorded of it
     /mcp                          the operations as MCP tools
     /openapi.json  /docs  /metrics  /healthz  /readyz
@@ -41,7 +41,7 @@ from blockpty.surfaces.http.page import BuiltPage
 from blockpty.surfaces.http.replay import ReplayEndpoint
 from blockpty.surfaces.http.socket import SocketEndpoint
 from blockpty.surfaces.http.span import SpanEndpoint
-from blockpty.surfaces.http.sse import EventsEndpoint
+from blockpty.surfaces.http.sse import EventsEndpoint, HomeFeedEndpoint
 from blockpty.surfaces.tokens import TokenBook
 
 if TYPE_CHECKING:
@@ -85,6 +85,7 @@ def application(
     routes: list[BaseRoute] = [Route(path, _ByMethod(ways), methods=[*ways]) for path, ways in paths.items()]
     routes += [
         WebSocketRoute("/v1/ws", FeedEndpoint(engine, metrics)),
+        Route("/v1/feed", HomeFeedEndpoint(engine, metrics), methods=["GET"]),
         WebSocketRoute("/v1/conversations/{conversation_id}/ws", SocketEndpoint(engine, metrics, elsewhere)),
         WebSocketRoute("/v1/conversations/{conversation_id}/replay", ReplayEndpoint(engine, metrics, elsewhere)),
         Route("/v1/conversations/{conversation_id}/stream", SpanEndpoint(engine, metrics, elsewhere), methods=["GET"]),

@@ -25,6 +25,7 @@ from typing import Any, Final, cast
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from blockpty import __version__
+from blockpty.control.principals import Principal
 from blockpty.errors import BadRequest, BlockptyError
 from blockpty.ops.requests import ConversationId
 from blockpty.ops.table import find
@@ -41,6 +42,25 @@ class _ScreensAsked(BaseModel):
 
     ids: list[ConversationId] = Field(max_length=MOST_SCREENS)
     fps: float = Field(default=2.0, ge=0.2, le=10)
+
+
+async def feed_messages(engine: Any, principal: Principal) -> AsyncGenerator[dict[str, Any], None]:
+    """Yield the messages of a home for who may see it: `conversation` for each, `listed`, then what changes."""
+    seen = principal.conversations
+    changes = engine.home_feed.changes(lambda name: seen is None or name in seen)
+    listed = False
+    async with aclosing(cast("AsyncGenerator[Any, None]", changes)):
+        async for changed in changes:
+            for change in changed:
+                if change.info is None:
+                    yield {"type": "gone", "conversation_id": change.conversation_id}
+                    continue
+                info = change.info.to_dict()
+                info.pop("ok")
+                yield {"type": "conversation", "conversation": info, "approvals": change.approvals}
+            if not listed:
+                listed = True
+                yield {"type": "listed"}
 
 
 class FeedEndpoint:
@@ -92,23 +112,9 @@ class _Connection:
             await asyncio.wait(tasks)
 
     async def _feed(self) -> None:
-        seen = self._caller.principal.conversations
-        changes = self._engine.home_feed.changes(lambda name: seen is None or name in seen)
-        listed = False
-        async with aclosing(cast("AsyncGenerator[Any, None]", changes)):
-            async for changed in changes:
-                for change in changed:
-                    if change.info is None:
-                        await self._frames.tell({"type": "gone", "conversation_id": change.conversation_id})
-                        continue
-                    info = change.info.to_dict()
-                    info.pop("ok")
-                    await self._frames.tell(
-                        {"type": "conversation", "conversation": info, "approvals": change.approvals}
-                    )
-                if not listed:
-                    listed = True
-                    await self._frames.tell({"type": "listed"})
+        async with aclosing(feed_messages(self._engine, self._caller.principal)) as messages:
+            async for message in messages:
+                await self._frames.tell(message)
 
     async def _take(self, message: Mapping[str, Any]) -> None:
         content = object_of(message) or {}

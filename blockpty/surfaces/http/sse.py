@@ -1,4 +1,4 @@
-"""Server-sent events of a conversation, resumable by `Last-Event-ID`.
+"""Server-sent events: those of a conversation, resumable by `Last-Event-ID`, and the feed of the home.
 
 Nothing is queued for a subscriber: the next event is read from the record when the one before has been taken, so a
 slow one costs no memory and misses nothing. One that takes nothing at all for `STALLED_SECONDS` is disconnected.
@@ -15,8 +15,10 @@ from typing import Any, Final, cast
 from blockpty.errors import BadRequest, BlockptyError, Unauthorized
 from blockpty.model.events import Event
 from blockpty.ops.operation import Operation
-from blockpty.surfaces.access import Caller, PeerForwarder
+from blockpty.ops.table import find
+from blockpty.surfaces.access import Caller, PeerForwarder, check
 from blockpty.surfaces.http.calls import ClientGone, defect, disconnected, not_forwarded, parameters
+from blockpty.surfaces.http.feed import feed_messages
 from blockpty.surfaces.http.guard import Receive, Scope, Send, refuse
 from blockpty.surfaces.http.metrics import Metrics
 
@@ -51,20 +53,42 @@ class EventsEndpoint:
             return
         except ClientGone:
             return
-        gone = asyncio.ensure_future(disconnected(receive))
-        try:
-            with self._metrics.stream("sse"):
-                async with aclosing(cast("AsyncGenerator[Event, None]", events)):
-                    await self._serve(scope, receive, send, events, params["conversation_id"], gone)
-        finally:
-            gone.cancel()
-            await asyncio.wait((gone,))
+        parts = (_part(event.type, event.seq, event.to_dict(params["conversation_id"])) async for event in events)
+        async with aclosing(cast("AsyncGenerator[Event, None]", events)):
+            await serve_events(scope, receive, send, parts, self._metrics)
 
-    async def _serve(
-        self, scope: Scope, receive: Receive, send: Send, events: Any, conversation_id: str, gone: asyncio.Future[None]
-    ) -> None:
-        begun = False
-        coming = asyncio.ensure_future(anext(events))
+
+class HomeFeedEndpoint:
+    """The list of conversations, and what changes of it: what the WebSocket `/v1/ws` sends, without pictures."""
+
+    def __init__(self, engine: Any, metrics: Metrics) -> None:
+        self._engine = engine
+        self._metrics = metrics
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        principal = scope["state"]["principal"]
+        try:
+            check(principal, find("list"), None)
+        except BlockptyError as error:
+            await refuse(scope, receive, send, error)
+            return
+        messages = feed_messages(self._engine, principal)
+        parts = (_part(message["type"], None, message) async for message in messages)
+        async with aclosing(messages):
+            await serve_events(scope, receive, send, parts, self._metrics)
+
+
+async def serve_events(
+    scope: Scope, receive: Receive, send: Send, parts: AsyncGenerator[bytes, None], metrics: Metrics
+) -> None:
+    """Send a stream of events until it ends, fails, its token is removed or the client goes.
+
+    A stream that fails before its first event is answered with the error's own status.
+    """
+    gone = asyncio.ensure_future(disconnected(receive))
+    begun = False
+    with metrics.stream("sse"):
+        coming = asyncio.ensure_future(anext(parts))
         try:
             while True:
                 # Before the first one: long enough to learn that there is no such conversation.
@@ -87,23 +111,24 @@ class EventsEndpoint:
                     await send({"type": "http.response.body", "body": b"event: end\ndata: {}\n\n"})
                     return
                 else:
-                    event: Event = coming.result()
-                    part = _part(event.type, event.seq, event.to_dict(conversation_id))
-                    coming = asyncio.ensure_future(anext(events))
+                    part = coming.result()
+                    coming = asyncio.ensure_future(anext(parts))
                 try:
                     async with asyncio.timeout(STALLED_SECONDS):
                         await send({"type": "http.response.body", "body": part, "more_body": error is None})
                 except TimeoutError:
                     return
-                self._metrics.sent.labels("sse").inc(len(part))
+                metrics.sent.labels("sse").inc(len(part))
                 if error is not None:
                     return
         finally:
             coming.cancel()
-            await asyncio.wait((coming,))
+            gone.cancel()
+            await asyncio.wait((coming, gone))
+            await parts.aclose()
 
 
-def _failure(coming: asyncio.Future[Event]) -> BlockptyError | None:
+def _failure(coming: asyncio.Future[bytes]) -> BlockptyError | None:
     problem = coming.exception() if coming.done() else None
     if problem is None or isinstance(problem, StopAsyncIteration):
         return None

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import httpx2
 import pytest
 from websockets.asyncio.client import ClientConnection, connect
 from websockets.exceptions import ConnectionClosed, InvalidStatus
@@ -15,7 +16,7 @@ from blockpty import Client
 from blockpty.surfaces.private_files import owner_token
 from blockpty.surfaces.tokens import add_token, remove_token
 from tests.support.async_tests import async_test
-from tests.support.http_client import serving
+from tests.support.http_client import http, serving
 
 pytestmark = pytest.mark.needs("bash")
 
@@ -153,3 +154,33 @@ async def test_without_a_token_there_is_no_feed(home: Path) -> None:
             async with fed(home, url, token="bp_" + "0" * 40):
                 pass
         assert refused.value.response.status_code == 401
+
+
+@async_test(timeout_seconds=20)
+async def test_the_same_comes_as_server_sent_events(home: Path) -> None:
+    async with serving(home) as url, Client(home) as client, http(home, url) as plain:
+        await client.open("c1", shell="bash")
+        await client.open("c2", shell="bash")
+        async with plain.stream("GET", "/v1/feed") as response:
+            assert response.status_code == 200
+            events = httpx2.EventSource(response, max_event_size=None).__aiter__()
+            told = []
+            while not told or told[-1]["type"] != "listed":
+                told.append(json.loads((await anext(events)).data))
+            assert [one["conversation"]["conversation_id"] for one in told[:-1]] == ["c2", "c1"]
+            await (await client.conversation("c2")).run("false")
+            async for message in events:
+                content = json.loads(message.data)
+                assert message.event == content["type"] == "conversation"
+                assert content["conversation"]["conversation_id"] == "c2"
+                if (content["conversation"]["last"] or {}).get("exit_status") == 1:
+                    break
+        # Only of what a token may see, and not without one.
+        one = add_token(home, "of-c1", "read", ("c1",), 1)
+        async with plain.stream("GET", "/v1/feed", headers={"Authorization": f"Bearer {one}"}) as response:
+            events = httpx2.EventSource(response, max_event_size=None).__aiter__()
+            first, second = [json.loads((await anext(events)).data) for _ in range(2)]
+            assert first["conversation"]["conversation_id"] == "c1" and second["type"] == "listed"
+        assert (await plain.get("/v1/feed", headers={"Authorization": "Bearer none"})).status_code == 401
+        for name in ("c1", "c2"):
+            await (await client.conversation(name)).close()
