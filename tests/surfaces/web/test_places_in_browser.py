@@ -277,12 +277,42 @@ def test_everything_can_be_reached_by_keys(context: BrowserContext, kept: Served
     watched.page.wait_for_selector(".replay .lane")
     watched.page.keyboard.press("Escape")
     watched.page.wait_for_selector(".composer")
+    watched.page.keyboard.press("Control+k")
+    watched.page.keyboard.type("screen alone")
+    watched.page.keyboard.press("Enter")
+    watched.page.wait_for_selector(".at-screen .screen-head .chip.run")
+    box = watched.page.locator(".screen").bounding_box()
+    assert box and box["width"] == 1600 and watched.page.url.endswith("/c/c1/screen")
+    assert watched.page.locator(".block, .notice.failed").count() == 0
+    watched.page.keyboard.press("Escape")
+    watched.page.wait_for_selector(".composer")
     watched.page.keyboard.press("?")
     watched.page.wait_for_selector("[role=dialog][aria-label=Keys]")
+    watched.page.get_by_label("Keys without Ctrl do something").uncheck()
     watched.page.keyboard.press("Escape")
+    watched.page.wait_for_selector("[role=dialog][aria-label=Keys]", state="detached")
+    for key in ("g", "h", "1", "?", "n"):
+        watched.page.keyboard.press(key)
+    # Those with Ctrl do, so that the others can be turned on again, and a conversation be gone to by its place.
+    watched.page.keyboard.press("Control+j")
+    watched.page.wait_for_selector("[role=option]")
+    assert watched.page.locator("[role=option] span").all_inner_texts() == ["1 go to c1"]
+    assert watched.page.locator("[role=dialog][aria-label=Keys], .home h1").count() == 0
+    watched.page.keyboard.press("Control+k")
+    watched.page.locator(".palette").wait_for(state="hidden")
+    watched.page.keyboard.press("Control+k")
+    watched.page.keyboard.type("single keys")
+    watched.page.keyboard.press("Enter")
+    watched.page.get_by_text("Single keys are on").wait_for()
     watched.page.keyboard.press("g")
     watched.page.keyboard.press("h")
     watched.page.wait_for_selector(".home h1")
+    watched.page.keyboard.press("Control+k")
+    watched.page.keyboard.type("by its place")
+    watched.page.keyboard.press("Enter")
+    watched.page.locator("[role=option]", has_text="1 go to c1").wait_for()
+    watched.page.keyboard.press("Enter")
+    watched.page.wait_for_selector(".composer")
     assert watched.complaints == []
 
 

@@ -1,5 +1,6 @@
 import { useLayoutEffect } from "preact/hooks";
 import table from "./keys.json";
+import { singleKeys } from "./store/settings.ts";
 
 /** Keys of the page: one table makes handlers, help and hints. */
 export interface Binding {
@@ -27,6 +28,9 @@ export function useKeys(actions: Record<string, Action>): void {
   });
 }
 
+/** How a key of the table is shown. */
+export const pressed = (key = ""): string => (key === " " ? "Space" : key.replaceAll("+", " "));
+
 /** Whether something is done now for a binding. */
 export const handled = (id: string): boolean => handlers.has(id);
 
@@ -37,13 +41,17 @@ export function perform(id: string): void {
 /** Return how a key press is written in the table. */
 export function named(event: Pick<KeyboardEvent, "key" | "code" | "ctrlKey" | "shiftKey" | "altKey" | "metaKey">): string {
   if (event.altKey || event.metaKey) return "";
-  if (!event.ctrlKey) return event.key;
+  // A character tells of Shift by itself.
+  if (!event.ctrlKey) return event.shiftKey && event.key.startsWith("Arrow") ? `Shift+${event.key}` : event.key;
   const key = event.code === "Period" ? "." : event.key;
   return `Ctrl+${event.shiftKey ? "Shift+" : ""}${key}`;
 }
 
 const isTyping = (target: EventTarget | null): boolean =>
-  target instanceof HTMLElement && target.closest("input, textarea, select, .xterm, [role=alertdialog]") !== null;
+  target instanceof HTMLElement && target.closest("input:not([type=checkbox]), textarea, select, .xterm, [role=alertdialog]") !== null;
+
+/** Whether a key is a character, also after another one: speech input may press those by accident. */
+const isCharacter = (name: string): boolean => name.split(" ").every((key) => key.length <= 1);
 
 const LEADER = "g";
 const LEADER_MS = 1200;
@@ -60,17 +68,18 @@ function sequence(event: KeyboardEvent): string {
 export function listen(): void {
   document.addEventListener("keydown", (event) => {
     const name = sequence(event);
-    const binding = bindings.find((one) => one.keys.includes(name));
-    if (!binding || event.defaultPrevented) return;
+    // What a place does with a key comes before what the key does everywhere.
+    const possible = bindings.filter((one) => one.keys.includes(name) && handlers.has(one.id));
+    const binding = possible.find((one) => one.where !== "everywhere") ?? possible[0];
+    if (event.defaultPrevented) return;
     if (isTyping(event.target) && !name.startsWith("Ctrl+")) {
       if (name === "Escape" && !(event.target as HTMLElement).closest(".xterm")) (event.target as HTMLElement).blur();
       return;
     }
     // Enter and Space on a button are the button's.
-    if (name === "Enter" && event.target instanceof HTMLElement && event.target.closest("button, a")) return;
-    const action = handlers.get(binding.id);
-    if (!action) return;
+    if ((name === "Enter" || name === " ") && event.target instanceof HTMLElement && event.target.closest("button, a, input")) return;
+    if (!binding || (!singleKeys.peek() && isCharacter(name))) return;
     event.preventDefault();
-    action(name);
+    handlers.get(binding.id)!(name);
   });
 }

@@ -5,7 +5,7 @@ const address = signal(location.pathname + location.search);
 addEventListener("popstate", () => (address.value = location.pathname + location.search));
 
 export interface Place {
-  name: "home" | "conversation" | "replay" | "search";
+  name: "home" | "conversation" | "screen" | "replay" | "search";
   conversation: string;
   block: string;
   params: URLSearchParams;
@@ -23,7 +23,8 @@ export const place = computed<Place>(() => {
   const url = new URL(address.value, location.origin);
   const [, first, conversation = "", block = ""] = url.pathname.split("/");
   const isInside = first === "c" && conversation !== "";
-  const name = isInside ? (block === "replay" ? "replay" : "conversation") : first === "search" ? "search" : "home";
+  const inside = block === "replay" || block === "screen" ? block : "conversation";
+  const name = isInside ? inside : first === "search" ? "search" : "home";
   return {
     name,
     conversation: isInside ? decoded(conversation) : "",
@@ -47,6 +48,10 @@ export function follow(event: MouseEvent): void {
 }
 
 export const toConversation = (id: string): string => `/c/${encodeURIComponent(id)}`;
+/** A block alone; `at`: a byte of its output. */
+export const toBlock = (id: string, block: string, at: number | null = null): string =>
+  `${toConversation(id)}/${encodeURIComponent(block)}${at === null ? "" : `?at=${at}`}`;
+export const toScreen = (id: string): string => `${toConversation(id)}/screen`;
 /** The replay from a cursor on, playing; `toMoment` is the moment itself, paused. */
 export const toReplay = (id: string, cursor = 0): string => `${toMoment(id, cursor)}&play=1`;
 export const toMoment = (id: string, cursor: number): string => `${toConversation(id)}/replay?at=${cursor}`;

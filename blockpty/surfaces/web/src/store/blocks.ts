@@ -1,36 +1,58 @@
 import type { Block, JournalEvent } from "../api/types.ts";
 
-/**
- * Blocks of one conversation as a pure reduction of its events: applied by `seq`, so that one that came twice changes
- * nothing.
- */
+/** A part of a conversation's blocks: all that are wanted with numbers from one to another, in order. */
 export interface Blocks {
   list: Block[];
-  next: number;
+  /** 0: from the first one on; Infinity: to the last one, and to those that are still to come. */
+  from: number;
+  to: number;
 }
 
 export type Sign = "ok" | "fail" | "run" | "stop" | "unknown";
+export type Wanted = (block: Block) => boolean;
 
 /** Put a record into the list, at its place by number. */
 export function put(list: Block[], block: Block): Block[] {
-  const at = list.findIndex((one) => one.seq >= block.seq);
-  if (at === -1) return [...list, block];
-  return [...list.slice(0, at), block, ...list.slice(list[at].seq === block.seq ? at + 1 : at)];
+  const at = list.findLastIndex((one) => one.seq <= block.seq);
+  return [...list.slice(0, list[at]?.seq === block.seq ? at : at + 1), block, ...list.slice(at + 1)];
 }
 
-export function reduce(state: Blocks, event: JournalEvent): Blocks {
-  if (event.seq < state.next) return state;
-  const next = event.seq + 1;
-  if (event.type === "agent_block_begin") return { list: put(state.list, begun(event)), next };
-  if (event.type === "agent_block_end" && event.block) return { list: put(state.list, event.block as Block), next };
+/** Return both lists as one; of a block that is in both, the record of the second. */
+export function merged(list: Block[], others: Block[]): Block[] {
+  const bySeq = new Map([...list, ...others].map((one) => [one.seq, one]));
+  return [...bySeq.values()].sort((one, other) => one.seq - other.seq);
+}
+
+/** Let go of the blocks at the beginning, or at the end, where there are more than so many. */
+export function cut(state: Blocks, most: number, where: "beginning" | "end"): Blocks {
+  if (state.list.length <= most) return state;
+  const list = where === "end" ? state.list.slice(0, most) : state.list.slice(-most);
+  return where === "end" ? { ...state, list, to: list[most - 1].seq } : { ...state, list, from: list[0].seq };
+}
+
+/** Return the blocks after an event. One that comes twice changes nothing. */
+export function reduce(state: Blocks, event: JournalEvent, wanted: Wanted = () => true): Blocks {
+  if (event.type === "agent_block_begin") {
+    const block = begun(event);
+    const isOver = state.list.some((one) => one.seq === block.seq && one.state !== "running");
+    return isOver ? state : taken(state, block, wanted);
+  }
+  if (event.type === "agent_block_end" && event.block) return taken(state, event.block as Block, wanted);
   if (event.type === "agent_block_delta") {
     const end = (event.span as [number, number])[1];
-    const list = state.list.map((one) =>
-      one.block_id === event.block_id ? { ...one, out_bytes: Math.max(one.out_bytes, end - one.span[0]) } : one,
-    );
-    return { list, next };
+    const grows = (one: Block) => one.block_id === event.block_id && one.state === "running" && one.out_bytes < end - one.span[0];
+    if (!state.list.some(grows)) return state;
+    return { ...state, list: state.list.map((one) => (grows(one) ? { ...one, out_bytes: end - one.span[0] } : one)) };
   }
-  return { list: state.list, next };
+  return state;
+}
+
+/** Put a record where it belongs, or leave it out. */
+export function taken(state: Blocks, block: Block, wanted: Wanted): Blocks {
+  if (block.seq < state.from || block.seq > state.to) return state;
+  if (wanted(block)) return { ...state, list: put(state.list, block) };
+  const list = state.list.filter((one) => one.seq !== block.seq);
+  return list.length === state.list.length ? state : { ...state, list };
 }
 
 function begun(event: JournalEvent): Block {

@@ -1,16 +1,23 @@
-import { batch, computed, effect, signal } from "@preact/signals";
+import { batch, computed, signal } from "@preact/signals";
 import { call, of } from "../api/http.ts";
 import { Socket, type SocketState } from "../api/socket.ts";
 import type { Block, BlocksPage, JournalEvent, Status } from "../api/types.ts";
-import { type Blocks, reduce, sign } from "./blocks.ts";
+import { go, toBlock } from "../router.ts";
+import { type Blocks, cut, merged, reduce, taken, type Wanted } from "./blocks.ts";
 import { Find } from "./find.ts";
 import { attempt, say } from "./notice.ts";
+import { Outline } from "./outline.ts";
+import { slowMs } from "./settings.ts";
 
 const PAGE = 100;
-/** So many blocks are kept while the end is looked at: a page may stay open for days. */
-const KEPT = 300;
+/** So many blocks are kept around what is looked at: a conversation may have any number, and a page stay open for days. */
+const KEPT = 400;
 /** As many at once as the server gives. */
 const LARGE_PAGE = 1000;
+const LINE_END = 10;
+const NONE: Blocks = { list: [], from: 0, to: 0 };
+/** A block that began later may be listed earlier, beside background output: pages overlap by more than that. */
+const OVERLAP = 8;
 /** Growing output is updated no more often than this: each update costs two frames and a request. */
 const GROWTH_MS = 500;
 const BEHIND_MS = 4000;
@@ -37,18 +44,27 @@ export interface Glass {
 
 export const FILTERS = ["all", "failed", "slow", "agent", "you", "screen"] as const;
 export type Filter = (typeof FILTERS)[number];
-export const SLOW_MS = 10_000;
+
+/** Blocks of one page in their order, and the number up to which they are all there; beyond it are more. */
+interface Page {
+  list: Block[];
+  reached: number | null;
+}
 
 /** One conversation: its blocks, its state and its socket. Made when the place is entered, closed when it is left. */
 export class Conversation {
   readonly id: string;
-  readonly blocks = signal<Blocks>({ list: [], next: 0 });
+  /** What the filter leaves of the blocks around what is looked at. */
+  readonly blocks = signal<Blocks>({ list: [], from: 0, to: Infinity });
+  /** The block that is shown alone, or none. */
+  readonly alone = signal<Blocks>(NONE);
+  readonly outline: Outline;
   readonly status = signal<Status | null>(null);
   readonly state = signal<SocketState>("connecting");
   readonly missing = signal("");
   readonly loaded = signal(false);
-  /** Whether there are blocks before the oldest one that is here. */
-  readonly more = signal(false);
+  /** The block that was asked for and is not there. */
+  readonly unknown = signal("");
   readonly cursor = signal(0);
   /** Whether output came faster than the screen could draw it, so that it was redrawn a moment ago. */
   readonly fellBehind = signal(false);
@@ -56,7 +72,11 @@ export class Conversation {
   readonly watchers = signal<{ count: number; names: string[] }>({ count: 0, names: [] });
   readonly selected = signal("");
   readonly filter = signal<Filter>("all");
-  /** A block, and a byte of its output, that the list is to show; a new object each time. */
+  /** What the commands hold that are shown. */
+  readonly text = signal("");
+  /** Lines that the terminal was sent while commands ran, since the page is here. */
+  readonly lines = signal({ count: 0, skips: 0 });
+  /** A block, and a byte of its output, that the list is to show, or its end; a new object each time. */
   readonly shown = signal<{ block: string; at: number | null } | null>(null);
   readonly find: Find;
   /** What the agent has asked a person to do, while that is open. */
@@ -64,19 +84,32 @@ export class Conversation {
   /** The blocks alone: most events change none. */
   readonly list = computed(() => this.blocks.value.list);
   readonly counts = computed(() => {
-    const list = this.list.value;
-    return Object.fromEntries(FILTERS.map((one) => [one, list.filter(passes(one)).length])) as Record<Filter, number>;
+    const list = this.outline.list.value;
+    return Object.fromEntries(FILTERS.map((one) => [one, list.filter(passes(one, this.text.value)).length])) as Record<Filter, number>;
   });
-  readonly visible = computed(() => this.list.value.filter(passes(this.filter.value)));
+  /** All that the filter leaves, as far as it is known, also where it is not looked at. */
+  readonly matching = computed(() =>
+    this.filter.value === "screen" ? this.list.value : this.outline.list.value.filter(passes(this.filter.value, this.text.value)),
+  );
   readonly mine = computed(() => this.status.value?.control !== "agent" && this.#leased.value);
   #leased = signal(false);
   #socket: Socket | null = null;
   #glass: Glass | null = null;
   #closed = false;
   #loading: Promise<void> | null = null;
-  /** Numbers of the blocks of which it was asked whether they used the screen. */
-  #measured = new Set<number>();
-  #measuring = () => undefined as void;
+  /** The next event: what the socket is asked to begin with. */
+  #next = 0;
+  /** Counts what is asked for instead of what is there. */
+  #asked = 0;
+  #paging: Promise<void> | null = null;
+  /** What is heard while pages of blocks are on their way. */
+  readonly #heardMeanwhile = new Set<JournalEvent[]>();
+  #printed = { count: 0, skips: 0 };
+  /** What a hidden page has yet to draw. */
+  #undrawn: (() => void)[] = [];
+  #shown = () => {
+    if (!document.hidden) for (const draw of this.#undrawn.splice(0)) draw();
+  };
   #behindTimer = 0;
   /** The block that grew last, when it was updated, and its delayed growth. */
   #growing = "";
@@ -89,15 +122,89 @@ export class Conversation {
   constructor(id: string) {
     this.id = id;
     this.find = new Find(id);
+    this.outline = new Outline(id);
   }
 
-  /** Have a block shown, loading earlier ones until it is there; `at`: a byte of its output. */
+  /** Have a block shown among the others; `at`: a byte of its output. */
   async reveal(block: string, at: number | null): Promise<void> {
-    while (this.more.value && !this.blocks.value.list.some((one) => one.block_id === block))
-      if (!(await attempt(() => this.earlier(LARGE_PAGE)))) return;
-    if (!this.visible.value.some((one) => one.block_id === block)) this.filter.value = "all";
+    if (this.alone.value.list.some((one) => one.block_id !== block)) return go(toBlock(this.id, block, at));
+    const isHere = () => this.list.value.some((one) => one.block_id === block);
+    const isAlone = this.alone.value.list.length > 0;
+    if (!isAlone && !isHere() && !(await attempt(() => this.load().then(() => this.#goTo(block))))) return;
+    if (!isAlone && !isHere()) return;
     this.selected.value = block;
     this.shown.value = { block, at };
+  }
+
+  /** Have a block shown alone. */
+  async isolate(block: string, at: number | null): Promise<void> {
+    if (this.alone.value.list[0]?.block_id !== block) this.alone.value = NONE;
+    this.unknown.value = "";
+    const asked = call<{ block: Block }>(of(this.id, `blocks/${encodeURIComponent(block)}`));
+    const heard: JournalEvent[] = [];
+    this.#heardMeanwhile.add(heard);
+    const found = await asked.catch(() => null);
+    this.#heardMeanwhile.delete(heard);
+    batch(() => {
+      if (!found) this.unknown.value = block;
+      else {
+        const { seq, block_id, span } = found.block;
+        this.alone.value = heard.reduce((state, event) => reduce(state, event), { list: [found.block], from: seq, to: seq });
+        this.selected.value = block_id;
+        this.shown.value = { block, at: at ?? span[0] };
+      }
+    });
+  }
+
+  /** Show the others again, and where it is among them. */
+  rejoin(block: string): void {
+    this.alone.value = NONE;
+    this.unknown.value = "";
+    void this.reveal(block, null);
+  }
+
+  /** Show only some of the blocks: from the newest on, or around one that is selected and stays. */
+  async choose(filter: Filter, text = this.text.value): Promise<void> {
+    batch(() => {
+      this.filter.value = filter;
+      this.text.value = text;
+    });
+    const { selected } = this;
+    const isKept = this.list.value.some((one) => one.block_id === selected.value && passes(filter, text)(one));
+    const isFar = isKept && numberOf(selected.value) < this.outline.last - PAGE;
+    const well = await attempt(() => (isFar ? this.#goTo(selected.value) : this.newest()));
+    this.shown.value = { block: isKept ? selected.value : "", at: null };
+    // What could not be asked for is not shown as if it passed.
+    if (!well) {
+      const { list, from, to } = this.blocks.value;
+      this.blocks.value = { list: list.filter(passes(this.filter.value, this.text.value)), from: list[0]?.seq ?? from, to };
+    }
+  }
+
+  /** Show the newest blocks. */
+  async newest(): Promise<void> {
+    const asked = ++this.#asked;
+    await this.#read(this.#page({ size: PAGE }), asked, (_, { list, reached }) => ({ list, from: reached ?? 0, to: Infinity }));
+  }
+
+  /** Read what is around a block; of one that is not there nothing. Where the filter hides it, all are shown. */
+  async #goTo(block: string): Promise<void> {
+    const seq = numberOf(block);
+    if (!seq) return;
+    const asked = ++this.#asked;
+    const place = { before: seq + 1, size: PAGE };
+    const holds = ({ list }: Page) => list.at(-1)?.block_id === block;
+    let isHidden = false;
+    const found = this.#page(place).then((page) => {
+      isHidden = !holds(page) && (this.filter.value !== "all" || this.text.value !== "");
+      return isHidden ? this.#page(place, "") : page;
+    });
+    await this.#read(found, asked, (state, page) => {
+      if (!holds(page)) return state;
+      if (isHidden) [this.filter.value, this.text.value] = ["all", ""];
+      return { list: page.list, from: page.reached ?? 0, to: seq };
+    });
+    if (asked === this.#asked && this.blocks.value.to === seq) await this.later();
   }
 
   /** Read what is there. */
@@ -106,14 +213,12 @@ export class Conversation {
   }
 
   async #load(): Promise<void> {
-    const [status, { blocks, next_page, next_seq }] = await Promise.all([
-      call<Status>(of(this.id, "status")),
-      this.#page(PAGE, "running=true"),
-    ]);
+    const [status, page] = await Promise.all([call<Status>(of(this.id, "status")), this.#page({ size: PAGE })]);
     batch(() => {
       this.status.value = status;
-      this.blocks.value = { list: blocks.reverse(), next: next_seq };
-      this.more.value = next_page !== null;
+      this.blocks.value = { list: page.list, from: page.reached ?? 0, to: Infinity };
+      this.#next = page.next;
+      this.outline.begin(this.blocks.value);
       this.loaded.value = true;
     });
   }
@@ -127,12 +232,10 @@ export class Conversation {
     });
     await this.load();
     if (this.#closed) return;
-    this.#measuring = effect(() => {
-      if (this.filter.value === "screen") void attempt(() => this.#measure(this.list.value));
-    });
+    document.addEventListener("visibilitychange", this.#shown);
     this.#socket = new Socket(`/v1${of(this.id, "ws")}`, {
-      query: () => Promise.resolve(`from_seq=${this.blocks.value.next}&${JOIN}&types=${TYPES}`),
-      bytes: (data) => glass.bytes(data),
+      query: () => Promise.resolve(`from_seq=${this.#next}&${JOIN}&types=${TYPES}`),
+      bytes: (data) => this.#bytes(data),
       message: (content) => this.#take(content),
       state: (state) => this.#connection(state),
     });
@@ -141,7 +244,8 @@ export class Conversation {
   leave(): void {
     this.#closed = true;
     clearTimeout(this.#growthTimer);
-    this.#measuring();
+    document.removeEventListener("visibilitychange", this.#shown);
+    this.outline.leave();
     this.#socket?.close();
   }
 
@@ -176,45 +280,78 @@ export class Conversation {
     this.#socket?.send({ type: "release_control" });
   }
 
-  async earlier(size = PAGE): Promise<void> {
-    const { blocks, next_page } = await this.#page(size, `before_seq=${this.blocks.value.list[0]?.seq ?? 1}`);
-    const state = this.blocks.value;
-    this.blocks.value = { ...state, list: [...blocks.reverse(), ...state.list] };
-    this.more.value = next_page !== null;
-  }
-
-  /** Let go of the earliest blocks where there are many; they can be loaded again. */
-  forgetEarliest(): void {
-    const state = this.blocks.value;
-    if (this.filter.value !== "all" || state.list.length < KEPT + PAGE) return;
-    const running = state.list.findIndex((one) => one.state === "running");
-    const list = state.list.slice(running === -1 ? -KEPT : Math.min(running, state.list.length - KEPT));
-    if (list.length === state.list.length) return;
-    batch(() => {
-      this.blocks.value = { ...state, list };
-      this.more.value = true;
-      if (this.selected.value && !list.some((one) => one.block_id === this.selected.value)) this.selected.value = "";
+  earlier(): Promise<void> {
+    return this.#more(this.blocks.value.from > 0, () => {
+      const { from } = this.blocks.value;
+      const page = this.#page({ before: from + OVERLAP, size: PAGE });
+      return this.#read(page, this.#asked, (state, { list, reached }) =>
+        state.from === from ? cut({ ...state, list: merged(state.list, list), from: reached ?? 0 }, KEPT, "end") : state,
+      );
     });
   }
 
-  #page(size: number, query: string): Promise<BlocksPage> {
-    return call(of(this.id, `blocks?order=newest&page_size=${size}&${query}`));
+  later(): Promise<void> {
+    return this.#more(this.blocks.value.to < Infinity, () => {
+      const { to } = this.blocks.value;
+      const page = this.#page({ after: Math.max(0, to - OVERLAP), size: PAGE });
+      return this.#read(page, this.#asked, (state, { list, reached }) =>
+        state.to === to ? cut({ ...state, list: merged(state.list, list), to: reached ?? Infinity }, KEPT, "beginning") : state,
+      );
+    });
   }
 
-  /** Ask which blocks used the screen: their outputs are read for that, so only when it matters. */
-  async #measure(list: Block[]): Promise<void> {
-    const unknown = list.filter(({ seq, state }) => state !== "running" && !this.#measured.has(seq)).slice(-LARGE_PAGE);
-    if (unknown.length === 0) return;
-    for (const { seq } of unknown) this.#measured.add(seq);
-    const query = `measure=true&after_seq=${unknown[0].seq - 1}&before_seq=${unknown.at(-1)!.seq + 1}`;
-    const { blocks } = await this.#page(LARGE_PAGE, query).catch((problem) => {
-      // The next change of the blocks asks again.
-      for (const { seq } of unknown) this.#measured.delete(seq);
-      throw problem;
-    });
-    const screens = new Map(blocks.map(({ seq, screen }) => [seq, screen]));
+  /** Keep no more blocks than are needed; they can be loaded again. */
+  tidy(isAtEnd: boolean): void {
     const state = this.blocks.value;
-    this.blocks.value = { ...state, list: state.list.map((one) => (screens.has(one.seq) ? { ...one, screen: screens.get(one.seq) } : one)) };
+    if (state.list.length >= KEPT) this.blocks.value = isAtEnd ? cut(state, KEPT - PAGE, "beginning") : cut(state, KEPT, "end");
+  }
+
+  /** One page at a time. */
+  #more(isWanted: boolean, read: () => Promise<void>): Promise<void> {
+    if (!isWanted) return Promise.resolve();
+    return (this.#paging ??= attempt(read).then(() => undefined).finally(() => (this.#paging = null)));
+  }
+
+  /** Take a page, and what was heard while it was on its way; not one that came too late. */
+  async #read(page: Promise<Page>, asked: number, take: (state: Blocks, page: Page) => Blocks): Promise<void> {
+    const heard: JournalEvent[] = [];
+    this.#heardMeanwhile.add(heard);
+    try {
+      const found = await page;
+      if (asked !== this.#asked) return;
+      batch(() => {
+        const state = take(this.blocks.value, found);
+        const wanted = passes(this.filter.value, this.text.value);
+        this.blocks.value = heard.reduce((all, event) => reduce(all, event, wanted), state);
+      });
+    } finally {
+      this.#heardMeanwhile.delete(heard);
+    }
+  }
+
+  /** Ask for blocks that the filter leaves: the newest, those before a number, or those after one. */
+  async #page(
+    { before, after, size }: { before?: number; after?: number; size: number },
+    filter = queryOf(this.filter.value, this.text.value),
+  ): Promise<Page & { next: number }> {
+    // Which used the screen the server says, and it is sifted here.
+    const isSifted = filter.includes("measure=true");
+    const isBack = after === undefined;
+    let query = `order=${isBack ? "newest" : "oldest"}&page_size=${isSifted ? LARGE_PAGE : size}&running=true${filter}`;
+    if (before !== undefined) query += `&before_seq=${before}`;
+    if (!isBack) query += `&after_seq=${after}`;
+    const { blocks, next_page, next_seq } = await call<BlocksPage>(of(this.id, `blocks?${query}`));
+    if (isBack) blocks.reverse();
+    const edge = isBack ? blocks[0] : blocks.at(-1);
+    const list = isSifted ? blocks.filter(passes("screen", this.text.value)) : blocks;
+    return { list: merged([], list), reached: next_page === null ? null : edge!.seq, next: next_seq };
+  }
+
+  /** Look whether a block that has ended used the screen: its output is read for that, so only when it matters. */
+  async #measure(seq: number): Promise<void> {
+    const { list } = await this.#page({ before: seq + 1, after: seq - 1, size: 1 });
+    if (this.filter.value === "screen")
+      for (const block of list) this.blocks.value = taken(this.blocks.value, block, passes("screen", this.text.value));
   }
 
   #connection(state: SocketState): void {
@@ -246,10 +383,11 @@ export class Conversation {
     const { type } = content;
     if (type === "hello") this.status.value = content.status as Status;
     else if (type === "screen") {
-      this.#glass!.begin(content.cols, content.rows, content.data, content.cursor);
+      this.#undrawn = [];
+      this.#draw((glass) => glass.begin(content.cols, content.rows, content.data, content.cursor));
       if (content.skipped_bytes) this.#showBehind();
-    } else if (type === "resize") this.#glass!.resize(content.cols, content.rows);
-    else if (type === "restart") this.#glass!.restart(content.data);
+    } else if (type === "resize") this.#draw((glass) => glass.resize(content.cols, content.rows));
+    else if (type === "restart") this.#draw((glass) => glass.restart(content.data));
     else if (type === "control") {
       this.#leased.value = content.control !== "agent";
       this.#controlled({ control: content.control, control_by: content.who, control_since: content.since, halted: content.halted });
@@ -258,7 +396,24 @@ export class Conversation {
     else if (type === "event") this.#heard(content.event as JournalEvent);
   }
 
+  #bytes(data: Uint8Array): void {
+    // Between commands there are only the shell's own lines.
+    if (this.outline.list.peek().at(-1)?.state === "running")
+      for (let at = data.indexOf(LINE_END); at !== -1; at = data.indexOf(LINE_END, at + 1)) this.#printed.count++;
+    this.#draw((glass) => glass.bytes(data));
+  }
+
+  /**
+   * Draw, once the page is shown. What is not drawn is not acknowledged, so a hidden page is sent a window of bytes and
+   * no more, and then the screen as it has become.
+   */
+  #draw(what: (glass: Glass) => void): void {
+    if (document.hidden) this.#undrawn.push(() => what(this.#glass!));
+    else what(this.#glass!);
+  }
+
   #showBehind(): void {
+    this.#printed.skips++;
     this.fellBehind.value = true;
     clearTimeout(this.#behindTimer);
     this.#behindTimer = window.setTimeout(() => (this.fellBehind.value = false), BEHIND_MS);
@@ -289,9 +444,17 @@ export class Conversation {
   }
 
   #event(event: JournalEvent): void {
-    const before = this.blocks.value;
-    if (event.seq < before.next) return;
-    this.blocks.value = reduce(before, event);
+    if (event.seq < this.#next) return;
+    this.#next = event.seq + 1;
+    for (const heard of this.#heardMeanwhile) heard.push(event);
+    batch(() => {
+      this.blocks.value = reduce(this.blocks.value, event, passes(this.filter.value, this.text.value));
+      this.alone.value = reduce(this.alone.value, event);
+      this.outline.take(event);
+      if (this.lines.peek().count !== this.#printed.count) this.lines.value = { ...this.#printed };
+    });
+    if (event.type === "agent_block_end" && this.filter.value === "screen")
+      void attempt(() => this.#measure(Number((event.block as Block).seq)));
     if (event.type === "control") {
       const control = event.state as Status["control"];
       const halted = event.halted as string | null;
@@ -317,9 +480,24 @@ export function opened(id: string): Conversation {
   return conversation;
 }
 
-function passes(filter: Filter): (block: Block) => boolean {
-  if (filter === "failed") return (block) => sign(block) === "fail";
-  if (filter === "slow") return (block) => (block.duration_ms ?? 0) >= SLOW_MS;
+/** The number of a block by its name; 0 for what is no name of a block. */
+export const numberOf = (block: string): number => Number(/^b(\d{1,15})$/.exec(block)?.[1] ?? 0);
+
+function queryOf(filter: Filter, text: string): string {
+  const params = new URLSearchParams();
+  if (filter === "failed") params.set("failed", "true");
+  if (filter === "slow") params.set("min_duration_ms", `${slowMs.value}`);
+  if (filter === "agent" || filter === "you") params.set("author", filter === "you" ? "user" : "agent");
+  if (filter === "screen") params.set("measure", "true");
+  if (text) params.set("filter", text);
+  return params.size ? `&${params}` : "";
+}
+
+/** The same as `queryOf`, of a block that is here. */
+function passes(filter: Filter, text: string): Wanted {
+  if (text) return (block) => block.cmd.includes(text) && passes(filter, "")(block);
+  if (filter === "failed") return (block) => (block.exit_status ?? 0) !== 0;
+  if (filter === "slow") return (block) => (block.duration_ms ?? 0) >= slowMs.value;
   if (filter === "agent") return (block) => block.author === "agent";
   if (filter === "screen") return (block) => block.kind === "session" || block.screen === true;
   if (filter === "you") return (block) => block.author === "user";

@@ -128,6 +128,9 @@ export const grouped = computed(() =>
     .filter(({ members }) => members.length > 0),
 );
 
+/** The same, one after the other: a number goes to the conversation of that place. */
+export const inPlace = computed(() => grouped.value.flatMap(({ members }) => members));
+
 /** When something last happened in a conversation, as its line shows it. */
 export function since(one: ConversationInfo, waiting: ApprovalRequest | undefined): number {
   const last: BlockSummary | null = one.last;

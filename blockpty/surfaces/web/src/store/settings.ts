@@ -19,3 +19,21 @@ export function switchTheme(): void {
   chosen.value = theme.peek() === "dark" ? "light" : "dark";
   ofBrowser.set("blockpty.theme", chosen.value);
 }
+
+const SLOW = "blockpty.slow";
+/** From how many ms on a block counts as slow. */
+export const slowMs = signal(Number(ofBrowser.get(SLOW)) || 10_000);
+
+export function setSlow(ms: number): void {
+  slowMs.value = ms;
+  ofBrowser.set(SLOW, `${ms}`);
+}
+
+const SINGLE_KEYS = "blockpty.keys";
+/** Whether keys do something without Ctrl. */
+export const singleKeys = signal(ofBrowser.get(SINGLE_KEYS) !== "no");
+
+export function switchSingleKeys(): void {
+  singleKeys.value = !singleKeys.peek();
+  ofBrowser.set(SINGLE_KEYS, singleKeys.value ? "yes" : "no");
+}

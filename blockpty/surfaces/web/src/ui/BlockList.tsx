@@ -1,80 +1,125 @@
-import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
+import { effect, type Signal, signal } from "@preact/signals";
+import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 import { useKeys } from "../keys.ts";
 import { outputsPainted } from "../output/reading.ts";
+import { go, toBlock, toConversation } from "../router.ts";
 import { sign } from "../store/blocks.ts";
-import type { Conversation } from "../store/conversation.ts";
+import { type Conversation, numberOf } from "../store/conversation.ts";
+import { attempt } from "../store/notice.ts";
 import { number } from "../words.ts";
 import { BlockView } from "./Block.tsx";
 import { BlockMap } from "./BlockMap.tsx";
+import { reachingBelow } from "./inView.ts";
 
 const NEAR = 24;
+/** So much of a page stays in view when it is turned. */
+const KEPT_IN_VIEW = 57;
 const LAST = 4;
 /** So many of the last blocks are drawn first, about a screenful; the others come behind the outputs of these. */
 const FIRST = 14;
 
-/** The blocks as one document. It follows the end only while it is at the end. */
-export function BlockList(props: { conversation: Conversation; target: string; at: number | null }) {
-  const { conversation, target, at } = props;
-  const list = conversation.visible.value;
+/** The blocks as one document, or one of them alone. It follows the end only while it is at the end. */
+export function BlockList(props: { conversation: Conversation; alone?: boolean }) {
+  const { conversation, alone = false } = props;
+  const { from, to, list } = alone ? conversation.alone.value : conversation.blocks.value;
   const box = useRef<HTMLDivElement>(null);
   const inner = useRef<HTMLDivElement>(null);
-  const atEnd = useRef(true);
+  const atEnd = useRef(!alone);
   const top = useRef(0);
   const height = useRef(0);
-  const [behind, setBehind] = useState(0);
-  const last = list.at(-1)?.seq ?? 0;
-  const lastSeen = useRef(0);
+  /** The block at the top of the view, where it stands there, and how far it was scrolled then. */
+  const anchor = useRef<{ id: string; top: number; scrolled: number } | null>(null);
+  /** How far a reader has seen that which follows. */
+  const seen = useMemo(() => signal({ seq: 0, count: 0, skips: 0 }), [conversation]);
 
-  const toEnd = () => {
-    if (!box.current) return;
-    box.current.scrollTop = box.current.scrollHeight;
-    atEnd.current = true;
-    setBehind(0);
+  const catchUp = () => {
+    const [seq, { count, skips }] = [conversation.matching.peek().at(-1)?.seq ?? 0, conversation.lines.peek()];
+    if (seen.peek().seq !== seq || seen.peek().count !== count) seen.value = { seq, count, skips };
   };
+  const stickToEnd = () => {
+    if (box.current && atEnd.current) box.current.scrollTop = box.current.scrollHeight;
+  };
+  const toEnd = () => {
+    atEnd.current = true;
+    catchUp();
+    if (to < Infinity) void attempt(() => conversation.newest());
+    else stickToEnd();
+  };
+  const remember = () => {
+    const above = box.current!.getBoundingClientRect().top;
+    const found = reachingBelow(inner.current!.children, above);
+    anchor.current = found ? { id: found.id, top: found.getBoundingClientRect().top - above, scrolled: box.current!.scrollTop } : null;
+  };
+  const [isWhole, setWhole] = useState(false);
+  // Blocks above the view come and go without moving it.
   useLayoutEffect(() => {
-    if (atEnd.current) {
-      lastSeen.current = last;
-      conversation.forgetEarliest();
+    const node = box.current!;
+    const { current } = anchor;
+    stickToEnd();
+    // Where it was scrolled a moment ago, it stays there.
+    if (!atEnd.current && current && node.scrollTop === current.scrolled) {
+      const found = inner.current!.querySelector(`[data-block="${CSS.escape(current.id)}"]`);
+      if (found) node.scrollTop += found.getBoundingClientRect().top - node.getBoundingClientRect().top - current.top;
+      remember();
     }
-    setBehind(atEnd.current ? 0 : last - lastSeen.current);
-  }, [last]);
+    if (!alone) conversation.tidy(atEnd.current);
+    page();
+  }, [list, isWhole]);
+  useEffect(
+    () =>
+      effect(() => {
+        void conversation.lines.value;
+        void conversation.matching.value;
+        if (atEnd.current || seen.peek().seq === 0) catchUp();
+      }),
+    [conversation],
+  );
   useEffect(() => {
-    const grow = new ResizeObserver(() => atEnd.current && toEnd());
+    const grow = new ResizeObserver(stickToEnd);
     grow.observe(inner.current!);
     grow.observe(box.current!);
     return () => grow.disconnect();
   }, []);
-  useEffect(() => {
-    if (target && conversation.loaded.value) void conversation.reveal(target, at);
-  }, [target, at, conversation.loaded.value]);
   const wanted = conversation.shown.value;
   useEffect(() => {
     if (!wanted) return;
     atEnd.current = false;
-    requestAnimationFrame(() => {
-      show(wanted.block, "center");
-      if (wanted.at !== null) tell(wanted.block, "reveal", wanted.at);
-    });
+    if (!wanted.block) toEnd();
+    else
+      requestAnimationFrame(() => {
+        show(wanted.block, alone ? "start" : "center");
+        scrolled();
+        if (wanted.at !== null) tell(wanted.block, "reveal", wanted.at);
+      });
   }, [wanted]);
 
   // All at once take longer to draw than to fetch.
-  const [isWhole, setWhole] = useState(false);
   useEffect(() => {
     if (conversation.loaded.value) void outputsPainted().then(() => setWhole(true));
   }, [conversation.loaded.value]);
   const undrawn = list.slice(0, -FIRST);
-  const isWanted = target || wanted || undrawn.some((one) => one.block_id === conversation.selected.value);
+  const isWanted = wanted || undrawn.some((one) => one.block_id === conversation.selected.value);
   const first = isWhole || isWanted ? 0 : undrawn.length;
+  /** Load what comes before or behind, near the edge of what is here. */
+  const page = () => {
+    if (alone || first > 0 || !box.current) return;
+    const { scrollTop, scrollHeight, clientHeight } = box.current;
+    if (from > 0 && scrollTop < clientHeight) void conversation.earlier();
+    else if (to < Infinity && scrollHeight - scrollTop - clientHeight < clientHeight) void conversation.later();
+  };
 
   const show = (id: string, where: ScrollLogicalPosition) => {
     const found = box.current?.querySelector<HTMLElement>(`[data-block="${CSS.escape(id)}"]`);
     found?.scrollIntoView({ block: where });
+    if (found) remember();
     // Who goes through matches types on in the bar.
     if (!document.activeElement?.closest(".findbar")) found?.focus({ preventScroll: true });
   };
   const step = (by: number, where: ScrollLogicalPosition = "nearest") => {
     const at = list.findIndex((one) => one.block_id === conversation.selected.value);
-    const next = list[at === -1 ? Math.max(0, list.length - 1) : Math.min(list.length - 1, Math.max(0, at + by))];
+    // From what is in view, where the one that was selected is far away.
+    const here = atEnd.current ? list.length - 1 : list.findIndex((one) => one.block_id === anchor.current?.id);
+    const next = list[at === -1 ? Math.max(0, here) : Math.min(list.length - 1, Math.max(0, at + by))];
     if (!next) return;
     conversation.selected.value = next.block_id;
     requestAnimationFrame(() => show(next.block_id, where));
@@ -85,11 +130,17 @@ export function BlockList(props: { conversation: Conversation; target: string; a
       ?.dispatchEvent(new CustomEvent("block-action", { detail: { name, at } }));
   const act = (name: string) => () => tell(conversation.selected.value, name);
   const stepFailed = (by: number) => {
-    const from = list.findIndex((one) => one.block_id === conversation.selected.value);
-    let next = from === -1 ? (by > 0 ? 0 : list.length - 1) : from + by;
-    while (list[next] && sign(list[next]) !== "fail") next += by;
-    if (list[next]) step(next - from, "start");
+    const all = conversation.matching.peek().filter((one) => sign(one) === "fail");
+    const from = numberOf(conversation.selected.peek()) || (by > 0 ? 0 : Infinity);
+    const next = by > 0 ? all.find((one) => one.seq > from) : all.findLast((one) => one.seq < from);
+    const at = list.findIndex((one) => one.seq === next?.seq);
+    if (at === -1) next && void conversation.reveal(next.block_id, null);
+    else {
+      conversation.selected.value = list[at].block_id;
+      step(0, "start");
+    }
   };
+  const turn = (pages: number) => box.current?.scrollBy({ top: pages * (box.current.clientHeight - KEPT_IN_VIEW) });
   const folded = useRef(false);
   const foldAll = () => {
     folded.current = !folded.current;
@@ -109,7 +160,13 @@ export function BlockList(props: { conversation: Conversation; target: string; a
     previousFailed: () => stepFailed(-1),
     nextFailed: () => stepFailed(1),
     foldAll,
-    toEnd,
+    ...(alone ? {} : { toEnd }),
+    pageDown: () => turn(1),
+    pageUp: () => turn(-1),
+    openAlone: () => {
+      const { value } = conversation.selected;
+      if (value) go(alone ? toConversation(conversation.id) : toBlock(conversation.id, value));
+    },
   });
 
   const scrolled = () => {
@@ -117,13 +174,12 @@ export function BlockList(props: { conversation: Conversation; target: string; a
     const { scrollTop, scrollHeight, clientHeight } = box.current;
     // Only a reader goes up; where outputs grow, the browser moves the view down, and where the earliest blocks are let
     // go of, up: neither leaves the end.
-    const isNear = scrollHeight - scrollTop - clientHeight < NEAR;
+    const isNear = !alone && to === Infinity && scrollHeight - scrollTop - clientHeight < NEAR;
     if (isNear || (scrollTop < top.current && scrollHeight >= height.current)) atEnd.current = isNear;
     [top.current, height.current] = [scrollTop, scrollHeight];
-    if (atEnd.current) {
-      lastSeen.current = last;
-      setBehind(0);
-    }
+    remember();
+    if (atEnd.current) catchUp();
+    page();
   };
   const select = (event: MouseEvent) => {
     const found = (event.target as HTMLElement).closest<HTMLElement>("[data-block]");
@@ -133,13 +189,6 @@ export function BlockList(props: { conversation: Conversation; target: string; a
     <div class="document">
       <div class="blocks" ref={box} onScroll={scrolled} onClick={select} role="feed" aria-label="Blocks">
         <div ref={inner}>
-          {conversation.more.value && (
-            <div class="earlier">
-              <button class="button small" onClick={() => conversation.earlier()}>
-                Show earlier blocks
-              </button>
-            </div>
-          )}
           {list.slice(first).map((block, at) => (
             <BlockView
               key={block.block_id}
@@ -150,25 +199,48 @@ export function BlockList(props: { conversation: Conversation; target: string; a
               last={first + at >= list.length - LAST}
             />
           ))}
-          {conversation.loaded.value && list.length === 0 && <Nothing conversation={conversation} />}
+          {conversation.loaded.value && !alone && list.length === 0 && from === 0 && <Nothing conversation={conversation} />}
         </div>
       </div>
-      <BlockMap blocks={list} selected={conversation.selected.value} scroller={box} go={(id) => void conversation.reveal(id, null)} />
-      {behind > 0 && (
-        <button class="button pill" onClick={toEnd}>
-          {number(behind)} new {behind === 1 ? "block" : "blocks"}
-        </button>
-      )}
+      {!alone && <BlockMap conversation={conversation} scroller={box} />}
+      {!alone && <Pill {...{ conversation, seen, isAway: to < Infinity }} go={toEnd} />}
     </div>
   );
 }
 
+interface PillProps {
+  conversation: Conversation;
+  seen: Signal<{ seq: number; count: number; skips: number }>;
+  /** The newest blocks are not here. */
+  isAway: boolean;
+  go: () => void;
+}
+
+/** What has come since the end was looked at. */
+function Pill({ conversation, seen, isAway, go }: PillProps) {
+  const { seq, ...before } = seen.value;
+  const blocks = conversation.matching.value.filter((one) => one.seq > seq).length;
+  const { count, skips } = conversation.lines.value;
+  const lines = count - before.count;
+  const parts = [
+    blocks > 0 && `${number(blocks)} new ${blocks === 1 ? "block" : "blocks"}`,
+    lines > 0 && `${skips > before.skips ? "at least " : ""}${number(lines)} new ${lines === 1 ? "line" : "lines"}`,
+  ].filter(Boolean);
+  if (parts.length === 0 && !isAway) return null;
+  return (
+    <button class="button pill" onClick={go}>
+      {parts.join(", ") || "To the newest block"}
+    </button>
+  );
+}
+
 function Nothing({ conversation }: { conversation: Conversation }) {
-  const all = conversation.blocks.value.list.length;
+  const { list, whole } = conversation.outline;
+  const all = list.value.length;
   return (
     <p class="nothing">
-      {all === 0 ? "No command has run here yet." : `The filter hides all ${number(all)} blocks. `}
-      {all > 0 && <button onClick={() => (conversation.filter.value = "all")}>Show all blocks</button>}
+      {all === 0 ? "No command has run here yet." : `The filter hides all ${number(all)}${whole.value ? "" : "+"} blocks. `}
+      {all > 0 && <button onClick={() => void conversation.choose("all", "")}>Show all blocks</button>}
     </p>
   );
 }

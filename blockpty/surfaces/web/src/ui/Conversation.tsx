@@ -1,11 +1,11 @@
 import { effect } from "@preact/signals";
-import { useEffect, useMemo } from "preact/hooks";
+import { useEffect, useMemo, useRef } from "preact/hooks";
 import { isPerson, mayType } from "../api/auth.ts";
 import { useKeys } from "../keys.ts";
 import { marked } from "../output/marks.ts";
-import { follow, go, place, toReplay } from "../router.ts";
+import { follow, go, place, toBlock, toConversation, toReplay, toScreen } from "../router.ts";
 import { now } from "../store/clock.ts";
-import { type Conversation, type Filter, FILTERS, opened } from "../store/conversation.ts";
+import { type Conversation, opened } from "../store/conversation.ts";
 import { approvals, conversations } from "../store/home.ts";
 import { typing } from "../store/outside.ts";
 import { age, number, time, visible } from "../words.ts";
@@ -13,40 +13,40 @@ import { Approval } from "./Approval.tsx";
 import { Banner } from "./Banner.tsx";
 import { BlockList } from "./BlockList.tsx";
 import { Composer } from "./Composer.tsx";
+import { Filters } from "./Filters.tsx";
 import { FindBar, openFind } from "./FindBar.tsx";
 import { Icon } from "./icons.tsx";
 import { Inspector } from "./Inspector.tsx";
 import { Screen } from "./Screen.tsx";
 import { Stop, stop } from "./Stop.tsx";
 
-const NAMES: Record<Filter, string> = { all: "All", failed: "Failed", slow: "Slow", agent: "Agent", you: "You", screen: "Screen" };
-
 export function ConversationPlace({ id, block }: { id: string; block: string }) {
   const conversation = useMemo(() => opened(id), [id]);
-  const show = (name: Filter) => () => (conversation.filter.value = conversation.filter.value === name ? "all" : name);
   const from = () => conversation.blocks.value.list.find((one) => one.block_id === conversation.selected.value);
   useKeys({
-    failed: show("failed"),
-    slow: show("slow"),
-    byAgent: show("agent"),
-    byUser: show("you"),
-    onScreen: show("screen"),
-    all: () => (conversation.filter.value = "all"),
     find: () => openFind(conversation),
     replay: () => go(toReplay(id, from()?.span[0])),
     toScreen: () => document.querySelector<HTMLElement>(".glass textarea")?.focus(),
+    screenAlone: () => go(toScreen(id)),
     takeOver: () => isPerson() && conversation.takeOver(),
     handBack: () => conversation.mine.value && conversation.handBack(),
     stop: () => mayType() && void stop(id),
   });
   const { params } = place.value;
+  const at = Number(params.get("at") ?? NaN) || null;
+  const before = useRef("");
+  useEffect(() => {
+    if (block) void conversation.isolate(block, at);
+    else if (before.current) void conversation.rejoin(before.current);
+    before.current = block;
+  }, [block, at, conversation]);
   const take = params.get("take") === "1";
   useEffect(
     () =>
       // Once, when the screen is there: the address says what a button on the first page asked for.
       effect(() => {
         if (!take || conversation.state.value !== "live" || !isPerson()) return;
-        go(place.peek().block ? `/c/${encodeURIComponent(id)}/${place.peek().block}` : `/c/${encodeURIComponent(id)}`, true);
+        go(place.peek().block ? toBlock(id, place.peek().block) : toConversation(id), true);
         conversation.takeOver();
       }),
     [take, conversation],
@@ -70,10 +70,11 @@ export function ConversationPlace({ id, block }: { id: string; block: string }) 
   return (
     <>
       <main class="middle">
-        <Head conversation={conversation} />
+        <Head conversation={conversation} alone={block !== ""} />
         <Banner conversation={conversation} />
         <FindBar conversation={conversation} />
-        <BlockList conversation={conversation} target={block} at={Number(params.get("at") ?? NaN) || null} />
+        {block && <Alone conversation={conversation} block={block} />}
+        <BlockList key={block ? "alone" : "all"} conversation={conversation} alone={block !== ""} />
         {waiting.map((one) => (
           <Approval key={one.approval_id} asked={one} />
         ))}
@@ -86,7 +87,7 @@ export function ConversationPlace({ id, block }: { id: string; block: string }) 
   );
 }
 
-function Head({ conversation }: { conversation: Conversation }) {
+function Head({ conversation, alone }: { conversation: Conversation; alone: boolean }) {
   const status = conversation.status.value;
   const info = conversations.value.find((one) => one.conversation_id === conversation.id);
   const ended = status?.mode === "exited";
@@ -118,28 +119,31 @@ function Head({ conversation }: { conversation: Conversation }) {
         {info && <span>{number(info.blocks)} blocks</span>}
         {info && <span>opened {age(now.value - info.created_ts)} ago</span>}
       </div>
-      <div class="tabs" role="group" aria-label="Filter">
-        {FILTERS.map((name) => (
-          <button
-            key={name}
-            aria-pressed={conversation.filter.value === name}
-            onClick={() => (conversation.filter.value = name)}
-          >
-            {NAMES[name]}{" "}
-            {/* Which used the screen is asked when that is wanted. */}
-            {(name !== "screen" || conversation.filter.value === name) && (
-              <span class={name === "failed" ? "red" : ""}>{number(conversation.counts.value[name])}</span>
-            )}
+      {!alone && (
+        <div class="tabs" role="group" aria-label="Filter">
+          <Filters conversation={conversation} />
+          <span class="space" />
+          <button onClick={() => openFind(conversation)}>
+            <Icon name="search" /> Find <kbd>f</kbd>
           </button>
-        ))}
-        <span class="space" />
-        <button onClick={() => openFind(conversation)}>
-          <Icon name="search" /> Find <kbd>f</kbd>
-        </button>
-        <span class="muted">
-          Jump <kbd>[</kbd> <kbd>]</kbd>
-        </span>
-      </div>
+          <span class="muted">
+            Jump <kbd>[</kbd> <kbd>]</kbd>
+          </span>
+        </div>
+      )}
+    </div>
+  );
+}
+
+/** The way back from a block that is shown alone, or is not there. */
+function Alone({ conversation, block }: { conversation: Conversation; block: string }) {
+  const isUnknown = conversation.unknown.value === block;
+  return (
+    <div class={`banner ${isUnknown ? "wait" : ""}`} role="status">
+      {isUnknown ? `There is no block ${visible(block)} here, or it was removed. ` : `${visible(block)} alone. `}
+      <a href={toConversation(conversation.id)} onClick={follow}>
+        {isUnknown ? "Show the newest blocks" : "Show it among the others"}
+      </a>
     </div>
   );
 }

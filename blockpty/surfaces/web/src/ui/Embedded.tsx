@@ -17,7 +17,7 @@ function Shown({ id, show }: { id: string; show: string }) {
     <main class="framed">
       <LiveGlass conversation={conversation} title={<b>{visible(id)}</b>} hidden={blocks}>
         {conversation.missing.value && <p class="muted">{conversation.missing.value}</p>}
-        {blocks && <BlockList conversation={conversation} target="" at={null} />}
+        {blocks && <BlockList conversation={conversation} />}
       </LiveGlass>
     </main>
   );

@@ -1,4 +1,5 @@
-import { bindings } from "../keys.ts";
+import { bindings, pressed } from "../keys.ts";
+import { singleKeys, switchSingleKeys } from "../store/settings.ts";
 
 export function Help({ close }: { close: () => void }) {
   return (
@@ -9,12 +10,15 @@ export function Help({ close }: { close: () => void }) {
           {bindings.filter(({ keys }) => keys.length > 0).map(({ id, keys, words }) => (
             <div key={id}>
               <dt>
-                <kbd>{keys[0].replaceAll("+", " ")}</kbd>
+                <kbd>{pressed(keys[0])}</kbd>
               </dt>
               <dd>{words}</dd>
             </div>
           ))}
         </dl>
+        <label class="check">
+          <input type="checkbox" checked={singleKeys.value} onChange={switchSingleKeys} /> Keys without Ctrl do something
+        </label>
       </section>
     </div>
   );

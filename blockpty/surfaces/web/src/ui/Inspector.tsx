@@ -3,7 +3,7 @@ import { useEffect, useState } from "preact/hooks";
 import { call, of } from "../api/http.ts";
 import type { Block } from "../api/types.ts";
 import { useKeys } from "../keys.ts";
-import { follow, toConversation } from "../router.ts";
+import { toBlock } from "../router.ts";
 import { ending, sign } from "../store/blocks.ts";
 import type { Conversation } from "../store/conversation.ts";
 import { ofBrowser } from "../store/kept.ts";
@@ -23,8 +23,7 @@ function toggle(): void {
 /** All that is known of the selected block: exact times, bytes, the runs of its command, what changed since the last. */
 export function Inspector({ conversation }: { conversation: Conversation }) {
   const [wants, setWants] = useState("");
-  const list = conversation.list.value;
-  const block = list.find((one) => one.block_id === conversation.selected.value);
+  const block = [...conversation.list.value, ...conversation.alone.value.list].find((one) => one.block_id === conversation.selected.value);
   useKeys({
     inspect: toggle,
     diff: () => {
@@ -33,7 +32,9 @@ export function Inspector({ conversation }: { conversation: Conversation }) {
     },
   });
   if (!block || !shown.value) return null;
-  const runs = block.cmd ? list.filter((one) => one.cmd === block.cmd).slice(-RUNS) : [];
+  const all = block.cmd ? conversation.outline.list.value.filter((one) => one.cmd === block.cmd) : [];
+  const until = all.slice(-RUNS)[0]?.seq > block.seq ? all.findLastIndex((one) => one.seq <= block.seq) + 1 : all.length;
+  const runs = all.slice(Math.max(0, until - RUNS), until);
   const [begin, end] = block.span;
   return (
     <section class="inspector" aria-label="Inspector">
@@ -50,8 +51,8 @@ export function Inspector({ conversation }: { conversation: Conversation }) {
         <Fact name="Output" value={`${bytes(block.out_bytes)} · [${number(begin)}, ${end === null ? "…" : number(end)})`} />
         {block.degraded && <Fact name="Borders" value={visible(block.degraded)} />}
       </dl>
-      {runs.length > 1 && <Runs runs={runs} block={block} conversation={conversation.id} />}
-      {runs[0] !== block && runs.length > 1 && (
+      {all.length > 1 && <Runs {...{ runs, block, conversation }} isLast={until === all.length} />}
+      {all.length > 1 && all[0].seq !== block.seq && (
         <Difference conversation={conversation.id} block={block} wanted={wants === block.block_id} want={() => setWants(block.block_id)} />
       )}
     </section>
@@ -65,7 +66,14 @@ const Fact = ({ name, value }: { name: string; value: string }) => (
   </div>
 );
 
-function Runs({ runs, block, conversation }: { runs: Block[]; block: Block; conversation: string }) {
+interface RunsProps {
+  runs: Block[];
+  isLast: boolean;
+  block: Block;
+  conversation: Conversation;
+}
+
+function Runs({ runs, isLast, block, conversation }: RunsProps) {
   const longest = Math.max(1, ...runs.map((one) => one.duration_ms ?? 0));
   return (
     <>
@@ -73,16 +81,24 @@ function Runs({ runs, block, conversation }: { runs: Block[]; block: Block; conv
         {runs.map((one) => (
           <a
             key={one.block_id}
-            class={`${sign(one)} ${one === block ? "selected" : ""}`}
-            href={`${toConversation(conversation)}/${one.block_id}`}
-            onClick={follow}
+            class={`${sign(one)} ${one.seq === block.seq ? "selected" : ""}`}
+            href={toBlock(conversation.id, one.block_id)}
+            onClick={(event) => {
+              // Beside the list one stays in it; a modifier opens the run alone, elsewhere.
+              if (event.ctrlKey || event.metaKey || event.shiftKey) return;
+              event.preventDefault();
+              void conversation.reveal(one.block_id, null);
+            }}
             title={`${one.block_id}: ${duration(one.duration_ms)} ${ending(one)}`}
             aria-label={`${one.block_id}, ${duration(one.duration_ms)}`}
             style={{ height: `${Math.max(8, ((one.duration_ms ?? 0) / longest) * 100)}%` }}
           />
         ))}
       </div>
-      <p class="muted">The last {runs.length} runs of this command, by time taken</p>
+      <p class="muted">
+        {isLast ? `The last ${runs.length} runs of this command` : `${runs.length} runs of this command, up to this one`}, by time
+        taken
+      </p>
     </>
   );
 }

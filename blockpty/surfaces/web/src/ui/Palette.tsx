@@ -1,7 +1,7 @@
 import { useEffect, useState } from "preact/hooks";
-import { bindings, handled, perform } from "../keys.ts";
+import { bindings, handled, perform, pressed } from "../keys.ts";
 import { go, toConversation } from "../router.ts";
-import { conversations } from "../store/home.ts";
+import { inPlace } from "../store/home.ts";
 
 interface Choice {
   id: string;
@@ -11,6 +11,8 @@ interface Choice {
 }
 
 const MOST = 12;
+/** So many conversations have a key. */
+const PLACES = 9;
 
 const ID = "palette-box";
 
@@ -22,21 +24,24 @@ export function showPalette(): void {
   box.focus();
 }
 
-/** Every command that can be given here, and every conversation, by name. */
-export function Palette({ open, close }: { open: boolean; close: () => void }) {
+export type Shown = "nothing" | "everything" | "conversations";
+
+/** Every command that can be given here, and every conversation, by name; or the conversations alone. */
+export function Palette({ shown, close }: { shown: Shown; close: () => void }) {
+  const open = shown !== "nothing";
   const [text, setText] = useState("");
   const [at, setAt] = useState(0);
   useEffect(() => {
     setText("");
     setAt(0);
-  }, [open]);
+  }, [shown]);
   const choices: Choice[] = !open ? [] : [
     ...bindings
-      .filter((one) => handled(one.id) && one.id !== "palette")
-      .map((one) => ({ id: one.id, words: one.words, hint: one.keys[0]?.replaceAll("+", " ") ?? "", act: () => perform(one.id) })),
-    ...conversations.value.map((one) => ({
+      .filter((one) => shown === "everything" && handled(one.id) && one.id !== "palette")
+      .map((one) => ({ id: one.id, words: one.words, hint: pressed(one.keys[0]), act: () => perform(one.id) })),
+    ...inPlace.value.map((one, at) => ({
       id: `conversation ${one.conversation_id}`,
-      words: `go to ${one.conversation_id}`,
+      words: `${at < PLACES ? `${at + 1} ` : ""}go to ${one.conversation_id}`,
       hint: one.running?.cmd.split("\n")[0].slice(0, 40) ?? one.mode,
       act: () => go(toConversation(one.conversation_id)),
     })),

@@ -3,16 +3,17 @@ import { grant, isPerson, mayType, signedOut } from "../api/auth.ts";
 import { useKeys } from "../keys.ts";
 import { follow, go, place, toConversation, toSearch } from "../router.ts";
 import { haltAll, releaseAll } from "../store/halting.ts";
-import { conversations, diskIsFull, grouped, halted, loaded, need, reachable } from "../store/home.ts";
-import { notice } from "../store/notice.ts";
-import { switchTheme, theme } from "../store/settings.ts";
+import { conversations, diskIsFull, inPlace, halted, loaded, need, reachable } from "../store/home.ts";
+import { notice, say } from "../store/notice.ts";
+import { singleKeys, switchSingleKeys, switchTheme, theme } from "../store/settings.ts";
 import { canTell, tellMe, waiting } from "../store/outside.ts";
 import { ConversationPlace } from "./Conversation.tsx";
 import { Help } from "./Help.tsx";
 import { Home } from "./Home.tsx";
 import { Icon } from "./icons.tsx";
-import { Palette, showPalette } from "./Palette.tsx";
+import { Palette, showPalette, type Shown } from "./Palette.tsx";
 import { ReplayPlace } from "./Replay.tsx";
+import { ScreenPlace } from "./ScreenPlace.tsx";
 import { Search } from "./Search.tsx";
 import { openConversation, Sidebar } from "./Sidebar.tsx";
 import { SignIn } from "./SignIn.tsx";
@@ -51,21 +52,32 @@ function toApproval(): void {
 
 export function Shell() {
   const [help, setHelp] = useState(false);
-  const [palette, setPalette] = useState(false);
+  const [palette, setPalette] = useState<Shown>("nothing");
   const typed = useRef(0);
   const search = useRef<HTMLInputElement>(null);
   const { name, conversation, block, params } = place.value;
   const query = params.get("q") ?? "";
   useKeys({
     help: () => setHelp((shown) => !shown),
-    palette: () => (palette ? setPalette(false) : openPalette()),
-    back: () => (help ? setHelp(false) : palette ? setPalette(false) : name === "replay" ? go(toConversation(conversation)) : go("/")),
+    palette: () => (palette === "nothing" ? openPalette("everything") : setPalette("nothing")),
+    byName: () => openPalette("conversations"),
+    back: () => {
+      if (help) setHelp(false);
+      else if (palette !== "nothing") setPalette("nothing");
+      else go(conversation && (name !== "conversation" || block) ? toConversation(conversation) : "/");
+    },
     home: () => go("/"),
     theme: switchTheme,
+    singleKeys: () => {
+      switchSingleKeys();
+      say(singleKeys.value ? "Single keys are on" : "Single keys are off");
+    },
     search: () => search.current?.focus(),
     new: () => isPerson() && void openConversation(),
     number: (key) => {
-      const one = grouped.value.flatMap(({ members }) => members)[Number(key) - 1];
+      // The palette knows of no number.
+      if (!key) return openPalette("conversations");
+      const one = inPlace.value[Number(key) - 1];
       if (one) go(toConversation(one.conversation_id));
     },
     toApproval,
@@ -76,9 +88,9 @@ export function Shell() {
   });
   const count = waiting.value;
   // It has the focus before the next key, which is meant for it.
-  const openPalette = () => {
+  const openPalette = (what: Shown) => {
     showPalette();
-    setPalette(true);
+    setPalette(what);
   };
   // As one types; an address of its own only for what was entered, so that going back does not go letter by letter.
   const look = (entered: boolean) => {
@@ -130,6 +142,8 @@ export function Shell() {
       <Sidebar />
       {name === "conversation" ? (
         <ConversationPlace key={conversation} id={conversation} block={block} />
+      ) : name === "screen" ? (
+        <ScreenPlace key={conversation} id={conversation} />
       ) : name === "replay" ? (
         <ReplayPlace key={conversation} id={conversation} at={Number(params.get("at") ?? 0) || 0} play={params.get("play") === "1"} />
       ) : name === "search" ? (
@@ -161,7 +175,7 @@ export function Shell() {
         </div>
       )}
       {help && <Help close={() => setHelp(false)} />}
-      <Palette open={palette} close={() => setPalette(false)} />
+      <Palette shown={palette} close={() => setPalette("nothing")} />
       {notice.value && (
         <div class={`notice ${notice.value.failed ? "failed" : ""}`} role="status">
           {notice.value.words}

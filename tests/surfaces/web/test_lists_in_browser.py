@@ -1,0 +1,224 @@
+"""Lists of blocks in a real browser: filters and counts of a long conversation, paging, the map, a block alone."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
+
+import pytest
+
+from blockpty.testing import FakePty, Recording
+from tests.support.browser import Served, Watched, sign_in, skip_where_missing
+from tests.support.homes import fill
+from tests.support.processes import stop_server
+
+if TYPE_CHECKING:
+    from playwright.sync_api import BrowserContext, Request
+
+pytestmark = [skip_where_missing(), pytest.mark.needs("bash"), pytest.mark.slow, pytest.mark.timeout(240)]
+
+COUNT = 600
+SLOW = 5
+# Every fiftieth fails, and prints more than the others.
+FAILED = [f"b{number}" for number in range(3, COUNT + 1, 50)]
+SHOWN = "[...document.querySelectorAll('.block')].map((one) => one.id)"
+BOX = "document.querySelector('.blocks')"
+# The first block in view, and where it stands there.
+FIRST = f"""(() => {{ const top = {BOX}.getBoundingClientRect().top;
+    const one = [...document.querySelectorAll('.block')].find((one) => one.getBoundingClientRect().bottom > top);
+    return one && [one.id, one.getBoundingClientRect().top - top] }})()"""
+
+
+def _recording() -> Recording:
+    pty = FakePty()
+    pty.spawn()
+    pty.prompt()
+    for number in range(1, COUNT + 1):
+        pty.clock.advance(1000)
+        if f"b{number}" in FAILED:
+            pty.run("make check", b"".join(b"line %d of %d\r\n" % (line, number) for line in range(1, 41)), 2)
+        elif number == SLOW:
+            pty.submit("sleep 20")
+            pty.begin()
+            pty.clock.advance(20_000)
+            pty.entry("tick")
+            pty.end()
+            pty.prompt()
+        else:
+            pty.run(f"echo {number}", b"%d\r\n" % number)
+    pty.entry("exit", status=0, signal=None)
+    pty.entry("eof")
+    return pty.recording
+
+
+@pytest.fixture(scope="module")
+def long(tmp_path_factory: pytest.TempPathFactory, homes: dict[Path, str]) -> Iterator[Served]:
+    """A server with a conversation of many blocks, that no shell has had to run."""
+    top = tmp_path_factory.mktemp("h")
+    homes[top] = __name__
+    home = top / "home"
+    # In a thread: Playwright has the loop of this one.
+    filling = threading.Thread(target=lambda: asyncio.run(fill(home, ["long"], _recording())))
+    filling.start()
+    filling.join()
+    started = Served(home)
+    yield started
+    started.stop()
+    stop_server(home)
+
+
+def _asked(watched: Watched) -> list[str]:
+    """Return a list that grows with what the page asks of blocks."""
+    asked: list[str] = []
+
+    def requested(request: Request) -> None:
+        path = urlsplit(request.url).path
+        if "/blocks" in path or path.endswith("/block"):
+            asked.append(request.url)
+
+    watched.page.on("request", requested)
+    return asked
+
+
+def _tab(watched: Watched, name: str) -> str:
+    return watched.page.locator(".tabs button", has_text=name).inner_text()
+
+
+def test_filters_and_counts_know_all_blocks(context: BrowserContext, long: Served) -> None:
+    watched = sign_in(context, long)
+    page = watched.page
+    page.goto(f"{long.url}/c/long")
+    page.wait_for_selector(f"#b{COUNT}")
+    watched.until(lambda: _tab(watched, "All") == f"All {COUNT:,}", "all are counted")
+    assert [_tab(watched, name) for name in ("Failed", "Slow", "Agent", "You")] == [
+        f"Failed {len(FAILED)}", "Slow 1", f"Agent {COUNT:,}", "You 0",
+    ]  # fmt: skip
+    page.keyboard.press("F")
+    watched.until_script(f"{SHOWN}.join() === '{','.join(FAILED)}'")
+    page.keyboard.press("S")
+    watched.until_script(f"{SHOWN}.join() === 'b{SLOW}'")
+    page.get_by_label("Seconds from which on a block is slow").fill("30")
+    page.get_by_text(f"The filter hides all {COUNT:,} blocks.").wait_for()
+    page.get_by_label("Seconds from which on a block is slow").fill("19.5")
+    page.wait_for_selector(f"#b{SLOW}")
+    page.reload()
+    page.wait_for_selector(f"#b{COUNT}")
+    page.keyboard.press("S")
+    assert page.get_by_label("Seconds from which on a block is slow").input_value() == "19.5", "the browser keeps it"
+    page.get_by_role("button", name="All").click()
+    page.get_by_label("Only commands with this text").fill("make")
+    watched.until_script(f"{SHOWN}.join() === '{','.join(FAILED)}'")
+    watched.until(lambda: _tab(watched, "All") == f"All {len(FAILED)}", "the counts are those of the text")
+    watched.until(lambda: page.locator(".map i.fail").count() == len(FAILED), "so is the map")
+    assert watched.complaints == []
+
+
+def test_a_long_list_is_read_in_pages_and_stays_where_it_is(context: BrowserContext, long: Served) -> None:
+    watched = sign_in(context, long)
+    page = watched.page
+    page.goto(f"{long.url}/c/long")
+    page.wait_for_selector(f"#b{COUNT}")
+    watched.until(lambda: _tab(watched, "All") == f"All {COUNT:,}", "all are counted")
+    # Up to the first one, in steps, and at each what is looked at stays where it is.
+    first = COUNT
+    while first > 1:
+        page.evaluate(f"{BOX}.scrollTop = 500")
+        page.evaluate("new Promise(requestAnimationFrame)")
+        before = page.evaluate(FIRST)
+        watched.until_script(f"{SHOWN}[0] !== 'b{first}'")
+        first = int(page.evaluate(SHOWN)[0][1:])
+        after = page.evaluate(FIRST)
+        assert after[0] == before[0] and abs(after[1] - before[1]) < 1, (before, after)
+        assert page.locator(".block").count() <= 400
+    assert page.get_by_role("button", name="To the newest block").is_visible()
+    # And down again.
+    while page.locator(f"#b{COUNT}").count() == 0:
+        last = page.evaluate(SHOWN)[-1]
+        page.evaluate(f"{BOX}.scrollTop = {BOX}.scrollHeight - {BOX}.clientHeight - 500")
+        page.evaluate("new Promise(requestAnimationFrame)")
+        before = page.evaluate(FIRST)
+        watched.until_script(f"{SHOWN}.at(-1) !== '{last}'")
+        after = page.evaluate(FIRST)
+        assert after[0] == before[0] and abs(after[1] - before[1]) < 1, (before, after)
+        assert page.locator(".block").count() <= 400
+    assert watched.complaints == []
+
+
+def test_a_block_is_shown_alone_and_among_the_others(context: BrowserContext, long: Served) -> None:
+    """By a token that may only read, with few requests however far away it is."""
+    token = json.loads(long.cli("token", "add", "watcher", "--scope", "read", "--json"))["token"]
+    code = context.request.post(f"{long.url}/auth/code", headers={"Authorization": f"Bearer {token}"}, data={}).json()
+    watched = Watched(context.new_page())
+    page = watched.page
+    page.goto(f"{long.url}/#code={code['code']}")
+    page.wait_for_selector(".side .entry")
+    (third,) = [one for one in json.loads(long.cli("blocks", "long", "--json"))["blocks"] if one["block_id"] == "b3"]
+    asked = _asked(watched)
+    page.goto(f"{long.url}/c/long/b3?at={third['span'][1] - 3}")
+    page.locator("#b3 .row", has_text="line 40 of 3").wait_for()
+    watched.until(lambda: page.locator("#b3 .row").count() == 40, "all of it is there")
+    assert page.evaluate(SHOWN) == ["b3"]
+    watched.until(lambda: page.locator(".map").count() == 0 and len(asked) >= 2, "nothing else is shown")
+    assert sum("/blocks/b3" in one for one in asked) == 1
+    # The others are two pages.
+    page.get_by_text("Show it among the others").click()
+    page.wait_for_selector("#b4")
+    page.wait_for_selector("#b3.selected")
+    assert urlsplit(page.url).path == "/c/long"
+    assert sum("before_seq=4&" in f"{one}&" for one in asked) == 1
+    assert page.locator(f"#b{COUNT}").count() == 0, "what is between is not loaded"
+    page.keyboard.press("o")
+    watched.until_script(f"{SHOWN}.join() === 'b3'")
+    assert urlsplit(page.url).path == "/c/long/b3"
+    page.keyboard.press("o")
+    page.wait_for_selector("#b4")
+    page.get_by_role("button", name="To the newest block").click()
+    page.wait_for_selector(f"#b{COUNT}")
+    watched.until_script(f"{BOX}.scrollHeight - {BOX}.scrollTop - {BOX}.clientHeight < 1")
+    assert watched.complaints == []
+
+
+def test_a_block_that_is_not_there_is_said_to_be_missing(context: BrowserContext, long: Served) -> None:
+    watched = sign_in(context, long)
+    asked = _asked(watched)
+    for name in (f"b{COUNT + 1}", "no-block"):
+        watched.page.goto(f"{long.url}/c/long/{name}")
+        watched.page.get_by_text(f"There is no block {name} here").wait_for()
+        assert sum(name in one for one in asked) == 1
+        assert watched.page.locator(".block").count() == 0
+    watched.page.get_by_text("Show the newest blocks").click()
+    watched.page.wait_for_selector(f"#b{COUNT}")
+    assert [one for one in watched.complaints if "Failed to load resource" not in one] == []
+
+
+def test_the_map_and_the_runs_of_a_command_are_those_of_all_blocks(context: BrowserContext, long: Served) -> None:
+    watched = sign_in(context, long)
+    page = watched.page
+    page.goto(f"{long.url}/c/long")
+    page.wait_for_selector(f"#b{COUNT}")
+    watched.until(lambda: page.locator(".map i.fail").count() == len(FAILED), "all are in the map")
+    strip = page.locator(".map").bounding_box()
+    mark = page.locator(".map i.fail").first.bounding_box()
+    assert strip and mark and mark["y"] < strip["y"] + strip["height"] / 10
+    page.mouse.click(mark["x"] + 3, mark["y"] + mark["height"] / 2)
+    page.wait_for_selector(".block.selected")
+    assert int(page.locator(".block.selected").get_attribute("id")[1:]) < 10  # type: ignore[index]
+    page.keyboard.press("}")
+    failed = page.locator(".block.fail.selected")
+    failed.wait_for()
+    assert page.locator(".runs a").count() == len(FAILED)
+    page.locator(".runs a").last.click()
+    page.wait_for_selector(f"#{FAILED[-1]}.selected")
+    assert urlsplit(page.url).path == "/c/long"
+    page.keyboard.press("f")
+    page.keyboard.insert_text("line 7 of 153")
+    page.get_by_text("1 matches").wait_for()
+    assert page.locator(".map i.hit").count() == 1
+    page.keyboard.press("Enter")
+    page.wait_for_selector("#b153.selected")
+    assert watched.complaints == []
