@@ -76,8 +76,9 @@ export function listen(): void {
       if (name === "Escape" && !(event.target as HTMLElement).closest(".xterm")) (event.target as HTMLElement).blur();
       return;
     }
-    // Enter and Space on a button are the button's.
-    if ((name === "Enter" || name === " ") && event.target instanceof HTMLElement && event.target.closest("button, a, input")) return;
+    // Enter and Space on a button are the button's, but that a replay pauses wherever one has clicked.
+    const owners = name === "Enter" || binding?.where !== "replay" ? "button, a, input" : "input";
+    if ((name === "Enter" || name === " ") && event.target instanceof HTMLElement && event.target.closest(owners)) return;
     if (!binding || (!singleKeys.peek() && isCharacter(name))) return;
     event.preventDefault();
     handlers.get(binding.id)!(name);
