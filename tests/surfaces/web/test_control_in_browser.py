@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import urllib.request
 from collections.abc import Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -13,7 +15,7 @@ from tests.support.browser import Served, Watched, sign_in, skip_where_missing
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from playwright.sync_api import Browser, BrowserContext, WebSocketRoute
+    from playwright.sync_api import Browser, BrowserContext, Route, WebSocketRoute
 
 pytestmark = [skip_where_missing(), pytest.mark.needs("bash"), pytest.mark.slow, pytest.mark.timeout(240)]
 
@@ -177,7 +179,11 @@ def test_nothing_is_sent_to_a_program_but_what_a_person_types(
     try:
         second = Watched(other.new_page())
         received: list[str | bytes] = []
-        second.page.on("websocket", lambda socket: socket.on("framereceived", lambda one: received.append(one)))
+
+        def opened(socket: Any) -> None:
+            socket.on("framereceived", lambda frame: received.append(frame))
+
+        second.page.on("websocket", opened)
         second.page.goto(json.loads(served.cli("view", "--web", "--json"))["page"])
         second.page.click(".side .entry")
         second.page.wait_for_selector(".screen-head .chip.run")
@@ -274,7 +280,12 @@ def test_what_is_pasted_is_shown_first_where_it_has_lines_or_control_characters(
     dialog.get_by_role("button", name="Paste").click()
     assert dialog.count() == 1, "no button does anything while a key is down"
     page.keyboard.up("Shift")
-    watched.until(lambda: (dialog.get_by_role("button", name="Paste").click(), dialog.count() == 0)[1], "then it does")
+
+    def answers() -> bool:
+        dialog.get_by_role("button", name="Paste").click()
+        return dialog.count() == 0
+
+    watched.until(answers, "then it does")
     page.keyboard.type("\n")
     watched.until(lambda: {"one", "two"} <= set(watched.screen()), "the program has what was pasted")
     assert [json.loads(one)["text"] for one in watched.sent if isinstance(one, str) and '"paste"' in one] == [
@@ -282,3 +293,97 @@ def test_what_is_pasted_is_shown_first_where_it_has_lines_or_control_characters(
     ]  # fmt: skip
     assert _typed(watched) == b"\r"
     assert watched.complaints == []
+
+
+ASKS = '[[rule]]\nname = "push"\naction = "ask"\ncommands = ["git push"]\nreason = "It publishes commits."\n'
+
+
+def _asking(served: Served, headers: dict[str, str], command: str, pool: ThreadPoolExecutor) -> Future[str]:
+    """Have an agent run what a person must allow; the future has `ran`, or the code of the error."""
+
+    def ask() -> str:
+        request = urllib.request.Request(
+            f"{served.url}/v1/conversations/c1/run", json.dumps({"command": command}).encode(),
+            {**headers, "Content-Type": "application/json"},
+        )  # fmt: skip
+        try:
+            urllib.request.urlopen(request, timeout=120).close()
+        except urllib.error.HTTPError as refused:
+            return str(json.load(refused)["error"]["code"])
+        return "ran"
+
+    return pool.submit(ask)
+
+
+def test_an_approval_counts_only_what_was_meant_for_it_and_says_who_answered(
+    context: BrowserContext, served: Served
+) -> None:
+    (served.home / "policy.toml").write_text(ASKS)
+    headers = _agent(served)
+    watched = _enter(context, served)
+    page = watched.page
+    answers: list[str] = []
+    page.on("request", lambda one: answers.append(one.url) if one.url.endswith(("/approve", "/deny")) else None)
+    card, verdict = page.locator(".ask"), page.locator(".verdict")
+    with ThreadPoolExecutor() as pool:
+        # In the moment in which it appears, and with a key that was pressed before that.
+        page.evaluate("""() => {
+          const observer = new MutationObserver(() => {
+            const card = document.querySelector('.ask');
+            if (!card) return;
+            observer.disconnect();
+            card.querySelectorAll('button').forEach((one) => one.click());
+            card.dispatchEvent(new KeyboardEvent('keydown', { key: 'y', code: 'KeyY', bubbles: true }));
+          });
+          observer.observe(document.body, { subtree: true, childList: true });
+        }""")
+        page.keyboard.down("y")
+        asked = _asking(served, headers, "git push one", pool)
+        page.locator(".ask .button:enabled", has_text="Approve once").wait_for()
+        page.keyboard.press("a")
+        assert page.evaluate("document.activeElement.className") == "ask"
+        page.keyboard.down("y")
+        page.get_by_role("button", name="Approve once").click()
+        page.keyboard.up("y")
+        page.evaluate("document.hasFocus = () => false")
+        page.keyboard.press("y")
+        page.get_by_role("button", name="Approve once").click()
+        assert answers == [] and card.count() == 1
+        page.evaluate("delete document.hasFocus")
+        page.keyboard.press("y")
+        verdict.get_by_text("You approved it once.").wait_for()
+        assert asked.result() == "ran" and len(answers) == 1
+        card.wait_for(state="detached")
+
+        asked = _asking(served, headers, "git push two", pool)
+        card.wait_for()
+        verdict.wait_for(state="detached")
+        waiting = json.loads(served.cli("approvals", "--json"))["approvals"][0]
+        served.cli("deny", "c1", waiting["approval_id"], waiting["digest"], "--reason", "not today")
+        verdict.get_by_text("owner refused it: not today").wait_for()
+        assert asked.result() == "approval_denied"
+
+        asked = _asking(served, headers, "git push three", pool)
+        page.locator(".ask .button:enabled", has_text="Approve once").wait_for()
+
+        def spoil(route: Route) -> None:
+            """Approve something else than what was shown."""
+            route.continue_(post_data={**(route.request.post_data_json or {}), "digest": "0" * 64})
+
+        page.route("**/approve", spoil)
+        page.get_by_role("button", name="Approve once").click()
+        card.get_by_role("alert").get_by_text("this verdict is for something else than what waits").wait_for()
+        page.unroute("**/approve")
+        page.get_by_role("button", name="Refuse", exact=True).click()
+        verdict.get_by_text("You refused it.").wait_for()
+        assert asked.result() == "approval_denied"
+
+        # On the first page, with the screen; and without an answer.
+        page.click(".logo")
+        (served.home / "policy.toml").write_text(f"approval_timeout_seconds = 2\n{ASKS}")
+        asked = _asking(served, headers, "git push four", pool)
+        card.locator(".mini div", has_text="git push").first.wait_for()
+        verdict.get_by_text("No answer came in time, so it was refused.").wait_for()
+        assert asked.result() == "approval_denied"
+    # A verdict that is stale is refused, which the console names.
+    assert [one for one in watched.complaints if "Failed to load resource" not in one] == []

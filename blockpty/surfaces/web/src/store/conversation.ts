@@ -8,6 +8,7 @@ import { Find } from "./find.ts";
 import { attempt, say } from "./notice.ts";
 import { Outline } from "./outline.ts";
 import { slowMs } from "./settings.ts";
+import { decided } from "./verdicts.ts";
 
 const PAGE = 100;
 /** So many blocks are kept around what is looked at: a conversation may have any number, and a page stay open for days. */
@@ -28,7 +29,7 @@ const BEHIND_MS = 4000;
 const JOIN = "join=screen&scrollback=1000&window=32768&max_lag=65536&redraw=true&data=false&watchers=true";
 /** The events this page uses. Input events, one for each key, would arrive before the echo and delay it by a frame. */
 const TYPES =
-  "agent_block_begin,agent_block_delta,agent_block_end,control,user_input_requested,user_input_done,resize,prompt," +
+  "agent_block_begin,agent_block_delta,agent_block_end,control,approval_decided,user_input_requested,user_input_done,resize,prompt," +
   "shell_exit,reset,alt_screen";
 
 /** What draws the terminal: bytes and sizes in their order, and a new beginning where one is sent. */
@@ -459,7 +460,8 @@ export class Conversation {
       const control = event.state as Status["control"];
       const halted = event.halted as string | null;
       this.#controlled({ control, control_by: event.who as string | null, control_since: event.ts, halted });
-    } else if (event.type === "user_input_requested") this.message.value = String(event.message ?? "");
+    } else if (event.type === "approval_decided") decided(this.id, event);
+    else if (event.type === "user_input_requested") this.message.value = String(event.message ?? "");
     else if (event.type === "user_input_done") this.message.value = "";
     else if (event.type === "resize") {
       this.#merge({ cols: Number(event.cols), rows: Number(event.rows) });

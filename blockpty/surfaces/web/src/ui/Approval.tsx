@@ -1,17 +1,26 @@
 import { useEffect, useRef, useState } from "preact/hooks";
 import { isPerson } from "../api/auth.ts";
-import { call, of } from "../api/http.ts";
+import { Problem } from "../api/http.ts";
 import type { ApprovalRequest } from "../api/types.ts";
+import { DEAD_MS, isMeant } from "../presses.ts";
 import { now } from "../store/clock.ts";
-import { attempt } from "../store/notice.ts";
+import { answer, dismiss, verdicts } from "../store/verdicts.ts";
 import { visible } from "../words.ts";
 import { Icon } from "./icons.tsx";
+import { Mini } from "./Mini.tsx";
 
-const DEAD_MS = 400;
+interface ApprovalProps {
+  asked: ApprovalRequest;
+  link?: preact.ComponentChildren;
+  /** Whether a picture of the screen that it concerns belongs to it, which is not seen beside it. */
+  pictured?: boolean;
+}
 
-/** What waits for a person. It never takes the focus, and its buttons do nothing in its first moment. */
-export function Approval({ asked, link }: { asked: ApprovalRequest; link?: preact.ComponentChildren }) {
+/** What waits for a person. It never takes the focus, and does nothing for a key or a click that was not meant for it. */
+export function Approval({ asked, link, pictured = false }: ApprovalProps) {
+  const [since] = useState(() => performance.now());
   const [armed, setArmed] = useState(false);
+  const [problem, setProblem] = useState("");
   const [refusing, setRefusing] = useState(false);
   const [widening, setWidening] = useState(false);
   const reason = useRef<HTMLInputElement>(null);
@@ -19,16 +28,21 @@ export function Approval({ asked, link }: { asked: ApprovalRequest; link?: preac
     const timer = setTimeout(() => setArmed(true), DEAD_MS);
     return () => clearTimeout(timer);
   }, []);
-  const decide = (operation: string, more: object) => {
-    if (!armed || !document.hasFocus()) return;
-    const { approval_id, digest } = asked;
-    void attempt(() => call(of(asked.conversation_id, operation), { approval_id, digest, ...more }));
+  const decide = async (by: Event, operation: "approve" | "deny", more: { scope?: string; reason?: string } = {}) => {
+    if (!isMeant(since, by)) return;
+    try {
+      await answer(asked, operation, more);
+    } catch (error) {
+      if (!(error instanceof Problem)) throw error;
+      setProblem(`${error.message}. ${error.hint}`);
+    }
   };
-  const approve = (scope: string) => decide("approve", { scope });
+  const approve = (scope: string) => (event: Event) => decide(event, "approve", { scope });
+  const refuse = (event: Event) => decide(event, "deny");
   const key = (event: KeyboardEvent) => {
     if (event.repeat || event.ctrlKey || event.metaKey || event.altKey || !isPerson() || refusing || widening) return;
-    if (event.key === "y") approve("once");
-    else if (event.key === "x") decide("deny", {});
+    if (event.key === "y") void approve("once")(event);
+    else if (event.key === "x") void refuse(event);
     else return;
     event.preventDefault();
     event.stopPropagation();
@@ -53,13 +67,19 @@ export function Approval({ asked, link }: { asked: ApprovalRequest; link?: preac
           </>
         )}
       </p>
-      <pre>{asked.text === null ? "(a secret, which is not shown)" : visible(asked.text)}</pre>
+      <pre tabIndex={0}>{asked.text === null ? "(a secret, which is not shown)" : visible(asked.text)}</pre>
+      {pictured && <Mini id={asked.conversation_id} />}
+      {problem && (
+        <p role="alert" class="refusal">
+          {problem}
+        </p>
+      )}
       {isPerson() && !refusing && !widening && (
         <div class="answers">
-          <button class="button primary" disabled={!armed} onClick={() => approve("once")}>
+          <button class="button primary" disabled={!armed} onClick={approve("once")}>
             Approve once <kbd aria-hidden="true">y</kbd>
           </button>
-          <button class="button" disabled={!armed} onClick={() => approve("conversation")}>
+          <button class="button" disabled={!armed} onClick={approve("conversation")}>
             For this conversation
           </button>
           {asked.always !== null && (
@@ -68,7 +88,7 @@ export function Approval({ asked, link }: { asked: ApprovalRequest; link?: preac
             </button>
           )}
           <span class="space" />
-          <button class="button danger" disabled={!armed} onClick={() => decide("deny", {})}>
+          <button class="button danger" disabled={!armed} onClick={refuse}>
             Refuse <kbd aria-hidden="true">x</kbd>
           </button>
           <button class="button" disabled={!armed} onClick={() => setRefusing(true)}>
@@ -81,7 +101,7 @@ export function Approval({ asked, link }: { asked: ApprovalRequest; link?: preac
           <p>Approving it always adds this rule to the policy, for every conversation and agent:</p>
           <pre>{visible(asked.always ?? "").trimEnd()}</pre>
           <div class="answers">
-            <button class="button primary" onClick={() => approve("always")}>
+            <button class="button primary" onClick={approve("always")}>
               Add the rule and approve
             </button>
             <button class="button" onClick={() => setWidening(false)}>
@@ -95,7 +115,7 @@ export function Approval({ asked, link }: { asked: ApprovalRequest; link?: preac
           class="answers"
           onSubmit={(event) => {
             event.preventDefault();
-            decide("deny", { reason: reason.current!.value });
+            void decide(event, "deny", { reason: reason.current!.value });
           }}
         >
           <input ref={reason} maxLength={2000} placeholder="Why? The agent gets it." aria-label="Reason" autofocus />
@@ -105,6 +125,24 @@ export function Approval({ asked, link }: { asked: ApprovalRequest; link?: preac
           </button>
         </form>
       )}
+    </section>
+  );
+}
+
+/** The last verdict of a conversation, where it was asked for. */
+export function VerdictNote({ conversation, link }: { conversation: string; link?: preact.ComponentChildren }) {
+  const verdict = verdicts.value.get(conversation);
+  if (!verdict) return null;
+  const { asked, words, approved } = verdict;
+  return (
+    <section class="verdict" aria-label="Verdict">
+      <Icon name={approved ? "tick" : "cross"} />
+      <b>{words}</b>
+      {link}
+      <code>{visible(asked.text ?? asked.sentence).split("\n")[0]}</code>
+      <button class="quiet" aria-label="Dismiss" onClick={() => dismiss(conversation)}>
+        <Icon name="cross" />
+      </button>
     </section>
   );
 }

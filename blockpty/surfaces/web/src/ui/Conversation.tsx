@@ -9,7 +9,7 @@ import { type Conversation, opened } from "../store/conversation.ts";
 import { approvals, conversations } from "../store/home.ts";
 import { typing } from "../store/outside.ts";
 import { age, number, time, visible } from "../words.ts";
-import { Approval } from "./Approval.tsx";
+import { Approval, VerdictNote } from "./Approval.tsx";
 import { Banner } from "./Banner.tsx";
 import { BlockList } from "./BlockList.tsx";
 import { Composer } from "./Composer.tsx";
@@ -75,6 +75,7 @@ export function ConversationPlace({ id, block }: { id: string; block: string }) 
         <FindBar conversation={conversation} />
         {block && <Alone conversation={conversation} block={block} />}
         <BlockList key={block ? "alone" : "all"} conversation={conversation} alone={block !== ""} />
+        <VerdictNote conversation={id} />
         {waiting.map((one) => (
           <Approval key={one.approval_id} asked={one} />
         ))}

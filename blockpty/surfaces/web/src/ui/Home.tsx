@@ -9,8 +9,9 @@ import { haltAll, releaseAll } from "../store/halting.ts";
 import { approvals, conversations, groupOf, halted, loaded, need, pictures, reachable, watchScreens } from "../store/home.ts";
 import { attempt } from "../store/notice.ts";
 import { canTell, tellMe } from "../store/outside.ts";
+import { verdicts } from "../store/verdicts.ts";
 import { age, number, visible } from "../words.ts";
-import { Approval } from "./Approval.tsx";
+import { Approval, VerdictNote } from "./Approval.tsx";
 import { Icon } from "./icons.tsx";
 import { Mini } from "./Mini.tsx";
 import { Author, StateSign } from "./Sign.tsx";
@@ -19,12 +20,15 @@ const HOUR = 3_600_000;
 const SETTLED_MS = 2000;
 const RESTED_MS = 1000;
 const NEWEST = 1000;
+/** How long a verdict stays on the first page. */
+const ANSWERED_MS = 60_000;
 
 export function Home() {
   const waiting = approvals.value;
   const asking = conversations.value.filter((one) => need(one) && !one.needs.includes("approval"));
   const running = conversations.value.filter((one) => groupOf(one) === "Running");
-  const shown = [...asking, ...running].map((one) => one.conversation_id);
+  const shown = [...new Set([...waiting, ...asking, ...running].map((one) => one.conversation_id))];
+  const answered = [...verdicts.value.values()].filter(({ ts }) => now.value - ts < ANSWERED_MS);
   useEffect(() => watchScreens(shown), [shown.join("\n")]);
   useEffect(() => () => watchScreens([]), []);
   const count = waiting.length + asking.length;
@@ -50,10 +54,13 @@ export function Home() {
           {isPerson() && <button onClick={releaseAll}>Release</button>}
         </p>
       )}
-      {count > 0 && (
+      {count + answered.length > 0 && (
         <div class="cards">
           {waiting.map((one) => (
-            <Approval key={one.approval_id} asked={one} link={<Link id={one.conversation_id} />} />
+            <Approval key={`${one.conversation_id}/${one.approval_id}`} asked={one} link={<Link id={one.conversation_id} />} pictured />
+          ))}
+          {answered.map(({ asked: { conversation_id: id } }) => (
+            <VerdictNote key={id} conversation={id} link={<Link id={id} />} />
           ))}
           {asking.map((one) => (
             <Asking key={one.conversation_id} info={one} />

@@ -1,0 +1,93 @@
+import { effect, signal } from "@preact/signals";
+import { grant } from "../api/auth.ts";
+import { call, of } from "../api/http.ts";
+import type { ApprovalRequest, JournalEvent } from "../api/types.ts";
+import { visible } from "../words.ts";
+import { approvals } from "./home.ts";
+
+/** What became of a question, said where it was asked. */
+export interface Verdict {
+  asked: ApprovalRequest;
+  words: string;
+  approved: boolean;
+  /** When it became known here, in ms since 1970. */
+  ts: number;
+}
+
+/** The last verdict of each conversation. */
+export const verdicts = signal<ReadonlyMap<string, Verdict>>(new Map());
+
+const keyOf = (conversation: string, approval: string): string => `${conversation}/${approval}`;
+const seen = new Map<string, ApprovalRequest>();
+const ours = new Set<string>();
+
+const SCOPES: Record<string, string> = { once: "once", conversation: "for this conversation", always: "always" };
+/** Clocks of server and browser differ a little. */
+const CLOCKS_MS = 2000;
+/** Of questions that wait no more so many are kept, since what the record says of one may come later. */
+const MOST_SEEN = 100;
+
+function tell(asked: ApprovalRequest, words: string, approved = false): void {
+  verdicts.value = new Map(verdicts.peek()).set(asked.conversation_id, { asked, words, approved, ts: Date.now() });
+}
+
+export function dismiss(conversation: string): void {
+  const rest = new Map(verdicts.peek());
+  rest.delete(conversation);
+  verdicts.value = rest;
+}
+
+/** Answer a question; raises Problem, with the code `stale` for one that is not what was shown. */
+export async function answer(asked: ApprovalRequest, operation: "approve" | "deny", more: { scope?: string; reason?: string }): Promise<void> {
+  const { approval_id, conversation_id, digest } = asked;
+  const key = keyOf(conversation_id, approval_id);
+  ours.add(key);
+  try {
+    await call(of(conversation_id, operation), { approval_id, digest, ...more });
+  } catch (problem) {
+    ours.delete(key);
+    throw problem;
+  }
+  if (operation === "approve") tell(asked, `You approved it ${SCOPES[more.scope!]}.`, true);
+  else tell(asked, more.reason ? `You refused it: ${more.reason}` : "You refused it.");
+}
+
+/** Take a verdict from the record, which says whose it is. */
+export function decided(conversation: string, event: JournalEvent): void {
+  const asked = seen.get(keyOf(conversation, String(event.approval_id)));
+  if (!asked || ours.has(keyOf(conversation, asked.approval_id))) return;
+  const by = visible(String(event.principal));
+  const because = event.reason ? `: ${visible(String(event.reason))}` : ".";
+  if (event.verdict === "approved") tell(asked, `${by} approved it ${SCOPES[String(event.scope)] ?? ""}.`, true);
+  else if (event.verdict === "denied") tell(asked, `${by} refused it${because}`);
+  else if (event.verdict === "expired") tell(asked, EXPIRED);
+  else tell(asked, `It was withdrawn${because}`);
+}
+
+const EXPIRED = "No answer came in time, so it was refused.";
+
+// The list of what waits says only that something waits no more; the record of an open conversation says the rest.
+effect(() => {
+  if (!grant.value) {
+    seen.clear();
+    ours.clear();
+    verdicts.value = new Map();
+    return;
+  }
+  const waiting = new Set<string>();
+  for (const one of approvals.value) {
+    const key = keyOf(one.conversation_id, one.approval_id);
+    waiting.add(key);
+    if (!seen.has(key)) {
+      seen.set(key, one);
+      dismiss(one.conversation_id);
+    }
+  }
+  for (const [key, asked] of seen) {
+    if (waiting.has(key)) continue;
+    if (seen.size > MOST_SEEN) seen.delete(key);
+    const last = verdicts.peek().get(asked.conversation_id);
+    if (last?.asked !== asked && !ours.has(key))
+      tell(asked, Date.now() + CLOCKS_MS >= asked.expires_ts ? EXPIRED : "It was answered elsewhere.");
+  }
+});
