@@ -23,6 +23,7 @@ from blockpty.model.block import Block
 from blockpty.surfaces.live_socket import ConnectionChange, Frame
 from blockpty.surfaces.view.approvals import ApprovalBar
 from blockpty.surfaces.view.block_list import BlockList
+from blockpty.surfaces.view.blocks import ASKED
 from blockpty.surfaces.view.conversation import ViewedConversation
 from blockpty.surfaces.view.dialogs import Help, Reason
 from blockpty.surfaces.view.finding import Find
@@ -32,7 +33,7 @@ from blockpty.surfaces.view.key_line import KeyLine
 from blockpty.surfaces.view.keys import bindings
 from blockpty.surfaces.view.output import read_output
 from blockpty.surfaces.view.replaying import ReplayView
-from blockpty.surfaces.view.search import Search
+from blockpty.surfaces.view.search import Match, Search
 from blockpty.surfaces.view.strips import safe
 from blockpty.surfaces.view.terminal import MOST_PER_SECOND, TerminalView
 from blockpty.surfaces.view.theme import NAMES, Colours, themes
@@ -134,6 +135,8 @@ class ViewProgram(App[None], inherit_bindings=False):
         self._wall_ms = wall_ms
         self._steady_ms = steady_ms
         self._wanted: dict[str, tuple[Block, bool]] = {}
+        # The number of a block to go to, until as much was read.
+        self._sought: int | None = None
         self._reading: set[str] = set()
         self._drawing_home: Timer | None = None
         self._drawing: Timer | None = None
@@ -262,6 +265,7 @@ class ViewProgram(App[None], inherit_bindings=False):
             self._following.cancel()
         self.here = conversation_id
         self._wanted.clear()
+        self._sought = None
         self.blocks.clear()
         self.blocks.note = "reading …"
         self.terminal.clear()
@@ -283,6 +287,7 @@ class ViewProgram(App[None], inherit_bindings=False):
         """Show a conversation that was read."""
         self.blocks.note = "no command has run here yet"
         self._show_changed()
+        self._read_back()
 
     def changed(self, block_ids: set[str]) -> None:
         """Show what has changed in the open conversation, together with what changes in the same moment."""
@@ -293,7 +298,7 @@ class ViewProgram(App[None], inherit_bindings=False):
         self._drawing = None
         if self.conversation is None or not self.screen_stack:  # a timer may come when the program is leaving
             return
-        self.blocks.show(self.conversation.blocks.list)
+        self.blocks.show(self.conversation.listed(self.blocks.filter))
         self._measure()
         self._show_control()
         self._show_header()
@@ -349,7 +354,8 @@ class ViewProgram(App[None], inherit_bindings=False):
 
     @on(BlockList.Oldest)
     def _read_earlier(self) -> None:
-        if self.conversation is not None and self.conversation.earlier:
+        # What passes a filter the server knows was asked for when it was chosen.
+        if self.conversation is not None and self.conversation.earlier and self.blocks.filter not in ASKED:
             self._start(self._ask(self.conversation.read_earlier()))
 
     async def _ask(self, asked: Coroutine[Any, Any, Any], done: str = "") -> None:
@@ -422,9 +428,11 @@ class ViewProgram(App[None], inherit_bindings=False):
             text.append(f"  {len(blocks)}{more} blocks")
             failed = sum(sign(block) == "fail" for block in blocks)
             if failed:
-                text.append(f"  {failed} failed", colours.fail)
-            if self.blocks.filter != "all":
-                text.append(f"  only {self.blocks.filter}: {len(self.blocks.blocks)} (0 shows all)", colours.wait)
+                text.append(f"  {failed}{more} failed", colours.fail)
+            chosen = self.blocks.filter
+            if chosen != "all":
+                more = "+" if viewed.has_more(chosen) else ""
+                text.append(f"  only {chosen}: {len(self.blocks.blocks)}{more} (0 shows all)", colours.wait)
         right = Text()
         needed = sum(one.group == "Needs you" for one in self.home.conversations.values())
         if needed:
@@ -492,12 +500,17 @@ class ViewProgram(App[None], inherit_bindings=False):
             return f"{safe(status.halted)} has halted agents: they may type nothing. blockpty release lets them go on."
         listed = self.home.conversations.get(viewed.id)
         needs = listed.info.needs if listed is not None else []
-        if "password" in needs and viewed.mine:
-            return "A program asks for a password: what you type is not recorded, not even its length."
+        if "storage" in needs:
+            return "The disk is full. Programs that print wait, and nothing is lost: make room."
+        if "password" in needs:
+            typing = "" if viewed.mine or self.read_only else " t takes over."
+            return f"A program asks for a password: what you type is not recorded, not even its length.{typing}"
         if "user_input" in needs and not self.read_only:
             asked = f"You are asked: {safe(viewed.message)}" if viewed.message else "You are asked to do something here"
             done = "^] says that it is done" if viewed.mine else "t takes over, X says that it was not done"
             return f"{asked.rstrip('.')}. {done}."
+        if "line" in needs and not viewed.mine and not self.read_only:
+            return "A program waits for a line. t takes over, to answer it."
         if status.integrity != "ok":
             return f"The record is {status.integrity}: {safe(status.integrity_reason or 'no reason is known')}."
         return ""
@@ -582,6 +595,9 @@ class ViewProgram(App[None], inherit_bindings=False):
     def _choose(self, name: str) -> None:
         self.blocks.note = f"no block passes the filter {name!r}; 0 shows all"
         self.blocks.choose(name)
+        if self.conversation is not None:
+            self.blocks.show(self.conversation.listed(name))
+            self._start(self._ask(self.conversation.read_matching(name)))
         self._show_header()
         self._measure()
 
@@ -639,7 +655,15 @@ class ViewProgram(App[None], inherit_bindings=False):
     def action_find(self) -> None:
         if self.here is not None:
             self._go("blocks")
-            self.push_screen(Find(self.client, self.here, self.blocks.mark, self.blocks.seek_match))
+            self._find()
+
+    def _find(self, query: str = "", cursor: int = 0) -> None:
+        def go(block_id: str, number: int) -> None:
+            self.blocks.seek_match(block_id, number)
+            self._have_read(block_id)
+
+        if self.here is not None:
+            self.push_screen(Find(self.client, self.here, self.blocks.mark, go, query, cursor))
 
     def action_replay(self) -> None:
         if self.here is not None:
@@ -713,15 +737,28 @@ class ViewProgram(App[None], inherit_bindings=False):
         self.theme = "blockpty-light" if self.theme == "blockpty-dark" else "blockpty-dark"
 
     def action_search(self) -> None:
-        def found(place: tuple[str, str] | None) -> None:
-            if place is not None:
-                conversation_id, block_id = place
-                if conversation_id != self.here:
-                    self.enter(conversation_id)
-                self.blocks.seek(block_id)
+        def found(match: Match | None) -> None:
+            if match is not None:
+                if match.conversation_id != self.here:
+                    self.enter(match.conversation_id)
+                self.blocks.seek(match.block_id)
+                self._have_read(match.block_id)
                 self._go("blocks")
+                if match.query:
+                    self._find(match.query, match.cursor)
 
         self.push_screen(Search(self.client, self.colours), found)
+
+    def _have_read(self, block_id: str) -> None:
+        """Have a block read that may be older than those that were."""
+        self._sought = int(block_id.removeprefix("b"))
+        self._read_back()
+
+    def _read_back(self) -> None:
+        viewed = self.conversation
+        if viewed is not None and self._sought is not None and viewed.blocks.list:
+            sought, self._sought = self._sought, None
+            self._start(self._ask(viewed.read_back_to(sought)))
 
     def action_help(self) -> None:
         self.push_screen(Help(self.colours))

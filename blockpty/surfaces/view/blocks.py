@@ -26,6 +26,14 @@ FILTERS: Final[dict[str, Callable[[Block], bool]]] = {
     "screen": lambda block: block.kind == "session" or (isinstance(block, ListedBlock) and block.screen is True),
 }
 
+# The same, as the server is asked for it; what used the screen it does not know before it has read the outputs.
+ASKED: Final[dict[str, dict[str, Any]]] = {
+    "failed": {"failed": True},
+    "slow": {"min_duration_ms": SLOW_MS},
+    "agent": {"author": "agent"},
+    "you": {"author": "user"},
+}
+
 
 class Blocks(Struct):
     """Blocks in their order.

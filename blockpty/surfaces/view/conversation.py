@@ -13,10 +13,11 @@ from typing import Any, Final, Protocol, cast
 from msgspec.structs import replace
 
 from blockpty.errors import BlockptyError
+from blockpty.model.block import Block
 from blockpty.model.events import Event
 from blockpty.model.results import BlocksResult, StatusResult
 from blockpty.surfaces.live_socket import ConnectionChange, Frame, LiveSocket, conversation_target
-from blockpty.surfaces.view.blocks import Blocks
+from blockpty.surfaces.view.blocks import ASKED, Blocks
 
 PAGE: Final = 100
 # As many at once as the server gives.
@@ -59,6 +60,8 @@ class ViewedConversation:
         self.message = ""
         self._client = client
         self._viewer = viewer
+        # For each filter that was chosen: blocks before those that were read, and whether there are even older ones.
+        self._matching: dict[str, tuple[list[Block], bool]] = {}
         # Numbers of the blocks of which it was asked whether they used the screen.
         self._measured: set[int] = set()
         self.socket = LiveSocket(client, lambda: conversation_target(conversation_id, self.blocks.next))
@@ -90,14 +93,40 @@ class ViewedConversation:
                 await self.socket.send({"type": "release_control"})
             await self.socket.close()
 
-    async def read_earlier(self) -> None:
+    async def read_earlier(self, count: int = PAGE) -> None:
         """Read a page of older blocks."""
         if self.earlier and self.blocks.list:
             conversation = await self._client.conversation(self.id)
-            found = await newest_blocks(conversation, self.blocks.list[0].seq)
+            found = await newest_blocks(conversation, self.blocks.list[0].seq, count)
             self.earlier = found.next_page is not None
             self.blocks.put(found.blocks)
             self._viewer.changed({block.block_id for block in found.blocks})
+
+    async def read_back_to(self, seq: int) -> None:
+        """Read older blocks until the one with this number is there, if there is one."""
+        while self.earlier and self.blocks.list and self.blocks.list[0].seq > seq:
+            await self.read_earlier(LARGE_PAGE)
+
+    async def read_matching(self, filter_: str) -> None:
+        """Read the newest of the older blocks that a filter lets through."""
+        asked = ASKED.get(filter_)
+        if asked is None or not self.earlier or filter_ in self._matching:
+            return
+        conversation = await self._client.conversation(self.id)
+        before = self.blocks.list[0].seq
+        found = await conversation.blocks(order="newest", before_seq=before, page_size=LARGE_PAGE, **asked)
+        self._matching[filter_] = (found.blocks[::-1], found.next_page is not None)
+        self._viewer.changed(set())
+
+    def listed(self, filter_: str) -> list[Block]:
+        """Return what is known of the blocks that a filter lets through, among others."""
+        older, _ = self._matching.get(filter_, ([], False))
+        first = self.blocks.list[0].seq if self.blocks.list else 0
+        return [*(block for block in older if block.seq < first), *self.blocks.list]
+
+    def has_more(self, filter_: str) -> bool:
+        """Whether there may be blocks that a filter lets through and `listed` does not have."""
+        return self.earlier and self._matching.get(filter_, ([], True))[1]
 
     async def measure(self) -> None:
         """Ask which of the blocks that have ended used the screen, where that is not known yet."""
@@ -167,9 +196,9 @@ class ViewedConversation:
             self._viewer.changed(set())
 
 
-async def newest_blocks(conversation: Any, before_seq: int | None = None) -> BlocksResult:
+async def newest_blocks(conversation: Any, before_seq: int | None = None, count: int = PAGE) -> BlocksResult:
     """Return a page of the newest blocks, also running ones."""
     found: BlocksResult = await conversation.blocks(
-        order="newest", before_seq=before_seq, running=True, page_size=PAGE
+        order="newest", before_seq=before_seq, running=True, page_size=count
     )
     return found

@@ -31,6 +31,7 @@ class Find(ModalScreen[None]):
         conversation_id: where to look.
         mark: called with what is looked for, so that it is marked where it can be seen.
         go: called with the block of a match, and which match of that block it is, from 0.
+        query: what to look for at first; cursor: the first match is the one that begins here in the stream.
     """
 
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -46,7 +47,8 @@ class Find(ModalScreen[None]):
     """
 
     def __init__(
-        self, client: Any, conversation_id: str, mark: Callable[[str], None], go: Callable[[str, int], None]
+        self, client: Any, conversation_id: str, mark: Callable[[str], None], go: Callable[[str, int], None],
+        query: str = "", cursor: int = 0,
     ) -> None:  # fmt: skip
         super().__init__()
         self.hits: list[SearchHit] = []
@@ -59,13 +61,19 @@ class Find(ModalScreen[None]):
         self._conversation = conversation_id
         self._mark = mark
         self._go = go
+        self._first, self._cursor = query, cursor
         self._timer: Timer | None = None
 
     def compose(self) -> ComposeResult:
         """Make the parts."""
         with Horizontal():
-            yield Input(placeholder="find in this conversation", max_length=_MOST_QUERY)
+            yield Input(self._first, placeholder="find in this conversation", max_length=_MOST_QUERY)
             yield Static("", markup=False)
+
+    def on_mount(self) -> None:
+        """Look at once for what was given."""
+        if self._first:
+            self._begin()
 
     def on_unmount(self) -> None:
         """Mark nothing any more."""
@@ -73,6 +81,8 @@ class Find(ModalScreen[None]):
 
     def on_input_changed(self) -> None:
         """Look when no key was pressed for a moment."""
+        if self._first and self.query_one(Input).value == self._first:
+            return  # that is looked for already
         self._step = 0
         if self._timer is not None:
             self._timer.stop()
@@ -106,6 +116,10 @@ class Find(ModalScreen[None]):
         self._say()
         if self._step:
             self.action_step(self._step)
+        elif query == self._first:
+            self._first = ""
+            self.at = next((number for number, hit in enumerate(self.hits) if hit.cursor == self._cursor), 0) - 1
+            self.action_step(1)
 
     def _say(self) -> None:
         count = f"{'at least ' if self._more else ''}{len(self.hits):,}"

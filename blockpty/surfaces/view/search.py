@@ -25,16 +25,36 @@ if TYPE_CHECKING:
     from blockpty.surfaces.view.theme import Colours
 
 PAUSE_SECONDS: Final = 0.15
+WORDS: Final = {
+    "substring": "this text", "words": "all of these words", "phrase": "these words in a row",
+    "regex": "this expression",
+}  # fmt: skip
+MODES: Final = tuple(WORDS)
 _TIMEOUT_MS: Final = 5_000
 _MOST_QUERY: Final = 1024
 
 
-class Search(ModalScreen["tuple[str, str] | None"]):
-    """Search; gives the conversation and the block of the match that was chosen."""
+class Match(Struct, frozen=True):
+    """The match that was chosen.
+
+    Attributes:
+        query: text that is found at `cursor` of the stream; empty where only the block is known.
+    """
+
+    conversation_id: str
+    block_id: str
+    query: str
+    cursor: int
+
+
+class Search(ModalScreen["Match | None"]):
+    """Search; gives the match that was chosen."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("escape", "dismiss(None)", "back"),
         Binding("down", "to_hits", "matches", show=False),
+        Binding("ctrl+t", "mode", "text, words, phrase or expression", priority=True),
+        Binding("ctrl+f", "failed", "failed blocks only", priority=True),
     ]
     CSS = """
     Search { align: center middle; }
@@ -50,12 +70,14 @@ class Search(ModalScreen["tuple[str, str] | None"]):
         self._client = client
         self._colours = colours
         self._timer: Timer | None = None
+        self._mode = MODES[0]
+        self._failed = False
 
     def compose(self) -> ComposeResult:
         """Make the parts."""
         with Vertical():
             yield Input(placeholder="search every conversation", max_length=_MOST_QUERY)
-            yield Static("", markup=False)
+            yield Static(self._how(), markup=False)
             yield OptionList(markup=False)
 
     def on_input_changed(self) -> None:
@@ -73,18 +95,35 @@ class Search(ModalScreen["tuple[str, str] | None"]):
         list_.clear_options()
         self.hits = []
         if not query:
-            said.update("")
+            said.update(self._how())
             return
         said.update("searching …")
         try:
-            found = await self._client.search(query, timeout_ms=_TIMEOUT_MS)
+            found = await self._client.search(
+                query, mode=self._mode, failed=True if self._failed else None, timeout_ms=_TIMEOUT_MS
+            )
         except BlockptyError as problem:
             said.update(safe(str(problem)))
             return
         self.hits = found.hits
         list_.add_options([Option(self._line(hit), id=str(number)) for number, hit in enumerate(found.hits)])
         more = "; the newest of more" if found.next is not None else ""
-        said.update(f"{len(found.hits)} matches{more}{', not everything was looked at' if found.partial else ''}")
+        partly = ", not everything was looked at" if found.partial else ""
+        said.update(f"{len(found.hits)} matches{more}{partly} · {self._how()}")
+
+    def _how(self) -> str:
+        which = "failed blocks" if self._failed else "all blocks"
+        return f"^T: {WORDS[self._mode]} · ^F: {which}"
+
+    def action_mode(self) -> None:
+        """Look for it in the next way."""
+        self._mode = MODES[(MODES.index(self._mode) + 1) % len(MODES)]
+        self._begin()
+
+    def action_failed(self) -> None:
+        """Look only in failed blocks, or in all again."""
+        self._failed = not self._failed
+        self._begin()
 
     def _line(self, hit: SearchHit) -> Text:
         colours = self._colours
@@ -119,7 +158,9 @@ class Search(ModalScreen["tuple[str, str] | None"]):
         if hit.elsewhere is not None:
             self.query_one(Static).update(f"this conversation is at {safe(hit.elsewhere)}")
         else:
-            self.dismiss((hit.conversation_id, hit.block_id))
+            exact = self._mode == "substring" and hit.part == "output"
+            query = self.query_one(Input).value if exact else ""
+            self.dismiss(Match(hit.conversation_id, hit.block_id, query, hit.cursor))
 
 
 class _HitEnding(Struct, frozen=True):

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from blockpty.surfaces.client import Client
+from blockpty.surfaces.view.finding import Find
 from tests.support.async_tests import async_test
 from tests.surfaces.view.pilots import header, rows, screen, shows, until, viewing
 
@@ -21,12 +22,24 @@ async def test_older_blocks_are_read_when_the_oldest_is_looked_at(home: Path) ->
     async with Client(home) as client:
         conversation = await client.open("c1", shell="bash", cwd="/")
         for number in range(105):
-            await conversation.run(f": {number}")
+            await conversation.run("seq 300; echo an early nee''dle; false" if number == 2 else f": {number}")
         async with viewing(client) as (program, pilot):
             await until(pilot, lambda: "100+ blocks" in header(program))
             await pilot.press("home")
             await until(pilot, lambda: "105 blocks" in header(program) and len(program.blocks.blocks) > 100)
             assert [block.seq for block in program.blocks.blocks] == list(range(1, 106))
+        # Nor does a filter leave them out, and a match in one of them can be gone to.
+        async with viewing(client) as (program, pilot):
+            await until(pilot, lambda: "100+ blocks" in header(program))
+            await pilot.press("F")
+            await until(pilot, lambda: "only failed: 1 (0 shows all)" in header(program))
+            assert [block.seq for block in program.blocks.blocks] == [3] and "100+ blocks" in header(program)
+            await pilot.press("0", "slash", *"needle")
+            await until(pilot, lambda: len(getattr(program.screen, "hits", [])) == 1)
+            await pilot.press("enter")
+            await until(pilot, lambda: isinstance(program.screen, Find) and program.screen.at == 0)
+            await until(pilot, lambda: shows(program, "an early needle") and shows(program, "300"))
+            assert program.blocks.selected == "b3" and "105 blocks" in header(program)
         await conversation.close()
 
 
