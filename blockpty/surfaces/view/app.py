@@ -25,7 +25,7 @@ from blockpty.surfaces.view.approvals import ApprovalBar
 from blockpty.surfaces.view.block_list import BlockList
 from blockpty.surfaces.view.blocks import ASKED
 from blockpty.surfaces.view.conversation import ViewedConversation
-from blockpty.surfaces.view.dialogs import Help, Reason
+from blockpty.surfaces.view.dialogs import Always, Help, Reason
 from blockpty.surfaces.view.finding import Find
 from blockpty.surfaces.view.home import ConversationList, HomeFollower
 from blockpty.surfaces.view.inspector import Inspector
@@ -799,17 +799,34 @@ class ViewProgram(App[None], inherit_bindings=False):
     def action_approve_conversation(self) -> None:
         self._approve("conversation")
 
+    def action_approve_always(self) -> None:
+        question = self._approved()
+        if question is not None and question["always"] is None:
+            self.say("no rule would allow just this: approve it once or for this conversation")
+        elif question is not None:
+            rule = Always(question["always"], self.colours)
+            self.push_screen(rule, lambda agreed: self._say_approved(question, "always") if agreed else None)
+
     def _approve(self, scope: str) -> None:
+        question = self._approved()
+        if question is not None:
+            self._say_approved(question, scope)
+
+    def _approved(self) -> Mapping[str, Any] | None:
+        """Return the question that a key approves now; None where it may not be."""
         question = self.approval.shown.answered()
         if question is not None and not self.approval.is_whole:
             self.say("it is longer than what is shown: blockpty answer shows all of it")
-        elif question is not None:
+            return None
+        return question
 
-            async def approve() -> None:
-                conversation = await self.client.conversation(question["conversation_id"])
-                await conversation.approve(question["approval_id"], question["digest"], scope=scope)
+    def _say_approved(self, question: Mapping[str, Any], scope: str) -> None:
+        async def approve() -> None:
+            conversation = await self.client.conversation(question["conversation_id"])
+            await conversation.approve(question["approval_id"], question["digest"], scope=scope)
 
-            self._start(self._ask(approve(), "approved" if scope == "once" else "approved for this conversation"))
+        done = {"once": "approved", "conversation": "approved for this conversation", "always": "approved, always"}
+        self._start(self._ask(approve(), done[scope]))
 
     def action_refuse(self) -> None:
         question = self.approval.shown.answered()

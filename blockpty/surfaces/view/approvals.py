@@ -100,8 +100,9 @@ def _text(question: Mapping[str, Any], lines: list[str], wall_ms: int, colours: 
     text.append(safe(str(question.get("rule"))), f"bold {colours.muted}")
     text.append(f"{where}\n", colours.muted)
     if not refused:
-        answers_to = (("y", "approve once"), ("Y", "for this conversation"), ("x", "refuse"), ("e", "… and say why"))
-        for key, words in answers_to:
+        always = [("a", "always …")] if question.get("always") is not None else []
+        every = [("y", "approve once"), ("Y", "for this conversation"), *always, ("x", "refuse"), ("e", "… and say why")]
+        for key, words in every:
             text.append(f"  {key}", f"bold {colours.fail if key == 'x' else colours.accent}")
             text.append(f" {words} ", colours.text)
     else:

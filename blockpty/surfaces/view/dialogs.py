@@ -1,4 +1,4 @@
-"""What stands over the program for a moment: the keys, and the reason of a refusal."""
+"""What stands over the program for a moment: the keys, the rule of an approval, the reason of a refusal."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from textual.screen import ModalScreen
 from textual.widgets import Input, Static
 
 from blockpty.surfaces.view.keys import replay_table, table
+from blockpty.surfaces.view.strips import visible
 from blockpty.surfaces.view.theme import Colours
 
 if TYPE_CHECKING:
@@ -51,6 +52,33 @@ class Help(ModalScreen[None]):
             text.append(f"{key.words}\n", self._colours.text)
         with VerticalScroll():
             yield Static(text, markup=False)
+
+
+class Always(ModalScreen[bool]):
+    """Whether to add a rule to the policy; it is shown as it will stand there."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("y", "dismiss(True)", "add it"), Binding("escape,n", "dismiss(False)", "back"),
+    ]  # fmt: skip
+    CSS = """
+    Always { align: center bottom; }
+    Always > Static {
+        width: 80%; height: auto; max-height: 80%; margin: 0 0 3 0; padding: 0 1;
+        border: round $wait-line; background: $wait-ground;
+    }
+    """
+
+    def __init__(self, rule: str, colours: Colours) -> None:
+        super().__init__()
+        self._rule = rule
+        self._colours = colours
+
+    def compose(self) -> ComposeResult:
+        text = Text("This adds a rule to the policy, for every conversation and agent:\n\n", self._colours.text, end="")
+        text.append(visible(self._rule.strip()), f"bold {self._colours.text}")
+        text.append("\n\n  y", f"bold {self._colours.accent}")
+        text.append(" add it and approve   Escape goes back", self._colours.text)
+        yield Static(text, markup=False)
 
 
 class Reason(ModalScreen[str | None]):

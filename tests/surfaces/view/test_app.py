@@ -5,10 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from textual.widgets import Static
 
 from blockpty.errors import ApprovalDenied
 from blockpty.surfaces.client import Client
 from blockpty.surfaces.view.approvals import DEAD_MS
+from blockpty.surfaces.view.dialogs import Always
 from tests.support.async_tests import async_test
 from tests.surfaces.cli.test_answer import agent, asking
 from tests.surfaces.view.pilots import header, listed, screen, shows, until, viewing
@@ -98,6 +100,18 @@ async def test_an_approval_is_answered_with_a_key_that_is_not_too_early(home: Pa
             with pytest.raises(ApprovalDenied, match="not so"):
                 await call
             await until(pilot, lambda: not program.approval.display)
+        # Always: after a look at the rule, which is then in the policy.
+        async with asking(agents, "echo ever") as call:
+            await until(pilot, lambda: program.approval.display)
+            clock.ms += DEAD_MS
+            await pilot.press("a")
+            await until(pilot, lambda: isinstance(program.screen, Always))
+            assert "echo ever" in str(program.screen.query_one(Static).content)
+            await pilot.press("escape")
+            assert not isinstance(program.screen, Always) and not call.done()
+            await pilot.press("a", "y")
+            assert (await call).output.strip() == "ever"
+        assert (await (await agents.conversation("c1")).run("echo ever")).output.strip() == "ever"
 
 
 @async_test
