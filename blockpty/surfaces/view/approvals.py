@@ -101,8 +101,9 @@ def _text(question: Mapping[str, Any], lines: list[str], wall_ms: int, colours: 
     text.append(f"{where}\n", colours.muted)
     if not refused:
         always = [("a", "always …")] if question.get("always") is not None else []
-        every = [("y", "approve once"), ("Y", "for this conversation"), *always, ("x", "refuse"), ("e", "… and say why")]
-        for key, words in every:
+        approve = [("y", "approve once"), ("Y", "for this conversation")]
+        refuse = [("x", "refuse"), ("e", "… and say why")]
+        for key, words in (*approve, *always, *refuse):
             text.append(f"  {key}", f"bold {colours.fail if key == 'x' else colours.accent}")
             text.append(f" {words} ", colours.text)
     else:
