@@ -1,11 +1,11 @@
 import { signal } from "@preact/signals";
 import { call } from "../api/http.ts";
-import type { SearchHit, SearchResult } from "../api/types.ts";
+import type { Block, SearchHit, SearchResult } from "../api/types.ts";
 import { attempt } from "./notice.ts";
 
 const MOST = 1000;
 
-/** Find in one conversation: every match, in the order of the record, by the server's exact search. */
+/** Find in one conversation, or in one of its blocks: every match, in the order of the record, by the server's exact search. */
 export class Find {
   readonly open = signal(false);
   readonly text = signal("");
@@ -13,6 +13,8 @@ export class Find {
   /** Whether there are more matches than these. */
   readonly more = signal(false);
   readonly at = signal(-1);
+  /** The block that is looked in; null for all. */
+  readonly within = signal<Block | null>(null);
   #id: string;
   #asked = 0;
 
@@ -30,10 +32,15 @@ export class Find {
     const params = new URLSearchParams({
       query: text, conversation_id: this.#id, part: "output", ignore_case: "true", page_size: `${MOST}`,
     });
+    const block = this.within.value;
+    // The search knows blocks by when they began.
+    if (block) for (const [name, ts] of [["since", block.ts_begin], ["until", block.ts_begin + 1]]) params.set(`${name}`, `${ts}`);
     await attempt(async () => {
       const found = await call<SearchResult>(`/search?${params}`);
       // Another text was typed meanwhile.
-      if (asked === this.#asked) this.#show(found.hits.sort((one, other) => one.span[0] - other.span[0]), found.next !== null || found.partial);
+      if (asked !== this.#asked) return;
+      const hits = found.hits.filter((one) => !block || one.block_id === block.block_id);
+      this.#show(hits.sort((one, other) => one.span[0] - other.span[0]), found.next !== null || found.partial);
     });
   }
 
@@ -45,8 +52,15 @@ export class Find {
     return this.hits.value[this.at.value];
   }
 
+  /** Look in one block only, or in all. */
+  async narrow(block: Block | null): Promise<void> {
+    this.within.value = block;
+    await this.look(this.text.value);
+  }
+
   close(): void {
     this.open.value = false;
+    this.within.value = null;
     this.#asked++;
     this.text.value = "";
     this.#show([], false);

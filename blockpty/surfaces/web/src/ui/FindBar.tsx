@@ -17,7 +17,7 @@ export function openFind(conversation: Conversation): void {
   conversation.find.open.value = true;
 }
 
-/** Find in this conversation: the count is the server's, of the whole record. */
+/** Find in this conversation, or in the block that was selected: the count is the server's, of the whole record. */
 export function FindBar({ conversation }: { conversation: Conversation }) {
   const { find } = conversation;
   const box = useRef<HTMLInputElement>(null);
@@ -47,6 +47,9 @@ export function FindBar({ conversation }: { conversation: Conversation }) {
     event.preventDefault();
     event.stopPropagation();
   };
+  const { within } = find;
+  const selected = conversation.list.value.find((one) => one.block_id === conversation.selected.value);
+  const one = within.value ?? selected;
   const count = find.hits.value.length;
   const all = `${find.more.value ? "at least " : ""}${number(count)}`;
   return (
@@ -54,8 +57,13 @@ export function FindBar({ conversation }: { conversation: Conversation }) {
       <Icon name="search" />
       <input id={ID} ref={box} placeholder="Find in this conversation" aria-label="Find" onInput={type} onKeyDown={key} />
       <span class="muted" role="status">
-        {find.text.value && (count === 0 ? "no match" : find.at.value === -1 ? `${all} matches` : `${find.at.value + 1} of ${all}`)}
+        {find.text.value && (count === 0 ? "no match" : find.at.value === -1 ? `${all} ${count === 1 ? "match" : "matches"}` : `${find.at.value + 1} of ${all}`)}
       </span>
+      {one && (
+        <button class="button small" aria-pressed={within.value !== null} onClick={() => void find.narrow(within.value ? null : one)}>
+          In {one.block_id} only
+        </button>
+      )}
       <button class="quiet" aria-label="Previous match (Shift Enter)" onClick={() => go(-1)}>
         <Icon name="up" />
       </button>
