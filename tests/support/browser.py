@@ -26,6 +26,15 @@ if TYPE_CHECKING:
 
 PROGRAMS = ("chromium", "chromium-browser", "google-chrome")
 WAIT_MS = 30_000
+# Moves the output of a block sideways to the end of its last row; returns the last two characters if they are in view.
+REACHED = """(block) => { const out = document.querySelector(`${block} .out`);
+    const row = [...out.querySelectorAll('.row')].at(-1), { firstChild: text } = row, range = document.createRange();
+    row.scrollIntoView({ block: 'nearest' });
+    range.setStart(text, text.length - 2);
+    range.setEnd(text, text.length);
+    out.scrollLeft += Math.ceil(range.getBoundingClientRect().right - out.getBoundingClientRect().right) + 1;
+    const { left, right } = range.getBoundingClientRect(), box = out.getBoundingClientRect();
+    return left >= box.left && right < Math.min(box.right, innerWidth) + 1 ? `${range}` : '' }"""
 
 
 def missing() -> str:

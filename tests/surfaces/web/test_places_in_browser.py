@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.support.browser import Served, Watched, sign_in, skip_where_missing
+from tests.support.browser import REACHED, Served, Watched, sign_in, skip_where_missing
 from tests.support.processes import stop_server
 from tests.support.profile import some_of
 
@@ -26,7 +26,7 @@ SIDEWAYS = "document.scrollingElement.scrollWidth > innerWidth"
 def _filled(home: Path) -> Served:
     started = Served(home)
     started.cli("open", "c1", "--shell", "bash")
-    for command in ("echo one", "seq 1 300; echo two words", "false", "echo 'two <b>'"):
+    for command in ("echo one; printf '%0304d\\n' 7", "seq 1 300; echo two words", "false", "echo 'two <b>'"):
         started.cli("run", "c1", command, check=False)
     return started
 
@@ -63,10 +63,13 @@ def _session(context: BrowserContext, served: Served, command: str) -> Watched:
 
 
 def test_the_first_page_shows_what_runs_and_what_failed(context: BrowserContext, served: Served) -> None:
-    watched = _session(context, served, "printf 'first \\e[31mred\\e[m\\n'; cat")
+    watched = _session(context, served, "printf 'first \\e[31mred\\e[30;42mback\\e[m\\n'; cat")
     try:
         tile = watched.page.locator(".tile")
         tile.locator(".mini span.a1", has_text="red").wait_for()
+        on_green = tile.locator(".mini span.b2", has_text="back")
+        assert on_green.evaluate("(one) => getComputedStyle(one).backgroundColor") == "rgb(29, 122, 70)"
+        assert on_green.evaluate("(one) => getComputedStyle(one).color") == "rgb(235, 236, 236)", "made lighter"
         served.cli("send", "c2", "typed\n")
         tile.locator(".mini div", has_text="typed").first.wait_for()
         failed = watched.page.locator(".lately .table a")
@@ -369,6 +372,11 @@ def test_no_place_scrolls_sideways(chromium: Browser, kept: Served, width: int, 
             watched.page.goto(kept.url + place)
             watched.page.wait_for_selector(".home h1, .screen-head .chip.run, .lane i")
             assert not watched.page.evaluate(SIDEWAYS), place
+        # What does not fit is not cut off: the output is moved within itself.
+        watched.page.goto(kept.url + "/c/c1")
+        watched.page.locator("#b1 .row").nth(1).wait_for()
+        assert watched.page.evaluate(REACHED, "#b1") == "07"
+        assert not watched.page.evaluate(SIDEWAYS)
         assert watched.complaints == []
     finally:
         context.close()

@@ -8,6 +8,17 @@ export function duration(ms: number | null): string {
   return `${Math.floor(minutes / 60)} h ${minutes % 60} min`;
 }
 
+/** How long something took, as it is read aloud. */
+export function spoken(ms: number): string {
+  const some = (count: number, unit: string): string => `${number(count)} ${unit}${count === 1 ? "" : "s"}`;
+  if (ms < 1000) return some(ms, "millisecond");
+  const seconds = Math.round(ms / 1000);
+  if (seconds < 60) return some(seconds, "second");
+  const minutes = Math.floor(seconds / 60);
+  if (minutes < 60) return `${some(minutes, "minute")} ${some(seconds % 60, "second")}`;
+  return `${some(Math.floor(minutes / 60), "hour")} ${some(minutes % 60, "minute")}`;
+}
+
 /** How long something has been running, in whole seconds; empty during the first one. */
 export function elapsed(ms: number): string {
   return ms < 1000 ? "" : ms < 60_000 ? `${Math.floor(ms / 1000)} s` : duration(ms);

@@ -1,32 +1,48 @@
+import { withLinks } from "./links.ts";
+
 /**
  * Lines of an output, from the view `ansi`: split at line ends, each with the style it begins in. A line is drawn only
  * when it is looked at. Everything here is text and class names; no markup is made.
  */
 export interface Piece {
   text: string;
-  classes: string;
-  colour: string;
+  style: Style;
+}
+
+export interface Drawn {
+  pieces: Piece[];
+  /** How many characters behind them were left out. */
+  more: number;
 }
 
 export interface Line {
   raw: string;
   style: Style;
+  /** The characters of it that a row shows, where not all. */
+  from?: number;
+  to?: number;
 }
 
 export interface Style {
   front: string;
   back: string;
   flags: number;
+  /** Where a link of the program leads to. */
+  link: string;
 }
 
-export const PLAIN: Style = { front: "", back: "", flags: 0 };
-const NAMES: [number, string][] = [[1, "bold"], [2, "faint"], [4, "italic"], [8, "under"], [16, "inverse"], [32, "strike"]];
+export const PLAIN: Style = { front: "", back: "", flags: 0, link: "" };
 const ON: Record<number, number> = { 1: 1, 2: 2, 3: 4, 4: 8, 7: 16, 9: 32 };
 const OFF: Record<number, number> = { 22: 3, 23: 4, 24: 8, 27: 16, 29: 32 };
+/** Characters of a line that a row shows. */
 const LONGEST = 2000;
+/** Longer than this, what is left out is not read to count its characters: its bytes are. */
+const COUNTED = 1_000_000;
 
 // A control sequence, a string (OSC, DCS, APC, PM, SOS), or another escape.
 const SEQUENCE = /\x1b\[([0-9:;<=>?]*)([ -/]*)([@-~])|\x1b[\]PX^_][^\x07\x1b]*(?:\x07|\x1b\\|$)|\x1b[ -/]*[0-~]|\x1b/y;
+const UNSEEN = new RegExp(`${SEQUENCE.source}|[\\x00-\\x08\\x0b-\\x1f\\x7f-\\x9f]`, "g");
+const LINK = /^\x1b\]8;[^;]*;([^\x07\x1b]*)/;
 const SGR = /\x1b\[([0-9:;]*)m/y;
 const CURSOR = /\x1b\[[0-9;]*[ABEFHJLMSTfdsu]|\x1b\[\?(?:47|1047|1049)[hl]|\x1b[78DEMc]/y;
 const WHOLE_SCREEN = /\x1b\[\?(?:47|1047|1049)h/y;
@@ -62,6 +78,7 @@ export function after(style: Style, text: string): After {
 /** Return a style after a sequence that changes it, of which the numbers are given. */
 export function changed(style: Style, given: string): Style {
   const numbers = given.split(/[;:]/).map(Number);
+  const { link } = style;
   let { front, back, flags } = style;
   for (let at = 0; at < numbers.length; at++) {
     const one = numbers[at];
@@ -81,7 +98,7 @@ export function changed(style: Style, given: string): Style {
       at += used;
     }
   }
-  return { front, back, flags };
+  return front || back || flags || link ? { front, back, flags, link } : PLAIN;
 }
 
 function extended(numbers: number[], at: number): [string, number] {
@@ -102,23 +119,33 @@ export function indexed(index: number): string {
 const hex = (parts: number[]): string =>
   "#" + [0, 1, 2].map((at) => Math.min(255, Math.max(0, parts[at] || 0)).toString(16).padStart(2, "0")).join("");
 
-/** Draw one line: carriage returns, backspaces and erasing within it are applied, other controls are left out. */
-export function draw({ raw, style }: Line): Piece[] {
-  if (!/[\x00-\x08\x0b-\x1f\x7f-\x9f]/.test(raw) && style === PLAIN) return [{ text: cut(raw), classes: "", colour: "" }];
-  if (raw.length <= LONGEST && COLOURED.test(raw)) return coloured(raw, style);
+/**
+ * Draw the beginning of a line: carriage returns, backspaces and erasing within it are applied, other controls are left
+ * out. A link of a program ends with its line.
+ */
+export function draw({ raw, style }: Line, most = LONGEST): Drawn {
+  if (!/[\x00-\x08\x0b-\x1f\x7f-\x9f]/.test(raw)) {
+    const end = raw.length > most ? whole(raw, most) : raw.length;
+    return { pieces: withLinks([{ text: raw.slice(0, end), style }]), more: raw.length - end };
+  }
+  // No longer ones: the expression would overflow the stack.
+  if (raw.length <= LONGEST && COLOURED.test(raw)) return { pieces: withLinks(coloured(raw, style)), more: 0 };
   const cells: string[] = [];
   const styles: Style[] = [];
   let column = 0;
   let now = style;
-  for (let at = 0; at < raw.length && column <= LONGEST; ) {
+  let at = 0;
+  while (at < raw.length && column < most) {
     const code = raw.codePointAt(at)!;
     if (code === 0x1b) {
       SEQUENCE.lastIndex = at;
       const found = SEQUENCE.exec(raw);
       at = found ? SEQUENCE.lastIndex : at + 1;
       if (!found) continue;
+      const link = LINK.exec(found[0]);
       const count = Math.min(LONGEST, Math.max(1, parseInt(found[1] ?? "", 10) || 1));
-      if (found[3] === "m" && !/[<=>?]/.test(found[1])) now = changed(now, found[1]);
+      if (link) now = { ...now, link: link[1] };
+      else if (found[3] === "m" && !/[<=>?]/.test(found[1])) now = changed(now, found[1]);
       else if (found[3] === "K") erase(cells, styles, column, parseInt(found[1], 10) || 0);
       else if (found[3] === "C") column += count;
       else if (found[3] === "D") column = Math.max(0, column - count);
@@ -138,8 +165,16 @@ export function draw({ raw, style }: Line): Piece[] {
       styles[column++] = now;
     }
   }
-  return joined(cells, styles);
+  const left = raw.length - at;
+  const more = left > COUNTED ? left : raw.slice(at).replace(UNSEEN, "").length;
+  return { pieces: withLinks(joined(cells, styles)), more };
 }
+
+/** Return the text of a line as it is seen, all of it. */
+export const textOf = (line: Line): string => draw(line, Infinity).pieces.map(({ text }) => text).join("");
+
+/** Return where a text may be cut: not within a character. */
+const whole = (text: string, at: number): number => (text.codePointAt(at - 1)! > 0xffff ? at + 1 : at);
 
 /** Draw a line that contains only text and colours, which needs no cells. */
 function coloured(raw: string, style: Style): Piece[] {
@@ -147,19 +182,12 @@ function coloured(raw: string, style: Style): Piece[] {
   let from = 0;
   for (let at = raw.indexOf("\x1b"); at !== -1; at = raw.indexOf("\x1b", from)) {
     const end = raw.indexOf("m", at);
-    add(pieces, raw.slice(from, at), style);
+    if (at > from) pieces.push({ text: raw.slice(from, at), style });
     style = changed(style, raw.slice(at + 2, end));
     from = end + 1;
   }
-  add(pieces, raw.slice(from), style);
-  return pieces.length ? pieces : [{ text: "", classes: "", colour: "" }];
-}
-
-function add(pieces: Piece[], text: string, { front, back, flags }: Style): void {
-  if (!text) return;
-  const classes = [front.startsWith("#") ? "" : front, back.startsWith("#") ? "" : back];
-  for (const [bit, name] of flags ? NAMES : []) if (flags & bit) classes.push(name);
-  pieces.push({ text, classes: classes.filter(Boolean).join(" "), colour: front.startsWith("#") ? front : "" });
+  if (from < raw.length || pieces.length === 0) pieces.push({ text: raw.slice(from), style });
+  return pieces;
 }
 
 function erase(cells: string[], styles: Style[], column: number, how: number): void {
@@ -173,14 +201,23 @@ function joined(cells: string[], styles: Style[]): Piece[] {
   for (let at = 0; at < cells.length; ) {
     let end = at + 1;
     while (end < cells.length && styles[end] === styles[at]) end++;
-    add(pieces, cells.slice(at, end).join(""), styles[at]);
+    pieces.push({ text: cells.slice(at, end).join(""), style: styles[at] });
     at = end;
   }
-  return pieces.length ? pieces : [{ text: "", classes: "", colour: "" }];
+  return pieces.length ? pieces : [{ text: "", style: PLAIN }];
 }
 
-const cut = (text: string): string =>
-  text.length <= LONGEST ? text : `${text.slice(0, LONGEST)}… ${text.length - LONGEST} more characters`;
+/** Return the part of some pieces from one character to another. */
+export function part(pieces: Piece[], from: number, to: number): Piece[] {
+  const found: Piece[] = [];
+  let at = 0;
+  for (const { text, style } of pieces) {
+    const cut = text.slice(Math.max(0, from - at), Math.max(0, to - at));
+    if (cut) found.push({ text: cut, style });
+    at += text.length;
+  }
+  return found;
+}
 
 /** How many lines a block shows that is not opened: all of a short one, else the end, more of it when it failed. */
 export function shown(count: number, state: "ok" | "fail" | "run"): number {

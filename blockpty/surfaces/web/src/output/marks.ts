@@ -22,7 +22,7 @@ function ranges(text: string): Range[] {
 }
 
 /** Return the text node of a row that holds a character, and where in it. */
-function place(row: Element, at: number): [Node, number] {
+export function place(row: Element, at: number): [Node, number] {
   const walker = document.createTreeWalker(row, NodeFilter.SHOW_TEXT);
   let node = walker.nextNode()!;
   for (let left = at; ; left -= node.textContent!.length, node = walker.nextNode()!)

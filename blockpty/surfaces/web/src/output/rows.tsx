@@ -1,7 +1,17 @@
-import { useLayoutEffect, useRef, useState } from "preact/hooks";
+import type { RefObject } from "preact";
+import { useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 import { memo } from "../memo.ts";
-import { draw, type Line } from "./lines.ts";
-import type { Lines } from "./store.ts";
+import { follow } from "../router.ts";
+import { askPerson, askToOpen, REL } from "../store/asking.ts";
+import { copy } from "../store/notice.ts";
+import { numbers, type Theme, theme, wraps } from "../store/settings.ts";
+import { number as inWords } from "../words.ts";
+import { look } from "./colours.ts";
+import { draw, type Line, part, PLAIN, type Style, textOf } from "./lines.ts";
+import { address } from "./links.ts";
+import { noteSelection, rowsIn, showsRows } from "./selection.ts";
+import type { Growing, Lines } from "./store.ts";
+import { columnsIn, Wrapped } from "./wrap.ts";
 
 /** Pixels of a row, as in the style sheet. */
 export const HEIGHT = 19;
@@ -13,30 +23,63 @@ const ALL = 200;
 /** Browsers stop at about 16 million pixels: of more lines than this, a pixel is several. */
 const MOST = 400_000;
 
-const Row = memo(({ raw, style }: Line) => (
-  <div class="row">
-    {draw({ raw, style }).map(({ text, classes, colour }) =>
-      classes || colour ? (
-        <span class={classes} style={colour ? { color: colour } : undefined}>
-          {text}
-        </span>
-      ) : (
-        text
-      ),
-    )}
-    {"\n"}
-  </div>
-));
+/** What rows show, and how. */
+interface Shown {
+  label: string;
+  /** Address of a line, but for its cursor; empty where the lines have no numbers. */
+  link: string;
+}
+
+interface RowProps extends Line {
+  theme: Theme;
+  /** Number of the line that begins here; null where another row begins it, 0 where no numbers are shown. */
+  number: number | null;
+  href: string;
+}
+
+const Row = memo(({ raw, style, from = 0, to, theme, number, href }: RowProps) => {
+  const { pieces, more } = draw({ raw, style });
+  const shown = from === 0 && to === undefined ? pieces : part(pieces, from, to ?? Infinity);
+  return (
+    <div class={number === 0 ? "row" : "row numbered"}>
+      {number ? <a class="number" data-number={number} href={href} onClick={follow} tabIndex={-1} aria-label={`Line ${number}`} /> : null}
+      {shown.map(({ text, style }) => (style === PLAIN ? text : <Styled text={text} style={style} theme={theme} />))}
+      {more > 0 && to === undefined && (
+        <button class="more" onClick={() => showLine({ raw, style })}>{`… ${inWords(more)} more characters`}</button>
+      )}
+      {"\n"}
+    </div>
+  );
+});
+
+function Styled({ text, style, theme }: { text: string; style: Style; theme: Theme }) {
+  const { classes, style: colours } = look(style, theme);
+  const url = style.link ? address(style.link) : null;
+  if (!url)
+    return (
+      <span class={classes} style={colours}>
+        {text}
+      </span>
+    );
+  const ask = (event: MouseEvent) => {
+    event.preventDefault();
+    askToOpen(url);
+  };
+  return (
+    <a class={`out-link ${classes}`} style={colours} href={url.href} title={url.href} rel={REL} target="_blank" onClick={ask} onAuxClick={ask}>
+      {text}
+    </a>
+  );
+}
+
+/** Show a line that a row has no room for. */
+function showLine(line: Line): void {
+  const text = textOf(line);
+  const copyIt = { words: "Copy", act: () => void copy(text, "Line copied") };
+  askPerson({ title: `A line of ${inWords(text.length)} characters`, text, actions: [copyIt] });
+}
 
 const range = (from: number, to: number): number[] => Array.from({ length: Math.max(0, to - from) }, (_, at) => from + at);
-
-/** An output of which not all is here: lines are found by their bytes, since their numbers change. */
-export interface Growing extends Lines {
-  readonly size: number;
-  readonly coming: number;
-  lineAt(cursor: number): number;
-  cursorOf(line: number): number;
-}
 
 const total = (lines: Growing): number => lines.length + lines.coming;
 
@@ -52,24 +95,90 @@ function rowsAbove(line: number, count: number, shown: number): number {
   return line <= 0 || last <= 0 ? line : line < count - shown ? (line * last) / (count - shown) : line - count + shown + last;
 }
 
-/** Return how many pixels of the rows are above a view of so much room, in the middle of which a byte's line stands. */
-export function pixelsAbove(lines: Growing, cursor: number, room: number): number {
+/** Return how many pixels of some rows are above a view of so much room, in the middle of which a byte's line stands. */
+export function pixelsAbove(out: HTMLElement, cursor: number, room: number): number {
+  const lines = rowsIn(out)!.lines as Growing;
   const shown = room / HEIGHT;
   return rowsAbove(lines.lineAt(cursor) - shown / 2, total(lines), shown) * HEIGHT;
 }
 
+/** Return the rows of some lines: each its own, or cut where they are too wide. */
+function useRows<Kind extends Lines>(lines: Kind, box: RefObject<HTMLDivElement | null>): Kind | Wrapped {
+  const [columns, setColumns] = useState(0);
+  const isOn = wraps.value;
+  useLayoutEffect(() => {
+    if (!isOn) return;
+    const measure = () => {
+      if (!box.current) return;
+      const { fontSize, fontFamily, paddingLeft } = getComputedStyle(box.current);
+      setColumns(columnsIn(box.current.clientWidth - parseFloat(paddingLeft), `${fontSize} ${fontFamily}`));
+    };
+    measure();
+    void document.fonts.ready.then(measure);
+    const resized = new ResizeObserver(measure);
+    resized.observe(box.current!);
+    return () => resized.disconnect();
+  }, [isOn, numbers.value]);
+  const { store, length } = lines;
+  return useMemo(() => (isOn && columns ? new Wrapped(lines, columns) : lines), [lines, store.size, length, isOn && columns]);
+}
+
+const unmeasured = new Set<HTMLElement>();
+
+/** Have an output be reached by keys where it can be moved; all at once, since each by itself would have the page laid out. */
+function reachable(out: HTMLElement): void {
+  if (unmeasured.size === 0)
+    requestAnimationFrame(() => {
+      const wide = [...unmeasured].map((one) => [one, one.scrollWidth > one.clientWidth] as const);
+      unmeasured.clear();
+      for (const [one, isWide] of wide) one.tabIndex = isWide ? 0 : -1;
+    });
+  unmeasured.add(out);
+}
+
+/** The element in which the rows are, and in which they can be moved sideways. */
+function outProps({ label, link }: Shown, box: RefObject<HTMLDivElement | null>, kind = "out") {
+  // While it is moved sideways, it stays as wide as it was, whichever rows come into view.
+  const onScroll = ({ currentTarget: out }: { currentTarget: HTMLElement }) => {
+    const inner = out.firstElementChild as HTMLElement;
+    inner.style.minWidth = out.scrollLeft > 0 ? `${out.scrollWidth}px` : "";
+  };
+  return { class: numbers.value && link ? `${kind} numbers` : kind, ref: box, role: "region", "aria-label": label, onScroll } as const;
+}
+
+/** Return what a row shows, always with the same properties: it is drawn again where one of them changes. */
+function rowProps(lines: Lines, row: number, link: string): Required<RowProps> {
+  const { raw, style, from, to } = lines.at(row);
+  return { raw, style, from, to, theme: theme.value, ...numberOf(lines, row, link) } as Required<RowProps>;
+}
+
+function numberOf(lines: Lines, row: number, link: string): Pick<RowProps, "number" | "href"> {
+  if (!numbers.value || !link) return { number: 0, href: "" };
+  const [line, from] = lines.placeOf(row);
+  if (from > 0 || !lines.store.isCounted(line)) return { number: null, href: "" };
+  return { number: line + 1, href: lines.store.isDrawn ? "" : `${link}${lines.store.cursorOf(line)}` };
+}
+
 /** All lines of an output; of a long one only the rows in view are in the document. */
-export function AllRows({ lines, looked }: { lines: Growing; looked: (cursor: number) => void }) {
-  return total(lines) <= ALL ? <Rows lines={lines} /> : <VirtualRows lines={lines} looked={looked} />;
+export function AllRows({ lines, looked, ...shown }: { lines: Growing; looked: (cursor: number) => void } & Shown) {
+  return total(lines) <= ALL ? <Rows lines={lines} {...shown} /> : <VirtualRows lines={lines} looked={looked} {...shown} />;
 }
 
 /** Some lines. */
-export function Rows({ lines }: { lines: Lines }) {
+export function Rows({ lines: given, ...shown }: { lines: Lines } & Shown) {
+  const box = useRef<HTMLDivElement>(null);
+  const lines = useRows(given, box);
+  useLayoutEffect(() => {
+    showsRows(box.current!, lines, 0);
+    reachable(box.current!);
+  });
   return (
-    <div class="out">
-      {range(0, lines.length).map((at) => (
-        <Row key={at} {...lines.at(at)} />
-      ))}
+    <div {...outProps(shown, box)}>
+      <div>
+        {range(0, lines.length).map((at) => (
+          <Row key={at} {...rowProps(lines, at, shown.link)} />
+        ))}
+      </div>
     </div>
   );
 }
@@ -83,8 +192,9 @@ interface View {
   key: number;
 }
 
-function VirtualRows({ lines, looked }: { lines: Growing; looked: (cursor: number) => void }) {
+function VirtualRows({ lines: given, looked, ...how }: { lines: Growing; looked: (cursor: number) => void } & Shown) {
   const box = useRef<HTMLDivElement>(null);
+  const lines = useRows(given, box);
   const drawn = useRef<View>({ first: 0, last: 80, top: 0, key: 0 });
   const [{ first, last, top, key }, setView] = useState<View>(drawn.current);
   /** The byte whose line is at the top of the view, and how much of that line is above it, in lines. */
@@ -115,6 +225,7 @@ function VirtualRows({ lines, looked }: { lines: Growing; looked: (cursor: numbe
       if (old.first !== from || old.last !== to || old.top !== top) {
         const stays = !jumps && to - from === old.last - old.first;
         drawn.current = { first: from, last: to, top, key: stays ? old.key + from - old.first : old.key };
+        noteSelection();
         setView(drawn.current);
       }
       held.current = line >= 1 && line < count ? [lines.cursorOf(Math.floor(line)), line % 1] : null;
@@ -140,15 +251,16 @@ function VirtualRows({ lines, looked }: { lines: Growing; looked: (cursor: numbe
       scroller.removeEventListener("scroll", scrolled);
       removeEventListener("resize", look);
     };
-  }, [lines, lines.size, count]);
+  }, [lines, lines.store.size, count]);
+  useLayoutEffect(() => showsRows(box.current!, lines, first));
   // Rows are used again for other lines: to make new ones for each look takes most of a frame.
   const rows = last - first;
   const keyOf = (at: number) => (((key + at - first) % rows) + rows) % rows;
   return (
-    <div class="out" ref={box} style={{ height: `${Math.min(count, MOST) * HEIGHT}px` }}>
+    <div {...outProps(how, box, "out virtual")} tabIndex={0} style={{ height: `${Math.min(count, MOST) * HEIGHT}px` }}>
       <div style={{ transform: `translateY(${top}px)` }}>
         {range(first, Math.min(last, count)).map((at) => (
-          <Row key={keyOf(at)} {...lines.at(at)} />
+          <Row key={keyOf(at)} {...rowProps(lines, at, how.link)} />
         ))}
       </div>
     </div>

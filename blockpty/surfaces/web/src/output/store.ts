@@ -15,32 +15,46 @@ const SHOWN_MS = 100;
 /** Once so much of one output is here, only what is looked at is fetched. */
 const MOST = 64 * 1024 * 1024;
 
-/** What draws rows: a number of lines, and each of them. */
+/** What draws rows: how many there are, each of them, and where it begins: its line, and the character in that. */
 export interface Lines {
   readonly length: number;
-  at(index: number): Line;
+  readonly store: OutputStore;
+  at(row: number): Line;
+  placeOf(row: number): [line: number, from: number];
+}
+
+/** An output of which not all is here: lines are found by their bytes, since their numbers change. */
+export interface Growing extends Lines {
+  readonly coming: number;
+  lineAt(cursor: number): number;
+  cursorOf(row: number): number;
 }
 
 const MISSING: Line = { raw: "…", style: PLAIN };
 
 /** Some lines of others: those from a number on. */
 export class LastLines implements Lines {
-  #all: Lines;
+  readonly store: OutputStore;
   #first: number;
   readonly length: number;
 
-  constructor(all: Lines, count: number) {
-    this.#all = all;
-    this.length = Math.min(count, all.length);
-    this.#first = all.length - this.length;
+  constructor(store: OutputStore, count: number) {
+    this.store = store;
+    this.length = Math.min(count, store.length);
+    this.#first = store.length - this.length;
   }
 
-  at(index: number): Line {
-    return this.#all.at(this.#first + index);
+  at(row: number): Line {
+    return this.store.at(this.#first + row);
+  }
+
+  placeOf(row: number): [number, number] {
+    return [this.#first + row, 0];
   }
 }
 
-export class OutputStore implements Lines {
+export class OutputStore implements Growing {
+  readonly store = this;
   readonly conversation: string;
   readonly block: string;
   /** Cursor of the first byte. */
@@ -101,6 +115,45 @@ export class OutputStore implements Lines {
     return { raw, style: this.#styles.known[style] };
   }
 
+  placeOf(row: number): [number, number] {
+    return [row, 0];
+  }
+
+  /** Return how many bytes a line has, or in a drawing characters; 0 where it is not here. */
+  lengthOf(line: number): number {
+    if (this.#drawn) return this.#drawn[line].raw.length;
+    const part = this.#parts[lastWhere(this.#parts, (one) => one.row <= line)];
+    if (!part || line - part.row > part.starts.length) return 0;
+    return this.cursorOf(line + 1) - this.cursorOf(line);
+  }
+
+  /** Whether the number of a line is known: all before it is here. */
+  isCounted(line: number): boolean {
+    if (this.#drawn) return true;
+    let end = 0;
+    for (const part of this.#parts) {
+      if (part.offset !== end) return false;
+      if (line <= part.row + part.starts.length) return true;
+      end = part.end;
+    }
+    return false;
+  }
+
+  /** Whether the lines were drawn by the server, so that they are no bytes of the stream. */
+  get isDrawn(): boolean {
+    return this.#drawn !== null;
+  }
+
+  /** Cursor at which a program that drew on the alternate screen last left it. */
+  get lastScreen(): number {
+    const text = new TextDecoder("latin1");
+    for (const part of [...this.#parts].reverse()) {
+      const at = Math.max(...["47", "1047", "1049"].map((mode) => text.decode(part.data).lastIndexOf(`\x1b[?${mode}l`)));
+      if (at !== -1) return this.begin + part.offset + at;
+    }
+    return this.begin + this.#wanted;
+  }
+
   /** Return the number of the line that holds a byte of the stream. */
   lineAt(cursor: number): number {
     const wanted = cursor - this.begin;
@@ -115,10 +168,11 @@ export class OutputStore implements Lines {
 
   /** Return the first byte of a line, in the stream. */
   cursorOf(line: number): number {
-    const part = this.#parts[lastWhere(this.#parts, (one) => one.row <= line)];
+    const at = lastWhere(this.#parts, (one) => one.row <= line);
+    const part = this.#parts[at];
     const further = line - (part?.row ?? 0);
     if (!part) return this.begin + Math.round(further * this.#bytesPerLine);
-    if (further === 0) return this.begin + part.offset;
+    if (further === 0) return this.begin + this.#begun(at)[0];
     if (further <= part.starts.length) return this.begin + part.starts[further - 1];
     return this.begin + part.end + Math.round((further - part.starts.length) * this.#bytesPerLine);
   }

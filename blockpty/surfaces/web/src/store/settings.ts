@@ -29,11 +29,17 @@ export function setSlow(ms: number): void {
   ofBrowser.set(SLOW, `${ms}`);
 }
 
-const SINGLE_KEYS = "blockpty.keys";
-/** Whether keys do something without Ctrl. */
-export const singleKeys = signal(ofBrowser.get(SINGLE_KEYS) !== "no");
-
-export function switchSingleKeys(): void {
-  singleKeys.value = !singleKeys.peek();
-  ofBrowser.set(SINGLE_KEYS, singleKeys.value ? "yes" : "no");
+/** Something that is on or off. */
+function choice(name: string, byDefault: "yes" | "no" = "no") {
+  const on = signal((ofBrowser.get(name) ?? byDefault) === "yes");
+  const flip = () => {
+    on.value = !on.peek();
+    ofBrowser.set(name, on.value ? "yes" : "no");
+  };
+  return [on, flip] as const;
 }
+
+/** Whether keys do something without Ctrl. */
+export const [singleKeys, switchSingleKeys] = choice("blockpty.keys", "yes");
+export const [wraps, switchWrap] = choice("blockpty.wrap");
+export const [numbers, switchNumbers] = choice("blockpty.numbers");

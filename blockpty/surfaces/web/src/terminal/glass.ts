@@ -1,4 +1,7 @@
 import { Terminal } from "@xterm/xterm";
+import { TERMINAL } from "../output/colours.ts";
+import { address } from "../output/links.ts";
+import { askToOpen } from "../store/asking.ts";
 import type { Glass } from "../store/conversation.ts";
 import type { Theme } from "../store/settings.ts";
 import { measureCharacters } from "./characters.ts";
@@ -44,6 +47,12 @@ export class XtermGlass implements Glass {
       allowProposedApi: true,
       minimumContrastRatio: 4.5,
       windowOptions: {},
+      linkHandler: {
+        activate: (_, text) => {
+          const url = address(text);
+          if (url) askToOpen(url);
+        },
+      },
       logLevel: "off",
       theme: colours(theme),
     });
@@ -158,13 +167,7 @@ export class XtermGlass implements Glass {
 }
 
 function colours(theme: Theme) {
-  const [background, foreground, ...ansi] = (
-    theme === "light"
-      ? "fdfcfa 1b1d22 1b1d22 b3261e 1d7a46 8a5a00 2f5bd7 8b2fa8 00707a 5b606b 666b76 b3261e 1d7a46 8a5a00 2f5bd7 8b2fa8 00707a 3a3e47"
-      : "101318 e6e8ec 343b47 ff8a80 7fd8a0 f2c14e 8fb0ff d9a3ff 5fd0d6 c9ced8 9aa1ad ffaaa2 a0e6ba ffd981 b3c9ff e6c3ff 93e4e8 ffffff"
-  )
-    .split(" ")
-    .map((one) => `#${one}`);
+  const [background, foreground, ...ansi] = TERMINAL[theme];
   const names = "black red green yellow blue magenta cyan white".split(" ");
   const bright = names.map((one) => `bright${one[0].toUpperCase()}${one.slice(1)}`);
   const table = Object.fromEntries([...names, ...bright].map((name, at) => [name, ansi[at]]));

@@ -1,23 +1,33 @@
 import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
-import type { Block } from "../api/types.ts";
+import { isPerson, mayType } from "../api/auth.ts";
+import { call, of } from "../api/http.ts";
 import { readText } from "../api/output.ts";
+import type { Block } from "../api/types.ts";
+import { perform } from "../keys.ts";
 import { shown } from "../output/lines.ts";
 import { inTurn } from "../output/reading.ts";
 import { AllRows, pixelsAbove, Rows } from "../output/rows.tsx";
+import { hasOutput, noteSelection } from "../output/selection.ts";
 import { LastLines, OutputStore } from "../output/store.ts";
-import { follow, toConversation, toReplay } from "../router.ts";
+import { follow, toConversation, toMoment, toReplay } from "../router.ts";
+import { askPerson } from "../store/asking.ts";
 import { ending, sign } from "../store/blocks.ts";
 import { now } from "../store/clock.ts";
 import { ofTab } from "../store/kept.ts";
-import { attempt, copy } from "../store/notice.ts";
-import { bytes, duration, elapsed, lines as inLines, number, time, visible } from "../words.ts";
+import { attempt, copy, say } from "../store/notice.ts";
+import { numbers, switchNumbers, switchWrap, wraps } from "../store/settings.ts";
+import { bytes, duration, elapsed, lines as inLines, number, spoken, time, visible } from "../words.ts";
 import { Icon } from "./icons.tsx";
 import { memo } from "../memo.ts";
-import { Author, StateSign, WORDS } from "./Sign.tsx";
+import { Author, authorOf, StateSign, WORDS } from "./Sign.tsx";
 
 /** Up to this size an output is fetched whole; of a longer one its end, until all is asked for. */
 const WHOLE = 64 * 1024;
 const TAIL = 16 * 1024;
+/** So many lines are put into the document to be read as text. */
+const READ = 2000;
+/** How long the browser has to begin saving a file. */
+const SAVED_MS = 60_000;
 
 const foldKey = (conversation: string, block: Block): string => `blockpty.fold.${conversation}.${block.block_id}`;
 
@@ -59,6 +69,7 @@ export const BlockView = memo(({ conversation, block, selected, moved, last }: B
   };
   const show = (store: OutputStore): boolean => {
     if (store !== kept.current) return false;
+    noteSelection();
     setOutput(store);
     setSize(store.size);
     return true;
@@ -84,12 +95,24 @@ export const BlockView = memo(({ conversation, block, selected, moved, last }: B
     setMode(wanted);
     ofTab.set(foldKey(conversation, block), wanted);
   };
+  const source = () => ({ conversation, block: block.block_id, cmd: block.cmd, span: [begin, end] as [number, number], store: kept.current });
+  useLayoutEffect(() => hasOutput(root.current!, source));
   const whole = () => readText(conversation, block.block_id, output?.movesCursor ? "rendered" : "text", end);
   const copyOutput = () => attempt(async () => copy(await whole(), "Output copied"));
   const copyCommand = () => copy(block.cmd, "Command copied");
   const copyBoth = () => attempt(async () => copy(`$ ${block.cmd}\n${await whole()}`, "Command and output copied"));
   const link = `${toConversation(conversation)}/${block.block_id}`;
   const copyLink = () => copy(location.origin + link, "Link copied");
+  const exportOutput = () => attempt(async () => save(`${conversation}-${block.block_id}.txt`, await whole()));
+  const runAgain = () => {
+    if (!mayType() || !block.cmd) return;
+    const run = () =>
+      void attempt(() => call(of(conversation, "exec_block"), { command: block.cmd, queue: isPerson() })).then((went) => went && say("Run again"));
+    if (block.cmd.includes("\n")) askPerson({ title: "Run this again?", text: block.cmd, actions: [{ words: "Run it", act: run }] });
+    else run();
+  };
+  // When this block is the selected one, which the click makes it.
+  const diff = () => requestAnimationFrame(() => perform("diff"));
   /** Have what is looked at fetched: next, where the output is being fetched anyway. */
   const looked = (at: number) => {
     const store = kept.current!;
@@ -111,7 +134,7 @@ export const BlockView = memo(({ conversation, block, selected, moved, last }: B
         const scroller = root.current?.closest<HTMLElement>(".blocks");
         if (!out || !scroller) return;
         const top = out.getBoundingClientRect().top - scroller.getBoundingClientRect().top + scroller.scrollTop;
-        scroller.scrollTop = top + pixelsAbove(store, at, scroller.clientHeight);
+        scroller.scrollTop = top + pixelsAbove(out, at, scroller.clientHeight);
       });
     });
   const act: Record<string, (detail: number) => void> = {
@@ -123,6 +146,8 @@ export const BlockView = memo(({ conversation, block, selected, moved, last }: B
     copyCommand,
     copyBoth,
     copyLink,
+    exportOutput,
+    runAgain,
     reveal,
   };
   useEffect(() => {
@@ -144,6 +169,9 @@ export const BlockView = memo(({ conversation, block, selected, moved, last }: B
   const label = ending(block);
   const [first, ...rest] = visible(block.cmd).split(" ");
   const size = block.out_bytes === 0 ? "" : output && !partial && (!all || output.whole) ? inLines(count) : bytes(block.out_bytes);
+  const named = visible(block.cmd) || (block.kind === "background" ? "output of no command" : "a command that was typed");
+  const facts = [named, WORDS[state], label, block.duration_ms === null ? "" : spoken(block.duration_ms), size, authorOf(block.author)[1]];
+  const shownAs = { label: `Output of ${block.block_id}`, link: partial ? "" : `${link}?at=` };
   const when = `${new Date(block.ts_begin).toISOString()} to ${block.ts_end ? new Date(block.ts_end).toISOString() : "now"}`;
   return (
     <article
@@ -152,7 +180,9 @@ export const BlockView = memo(({ conversation, block, selected, moved, last }: B
       data-block={block.block_id}
       class={`block ${state} ${selected ? "selected" : ""}`}
       tabIndex={selected ? 0 : -1}
-      aria-label={`${visible(block.cmd)}, ${WORDS[state]}${label ? `, ${label}` : ""}, ${duration(block.duration_ms)}`}
+      aria-label={facts.filter(Boolean).join(", ")}
+      aria-posinset={block.seq}
+      aria-setsize={-1}
     >
       <header>
         <StateSign sign={state} />
@@ -162,7 +192,7 @@ export const BlockView = memo(({ conversation, block, selected, moved, last }: B
               {first} <i>{rest.join(" ")}</i>
             </>
           ) : (
-            <i>{block.kind === "background" ? "output of no command" : "a command that was typed"}</i>
+            <i>{named}</i>
           )}
         </span>
         <span class="actions">
@@ -172,9 +202,23 @@ export const BlockView = memo(({ conversation, block, selected, moved, last }: B
           <button title="Copy command (C)" aria-label="Copy command" onClick={copyCommand}>
             <Icon name="prompt" />
           </button>
+          <button title="Copy command and output (Y)" aria-label="Copy command and output" onClick={copyBoth}>
+            <Icon name="both" />
+          </button>
           <a title="Link to this block" aria-label="Link to this block" href={link} onClick={follow}>
             <Icon name="link" />
           </a>
+          <button title="Difference to the previous run (d)" aria-label="Difference to the previous run" onClick={diff}>
+            <Icon name="diff" />
+          </button>
+          <button title="Export output (e)" aria-label="Export output" onClick={exportOutput}>
+            <Icon name="save" />
+          </button>
+          {mayType() && block.cmd && (
+            <button title="Run again (R)" aria-label="Run again" onClick={runAgain}>
+              <Icon name="again" />
+            </button>
+          )}
           <a title="Replay from here (r)" aria-label="Replay from here" href={toReplay(conversation, block.span[0])} onClick={follow}>
             <Icon name="play" />
           </a>
@@ -188,22 +232,44 @@ export const BlockView = memo(({ conversation, block, selected, moved, last }: B
         <Author author={block.author} />
       </header>
       {block.cwd && moved && <div class="directory">{visible(block.cwd)}</div>}
-      {output?.wholeScreen ? (
+      {mode === "text" ? (
+        <PlainText read={whole} label={shownAs.label} close={() => change("all")} />
+      ) : output?.wholeScreen ? (
         <div class="fold">
           Draws on the whole screen{" "}
-          <a href={toReplay(conversation, block.span[0])} onClick={follow}>
-            {state === "run" ? "" : "Replay it"}
-          </a>
+          {state === "run" ? (
+            <button onClick={() => perform("toScreen")}>Open the screen</button>
+          ) : (
+            <>
+              <a href={toMoment(conversation, output.lastScreen)} onClick={follow}>
+                Last screen
+              </a>
+              <a href={toReplay(conversation, begin)} onClick={follow}>
+                Replay it
+              </a>
+            </>
+          )}
         </div>
       ) : (
         output && (
           <>
             {isShort && state !== "ok" && <Fold {...{ folded, partial, change, block }} />}
-            {all ? <AllRows lines={output} looked={looked} /> : wanted > 0 && <Rows lines={new LastLines(output, wanted)} />}
+            {all ? (
+              <AllRows lines={output} looked={looked} {...shownAs} />
+            ) : (
+              wanted > 0 && <Rows lines={new LastLines(output, wanted)} {...shownAs} />
+            )}
             {isShort && state === "ok" && <Fold {...{ folded, partial, change, block }} />}
             {mode === "all" && count > 12 && (
               <div class="fold">
                 <button onClick={() => change("")}>Fold</button>
+                <button onClick={() => change("text")}>Read as text</button>
+                <button aria-pressed={wraps.value} title="w" onClick={switchWrap}>
+                  Wrap lines
+                </button>
+                <button aria-pressed={numbers.value} title="#" onClick={switchNumbers}>
+                  Line numbers
+                </button>
               </div>
             )}
           </>
@@ -212,6 +278,41 @@ export const BlockView = memo(({ conversation, block, selected, moved, last }: B
     </article>
   );
 });
+
+/** Have the browser save a text as a file. */
+function save(name: string, text: string): void {
+  const href = URL.createObjectURL(new Blob([text, "\n"], { type: "text/plain" }));
+  const link = document.createElement("a");
+  Object.assign(link, { href, download: name.replace(/[^\w.-]/g, "_") }).click();
+  setTimeout(() => URL.revokeObjectURL(href), SAVED_MS);
+}
+
+/** An output as one text, for those who have it read to them: all of it is in the document. */
+function PlainText({ read, label, close }: { read: () => Promise<string>; label: string; close: () => void }) {
+  const [text, setText] = useState<string | null>(null);
+  useEffect(() => {
+    let gone = false;
+    void attempt(async () => {
+      const found = await read();
+      if (!gone) setText(found);
+    });
+    return () => {
+      gone = true;
+    };
+  }, []);
+  const lines = text?.split("\n") ?? [];
+  return (
+    <>
+      <pre class="plain" role="region" aria-label={label} aria-busy={text === null} tabIndex={0}>
+        {lines.slice(0, READ).join("\n")}
+      </pre>
+      <div class="fold">
+        {lines.length > READ && `The first ${number(READ)} of ${inLines(lines.length)}`}
+        <button onClick={close}>Show as rows</button>
+      </div>
+    </>
+  );
+}
 
 /** How long a block took, or has been running. */
 function Took({ block }: { block: Block }) {

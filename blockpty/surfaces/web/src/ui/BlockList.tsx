@@ -6,6 +6,7 @@ import { go, toBlock, toConversation } from "../router.ts";
 import { sign } from "../store/blocks.ts";
 import { type Conversation, numberOf } from "../store/conversation.ts";
 import { attempt } from "../store/notice.ts";
+import { switchNumbers, switchWrap } from "../store/settings.ts";
 import { number } from "../words.ts";
 import { BlockView } from "./Block.tsx";
 import { BlockMap } from "./BlockMap.tsx";
@@ -157,6 +158,10 @@ export function BlockList(props: { conversation: Conversation; alone?: boolean }
     copyCommand: act("copyCommand"),
     copyBoth: act("copyBoth"),
     copyLink: act("copyLink"),
+    exportOutput: act("exportOutput"),
+    runAgain: act("runAgain"),
+    wrap: switchWrap,
+    lineNumbers: switchNumbers,
     previousFailed: () => stepFailed(-1),
     nextFailed: () => stepFailed(1),
     foldAll,

@@ -2,6 +2,7 @@ import { useMemo } from "preact/hooks";
 import { grant } from "../api/auth.ts";
 import { opened } from "../store/conversation.ts";
 import { visible } from "../words.ts";
+import { Asking } from "./Asking.tsx";
 import { BlockList } from "./BlockList.tsx";
 import { LiveGlass } from "./Glass.tsx";
 
@@ -19,6 +20,7 @@ function Shown({ id, show }: { id: string; show: string }) {
         {conversation.missing.value && <p class="muted">{conversation.missing.value}</p>}
         {blocks && <BlockList conversation={conversation} />}
       </LiveGlass>
+      <Asking />
     </main>
   );
 }

@@ -1,6 +1,8 @@
 import type { Run } from "../api/types.ts";
+import { type Look, look } from "../output/colours.ts";
 import { indexed } from "../output/lines.ts";
 import { pictures } from "../store/home.ts";
+import { theme } from "../store/settings.ts";
 
 /** A small picture of a screen, as the feed of the home sends it. */
 export function Mini({ id }: { id: string }) {
@@ -11,11 +13,14 @@ export function Mini({ id }: { id: string }) {
     <div class="mini" role="img" aria-label={`Screen of ${id}`} style={{ "--cols": cols, aspectRatio: `${cols * 0.6} / ${rows * 1.3}` }}>
       {Array.from({ length: rows }, (_, row) => (
         <div key={row}>
-          {cells(lines.get(row) ?? [], cursor.visible && cursor.y === row ? cursor.x : -1).map(([text, run, isCursor], at) => (
-            <span key={at} class={`${classes(run)} ${isCursor ? "inverse" : ""}`} style={colour(run)}>
-              {text}
-            </span>
-          ))}
+          {cells(lines.get(row) ?? [], cursor.visible && cursor.y === row ? cursor.x : -1).map(([text, run, isCursor], at) => {
+            const { classes, style } = lookOf(run, isCursor);
+            return (
+              <span key={at} class={classes} style={style}>
+                {text}
+              </span>
+            );
+          })}
         </div>
       ))}
     </div>
@@ -39,14 +44,14 @@ function cells(runs: Run[], cursor: number): [string, Run, boolean][] {
 
 const BLANK: Run = { text: "", width: 0 };
 
-function classes({ fg, bg, bold, faint, italic, reverse, strike, underline, conceal }: Run): string {
-  const names = [typeof fg === "number" && fg < 16 ? `a${fg}` : "", typeof bg === "number" && bg < 16 ? `b${bg}` : ""];
-  const flags = { bold, faint, italic, strike, inverse: reverse, under: underline !== undefined, conceal };
-  for (const [name, on] of Object.entries(flags)) if (on) names.push(name);
-  return names.filter(Boolean).join(" ");
-}
+const named = (colour: number | string | undefined, prefix: string): string => {
+  const name = typeof colour === "number" ? indexed(colour) : (colour ?? "");
+  return name.startsWith("a") ? prefix + name.slice(1) : name;
+};
 
-function colour({ fg }: Run): { color: string } | undefined {
-  if (typeof fg === "string") return { color: fg };
-  return typeof fg === "number" && fg >= 16 ? { color: indexed(fg) } : undefined;
+function lookOf({ fg, bg, bold, faint, italic, reverse, strike, underline, conceal }: Run, isCursor: boolean): Look {
+  const flags = [bold, faint, italic, underline !== undefined, (reverse ?? false) !== isCursor, strike];
+  const set = flags.reduce((all, one, at) => all | (one ? 1 << at : 0), 0);
+  const { classes, style } = look({ front: named(fg, "a"), back: named(bg, "b"), flags: set }, theme.value);
+  return { classes: conceal ? `${classes} conceal` : classes, style };
 }

@@ -7,6 +7,7 @@ import { conversations, diskIsFull, inPlace, halted, loaded, need, reachable } f
 import { notice, say } from "../store/notice.ts";
 import { singleKeys, switchSingleKeys, switchTheme, theme } from "../store/settings.ts";
 import { canTell, tellMe, waiting } from "../store/outside.ts";
+import { Asking } from "./Asking.tsx";
 import { ConversationPlace } from "./Conversation.tsx";
 import { Help } from "./Help.tsx";
 import { Home } from "./Home.tsx";
@@ -176,6 +177,7 @@ export function Shell() {
       )}
       {help && <Help close={() => setHelp(false)} />}
       <Palette shown={palette} close={() => setPalette("nothing")} />
+      <Asking />
       {notice.value && (
         <div class={`notice ${notice.value.failed ? "failed" : ""}`} role="status">
           {notice.value.words}

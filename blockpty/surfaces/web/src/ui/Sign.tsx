@@ -23,8 +23,12 @@ const LETTERS: Record<string, [string, string]> = {
   engine: ["E", "by blockpty"],
 };
 
+/** Whose a block is: a letter and words. */
+export const authorOf = (author: string): [string, string] =>
+  LETTERS[author] ?? [author.slice(0, 1).toUpperCase(), `by ${author}`];
+
 export function Author({ author }: { author: string }) {
-  const [letter, words] = LETTERS[author] ?? [author.slice(0, 1).toUpperCase(), `by ${author}`];
+  const [letter, words] = authorOf(author);
   return (
     <span class={`author ${author === "agent" ? "agent" : "user"}`} title={words}>
       {letter}

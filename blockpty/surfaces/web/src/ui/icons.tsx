@@ -23,6 +23,9 @@ const PATHS = {
   down: "m4 6 4 4 4-4",
   up: "m4 10 4-4 4 4",
   prompt: "m6 4 4 4-4 4",
+  both: "M5.5 2.5h8v8h-8zM2.5 5.5v8h8M8 5.5l1.5 1.2L8 8",
+  save: "M8 2.5v7M5 7l3 3 3-3M3 13h10",
+  again: "M13 8a5 5 0 1 1-1.6-3.7M13 2v3h-3",
 };
 
 export function Icon({ name }: { name: keyof typeof PATHS }) {

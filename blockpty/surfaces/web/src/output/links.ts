@@ -1,0 +1,45 @@
+import { part, type Piece } from "./lines.ts";
+
+/** Links in outputs: only to the web, of a program or in the text. */
+const FOUND = /\bhttps?:\/\/[^\s<>"`\x00-\x1f\x7f-\x9f]+/gi;
+const LONGEST = 2000;
+const CLOSING: Record<string, string> = { ")": "(", "]": "[", "}": "{" };
+
+/** Return the address that a text leads to, as the browser would open it: names of other scripts are in punycode. */
+export function address(text: string): URL | null {
+  if (text.length > LONGEST || !/^https?:\/\//i.test(text)) return null;
+  try {
+    return new URL(text);
+  } catch {
+    return null;
+  }
+}
+
+/** Mark the addresses in a line. */
+export function withLinks(pieces: Piece[]): Piece[] {
+  if (!pieces.some(({ text }) => text.includes("/"))) return pieces;
+  // The colour may change within an address.
+  const line = pieces.map(({ text }) => text).join("");
+  const marked: Piece[] = [];
+  let at = 0;
+  for (const { 0: found, index } of line.matchAll(FOUND)) {
+    const link = trimmed(found);
+    if (!address(link)) continue;
+    marked.push(...part(pieces, at, index));
+    at = index + link.length;
+    for (const { text, style } of part(pieces, index, at)) marked.push({ text, style: style.link ? style : { ...style, link } });
+  }
+  return at === 0 ? pieces : [...marked, ...part(pieces, at, line.length)];
+}
+
+/** Leave out what ends a sentence, and brackets that were opened before the address. */
+function trimmed(text: string): string {
+  let end = text.length;
+  for (; end > 0; end--) {
+    const last = text[end - 1];
+    const before = text.slice(0, end);
+    const isClosing = CLOSING[last] && before.split(last).length > before.split(CLOSING[last]).length;
+    if (!isClosing && !".,;:!?'*".includes(last)) break;
+  }
+  return text.slice(0, end);
+}
