@@ -120,28 +120,43 @@ async def read_output(conversation: Any, block: Block, *, whole: bool) -> BlockO
     limit = MOST if whole else WHOLE
     partial = end - begin > limit
     first = begin if whole or not partial else end - TAIL
-    text, read = await _pieces(conversation, block.block_id, "ansi", first, end, limit)
+    text, read = await _bytes(conversation, block.block_id, first, end, limit)
     if _WHOLE_SCREEN.search(text):
         return BlockOutput([], [], whole_screen=True)
     if _CURSOR.search(text):
-        text, read = await _pieces(conversation, block.block_id, "rendered", first, end, limit, style="sgr")
+        text = await _drawn(conversation, block.block_id, first, read)
     partial = partial and not whole
     # What begins inside a line is left out.
     return split(text.partition("\n")[2] if partial else text, partial=partial, left=max(0, end - read))
 
 
-async def _pieces(
-    conversation: Any, block_id: str, view: str, cursor: int, end: int, limit: int, **more: str
-) -> tuple[str, int]:  # fmt: skip
-    """Return what was read, and the cursor after it."""
+async def _bytes(conversation: Any, block_id: str, cursor: int, end: int, limit: int) -> tuple[str, int]:
+    """Return up to so much of an output in the view `ansi`, and the cursor after it."""
     parts: list[str] = []
     length = 0
     while cursor < end and length < limit:
-        most = min(PIECE, limit)
-        piece = await conversation.read(from_cursor=cursor, block_id=block_id, view=view, max_bytes=most, **more)
+        piece = await conversation.read(
+            from_cursor=cursor, block_id=block_id, view="ansi", max_bytes=min(PIECE, limit)
+        )  # fmt: skip
         if piece.cursor <= cursor:
             break
         parts.append(piece.data)
         length += len(piece.data)
         cursor = piece.cursor
     return "".join(parts), cursor
+
+
+async def _drawn(conversation: Any, block_id: str, begin: int, end: int) -> str:
+    """Return the lines that were seen in the end of a span."""
+    parts: list[str] = []
+    line: int | None = 0
+    # It is drawn from its beginning for each piece, so that pieces grow: all of it is then drawn about twice.
+    size = PIECE
+    while line is not None:
+        piece = await conversation.read(
+            from_cursor=begin, to_cursor=end, block_id=block_id, view="rendered", style="sgr", from_line=line,
+            max_bytes=size,
+        )  # fmt: skip
+        parts.append(piece.data)
+        line, size = piece.next_line, min(2 * size, 4 * MOST)
+    return "".join(parts)

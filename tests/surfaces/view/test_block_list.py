@@ -39,11 +39,19 @@ async def test_blocks_show_as_much_as_matters(home: Path, monkeypatch: pytest.Mo
             assert program.blocks.virtual_size.height == 13 + 2 + 401
             await pilot.press("z")
             await until(pilot, lambda: shows(program, "388 lines folded"))
+        async with viewing(client, size=(160, 60)) as (program, pilot):
+            # Lines that were printed over are shown as they were seen in the end, wherever the pieces are divided.
+            monkeypatch.setattr(output, "PIECE", 20)
+            await conversation.run(r"seq 5001 5006; printf '\e[3A\e[Kov%s\n\e[3B' er")
+            await until(pilot, lambda: shows(program, "  over"))
+            shown = [row.strip(" ▌") for row in rows(program)]
+            at = shown.index("over")
+            assert shown[at - 3 : at + 3] == ["5001", "5002", "5003", "over", "5005", "5006"]
             # What is too long to be held says so, in the list and when it is copied.
+            monkeypatch.setattr(output, "PIECE", 2000)
             monkeypatch.setattr(output, "MOST", 900)
             monkeypatch.setattr(output, "WHOLE", 400)
             await conversation.run("seq 2000 2399")
-            await pilot.press("G")
             await until(pilot, lambda: shows(program, "seq 2000"))
             await pilot.press("z")
             await until(pilot, lambda: shows(program, " of 2 kB; blockpty read shows the rest"))

@@ -3,6 +3,7 @@ import { call, of, Problem } from "./http.ts";
 
 /** Reading outputs: bytes of a span, and what a person saw of it. */
 const RENDERED = 1024 * 1024;
+const LARGEST = 64 * RENDERED;
 const MOST_LINES = 100_000;
 
 interface Span {
@@ -39,10 +40,11 @@ interface Piece {
 /** Read a block's output as a person saw it in the end, with colours; raises Problem. */
 export async function readRendered(conversation: string, block: string, from: number, to: number): Promise<string> {
   let text = "";
-  for (let line: number | null = 0; line !== null && line < MOST_LINES; ) {
+  // The server draws an output from its beginning each time, so that pieces grow: it then draws all of it about twice.
+  for (let line: number | null = 0, most = RENDERED; line !== null && line < MOST_LINES; most = Math.min(2 * most, LARGEST)) {
     const query = new URLSearchParams({
       block_id: block, view: "rendered", style: "sgr", from_cursor: `${from}`, to_cursor: `${to}`,
-      from_line: `${line}`, max_bytes: `${RENDERED}`,
+      from_line: `${line}`, max_bytes: `${most}`,
     });
     const piece: Piece = await call<Piece>(of(conversation, `read?${query}`));
     text += piece.data;
