@@ -222,3 +222,37 @@ def test_the_map_and_the_runs_of_a_command_are_those_of_all_blocks(context: Brow
     page.keyboard.press("Enter")
     page.wait_for_selector("#b153.selected")
     assert watched.complaints == []
+
+
+def test_a_reader_is_told_what_came_and_a_hidden_page_draws_nothing(context: BrowserContext, served: Served) -> None:
+    served.cli("run", "c1", "seq 1 100; false", check=False)
+    watched = sign_in(context, served)
+    page = watched.page
+    received: list[int] = []
+    page.on("websocket", lambda socket: socket.on("framereceived", lambda frame: received.append(len(frame))))
+    page.goto(f"{served.url}/c/c1")
+    page.wait_for_selector(".screen-head .chip.run")
+    page.locator("#b1 .fold button").click()
+    watched.until_script("document.querySelectorAll('#b1 .row').length === 100")
+    page.evaluate(f"{BOX}.scrollTop = 100")
+    served.cli("exec-interactive", "c1", "cat")
+    page.wait_for_selector("#b2.run")
+    served.cli("send", "c1", "one\ntwo\n")  # the terminal echoes them, and cat prints them
+    page.get_by_text("1 new block, 4 new lines").wait_for()
+    assert page.evaluate(f"{BOX}.scrollTop") == 100
+    page.locator(".pill").click()
+    page.locator(".pill").wait_for(state="detached")
+
+    hide = """(hidden) => { Object.defineProperty(document, 'hidden', { value: hidden, configurable: true });
+        document.dispatchEvent(new Event('visibilitychange')); }"""
+    page.evaluate(hide, True)
+    served.cli("ctrl-d", "c1")
+    before, sent = watched.screen(), len(watched.sent)
+    received.clear()
+    served.cli("run", "c1", "seq 1 50000")
+    page.wait_for_selector("#b3.ok")
+    assert watched.screen() == before and len(watched.sent) == sent, "blocks are followed, and nothing is drawn"
+    assert sum(received) < 100_000, "no more than a window of it was sent"
+    page.evaluate(hide, False)
+    watched.until(lambda: watched.screen() == served.rows(), "the screen is that of the engine")
+    assert watched.complaints == []

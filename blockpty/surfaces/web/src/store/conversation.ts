@@ -106,6 +106,7 @@ export class Conversation {
   /** What is heard while pages of blocks are on their way. */
   readonly #heardMeanwhile = new Set<JournalEvent[]>();
   #printed = { count: 0, skips: 0 };
+  #countTimer = 0;
   /** What a hidden page has yet to draw. */
   #undrawn: (() => void)[] = [];
   #shown = () => {
@@ -245,6 +246,7 @@ export class Conversation {
   leave(): void {
     this.#closed = true;
     clearTimeout(this.#growthTimer);
+    clearTimeout(this.#countTimer);
     document.removeEventListener("visibilitychange", this.#shown);
     this.outline.leave();
     this.#socket?.close();
@@ -400,7 +402,7 @@ export class Conversation {
   #bytes(data: Uint8Array): void {
     // Between commands there are only the shell's own lines.
     if (this.outline.list.peek().at(-1)?.state === "running")
-      for (let at = data.indexOf(LINE_END); at !== -1; at = data.indexOf(LINE_END, at + 1)) this.#printed.count++;
+      for (let at = data.indexOf(LINE_END); at !== -1; at = data.indexOf(LINE_END, at + 1)) this.#count();
     this.#draw((glass) => glass.bytes(data));
   }
 
@@ -411,6 +413,15 @@ export class Conversation {
   #draw(what: (glass: Glass) => void): void {
     if (document.hidden) this.#undrawn.push(() => what(this.#glass!));
     else what(this.#glass!);
+  }
+
+  /** Count a line. It is shown a little later, with those that come until then. */
+  #count(): void {
+    this.#printed.count++;
+    this.#countTimer ||= window.setTimeout(() => {
+      this.#countTimer = 0;
+      this.lines.value = { ...this.#printed };
+    }, GROWTH_MS);
   }
 
   #showBehind(): void {
@@ -452,7 +463,6 @@ export class Conversation {
       this.blocks.value = reduce(this.blocks.value, event, passes(this.filter.value, this.text.value));
       this.alone.value = reduce(this.alone.value, event);
       this.outline.take(event);
-      if (this.lines.peek().count !== this.#printed.count) this.lines.value = { ...this.#printed };
     });
     if (event.type === "agent_block_end" && this.filter.value === "screen")
       void attempt(() => this.#measure(Number((event.block as Block).seq)));
