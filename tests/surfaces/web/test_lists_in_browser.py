@@ -238,7 +238,9 @@ def test_a_reader_is_told_what_came_and_a_hidden_page_draws_nothing(context: Bro
     served.cli("exec-interactive", "c1", "cat")
     page.wait_for_selector("#b2.run")
     served.cli("send", "c1", "one\ntwo\n")  # the terminal echoes them, and cat prints them
-    page.get_by_text("1 new block, 4 new lines").wait_for()
+    # The end of the line with the command may come behind the news that it runs.
+    told = ["1 new block, 4 new lines", "1 new block, 5 new lines"]
+    watched.until(lambda: page.locator(".pill").inner_text() in told, "blocks and lines are counted")
     assert page.evaluate(f"{BOX}.scrollTop") == 100
     page.locator(".pill").click()
     page.locator(".pill").wait_for(state="detached")
