@@ -66,6 +66,8 @@ class SearchHit(Result, frozen=True):
         cmd, cwd, kind, author, state, exit_status, ts_begin, duration_ms: of the block, as in its record.
         elsewhere: address of the host that has the conversation; None when it is in this home.
         context: the line with lines around it, where `context` asked for them; None for a command, and elsewhere.
+        line: the number of the line in the block's output, from 1; None for a command, elsewhere, and far into long
+            outputs.
     """
 
     conversation_id: str
@@ -86,6 +88,7 @@ class SearchHit(Result, frozen=True):
     duration_ms: int | None
     elsewhere: str | None = None
     context: str | None = None
+    line: int | None = None
 
 
 class SearchResult(Result, frozen=True):

@@ -7,6 +7,7 @@ are complete and exact with a good index, an old one and none; a bad one only co
 from __future__ import annotations
 
 import bisect
+import contextlib
 import errno
 import heapq
 import time
@@ -33,6 +34,8 @@ from blockpty.search.text import CommandWindow, Window
 T = TypeVar("T")
 _LARGEST_PAGE: Final = 2048
 _SNIPPET: Final = 160
+# So many bytes of outputs are read to number the lines of one result.
+_COUNTED: Final = 4 * 1024 * 1024
 # So many pieces are read at once, where they are not in memory.
 _MANY: Final = 16
 # In place of an offset: below every match of a chunk.
@@ -407,15 +410,39 @@ def find(
     matches, following, unfinished, missing = SearchRun(records, index, query, redact=redact, pace=pace).run()
     # Many matches are of few blocks.
     shown = {cmd: redact_text(cmd) if redact else cmd for cmd in {match.block.cmd for match in matches}}
+    lines = _lines(records, matches, pace)
     return SearchResult(
-        [_hit(match, shown[match.block.cmd]) for match in matches],
+        [_hit(match, shown[match.block.cmd], line) for match, line in zip(matches, lines, strict=True)],
         following.to_text() if following is not None else None,
         unfinished or bool(missing),
         list(missing),
     )
 
 
-def _hit(match: Match, cmd: str) -> SearchHit:
+def _lines(records: Records, matches: Sequence[Match], pace: Callable[[], None]) -> list[int | None]:
+    """Return in which lines of their outputs matches are, where that does not take much reading."""
+    found: list[int | None] = []
+    left = _COUNTED
+    # Of a block the last match comes first, and what is before it holds the lines of the others.
+    block: tuple[str, int] = ("", 0)
+    data = b""
+    for match in matches:
+        pace()
+        begin = match.block.span[0]
+        size, line = match.key.offset - begin, None
+        if match.key.number != COMMAND and match.host is None:
+            if block != (match.key.conversation_id, begin) and size <= left:
+                block, data = (match.key.conversation_id, begin), b""
+                left -= size
+                with contextlib.suppress(OSError, SpoolError):  # it may be gone
+                    data = records.record(match.key.conversation_id).read(begin, size)
+            if block == (match.key.conversation_id, begin) and len(data) >= size:
+                line = data.count(b"\n", 0, size) + 1
+        found.append(line)
+    return found
+
+
+def _hit(match: Match, cmd: str, line: int | None) -> SearchHit:
     block, key = match.block, match.key
     part = "command" if key.number == COMMAND else "output"
     return SearchHit(
@@ -436,4 +463,5 @@ def _hit(match: Match, cmd: str) -> SearchHit:
         ts_begin=block.ts_begin,
         duration_ms=block.duration_ms,
         elsewhere=match.host,
+        line=line,
     )

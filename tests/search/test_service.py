@@ -19,12 +19,16 @@ from tests.support.async_tests import async_test
 async def test_what_was_printed_is_found_at_once_and_leads_to_its_block(tmp_path: Path) -> None:
     async with Engine(tmp_path) as engine:
         conversation = await engine.open("c1", shell="bash")
-        await conversation.run("printf 'alpha \\033[31mbe\\033[0mta\\n'")
+        await conversation.run("printf 'one\\nalpha \\033[31mbe\\033[0mta\\nthree\\n'")
         await conversation.run("ls /nonexistent-place")
         found = await engine.search("alpha beta")
         (hit,) = [one for one in found.hits if one.part == "output"]
         assert not found.partial and found.next is None
         assert (hit.conversation_id, hit.block_id, hit.snippet, hit.snippet_span) == ("c1", "b1", "alpha beta", (0, 10))
+        assert hit.line == 2
+        numbered = await engine.search("e", part="output", conversation_id="c1")
+        assert [one.line for one in numbered.hits][-4:] == [3, 3, 2, 1]
+        assert (await engine.search("alpha", part="command")).hits[0].line is None
         read = await conversation.read(hit.cursor, max_bytes=10)
         assert read.data == "alpha beta"
         assert {one.part for one in (await engine.search("nonexistent-place")).hits} == {"command", "output"}

@@ -207,6 +207,44 @@ def test_a_search_takes_its_filters_from_the_address(context: BrowserContext, ke
     watched.page.get_by_role("button", name="Failed only").click()
     watched.page.get_by_text("Nothing was found. Complete and exact.").wait_for()
     assert "failed=1" in watched.page.url
+
+    def go(query: str) -> None:
+        watched.page.evaluate(
+            "(to) => { history.pushState(null, '', to); dispatchEvent(new PopStateEvent('popstate')) }",
+            f"/search?q={query}",
+        )
+
+    def hits(query: str, count: int) -> None:
+        go(query)
+        watched.page.locator("main[aria-busy=false]").wait_for()
+        watched.until(lambda: watched.page.locator(".hits a").count() == count, query)
+
+    hits("two&blocks=0", 4)
+    # Each leaves fewer of them, or it was not asked for.
+    for filtered in ("conversation_id=c9", "author=user", "kind=session", "cwd=/nowhere", "exit_status=7", "failed=true",
+                     "min_duration_ms=600000", "since=4102444800000", "until=1000"):  # fmt: skip
+        hits(f"two&blocks=0&{filtered}", 0)
+        hits("two&blocks=0", 4)
+    hits("TWO&blocks=0", 0)
+    hits("TWO&blocks=0&ignore_case=true", 4)
+    hits("two&blocks=0&part=output&author=agent", 2)
+    assert watched.page.locator(".hits .snippet b").all_inner_texts() == ["1", "301"], "the lines are numbered"
+    # What the address says the controls show, and the other way round.
+    assert watched.page.get_by_label("Submitted by").input_value() == "agent"
+    watched.page.get_by_label("Looked for in").select_option("command")
+    watched.until(lambda: "part=command" in watched.page.url, "it is in the address")
+    watched.page.get_by_label("Exit status").fill("7")
+    watched.page.get_by_text("Nothing was found. Complete and exact.").wait_for()
+    # A search that is not wanted any more is given up.
+    held: list[Route] = []
+    failed: list[str] = []
+    watched.page.on("requestfailed", lambda request: failed.append(request.url))
+    watched.page.route("**/search?*query=tw&*", lambda route: held.append(route))
+    go("tw")
+    watched.until(lambda: bool(held), "it is asked for")
+    go("two")
+    watched.until(lambda: any("query=tw&" in one for one in failed), "it is given up")
+    watched.page.unroute("**/search?*query=tw&*")
     watched.page.goto(f"{kept.url}/search?q=[&mode=regex")
     watched.page.wait_for_selector(".notice.failed")
     assert [one for one in watched.complaints if "Failed to load resource" not in one] == []
@@ -372,8 +410,12 @@ def test_no_place_scrolls_sideways(chromium: Browser, kept: Served, width: int, 
             watched.page.goto(kept.url + place)
             watched.page.wait_for_selector(".home h1, .screen-head .chip.run, .lane i")
             assert not watched.page.evaluate(SIDEWAYS), place
+        # The last one was the search. Nothing that tells when, how long and beside what is left out.
+        for part in (".hits .age", ".around a", ".around .muted"):
+            watched.page.locator(part).first.wait_for()
         # What does not fit is not cut off: the output is moved within itself.
         watched.page.goto(kept.url + "/c/c1")
+        watched.page.locator(".block .meta").first.wait_for()
         watched.page.locator("#b1 .row").nth(1).wait_for()
         assert watched.page.evaluate(REACHED, "#b1") == "07"
         assert not watched.page.evaluate(SIDEWAYS)

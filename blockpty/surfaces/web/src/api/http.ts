@@ -12,8 +12,8 @@ export class Problem extends Error {
   }
 }
 
-/** Call an operation at a path below /v1; raises Problem. A call with a body is a POST. */
-export async function call<Result>(path: string, body?: object): Promise<Result> {
+/** Call an operation at a path below /v1; raises Problem. A call with a body is a POST. `signal` may give it up. */
+export async function call<Result>(path: string, body?: object, signal?: AbortSignal): Promise<Result> {
   const given = token();
   if (given === null) throw new Problem("unauthorized", "not signed in", "");
   const headers: Record<string, string> = { Authorization: `Bearer ${given}` };
@@ -21,7 +21,7 @@ export async function call<Result>(path: string, body?: object): Promise<Result>
   let answer: Response;
   try {
     const method = body ? "POST" : "GET";
-    answer = await fetch(`/v1${path}`, { method, headers, body: body ? JSON.stringify(body) : undefined });
+    answer = await fetch(`/v1${path}`, { method, headers, body: body ? JSON.stringify(body) : undefined, signal });
   } catch {
     throw new Problem("unreachable", "The server does not answer.", "blockpty serve starts it.");
   }

@@ -68,6 +68,8 @@ export interface SearchHit {
   ts_begin: number;
   duration_ms: number | null;
   elsewhere: string | null;
+  /** The number of the line in the output, where it is known. */
+  line: number | null;
 }
 
 export interface SearchResult {

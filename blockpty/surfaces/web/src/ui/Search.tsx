@@ -2,11 +2,12 @@ import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import { call, of } from "../api/http.ts";
 import type { Block, SearchHit, SearchResult } from "../api/types.ts";
 import { useKeys } from "../keys.ts";
-import { follow, go, toConversation, toSearch } from "../router.ts";
+import { follow, go, toBlock, toSearch } from "../router.ts";
 import { ending, sign } from "../store/blocks.ts";
 import { now } from "../store/clock.ts";
 import { attempt } from "../store/notice.ts";
 import { age, duration, number, time, visible } from "../words.ts";
+import { ask, chosenFilters, SearchFilters } from "./SearchFilters.tsx";
 import { Author, StateSign } from "./Sign.tsx";
 
 const MODES = [
@@ -22,30 +23,32 @@ const BEFORE = 2;
 export function Search({ params }: { params: URLSearchParams }) {
   const query = params.get("q") ?? "";
   const mode = params.get("mode") ?? "substring";
-  const failed = params.get("failed") === "1";
+  const failed = ["1", "true"].includes(params.get("failed") ?? "");
   const perBlock = params.get("blocks") !== "0";
   const [answered, setAnswered] = useState<{ address: string; result: SearchResult | null } | null>(null);
   const [at, setAt] = useState(0);
   const chosen = useRef<HTMLAnchorElement>(null);
   const asked = new URLSearchParams({ query, mode, per_block: `${perBlock}`, page_size: `${PAGE}` });
   if (failed) asked.set("failed", "true");
+  ask(asked, params);
   const address = asked.toString();
   // A layout effect is not a frame late.
   useLayoutEffect(() => {
-    let gone = false;
+    // What was asked for before is given up, also by the server.
+    const wanted = new AbortController();
     const show = (result: SearchResult | null) => {
-      if (gone) return;
+      if (wanted.signal.aborted) return;
       setAnswered({ address, result });
       setAt(0);
     };
     if (!query) setAnswered(null);
     else
-      void attempt(async () => show(await call<SearchResult>(`/search?${address}`))).then((well) => {
-        if (!well) show(null);
+      void call<SearchResult>(`/search?${address}`, undefined, wanted.signal).then(show, (problem) => {
+        if (wanted.signal.aborted) return;
+        show(null);
+        void attempt(() => Promise.reject(problem));
       });
-    return () => {
-      gone = true;
-    };
+    return () => wanted.abort();
   }, [address]);
   const found = answered?.result;
   // The answer before stays while the next one is on its way, but nothing is opened or counted from it.
@@ -64,7 +67,8 @@ export function Search({ params }: { params: URLSearchParams }) {
   useEffect(() => chosen.current?.scrollIntoView({ block: "nearest" }), [at]);
   const change = (name: string, value: string) => {
     const changed = new URLSearchParams(params);
-    changed.set(name, value);
+    if (value) changed.set(name, value);
+    else changed.delete(name);
     go(toSearch(changed), true);
   };
   return (
@@ -85,6 +89,10 @@ export function Search({ params }: { params: URLSearchParams }) {
             One a block
           </button>
         </div>
+        <details open={chosenFilters(params) > 0}>
+          <summary>More filters{chosenFilters(params) > 0 && ` (${chosenFilters(params)})`}</summary>
+          <SearchFilters params={params} change={change} />
+        </details>
         {busy && (
           <p class="muted" role="status">
             Searching…
@@ -116,7 +124,7 @@ export function Search({ params }: { params: URLSearchParams }) {
                 <StateSign sign={sign(one)} />
                 <b>{one.conversation_id}</b>
                 <code>{visible(one.cmd).split("\n")[0]}</code>
-                <span class="age">{age(now.value - one.ts_begin)}</span>
+                <span class="age">{[age(now.value - one.ts_begin), duration(one.duration_ms)].filter(Boolean).join(" · ")}</span>
               </header>
               <Snippet hit={one} />
             </a>
@@ -134,7 +142,7 @@ export function Search({ params }: { params: URLSearchParams }) {
 }
 
 const toHit = (hit: SearchHit): string =>
-  `${toConversation(hit.conversation_id)}/${hit.block_id}${hit.part === "output" ? `?at=${hit.span[0]}` : ""}`;
+  toBlock(hit.conversation_id, hit.block_id, hit.part === "output" ? hit.span[0] : null);
 
 function Snippet({ hit }: { hit: SearchHit }) {
   const [begin, end] = hit.snippet_span;
@@ -143,6 +151,7 @@ function Snippet({ hit }: { hit: SearchHit }) {
   const part = (from: number, to?: number) => visible(characters.slice(from, to).join(""));
   return (
     <code class="snippet">
+      {hit.line && <b title="line of the output">{number(hit.line)}</b>}
       {part(0, begin)}
       <mark>{part(begin, end)}</mark>
       {part(end)}
@@ -173,7 +182,7 @@ function Around({ hit }: { hit: SearchHit }) {
         <a
           key={block.block_id}
           class={block.seq === hit.seq ? "chosen" : ""}
-          href={`${toConversation(hit.conversation_id)}/${block.block_id}`}
+          href={toBlock(hit.conversation_id, block.block_id)}
           onClick={follow}
         >
           <header>
