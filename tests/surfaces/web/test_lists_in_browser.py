@@ -234,6 +234,7 @@ def test_a_reader_is_told_what_came_and_a_hidden_page_draws_nothing(context: Bro
     page.wait_for_selector(".screen-head .chip.run")
     page.locator("#b1 .fold button").click()
     watched.until_script("document.querySelectorAll('#b1 .row').length === 100")
+    watched.until_script(f"{BOX}.scrollTop > 500")
     page.evaluate(f"{BOX}.scrollTop = 100")
     served.cli("exec-interactive", "c1", "cat")
     page.wait_for_selector("#b2.run")

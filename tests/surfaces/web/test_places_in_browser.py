@@ -221,8 +221,10 @@ def test_a_search_takes_its_filters_from_the_address(context: BrowserContext, ke
 
     hits("two&blocks=0", 4)
     # Each leaves fewer of them, or it was not asked for.
-    for filtered in ("conversation_id=c9", "author=user", "kind=session", "cwd=/nowhere", "exit_status=7", "failed=true",
-                     "min_duration_ms=600000", "since=4102444800000", "until=1000"):  # fmt: skip
+    for filtered in (
+        "conversation_id=c9", "author=user", "kind=session", "cwd=/nowhere", "exit_status=7", "failed=true",
+        "min_duration_ms=600000", "since=4102444800000", "until=1000",
+    ):  # fmt: skip
         hits(f"two&blocks=0&{filtered}", 0)
         hits("two&blocks=0", 4)
     hits("TWO&blocks=0", 0)

@@ -38,7 +38,9 @@ export function BlockList(props: { conversation: Conversation; alone?: boolean }
     if (seen.peek().seq !== seq || seen.peek().count !== count) seen.value = { seq, count, skips };
   };
   const stickToEnd = () => {
-    if (box.current && atEnd.current) box.current.scrollTop = box.current.scrollHeight;
+    if (!box.current || !atEnd.current) return;
+    box.current.scrollTop = box.current.scrollHeight;
+    [top.current, height.current] = [box.current.scrollTop, box.current.scrollHeight];
   };
   const toEnd = () => {
     atEnd.current = true;
