@@ -217,7 +217,7 @@ def test_the_map_and_the_runs_of_a_command_are_those_of_all_blocks(context: Brow
     assert urlsplit(page.url).path == "/c/long"
     page.keyboard.press("f")
     page.keyboard.insert_text("line 7 of 153")
-    page.get_by_text("1 matches").wait_for()
+    page.get_by_text("1 match", exact=True).wait_for()
     assert page.locator(".map i.hit").count() == 1
     page.keyboard.press("Enter")
     page.wait_for_selector("#b153.selected")
@@ -250,6 +250,7 @@ def test_a_reader_is_told_what_came_and_a_hidden_page_draws_nothing(context: Bro
         document.dispatchEvent(new Event('visibilitychange')); }"""
     page.evaluate(hide, True)
     served.cli("ctrl-d", "c1")
+    page.wait_for_selector("#b2.ok")
     before, sent = watched.screen(), len(watched.sent)
     received.clear()
     served.cli("run", "c1", "seq 1 50000")

@@ -84,6 +84,8 @@ export class Conversation {
   readonly message = signal("");
   /** The blocks alone: most events change none. */
   readonly list = computed(() => this.blocks.value.list);
+  /** The block that is selected, if it is here. */
+  readonly chosen = computed(() => [...this.list.value, ...this.alone.value.list].find((one) => one.block_id === this.selected.value));
   readonly counts = computed(() => {
     const list = this.outline.list.value;
     return Object.fromEntries(FILTERS.map((one) => [one, list.filter(passes(one, this.text.value)).length])) as Record<Filter, number>;

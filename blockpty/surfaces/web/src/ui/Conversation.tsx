@@ -22,10 +22,9 @@ import { Stop, stop } from "./Stop.tsx";
 
 export function ConversationPlace({ id, block }: { id: string; block: string }) {
   const conversation = useMemo(() => opened(id), [id]);
-  const from = () => conversation.blocks.value.list.find((one) => one.block_id === conversation.selected.value);
   useKeys({
     find: () => openFind(conversation),
-    replay: () => go(toReplay(id, from()?.span[0])),
+    replay: () => go(toReplay(id, conversation.chosen.peek()?.span[0])),
     toScreen: () => document.querySelector<HTMLElement>(".glass textarea")?.focus(),
     screenAlone: () => go(toScreen(id)),
     takeOver: () => isPerson() && conversation.takeOver(),

@@ -48,7 +48,7 @@ export function FindBar({ conversation }: { conversation: Conversation }) {
     event.stopPropagation();
   };
   const { within } = find;
-  const selected = conversation.list.value.find((one) => one.block_id === conversation.selected.value);
+  const selected = conversation.chosen.value;
   const one = within.value ?? selected;
   const count = find.hits.value.length;
   const all = `${find.more.value ? "at least " : ""}${number(count)}`;

@@ -23,7 +23,7 @@ function toggle(): void {
 /** All that is known of the selected block: exact times, bytes, the runs of its command, what changed since the last. */
 export function Inspector({ conversation }: { conversation: Conversation }) {
   const [wants, setWants] = useState("");
-  const block = [...conversation.list.value, ...conversation.alone.value.list].find((one) => one.block_id === conversation.selected.value);
+  const block = conversation.chosen.value;
   useKeys({
     inspect: toggle,
     diff: () => {
