@@ -33,7 +33,7 @@ from blockpty.surfaces.view.key_line import KeyLine
 from blockpty.surfaces.view.keys import bindings
 from blockpty.surfaces.view.output import read_output
 from blockpty.surfaces.view.replaying import ReplayView
-from blockpty.surfaces.view.search import Match, Search
+from blockpty.surfaces.view.search import ChosenMatch, Search
 from blockpty.surfaces.view.strips import safe
 from blockpty.surfaces.view.terminal import MOST_PER_SECOND, TerminalView
 from blockpty.surfaces.view.theme import NAMES, Colours, themes
@@ -737,7 +737,7 @@ class ViewProgram(App[None], inherit_bindings=False):
         self.theme = "blockpty-light" if self.theme == "blockpty-dark" else "blockpty-dark"
 
     def action_search(self) -> None:
-        def found(match: Match | None) -> None:
+        def found(match: ChosenMatch | None) -> None:
             if match is not None:
                 if match.conversation_id != self.here:
                     self.enter(match.conversation_id)

@@ -34,7 +34,7 @@ _TIMEOUT_MS: Final = 5_000
 _MOST_QUERY: Final = 1024
 
 
-class Match(Struct, frozen=True):
+class ChosenMatch(Struct, frozen=True):
     """The match that was chosen.
 
     Attributes:
@@ -47,7 +47,7 @@ class Match(Struct, frozen=True):
     cursor: int
 
 
-class Search(ModalScreen["Match | None"]):
+class Search(ModalScreen["ChosenMatch | None"]):
     """Search; gives the match that was chosen."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -160,7 +160,7 @@ class Search(ModalScreen["Match | None"]):
         else:
             exact = self._mode == "substring" and hit.part == "output"
             query = self.query_one(Input).value if exact else ""
-            self.dismiss(Match(hit.conversation_id, hit.block_id, query, hit.cursor))
+            self.dismiss(ChosenMatch(hit.conversation_id, hit.block_id, query, hit.cursor))
 
 
 class _HitEnding(Struct, frozen=True):
