@@ -26,15 +26,6 @@ if TYPE_CHECKING:
 
 PROGRAMS = ("chromium", "chromium-browser", "google-chrome")
 WAIT_MS = 30_000
-# Moves the output of a block sideways to the end of its last row; returns the last two characters if they are in view.
-REACHED = """(block) => { const out = document.querySelector(`${block} .out`);
-    const row = [...out.querySelectorAll('.row')].at(-1), { firstChild: text } = row, range = document.createRange();
-    row.scrollIntoView({ block: 'nearest' });
-    range.setStart(text, text.length - 2);
-    range.setEnd(text, text.length);
-    out.scrollLeft += Math.ceil(range.getBoundingClientRect().right - out.getBoundingClientRect().right) + 1;
-    const { left, right } = range.getBoundingClientRect(), box = out.getBoundingClientRect();
-    return left >= box.left && right < Math.min(box.right, innerWidth) + 1 ? `${range}` : '' }"""
 
 
 def missing() -> str:
@@ -105,6 +96,33 @@ class Watched:
     def until_script(self, expression: str) -> None:
         """Wait until an expression is true in the page; wait_for_function needs eval, which the policy forbids."""
         self.until(lambda: bool(self.page.evaluate(expression)), expression)
+
+
+END_OF_ROW = """(block) => { const out = document.querySelector(`${block} .out`), range = document.createRange();
+    const row = [...out.querySelectorAll('.row')].at(-1), { firstChild: text } = row;
+    const view = out.closest('.blocks').getBoundingClientRect(), at = row.getBoundingClientRect();
+    if (at.top < view.top + 40 || at.bottom > view.bottom) row.scrollIntoView({ block: 'center' });
+    range.setStart(text, text.length - 2);
+    range.setEnd(text, text.length);
+    const { left, right } = range.getBoundingClientRect(), box = out.getBoundingClientRect();
+    const isInView = left >= box.left && right < Math.min(box.right, innerWidth) + 1;
+    return [isInView ? `${range}` : '', right - box.right] }"""
+
+
+def end_of_row(watched: Watched, block: str) -> str:
+    """Move an output sideways by keys to the end of its last row; returns the two characters there."""
+    found, by = watched.page.evaluate(END_OF_ROW, block)
+    assert found == "", "it does not fit"
+
+    def is_there() -> bool:
+        nonlocal found, by
+        watched.page.keyboard.press("ArrowRight" if by > 0 else "ArrowLeft")
+        found, by = watched.page.evaluate(END_OF_ROW, block)
+        return bool(found)
+
+    watched.page.focus(f"{block} .out[tabindex='0']")
+    watched.until(is_there, "the end of the row is in view")
+    return str(found)
 
 
 class Served:

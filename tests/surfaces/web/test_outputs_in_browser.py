@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.support.browser import REACHED, Served, Watched, sign_in, skip_where_missing
+from tests.support.browser import Served, Watched, end_of_row, sign_in, skip_where_missing
 from tests.support.processes import stop_server
 
 if TYPE_CHECKING:
@@ -114,6 +114,7 @@ def _click_row(watched: Watched, text: str, x: int, extend: bool = False) -> Non
 
 
 def test_all_of_a_long_line_can_be_read(context: BrowserContext, kept: Served) -> None:
+    context.grant_permissions(["clipboard-read", "clipboard-write"], origin=kept.url)
     watched = _look(context, kept)
     page = watched.page
     page.locator("#b1 .row", has_text="0075").wait_for()
@@ -125,12 +126,19 @@ def test_all_of_a_long_line_can_be_read(context: BrowserContext, kept: Served) -
         assert tail in sheet.locator("pre").inner_text()
         page.keyboard.press("Escape")
         sheet.wait_for(state="detached")
-    assert page.evaluate(REACHED, "#b1") == "75"
+    page.evaluate("document.querySelector('#b1 .out').scrollLeft = 0")  # a click on what is left out has moved it
+    assert end_of_row(watched, "#b1") == "75"
     page.click("#b1 .command")
     page.keyboard.press("w")
     watched.until_script("document.querySelectorAll('#b1 .row').length > 10")
+    page.locator("#b1 .row").last.scroll_into_view_if_needed()
     rows = page.locator("#b1 .row").all_text_contents()
     assert "".join(row.removesuffix("\n") for row in rows).endswith("w" * 400 + WIDE)
+    # What is copied is the line again.
+    _click_row(watched, next(row for row in rows if row.startswith("0000")).removesuffix("\n"), 1)
+    _click_row(watched, rows[-1].removesuffix("\n"), 600, extend=True)
+    page.keyboard.press("Control+c")
+    watched.until(lambda: _clipboard(watched) == WIDE, "the wrapped line is copied")
     fits = "[...document.querySelectorAll('#b1 .row')].every((row) => row.scrollWidth <= row.clientWidth)"
     assert page.evaluate(fits)
     page.reload()

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.support.browser import REACHED, Served, Watched, sign_in, skip_where_missing
+from tests.support.browser import Served, Watched, end_of_row, sign_in, skip_where_missing
 from tests.support.processes import stop_server
 from tests.support.profile import some_of
 
@@ -419,7 +419,7 @@ def test_no_place_scrolls_sideways(chromium: Browser, kept: Served, width: int, 
         watched.page.goto(kept.url + "/c/c1")
         watched.page.locator(".block .meta").first.wait_for()
         watched.page.locator("#b1 .row").nth(1).wait_for()
-        assert watched.page.evaluate(REACHED, "#b1") == "07"
+        assert end_of_row(watched, "#b1") == "07"
         assert not watched.page.evaluate(SIDEWAYS)
         assert watched.complaints == []
     finally:

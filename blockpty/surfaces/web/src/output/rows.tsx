@@ -108,6 +108,8 @@ function useRows<Kind extends Lines>(lines: Kind, box: RefObject<HTMLDivElement 
   const isOn = wraps.value;
   useLayoutEffect(() => {
     if (!isOn) return;
+    // What was moved sideways would stay as wide as it was.
+    box.current!.scrollLeft = 0;
     const measure = () => {
       if (!box.current) return;
       const { fontSize, fontFamily, paddingLeft } = getComputedStyle(box.current);

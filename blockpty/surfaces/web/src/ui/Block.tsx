@@ -9,7 +9,7 @@ import { inTurn } from "../output/reading.ts";
 import { AllRows, pixelsAbove, Rows } from "../output/rows.tsx";
 import { hasOutput, noteSelection } from "../output/selection.ts";
 import { LastLines, OutputStore } from "../output/store.ts";
-import { follow, toConversation, toMoment, toReplay } from "../router.ts";
+import { follow, toBlock, toMoment, toReplay } from "../router.ts";
 import { askPerson } from "../store/asking.ts";
 import { ending, sign } from "../store/blocks.ts";
 import { now } from "../store/clock.ts";
@@ -101,7 +101,7 @@ export const BlockView = memo(({ conversation, block, selected, moved, last }: B
   const copyOutput = () => attempt(async () => copy(await whole(), "Output copied"));
   const copyCommand = () => copy(block.cmd, "Command copied");
   const copyBoth = () => attempt(async () => copy(`$ ${block.cmd}\n${await whole()}`, "Command and output copied"));
-  const link = `${toConversation(conversation)}/${block.block_id}`;
+  const link = toBlock(conversation, block.block_id);
   const copyLink = () => copy(location.origin + link, "Link copied");
   const exportOutput = () => attempt(async () => save(`${conversation}-${block.block_id}.txt`, await whole()));
   const runAgain = () => {
@@ -253,13 +253,13 @@ export const BlockView = memo(({ conversation, block, selected, moved, last }: B
       ) : (
         output && (
           <>
-            {isShort && state !== "ok" && <Fold {...{ folded, partial, change, block }} />}
+            {isShort && state !== "ok" && <Fold {...{ folded, partial, change, block, link }} />}
             {all ? (
               <AllRows lines={output} looked={looked} {...shownAs} />
             ) : (
               wanted > 0 && <Rows lines={new LastLines(output, wanted)} {...shownAs} />
             )}
-            {isShort && state === "ok" && <Fold {...{ folded, partial, change, block }} />}
+            {isShort && state === "ok" && <Fold {...{ folded, partial, change, block, link }} />}
             {mode === "all" && count > 12 && (
               <div class="fold">
                 <button onClick={() => change("")}>Fold</button>
@@ -320,14 +320,17 @@ function Took({ block }: { block: Block }) {
   return <>{took && ` · ${took}`}</>;
 }
 
-function Fold(props: { folded: number; partial: boolean; block: Block; change: (mode: string) => void }) {
-  const { folded, partial, block, change } = props;
+function Fold(props: { folded: number; partial: boolean; block: Block; change: (mode: string) => void; link: string }) {
+  const { folded, partial, block, change, link } = props;
   const words = partial
     ? `${bytes(block.out_bytes)} in all, folded`
     : `${number(folded)} ${folded === 1 ? "line" : "lines"} folded`;
   return (
     <div class="fold">
       {words} <button onClick={() => change("all")}>Show all</button>
+      <a href={link} onClick={follow}>
+        Open alone
+      </a>
     </div>
   );
 }
