@@ -6,6 +6,7 @@ import asyncio
 import json
 import os
 import re
+import shlex
 import signal
 import subprocess
 import sys
@@ -22,6 +23,7 @@ from blockpty.surfaces.client import Client
 from tests.support.async_tests import async_test
 from tests.support.cli_terminal import on_terminal, start, unsafe
 from tests.support.processes import stop_server
+from tests.support.tmux_panes import in_shell
 from tests.surfaces.cli.test_answer import CHOICES, agent, asking
 from tests.surfaces.cli.test_hostile import HOSTILE
 
@@ -281,3 +283,40 @@ def test_what_is_wrong_is_said(home: Path) -> None:
     status, output = on_terminal("attach", "nobody", "--home", str(home))
     assert status == 1 and "not_found" in output and LEFT not in output
     stop_server(home)
+
+
+@pytest.mark.needs("tmux")
+@async_test
+async def test_several_terminals_of_other_sizes_show_one_conversation(
+    home: Path, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    async with Client(home) as client:
+        conversation = await client.open("c1", shell="bash", cwd="/", cols=70, rows=12)
+        await conversation.run("printf 'left%60s\\n' right")
+        places = [tmp_path_factory.mktemp("t") for _ in range(2)]
+        whole = ("attach", "c1", "--home", str(home))
+        with in_shell(places[0], columns=80, lines=20) as wide, in_shell(places[1], columns=40, lines=8) as small:
+            for tmux in (wide, small):
+                await tmux.until(lambda rows: any("before" in row for row in rows))
+                tmux("send-keys", shlex.join([sys.executable, "-m", "blockpty", *whole]), "Enter")
+            await wide.until(lambda rows: any(row.startswith("left") and row.endswith("right") for row in rows))
+            # Of what is larger the part around the cursor is shown, and that is said.
+            await small.until(lambda rows: any("the screen is 70x12" in row for row in rows))
+            # What one types, all see.
+            wide("send-keys", "echo typed in o''ne", "Enter")
+            for tmux in (wide, small):
+                await tmux.until(lambda rows: any(row == "typed in one" for row in rows))
+            small("send-keys", "echo typed in the o''ther", "Enter")
+            for tmux in (wide, small):
+                await tmux.until(lambda rows: any(row == "typed in the other" for row in rows))
+            assert [block.author for block in (await conversation.blocks()).blocks] == ["agent", "user", "user"]
+            # One leaves, and finds its terminal as it was; the other stays.
+            wide("send-keys", "C-]", "d")
+            rows = await wide.until(lambda rows: any("blockpty: detached" in row for row in rows))
+            assert any("before" in row for row in rows) and not any("left" in row for row in rows)
+            assert wide("display-message", "-p", "#{alternate_on} #{cursor_flag}").strip() == "0 1"
+            await conversation.run("echo st''ill")
+            await small.until(lambda rows: any(row == "still" for row in rows))
+            small("send-keys", "C-]", "d")
+            await small.until(lambda rows: any("blockpty: detached" in row for row in rows))
+        await conversation.close()

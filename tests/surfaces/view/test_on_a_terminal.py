@@ -5,11 +5,8 @@ from __future__ import annotations
 import asyncio
 import os
 import re
-import shlex
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -17,6 +14,7 @@ import pytest
 from blockpty.surfaces.client import Client
 from tests.support.async_tests import async_test
 from tests.support.cli_terminal import on_terminal, start
+from tests.support.tmux_panes import pane
 from tests.surfaces.cli.test_hostile import HOSTILE
 
 pytestmark = [pytest.mark.needs("bash"), pytest.mark.linux]
@@ -24,40 +22,6 @@ pytestmark = [pytest.mark.needs("bash"), pytest.mark.linux]
 # What Textual itself writes: colours, the cursor, modes and a question about them, and the shape of the mouse pointer.
 OURS = re.compile(r"\x1b\[(?:[0-9;:]*[mH]|[?<>][0-9]*[hlu]|\?[0-9]+\$p)|\x1b\]22;default\x07")
 ANYTHING = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028\u2029\u202a-\u202e\u2066-\u2069]")
-TRIES = 600
-
-
-class Tmux:
-    """One pane of a tmux server of its own."""
-
-    def __init__(self, socket: Path) -> None:
-        self._command = ["tmux", "-S", str(socket), "-f", "/dev/null"]
-
-    def __call__(self, *words: str) -> str:
-        return subprocess.run([*self._command, *words], capture_output=True, text=True, check=True, timeout=60).stdout
-
-    def rows(self) -> list[str]:
-        return [row.rstrip() for row in self("capture-pane", "-p").split("\n")[:-1]]
-
-    async def until(self, reached: Callable[[list[str]], object]) -> list[str]:
-        """Return what the pane shows when something is so."""
-        for _ in range(TRIES):
-            rows = await asyncio.to_thread(self.rows)
-            if reached(rows):
-                return rows
-        raise AssertionError("\n".join(["never so:", *rows]))
-
-
-@contextmanager
-def pane(directory: Path, home: Path, *arguments: str, columns: int, lines: int) -> Iterator[Tmux]:
-    """Run blockpty in a pane of this size."""
-    tmux = Tmux(directory / "t")
-    command = shlex.join([sys.executable, "-m", "blockpty", "--home", str(home), *arguments])
-    tmux("new-session", "-d", "-x", str(columns), "-y", str(lines), command)
-    try:
-        yield tmux
-    finally:
-        subprocess.run([*tmux._command, "kill-server"], check=False, capture_output=True)
 
 
 def inner(rows: list[str], height: int) -> list[str]:
