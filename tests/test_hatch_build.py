@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import re
+import shutil
 from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
 
 import hatch_build
+from tests.support.profile import LONG
 
 _CHECKOUT = Path(hatch_build.__file__).parent
 _PAGE = _CHECKOUT / hatch_build.BUILT
@@ -96,3 +98,15 @@ def test_the_built_page_has_licences_and_nothing_from_elsewhere() -> None:
     for path in _PAGE.rglob("*.js"):
         text = path.read_text()
         assert "sourceMappingURL" not in text and not re.search(r"\beval\(|new Function\(", text)
+
+
+@pytest.mark.skipif(not LONG, reason="builds the page twice, from what npm fetches; BLOCKPTY_TORTURE=long does it")
+def test_two_builds_are_the_same_to_the_byte(tmp_path: Path) -> None:
+    built = []
+    for name in ("one", "other"):
+        root = tmp_path / name
+        shutil.copytree(_CHECKOUT / hatch_build.SOURCES, root / hatch_build.SOURCES)
+        hatch_build.build(root)
+        page = root / hatch_build.BUILT
+        built.append({str(path.relative_to(page)): path.read_bytes() for path in page.rglob("*") if path.is_file()})
+    assert built[0] == built[1] and len(built[0]) > 5

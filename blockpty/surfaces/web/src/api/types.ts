@@ -64,7 +64,6 @@ export interface SearchHit {
   author: string;
   state: string;
   exit_status: number | null;
-  signal?: string | null;
   ts_begin: number;
   duration_ms: number | null;
   elsewhere: string | null;
