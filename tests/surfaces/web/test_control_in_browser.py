@@ -118,6 +118,10 @@ def test_what_is_said_of_a_conversation(own_context: BrowserContext, served: Ser
     page.wait_for_selector(".screen-head .chip.run")
     assert alarm.is_visible()
     full = False
+    page.evaluate("""() => { window.heard = [];
+      const hear = (all) => heard.push(...all.flatMap((one) => [...one.addedNodes]).map((one) => one.textContent));
+      new MutationObserver(hear)
+        .observe(document.querySelector('[aria-live=polite] .unseen'), { childList: true }) }""")
     served.cli("exec-interactive", "c1", "read -p 'Your name, please: ' name")
     alarm.wait_for(state="detached")
 
@@ -126,9 +130,17 @@ def test_what_is_said_of_a_conversation(own_context: BrowserContext, served: Ser
     page.wait_for_selector(".glass.mine")
     watched.until(lambda: page.title() == "You type · blockpty", "the title says it")
     page.keyboard.type("Ada\n")
+    page.locator(".block.ok", has_text="Your name").wait_for()
     page.keyboard.press("Control+]")
     page.wait_for_selector(".glass:not(.mine)")
     watched.until(lambda: page.title() == "c1 · blockpty", "and no more")
+    # The title of a program and its bell, which a key puts away.
+    served.cli("run", "c1", r"printf '\e]2;<b>mine\a\a'")
+    page.locator(".facts", has_text="<b>mine").wait_for()
+    page.locator(".side .why", has_text="The bell has rung").wait_for()
+    page.keyboard.press("Escape")
+    page.locator(".side .why").wait_for(state="detached")
+    assert "mine" not in page.title()
     served.cli("take-control", "c1", "--who", "Grace")
     page.locator(".title .chip.user").get_by_text("Grace types since ").wait_for()
     served.cli("release-control", "c1")
@@ -136,6 +148,7 @@ def test_what_is_said_of_a_conversation(own_context: BrowserContext, served: Ser
     page.locator(".banner", has_text="asks for a password").get_by_role("button", name="Ctrl-C").click()
     page.locator(".banner").wait_for(state="detached")
 
+    heard = page.evaluate("heard")
     served.cli("run", "c1", "cd /usr")
     served.cli("close", "c1")
     page.get_by_role("button", name="Open it again").click()
@@ -143,6 +156,10 @@ def test_what_is_said_of_a_conversation(own_context: BrowserContext, served: Ser
     page.wait_for_selector(".screen-head .chip.run")
     page.locator(".facts code", has_text="/usr").wait_for()
     served.cli("close", page.url.rpartition("/")[2])
+    assert heard[:4] == [
+        "read -p 'Your name, please: ' name has begun", "You have control. Control ] hands back.",
+        "read -p 'Your name, please: ' name: ended well", "You have no control any more",
+    ]  # fmt: skip
     assert watched.complaints == []
 
 
@@ -387,3 +404,89 @@ def test_an_approval_counts_only_what_was_meant_for_it_and_says_who_answered(
         assert asked.result() == "approval_denied"
     # A verdict that is stale is refused, which the console names.
     assert [one for one in watched.complaints if "Failed to load resource" not in one] == []
+
+
+def test_what_is_said_outside_of_the_page(own_context: BrowserContext, served: Served) -> None:
+    own_context.add_init_script("""
+      window.notified = [], window.badges = [];
+      window.Notification = class {
+        static permission = 'default';
+        static async requestPermission() { return this.permission = 'granted' }
+        constructor(title, { body }) { notified.push(`${title}: ${body}`) }
+      };
+      navigator.setAppBadge = async (count) => { badges.push(count) };
+      navigator.clearAppBadge = async () => { badges.push(0) };
+      document.hasFocus = () => false;""")
+    watched = sign_in(own_context, served)
+    page = watched.page
+    page.wait_for_selector(".home h1")
+    icon = "document.querySelector('link[rel=icon]').href.includes('waiting')"
+    assert page.evaluate(icon) is False
+    for notified in ([], ["blockpty: 1 needs you"]):
+        served.cli("exec-interactive", "c1", "read -rs x")
+        watched.until(lambda: page.title() == "(1) blockpty", "the title says it")
+        assert page.evaluate(f"[{icon}, badges.at(-1), notified]") == [True, 1, notified]
+        served.cli("ctrl-c", "c1")
+        watched.until(lambda: page.title() == "blockpty", "and no more")
+        assert page.evaluate(f"[{icon}, badges.at(-1)]") == [False, 0]
+        if not notified:
+            page.get_by_role("button", name="Tell me").click()
+            page.get_by_role("button", name="Tell me").wait_for(state="detached")
+
+    found = page.evaluate("""async () => {
+      const manifest = await (await fetch(document.querySelector('link[rel=manifest]').href)).json();
+      const icon = await fetch(manifest.icons[0].src);
+      return [manifest.display, manifest.start_url, icon.headers.get('content-type')] }""")
+    assert found == ["standalone", "/", "image/svg+xml"]
+    _command(watched, "sign out")
+    page.get_by_role("heading", name="Sign in").wait_for()
+    assert page.evaluate("[sessionStorage.length, 'blockpty.token' in localStorage]") == [0, False]
+    assert watched.complaints == []
+
+
+def test_axe_finds_nothing_in_what_comes_and_goes(context: BrowserContext, served: Served) -> None:
+    from axe_playwright_python.sync_playwright import Axe
+
+    (served.home / "policy.toml").write_text(ASKS)
+    watched = _enter(context, served)
+    page = watched.page
+    found: dict[str, Any] = {}
+
+    def look(state: str, selector: str) -> None:
+        """Look at a state, each in the other theme than the last one."""
+        page.wait_for_selector(selector)
+        page.emulate_media(color_scheme=("light", "dark")[len(found) % 2])
+        found[state] = [(one["id"], one["nodes"][0]["html"]) for one in Axe().run(page).response["violations"]]
+
+    page.keyboard.press("?")
+    look("keys", "[role=dialog]")
+    page.keyboard.press("Escape")
+    page.keyboard.press("Control+k")
+    look("commands", "[role=option]")
+    page.keyboard.press("Escape")
+    watched.until_script("document.activeElement === document.body")
+    page.keyboard.press("f")
+    look("find", ".findbar input")
+    page.keyboard.press("Escape")
+    with ThreadPoolExecutor() as pool:
+        asked = _asking(served, _agent(served), "git push", pool)
+        look("approval", ".ask .button:enabled")
+        page.set_viewport_size({"width": 390, "height": 844})
+        look("approval on a phone", ".ask .button:enabled")
+        page.get_by_role("button", name="Refuse", exact=True).click()
+        assert asked.result() == "approval_denied"
+    look("verdict", ".verdict")
+    page.set_viewport_size({"width": 1600, "height": 960})
+    served.cli("exec-interactive", "c1", "read -rs x")
+    look("password", ".banner.wait")
+    page.keyboard.press("t")
+    look("control", ".glass.mine")
+    page.keyboard.press("Control+]")
+    page.wait_for_selector(".glass:not(.mine)")
+    page.evaluate("document.activeElement.blur()")
+    assert page.locator(".xterm-rows").get_attribute("aria-hidden") == "true", "the blocks are read, not the emulator"
+    _command(watched, "screen reader")
+    look("screen reader", ".xterm-accessibility")
+    _command(watched, "sign out")
+    look("sign in", ".sheet")
+    assert found == {state: [] for state in found}

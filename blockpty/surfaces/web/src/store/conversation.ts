@@ -80,6 +80,8 @@ export class Conversation {
   /** A block, and a byte of its output, that the list is to show, or its end; a new object each time. */
   readonly shown = signal<{ block: string; at: number | null } | null>(null);
   readonly find: Find;
+  /** What the program calls its window. */
+  readonly title = signal("");
   /** What the agent has asked a person to do, while that is open. */
   readonly message = signal("");
   /** The blocks alone: most events change none. */

@@ -43,3 +43,5 @@ function choice(name: string, byDefault: "yes" | "no" = "no") {
 export const [singleKeys, switchSingleKeys] = choice("blockpty.keys", "yes");
 export const [wraps, switchWrap] = choice("blockpty.wrap");
 export const [numbers, switchNumbers] = choice("blockpty.numbers");
+/** Whether the terminal itself is for a screen reader, which reads the blocks otherwise. */
+export const [screenReader, switchScreenReader] = choice("blockpty.reader");

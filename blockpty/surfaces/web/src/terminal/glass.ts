@@ -123,7 +123,7 @@ export class XtermGlass implements Glass {
     const screen = this.#holder.querySelector<HTMLElement>(".xterm-screen")!;
     const cell = (screen.offsetHeight / this.terminal.rows) * (COMFORTABLE / this.terminal.options.fontSize!);
     // What stands above and below the screen; the facts of a block may be scrolled away.
-    const others = [...place.children].filter((one) => one !== this.#holder && !one.matches(".inspector, .keybar"));
+    const others = [...place.children].filter((one) => one !== this.#holder && !one.matches(".inspector, .keybar, .splitter"));
     const { marginTop, marginBottom } = getComputedStyle(this.#holder);
     const around = this.#holder.offsetHeight - screen.offsetHeight + parseFloat(marginTop) + parseFloat(marginBottom);
     const taken = others.reduce((sum, one) => sum + (one as HTMLElement).offsetHeight, around);

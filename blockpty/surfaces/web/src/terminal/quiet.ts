@@ -2,7 +2,7 @@ import type { Terminal } from "@xterm/xterm";
 
 /**
  * Have the page's terminal answer nothing: the engine has answered queries already, and a second answer would be typed
- * into the program. Clipboards, notifications and images of programs are dropped.
+ * into the program. Clipboards, notifications and images of programs are dropped; the title is text of the page.
  */
 export function silence(terminal: Terminal): void {
   const { parser } = terminal;
@@ -21,6 +21,6 @@ export function silence(terminal: Terminal): void {
   parser.registerEscHandler({ final: "Z" }, taken); // DECID
   parser.registerDcsHandler({ intermediates: "$", final: "q" }, taken); // DECRQSS
   parser.registerDcsHandler({ intermediates: "+", final: "q" }, taken); // XTGETTCAP
-  for (const number of [0, 1, 2, 4, 9, 10, 11, 12, 50, 52, 99, 104, 110, 111, 112, 777, 1337])
+  for (const number of [1, 4, 9, 10, 11, 12, 50, 52, 99, 104, 110, 111, 112, 777, 1337])
     parser.registerOscHandler(number, taken);
 }

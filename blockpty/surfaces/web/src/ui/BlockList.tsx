@@ -194,7 +194,7 @@ export function BlockList(props: { conversation: Conversation; alone?: boolean }
   };
   return (
     <div class="document">
-      <div class="blocks" ref={box} onScroll={scrolled} onClick={select} role="feed" aria-label="Blocks">
+      <div class="blocks" ref={box} onScroll={scrolled} onClick={select} role={list.length > 0 ? "feed" : undefined} aria-label="Blocks">
         <div ref={inner}>
           {list.slice(first).map((block, at) => (
             <BlockView

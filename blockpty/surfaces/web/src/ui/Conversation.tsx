@@ -2,11 +2,13 @@ import { effect } from "@preact/signals";
 import { useEffect, useMemo, useRef } from "preact/hooks";
 import { isPerson, mayType } from "../api/auth.ts";
 import { useKeys } from "../keys.ts";
+import { announceFrom } from "../store/announcing.ts";
 import { marked } from "../output/marks.ts";
 import { follow, go, place, toBlock, toConversation, toReplay, toScreen } from "../router.ts";
 import { now } from "../store/clock.ts";
 import { type Conversation, opened } from "../store/conversation.ts";
 import { approvals, conversations } from "../store/home.ts";
+import { isNarrow, view } from "../store/layout.ts";
 import { typing } from "../store/outside.ts";
 import { age, number, time, visible } from "../words.ts";
 import { Approval, VerdictNote } from "./Approval.tsx";
@@ -18,14 +20,25 @@ import { FindBar, openFind } from "./FindBar.tsx";
 import { Icon } from "./icons.tsx";
 import { Inspector } from "./Inspector.tsx";
 import { Screen } from "./Screen.tsx";
+import { Splitter } from "./Splitter.tsx";
 import { Stop, stop } from "./Stop.tsx";
+
+const focusScreen = () => document.querySelector<HTMLElement>(".glass textarea")?.focus();
+
+/** Of a program's title so many characters are shown. */
+const TITLE = 120;
 
 export function ConversationPlace({ id, block }: { id: string; block: string }) {
   const conversation = useMemo(() => opened(id), [id]);
   useKeys({
     find: () => openFind(conversation),
     replay: () => go(toReplay(id, conversation.chosen.peek()?.span[0])),
-    toScreen: () => document.querySelector<HTMLElement>(".glass textarea")?.focus(),
+    toScreen: () => {
+      view.value = "screen";
+      // At once where it is shown, else when it is.
+      focusScreen();
+      setTimeout(focusScreen);
+    },
     screenAlone: () => go(toScreen(id)),
     takeOver: () => isPerson() && conversation.takeOver(),
     handBack: () => conversation.mine.value && conversation.handBack(),
@@ -51,7 +64,12 @@ export function ConversationPlace({ id, block }: { id: string; block: string }) 
     [take, conversation],
   );
   const mine = conversation.mine.value;
+  useEffect(() => announceFrom(conversation), [conversation]);
   useEffect(() => {
+    view.value = "blocks";
+  }, [conversation]);
+  useEffect(() => {
+    if (mine) view.value = "screen";
     typing.value = mine;
     return () => {
       typing.value = false;
@@ -68,12 +86,13 @@ export function ConversationPlace({ id, block }: { id: string; block: string }) 
   const waiting = approvals.value.filter((one) => one.conversation_id === id);
   return (
     <>
-      <main class="middle">
+      <main class="middle" data-view={view.value}>
         <Head conversation={conversation} alone={block !== ""} />
         <Banner conversation={conversation} />
         <FindBar conversation={conversation} />
         {block && <Alone conversation={conversation} block={block} />}
         <BlockList key={block ? "alone" : "all"} conversation={conversation} alone={block !== ""} />
+        {isNarrow.value && <Inspector conversation={conversation} />}
         <VerdictNote conversation={id} />
         {waiting.map((one) => (
           <Approval key={one.approval_id} asked={one} />
@@ -81,7 +100,8 @@ export function ConversationPlace({ id, block }: { id: string; block: string }) 
         <Composer conversation={conversation} />
       </main>
       <Screen key={id} conversation={conversation}>
-        <Inspector conversation={conversation} />
+        <Splitter column="screen" words="Width of the screen" />
+        {!isNarrow.value && <Inspector conversation={conversation} />}
       </Screen>
     </>
   );
@@ -95,6 +115,13 @@ function Head({ conversation, alone }: { conversation: Conversation; alone: bool
     <div class="head">
       <div class="title">
         <h1>{conversation.id}</h1>
+        <div class="tabs views" role="group" aria-label="Shown">
+          {(["blocks", "screen"] as const).map((name) => (
+            <button key={name} aria-pressed={view.value === name} onClick={() => (view.value = name)}>
+              {name === "blocks" ? "Blocks" : "Screen"}
+            </button>
+          ))}
+        </div>
         <ControlChip conversation={conversation} />
         <span class="space" />
         {isPerson() && !ended &&
@@ -114,6 +141,7 @@ function Head({ conversation, alone }: { conversation: Conversation; alone: bool
       </div>
       <div class="facts">
         {status?.cwd && <code>{visible(status.cwd)}</code>}
+        {conversation.title.value && <span class="window-title">{visible(conversation.title.value).slice(0, TITLE)}</span>}
         {status && <span>{status.shell.split("/").at(-1)}</span>}
         {status && <span>{`${status.cols}×${status.rows}`}</span>}
         {info && <span>{number(info.blocks)} blocks</span>}

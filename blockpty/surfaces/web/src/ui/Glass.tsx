@@ -1,9 +1,11 @@
+import { effect } from "@preact/signals";
 import type { ComponentChildren, RefObject } from "preact";
 import { useEffect, useLayoutEffect, useMemo, useRef } from "preact/hooks";
 import { outputsPainted } from "../output/reading.ts";
+import { hush, ring } from "../store/bells.ts";
 import type { Conversation } from "../store/conversation.ts";
 import { attempt, say } from "../store/notice.ts";
-import { theme } from "../store/settings.ts";
+import { screenReader, theme } from "../store/settings.ts";
 import type { Hands, XtermGlass } from "../terminal/glass.ts";
 
 interface GlassProps {
@@ -37,12 +39,16 @@ export function Glass({ enter, hands = NO_HANDS, after, glass, mine = false, hid
       shown.current = made;
       const fit = new ResizeObserver(() => made.fit());
       fit.observe(holder.current!);
+      const reader = effect(() => {
+        made.terminal.options.screenReaderMode = screenReader.value;
+      });
       void document.fonts.ready.then(() => made.fit());
       // For the tests, which compare cells.
       (holder.current as any).terminal = made.terminal;
       const leave = enter(made);
       end = () => {
         fit.disconnect();
+        reader();
         leave();
         made.close();
       };
@@ -78,7 +84,14 @@ export function LiveGlass({ conversation, title, children, ...rest }: LiveProps)
     void attempt(() => conversation.enter(glass)).then((went) => {
       if (!went) conversation.missing.value = "There is no such conversation, or this page may not show it.";
     });
-    return () => conversation.leave();
+    glass.terminal.onTitleChange((title) => (conversation.title.value = title));
+    glass.terminal.onBell(() => ring(conversation.id));
+    const acted = () => hush(conversation.id);
+    for (const kind of ["pointerdown", "keydown"]) document.addEventListener(kind, acted, true);
+    return () => {
+      for (const kind of ["pointerdown", "keydown"]) document.removeEventListener(kind, acted, true);
+      conversation.leave();
+    };
   };
   // Who opens a conversation reads its last outputs first: to make a terminal takes longer than to show them.
   const after = useMemo(() => conversation.load().then(outputsPainted), [conversation]);

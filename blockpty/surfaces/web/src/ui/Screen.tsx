@@ -3,7 +3,9 @@ import type { ComponentChildren } from "preact";
 import { useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 import { mayType } from "../api/auth.ts";
 import { useKeys } from "../keys.ts";
+import { rung } from "../store/bells.ts";
 import type { Conversation } from "../store/conversation.ts";
+import { view } from "../store/layout.ts";
 import { say } from "../store/notice.ts";
 import type { XtermGlass } from "../terminal/glass.ts";
 import { Modifiers, modified } from "../terminal/modifiers.ts";
@@ -40,7 +42,7 @@ export function Screen({ conversation, children }: { conversation: Conversation;
   // At once: the next key is meant for the program.
   useLayoutEffect(() => {
     if (mine) glass.current?.terminal.focus();
-  }, [mine]);
+  }, [mine, view.value]);
 
   // Put into the document without drawing anything else anew: it changes with all that is printed.
   const cursor = useComputed(() => number(conversation.cursor.value));
@@ -48,6 +50,7 @@ export function Screen({ conversation, children }: { conversation: Conversation;
     <>
       <Icon name="screen" />
       <b>Screen</b>
+      {rung.value.has(conversation.id) && <span class="chip wait">bell</span>}
       {mine && (
         <button class="button small" onClick={fit} title="The program gets the size that is seen here">
           Fit to my window

@@ -2,10 +2,11 @@ import { useRef, useState } from "preact/hooks";
 import { grant, isPerson, mayType, signedOut } from "../api/auth.ts";
 import { useKeys } from "../keys.ts";
 import { follow, go, place, toConversation, toSearch } from "../router.ts";
+import { polite, urgent } from "../store/announcing.ts";
 import { haltAll, releaseAll } from "../store/halting.ts";
 import { conversations, diskIsFull, inPlace, halted, loaded, need, reachable } from "../store/home.ts";
 import { notice, say } from "../store/notice.ts";
-import { singleKeys, switchSingleKeys, switchTheme, theme } from "../store/settings.ts";
+import { screenReader, singleKeys, switchScreenReader, switchSingleKeys, switchTheme, theme } from "../store/settings.ts";
 import { canTell, tellMe, waiting } from "../store/outside.ts";
 import { Asking } from "./Asking.tsx";
 import { ConversationPlace } from "./Conversation.tsx";
@@ -18,6 +19,7 @@ import { ScreenPlace } from "./ScreenPlace.tsx";
 import { Search } from "./Search.tsx";
 import { openConversation, Sidebar } from "./Sidebar.tsx";
 import { SignIn } from "./SignIn.tsx";
+import { Splitter } from "./Splitter.tsx";
 
 export function Mark() {
   return (
@@ -73,6 +75,10 @@ export function Shell() {
       switchSingleKeys();
       say(singleKeys.value ? "Single keys are on" : "Single keys are off");
     },
+    screenReader: () => {
+      switchScreenReader();
+      say(screenReader.value ? "The terminal is for a screen reader" : "The terminal is hidden from screen readers");
+    },
     search: () => search.current?.focus(),
     new: () => isPerson() && void openConversation(),
     number: (key) => {
@@ -108,6 +114,7 @@ export function Shell() {
   return (
     <div class={`shell at-${name}`}>
       <header class="bar">
+        <Splitter column="side" words="Width of the list" />
         <a class="logo" href="/" onClick={follow}>
           <Mark /> blockpty
         </a>
@@ -178,11 +185,19 @@ export function Shell() {
       {help && <Help close={() => setHelp(false)} />}
       <Palette shown={palette} close={() => setPalette("nothing")} />
       <Asking />
-      {notice.value && (
-        <div class={`notice ${notice.value.failed ? "failed" : ""}`} role="status">
-          {notice.value.words}
+      <div aria-live="polite">
+        {notice.value && <div class={`notice ${notice.value.failed ? "failed" : ""}`}>{notice.value.words}</div>}
+        <div class="unseen">
+          {polite.value.map(({ number, words }) => (
+            <p key={number}>{words}</p>
+          ))}
         </div>
-      )}
+      </div>
+      <div class="unseen" aria-live="assertive">
+        {urgent.value.map(({ number, words }) => (
+          <p key={number}>{words}</p>
+        ))}
+      </div>
     </div>
   );
 }

@@ -4,6 +4,7 @@ import type { ConversationInfo } from "../api/types.ts";
 import { follow, go, place, toConversation } from "../router.ts";
 import { sign } from "../store/blocks.ts";
 import { now } from "../store/clock.ts";
+import { rung } from "../store/bells.ts";
 import { approvals, type Group, grouped, need, since } from "../store/home.ts";
 import { attempt } from "../store/notice.ts";
 import { age, visible } from "../words.ts";
@@ -54,7 +55,8 @@ function Entry({ info, group }: { info: ConversationInfo; group: Group }) {
   const second = waiting?.text ?? running?.cmd ?? last?.cmd ?? info.cwd ?? origin;
   const isHere = place.value.conversation === id;
   const full = info.needs.includes("storage") ? "The disk is full" : "";
-  const why = need(info) || full || (info.integrity !== "ok" && info.live ? "Borders less than certain" : "");
+  const bell = rung.value.has(id) ? "The bell has rung" : "";
+  const why = need(info) || full || bell || (info.integrity !== "ok" && info.live ? "Borders less than certain" : "");
   return (
     <a class="entry" href={toConversation(id)} onClick={follow} aria-current={isHere ? "page" : undefined}>
       {group === "Needs you" ? (
