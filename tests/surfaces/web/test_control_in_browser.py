@@ -315,6 +315,13 @@ def test_what_is_pasted_is_shown_first_where_it_has_lines_or_control_characters(
 ASKS = '[[rule]]\nname = "push"\naction = "ask"\ncommands = ["git push"]\nreason = "It publishes commits."\n'
 
 
+def _policy(served: Served, text: str) -> None:
+    """Have the server go by a policy; it sees the change of a file within a second only."""
+    (served.home / "policy.toml").write_text(text)
+    served.kill()
+    served.start()
+
+
 def _asking(served: Served, headers: dict[str, str], command: str, pool: ThreadPoolExecutor) -> Future[str]:
     """Have an agent run what a person must allow; the future has `ran`, or the code of the error."""
 
@@ -335,7 +342,7 @@ def _asking(served: Served, headers: dict[str, str], command: str, pool: ThreadP
 def test_an_approval_counts_only_what_was_meant_for_it_and_says_who_answered(
     context: BrowserContext, served: Served
 ) -> None:
-    (served.home / "policy.toml").write_text(ASKS)
+    _policy(served, ASKS)
     headers = _agent(served)
     watched = _enter(context, served)
     page = watched.page
@@ -379,6 +386,7 @@ def test_an_approval_counts_only_what_was_meant_for_it_and_says_who_answered(
         served.cli("deny", "c1", waiting["approval_id"], waiting["digest"], "--reason", "not today")
         verdict.get_by_text("owner refused it: not today").wait_for()
         assert asked.result() == "approval_denied"
+        card.wait_for(state="detached")
 
         asked = _asking(served, headers, "git push three", pool)
         page.locator(".ask .button:enabled", has_text="Approve once").wait_for()
@@ -394,16 +402,28 @@ def test_an_approval_counts_only_what_was_meant_for_it_and_says_who_answered(
         page.get_by_role("button", name="Refuse", exact=True).click()
         verdict.get_by_text("You refused it.").wait_for()
         assert asked.result() == "approval_denied"
+        card.wait_for(state="detached")
 
         # On the first page, with the screen; and without an answer.
         page.click(".logo")
-        (served.home / "policy.toml").write_text(f"approval_timeout_seconds = 2\n{ASKS}")
         asked = _asking(served, headers, "git push four", pool)
         card.locator(".mini div", has_text="git push").first.wait_for()
+        page.locator(".ask .button:enabled", has_text="Refuse, and say why").click()
+        page.fill(".ask input", "it is late")
+        page.keyboard.press("Enter")
+        verdict.get_by_text("You refused it: it is late").wait_for()
+        assert asked.result() == "approval_denied"
+        (served.home / "policy.toml").write_text(f"approval_timeout_seconds = 4\n{ASKS}")
+        served.kill()
+        page.get_by_role("heading", name="The server does not answer").wait_for()
+        served.start()
+        page.get_by_role("heading", name="Nothing needs you").wait_for()
+        asked = _asking(served, headers, "git push five", pool)
         verdict.get_by_text("No answer came in time, so it was refused.").wait_for()
         assert asked.result() == "approval_denied"
-    # A verdict that is stale is refused, which the console names.
-    assert [one for one in watched.complaints if "Failed to load resource" not in one] == []
+    # The console names a stale verdict, which is refused, and the server that was away.
+    named = ("Failed to load resource", "WebSocket connection")
+    assert [one for one in watched.complaints if not any(word in one for word in named)] == []
 
 
 def test_what_is_said_outside_of_the_page(own_context: BrowserContext, served: Served) -> None:
@@ -447,7 +467,7 @@ def test_what_is_said_outside_of_the_page(own_context: BrowserContext, served: S
 def test_axe_finds_nothing_in_what_comes_and_goes(context: BrowserContext, served: Served) -> None:
     from axe_playwright_python.sync_playwright import Axe
 
-    (served.home / "policy.toml").write_text(ASKS)
+    _policy(served, ASKS)
     watched = _enter(context, served)
     page = watched.page
     found: dict[str, Any] = {}

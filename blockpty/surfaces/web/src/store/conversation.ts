@@ -8,7 +8,6 @@ import { Find } from "./find.ts";
 import { attempt, say } from "./notice.ts";
 import { Outline } from "./outline.ts";
 import { slowMs } from "./settings.ts";
-import { decided } from "./verdicts.ts";
 
 const PAGE = 100;
 /** So many blocks are kept around what is looked at: a conversation may have any number, and a page stay open for days. */
@@ -80,6 +79,8 @@ export class Conversation {
   /** A block, and a byte of its output, that the list is to show, or its end; a new object each time. */
   readonly shown = signal<{ block: string; at: number | null } | null>(null);
   readonly find: Find;
+  /** The last answer of a person to an agent's question. */
+  readonly verdict = signal<JournalEvent | null>(null);
   /** What the program calls its window. */
   readonly title = signal("");
   /** What the agent has asked a person to do, while that is open. */
@@ -474,7 +475,7 @@ export class Conversation {
       const control = event.state as Status["control"];
       const halted = event.halted as string | null;
       this.#controlled({ control, control_by: event.who as string | null, control_since: event.ts, halted });
-    } else if (event.type === "approval_decided") decided(this.id, event);
+    } else if (event.type === "approval_decided") this.verdict.value = event;
     else if (event.type === "user_input_requested") this.message.value = String(event.message ?? "");
     else if (event.type === "user_input_done") this.message.value = "";
     else if (event.type === "resize") {

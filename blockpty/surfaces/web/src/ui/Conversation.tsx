@@ -10,6 +10,7 @@ import { type Conversation, opened } from "../store/conversation.ts";
 import { approvals, conversations } from "../store/home.ts";
 import { isNarrow, view } from "../store/layout.ts";
 import { typing } from "../store/outside.ts";
+import { decided } from "../store/verdicts.ts";
 import { age, number, time, visible } from "../words.ts";
 import { Approval, VerdictNote } from "./Approval.tsx";
 import { Banner } from "./Banner.tsx";
@@ -65,6 +66,13 @@ export function ConversationPlace({ id, block }: { id: string; block: string }) 
   );
   const mine = conversation.mine.value;
   useEffect(() => announceFrom(conversation), [conversation]);
+  useEffect(
+    () =>
+      effect(() => {
+        if (conversation.verdict.value) decided(id, conversation.verdict.value);
+      }),
+    [conversation],
+  );
   useEffect(() => {
     view.value = "blocks";
   }, [conversation]);
@@ -115,7 +123,7 @@ function Head({ conversation, alone }: { conversation: Conversation; alone: bool
     <div class="head">
       <div class="title">
         <h1>{conversation.id}</h1>
-        <div class="tabs views" role="group" aria-label="Shown">
+        <div class="views" role="group" aria-label="Shown">
           {(["blocks", "screen"] as const).map((name) => (
             <button key={name} aria-pressed={view.value === name} onClick={() => (view.value = name)}>
               {name === "blocks" ? "Blocks" : "Screen"}
