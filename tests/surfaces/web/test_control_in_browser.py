@@ -92,6 +92,7 @@ def test_stop_goes_on_to_stronger_signals_and_all_can_be_halted(context: Browser
     assert watched.complaints == []
 
 
+@pytest.mark.needs("dash")
 def test_what_is_said_of_a_conversation(own_context: BrowserContext, served: Served) -> None:
     """A full disk, what a program has said last, who types and since when, an ended shell."""
     full = True
@@ -156,6 +157,16 @@ def test_what_is_said_of_a_conversation(own_context: BrowserContext, served: Ser
     page.wait_for_selector(".screen-head .chip.run")
     page.locator(".facts code", has_text="/usr").wait_for()
     served.cli("close", page.url.rpartition("/")[2])
+    served.cli("open", "c2", "--shell", "dash")
+    served.cli("run", "c2", "true")
+    page.goto(f"{served.url}/c/c2")
+    banner = page.locator(".banner.red", has_text="The record is degraded: ")
+    banner.get_by_role("link", name="b1").wait_for()  # what is less than certain
+    banner.get_by_role("button", name="Verify").click()
+    page.locator(".notice", has_text="Verified: blocks and events follow from the bytes.").wait_for()
+    banner.get_by_role("button", name="What does it mean?").click()
+    banner.get_by_text("Every byte is recorded").wait_for()
+    served.cli("close", "c2")
     assert heard[:4] == [
         "read -p 'Your name, please: ' name has begun", "You have control. Control ] hands back.",
         "read -p 'Your name, please: ' name: ended well", "You have no control any more",
@@ -364,6 +375,7 @@ def test_an_approval_counts_only_what_was_meant_for_it_and_says_who_answered(
         page.keyboard.down("y")
         asked = _asking(served, headers, "git push one", pool)
         page.locator(".ask .button:enabled", has_text="Approve once").wait_for()
+        assert page.locator("[aria-live=assertive] p").inner_text() == "Approval wanted in c1: It publishes commits."
         page.keyboard.press("a")
         assert page.evaluate("document.activeElement.className") == "ask"
         page.keyboard.down("y")

@@ -389,6 +389,7 @@ def test_a_killed_server_leaves_no_gap(context: BrowserContext, served: Served) 
     )
     lines = [row for row in buffered if row.startswith("line-")]
     assert lines == [f"line-{number}" for number in range(401 - len(lines), 401)], "no gap and nothing twice"
+    watched.page.locator("[aria-live=polite] p", has_text="Connected again").wait_for(state="attached")
     watched.page.locator(".block .fold button").click()
     watched.until_script("document.querySelector('.out').clientHeight === 400 * 19")
     # A lost connection is an error of the console; nothing else may be.

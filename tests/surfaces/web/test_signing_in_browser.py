@@ -40,12 +40,17 @@ def test_a_token_that_holds_no_more_asks_to_sign_in_and_goes_on_there(context: B
     _signed_out(watched)
     page.reload()
     _signed_out(watched)
+    second = Watched(context.new_page())
+    second.page.goto(served.url)
+    _signed_out(second)
 
     page.fill("[name=code]", json.loads(served.cli("view", "--web", "--json"))["page"])
     page.check("[name=stays]")
     page.press("[name=code]", "Enter")
     page.wait_for_selector(".screen-head .chip.run")
     assert page.url == f"{served.url}/c/c1", "where one was"
+    second.page.wait_for_selector(".side .entry")  # it is signed in by the first one
+    second.page.close()
     assert page.evaluate("[sessionStorage.length, 'blockpty.token' in localStorage]") == [0, True]
 
     # Expired while the server was away: the handshake is refused, of which a browser does not tell the reason.

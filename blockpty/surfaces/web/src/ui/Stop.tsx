@@ -21,7 +21,7 @@ export function Stop({ conversation }: { conversation: Conversation }) {
     if (!runs) setOpen(false);
   }, [runs]);
   const choose = (to: "INT" | "TERM" | "KILL") => () => {
-    setOpen(to === "INT");
+    setOpen(runs && to === "INT");
     void stop(conversation.id, to);
   };
   const key = (event: KeyboardEvent) => {
