@@ -287,6 +287,14 @@ def test_what_is_copied_is_the_text_of_the_record(context: BrowserContext, kept:
     page.keyboard.press("Control+c")
     expected = f"{links}\n$ seq 1 {COUNT}\n{whole}\n$ echo 'two\nlines'; false\ntwo"
     watched.until(lambda: _clipboard(watched) == expected, "three blocks")
+    # Everything, also what the page had not fetched; of a program on the whole screen there are no lines.
+    page.keyboard.press("Control+a")
+    page.keyboard.press("Control+c")
+    everything = "\n".join(
+        f"$ {block['cmd']}" + ("" if block["block_id"] == "b6" else f"\n{_read(kept, block['block_id'])}")
+        for block in json.loads(kept.cli("blocks", "c1", "--json"))["blocks"]
+    )
+    watched.until(lambda: _clipboard(watched) == everything, "all blocks")
     assert watched.complaints == []
 
 

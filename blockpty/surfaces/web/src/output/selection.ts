@@ -1,4 +1,5 @@
-import { attempt, copy, say } from "../store/notice.ts";
+import { Problem } from "../api/http.ts";
+import { attempt, copy } from "../store/notice.ts";
 import { lines as inLines } from "../words.ts";
 import { place } from "./marks.ts";
 import { textOf } from "./lines.ts";
@@ -175,7 +176,7 @@ function textIn(store: OutputStore | null, { source, start, end }: Wanted): stri
   const isWhole = typeof start !== "object";
   const head = isWhole ? [`$ ${source.cmd}`] : [];
   if (last === begin || store?.wholeScreen) return head.join("\n");
-  if (!store?.whole || (store.begin > begin && isWhole)) return null;
+  if (!store?.whole || (store.begin > begin && isWhole) || (store.movesCursor && !store.isDrawn)) return null;
   const first = isWhole ? 0 : lineIn(store, start);
   const behind = typeof end === "object" ? lineIn(store, end) : store.length - 1;
   const lines = [];
@@ -192,6 +193,6 @@ const lineIn = (store: OutputStore, spot: Spot): number => (store === spot.store
 async function whole({ conversation, block, span }: Source): Promise<OutputStore> {
   const store = new OutputStore(conversation, block, ...span);
   await store.fill(span[1], () => true);
-  if (!store.whole) say("More is selected than can be copied at once: export the output.", true);
+  if (!store.whole) throw new Problem("too_long", `The output of ${block} is too long to be copied`, "Save it as a file (e).");
   return store;
 }
