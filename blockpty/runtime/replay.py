@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import math
 import threading
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterator
 from operator import attrgetter
 from types import TracebackType
@@ -118,6 +118,25 @@ class Playback:
         """Return where the output of each block begins."""
         begins = [block.span[0] for block in self._source.blocks()]
         return [begin for begin in begins if begin >= self._source.begin]
+
+    def change(self, here: int, count: int) -> int:
+        """Return the place so many changes after one, or before it with a negative number."""
+        source = self._source
+        start = bisect_right(self._known, here, key=attrgetter("offset")) - 1
+        while True:
+            places = [] if start > 0 else [source.begin]
+            for entry, _ in source.entries(self._known[start].opening.timeline):
+                if entry.offset > source.end or len(places) - bisect_right(places, here) > abs(count):
+                    break
+                # Not a place inside a mark, which would lead back to where one is.
+                place = max(source.begin, source.whole(entry.offset))
+                if not places or place > places[-1]:
+                    places.append(place)
+            places.append(source.end)
+            wanted = bisect_right(places, here) + count - 1 if count > 0 else bisect_left(places, here) + count
+            if wanted >= 0 or start == 0:
+                return places[max(0, min(wanted, len(places) - 1))]
+            start -= 1
 
     def _moments(self, source: Source) -> Iterator[Moment]:
         last = bisect_right(self._known, source.begin, key=attrgetter("offset")) - 1
@@ -256,8 +275,16 @@ class Replay:
             self._target = ("seconds", check_seconds("seconds", seconds) or 0.0)
         self._woken.set()
 
-    def step(self, blocks: int = 1) -> None:
-        """Go to where a block begins: forwards, or with a negative number back; 0 is the begin of the one that runs."""
+    def step(self, blocks: int = 1, *, changes: int | None = None) -> None:
+        """Go to where a block begins: forwards, or with a negative number back; 0 is the begin of the one that runs.
+
+        `changes`: so many changes of what is shown on, or back, instead.
+        """
+        if changes is not None:
+            before = self._target[1] if self._target is not None and self._target[0] == "changes" else 0
+            self._target = ("changes", before + changes)
+            self._woken.set()
+            return
         before = self._target[1] if self._target is not None and self._target[0] == "blocks" else 0
         self._target = ("blocks", before + blocks)
         self._woken.set()
@@ -357,6 +384,8 @@ class _Reading:
                 self._moments = playback.from_time(round(value * 1000))
             elif kind == "cursor":
                 self._moments = playback.from_cursor(int(value))
+            elif kind == "changes":
+                self._moments = playback.from_cursor(playback.change(here, int(value)) if value else here)
             else:
                 self._moments = playback.from_cursor(self._block(playback.blocks(), int(value), here))
 

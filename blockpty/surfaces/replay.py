@@ -117,9 +117,12 @@ class RemoteReplay:
             raise BadRequest("give either seconds or cursor")
         self._turn({"type": "seek", "seconds": seconds, "cursor": cursor})
 
-    def step(self, blocks: int = 1) -> None:
-        """Go to where a block begins: forwards, or with a negative number back; 0 is the begin of the one that runs."""
-        self._turn({"type": "step", "blocks": blocks})
+    def step(self, blocks: int = 1, *, changes: int | None = None) -> None:
+        """Go to where a block begins: forwards, or with a negative number back; 0 is the begin of the one that runs.
+
+        `changes`: so many changes of what is shown on, or back, instead.
+        """
+        self._turn({"type": "step", "blocks": blocks, "changes": changes})
 
     def _turn(self, message: dict[str, Any]) -> None:
         self._tag += 1

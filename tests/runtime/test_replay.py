@@ -228,6 +228,31 @@ async def test_steps_from_block_to_block(tmp_path: Path) -> None:
 
 
 @async_test
+async def test_steps_from_change_to_change(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    # So that a step back has to read from before an earlier place that is known.
+    monkeypatch.setattr("blockpty.runtime.replay._KNOWN_ENTRIES", 2)
+    source = saved(timed_session(), tmp_path)
+    async with Replay(source, speed=0) as replay:
+        replay.pause()
+        seen = [(await anext(replay)).cursor]
+        while seen[-1] < source.end:
+            replay.step(changes=1)
+            seen.append((await anext(replay)).cursor)
+            assert len(seen) < 100
+        assert seen == sorted(set(seen)) and seen[0] == source.begin and len(seen) > 6
+        back = [seen[-1]]
+        while back[-1] > source.begin:
+            replay.step(changes=-1)
+            back.append((await anext(replay)).cursor)
+        assert back[::-1] == seen
+        replay.step(changes=2)
+        replay.step(changes=1)
+        assert (await anext(replay)).cursor == seen[3]
+        replay.step(changes=-100)
+        assert (await anext(replay)).cursor == source.begin
+
+
+@async_test
 async def test_pause_resume_and_another_speed(tmp_path: Path) -> None:
     async with Replay(saved(timed_session(), tmp_path), speed=0) as replay:
         assert (await anext(replay)).type == "screen"

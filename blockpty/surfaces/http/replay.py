@@ -6,8 +6,8 @@ To the client, all as JSON in text frames: `hello` first (`duration_seconds`, `s
 as `Moment.to_dict` says it, the first a `screen`; `end` when all is played, and the socket stays open for a seek;
 `error`.
 From the client: {"type": "pause"}, {"type": "resume"}, {"type": "seek", "seconds" | "cursor"}, {"type": "step",
-"blocks"}, {"type": "speed", "speed"}, {"type": "idle_limit", "seconds"}. A seek or step may have a `tag`; before the
-screen that it leads to comes {"type": "turned", "tag"}, so that a client knows which moments are older.
+"blocks" | "changes"}, {"type": "speed", "speed"}, {"type": "idle_limit", "seconds"}. A seek or step may have a `tag`;
+before the screen that it leads to comes {"type": "turned", "tag"}, so that a client knows which moments are older.
 
 Nothing is queued: the next moment is sent when the socket has taken the one before.
 """
@@ -134,7 +134,8 @@ class _Player:
             if kind == "seek":
                 replay.seek(content.get("seconds"), cursor=_whole("cursor", content.get("cursor")))
             else:
-                replay.step(_whole("blocks", content.get("blocks", 1)) or 0)
+                changes = _whole("changes", content.get("changes"))
+                replay.step(_whole("blocks", content.get("blocks", 1)) or 0, changes=changes)
             self._tag = content.get("tag")
             self._turned.set()
         else:
