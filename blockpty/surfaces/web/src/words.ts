@@ -24,6 +24,13 @@ export function elapsed(ms: number): string {
   return ms < 1000 ? "" : ms < 60_000 ? `${Math.floor(ms / 1000)} s` : duration(ms);
 }
 
+/** A time since the beginning, as players show it. */
+export function clock(ms: number): string {
+  const seconds = Math.floor(ms / 1000);
+  const parts = [Math.floor(seconds / 3600), Math.floor(seconds / 60) % 60, seconds % 60];
+  return (parts[0] ? parts : parts.slice(1)).map((one) => String(one).padStart(2, "0")).join(":");
+}
+
 export function age(ms: number): string {
   const seconds = Math.max(0, Math.floor(ms / 1000));
   if (seconds < 2) return "now";

@@ -1,13 +1,16 @@
 import { computed, signal } from "@preact/signals";
 import { call, of } from "../api/http.ts";
 import { Socket, type SocketState } from "../api/socket.ts";
-import type { Timeline } from "../api/types.ts";
+import type { BlocksPage, Timeline } from "../api/types.ts";
 import type { Glass } from "./conversation.ts";
+import { Strip } from "./strip.ts";
 
 const BUCKETS = 600;
 export const IDLE_LIMIT_SECONDS = 1;
 export const SPEEDS = [0.5, 1, 2, 4, 8, 16, 32];
 const SEEK_MS = 80;
+/** Of so many blocks it is asked whether they used the screen. */
+const MEASURED = 1000;
 
 /** A replay of one conversation: where it is, and what a player does. Nothing here is live, and nothing can be typed. */
 export class Replaying {
@@ -28,6 +31,11 @@ export class Replaying {
     return this.blocks.value.findLast((block) => block.cursor <= at) ?? null;
   });
   readonly problem = signal("");
+  /** Names of the blocks that used the screen, as far as it is known. */
+  readonly screens = signal<ReadonlySet<string>>(new Set());
+  readonly strip = computed(
+    () => new Strip(this.durationMs.value, this.timeline.value?.silences ?? [], this.skips.value ? IDLE_LIMIT_SECONDS * 1000 : null),
+  );
   #socket: Socket | null = null;
   #glass: Glass | null = null;
   #tag = 0;
@@ -93,6 +101,12 @@ export class Replaying {
     this.#socket?.send({ type: "step", blocks, tag: ++this.#tag });
   }
 
+  /** Go so many changes of the screen on, or back, and stay there. */
+  change(changes: number): void {
+    this.play(false);
+    this.#socket?.send({ type: "step", changes, tag: ++this.#tag });
+  }
+
   #seek(to: object): void {
     this.ended.value = false;
     this.#seekTo = to;
@@ -110,7 +124,11 @@ export class Replaying {
   async #load(): Promise<void> {
     try {
       const found = await call<Timeline>(of(this.id, `timeline?buckets=${BUCKETS}`));
-      if (!this.#closed) this.timeline.value = found;
+      if (this.#closed) return;
+      this.timeline.value = found;
+      const asked = `blocks?order=newest&page_size=${MEASURED}&measure=true`;
+      const { blocks } = await call<BlocksPage>(of(this.id, asked));
+      this.screens.value = new Set(blocks.filter((one) => one.screen).map((one) => one.block_id));
     } catch (problem) {
       this.problem.value = (problem as Error).message;
     }

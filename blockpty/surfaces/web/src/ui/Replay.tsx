@@ -1,18 +1,18 @@
-import { memo } from "preact/compat";
 import { useEffect, useMemo, useRef } from "preact/hooks";
-import type { Timeline } from "../api/types.ts";
 import { useKeys } from "../keys.ts";
 import { follow, go, toConversation, toMoment } from "../router.ts";
 import { ending, sign } from "../store/blocks.ts";
 import { copy } from "../store/notice.ts";
 import { IDLE_LIMIT_SECONDS, Replaying } from "../store/replay.ts";
 import type { XtermGlass } from "../terminal/glass.ts";
-import { duration, number, time, visible } from "../words.ts";
+import { clock, number, time, visible } from "../words.ts";
 import { Glass } from "./Glass.tsx";
 import { Icon } from "./icons.tsx";
+import { Scrubber } from "./Scrubber.tsx";
 import { Author, StateSign } from "./Sign.tsx";
 
 const STEP_MS = 5000;
+const LARGE_STEP_MS = 60_000;
 
 /** What happened in a conversation, at its recorded times. */
 export function ReplayPlace({ id, at, play }: { id: string; at: number; play: boolean }) {
@@ -26,6 +26,12 @@ export function ReplayPlace({ id, at, play }: { id: string; at: number; play: bo
     playPause: () => replay.play(!replay.playing.value),
     earlier: () => replay.toTime(replay.atMs.value - STEP_MS),
     later: () => replay.toTime(replay.atMs.value + STEP_MS),
+    muchEarlier: () => replay.toTime(replay.atMs.value - LARGE_STEP_MS),
+    muchLater: () => replay.toTime(replay.atMs.value + LARGE_STEP_MS),
+    changeBack: () => replay.change(-1),
+    changeOn: () => replay.change(1),
+    nextBlock: () => replay.step(1),
+    previousBlock: () => replay.step(-1),
     slower: () => replay.setSpeed(-1),
     faster: () => replay.setSpeed(1),
     next: () => replay.step(1),
@@ -95,11 +101,6 @@ function BlockColumn({ replay }: { replay: Replaying }) {
 }
 
 function Controls({ replay }: { replay: Replaying }) {
-  const clock = (ms: number) => {
-    const seconds = Math.floor(ms / 1000);
-    const parts = [Math.floor(seconds / 3600), Math.floor(seconds / 60) % 60, seconds % 60];
-    return (parts[0] ? parts : parts.slice(1)).map((one) => String(one).padStart(2, "0")).join(":");
-  };
   return (
     <div class="controls">
       <Scrubber replay={replay} />
@@ -137,67 +138,3 @@ function Controls({ replay }: { replay: Replaying }) {
     </div>
   );
 }
-
-/** The blocks by time, how much was printed when, and the place in it; a click or drag goes there. */
-function Scrubber({ replay }: { replay: Replaying }) {
-  const lane = useRef<HTMLDivElement>(null);
-  const whole = Math.max(1, replay.durationMs.value);
-  const drag = (event: PointerEvent) => {
-    if (event.type === "pointermove" && !event.buttons) return;
-    const { left, width } = lane.current!.getBoundingClientRect();
-    replay.toTime(((event.clientX - left) / width) * whole);
-  };
-  return (
-    <div
-      class="lane"
-      ref={lane}
-      role="slider"
-      tabIndex={0}
-      aria-label="Time"
-      aria-valuemin={0}
-      aria-valuemax={Math.round(whole / 1000)}
-      aria-valuenow={Math.round(replay.atMs.value / 1000)}
-      aria-valuetext={`${duration(Math.round(replay.atMs.value))} of ${duration(Math.round(whole))}`}
-      onPointerDown={drag}
-      onPointerMove={drag}
-    >
-      {replay.timeline.value && <Lanes timeline={replay.timeline.value} whole={whole} />}
-      <b style={{ left: share(replay.atMs.value, whole) }} />
-    </div>
-  );
-}
-
-const share = (ms: number, whole: number): string => `${Math.max(0, Math.min(100, (ms / whole) * 100))}%`;
-
-/** What does not move while it plays. */
-const Lanes = memo(function Lanes({ timeline, whole }: { timeline: Timeline; whole: number }) {
-  const span = (begin: number, end: number) => ({ left: share(begin, whole), width: `max(2px, ${share(end - begin, whole)})` });
-  const most = Math.log2(1 + Math.max(1, ...timeline.buckets));
-  const at = (ms: number) => time(timeline.begin_ts + ms);
-  const { buckets } = timeline;
-  const area = buckets.map((count, index) => `${index},${20 - (Math.log2(1 + count) / most) * 20}`).join(" ");
-  return (
-    <>
-      {timeline.silences.map((one) => (
-        <u key={one.cursor} style={span(one.begin_ms, one.end_ms)} title={`nothing was printed for ${duration(one.end_ms - one.begin_ms)}`} />
-      ))}
-      {timeline.blocks.map((block) => (
-        <i
-          key={block.block_id}
-          class={`${sign(block)} ${block.author === "user" ? "yours" : ""}`}
-          style={span(block.begin_ms, block.end_ms ?? whole)}
-          title={`${at(block.begin_ms)} ${visible(block.cmd)}`}
-        />
-      ))}
-      {[...timeline.resizes.slice(1).map((one) => [one.at_ms, `${one.cols}×${one.rows}`] as const),
-        ...timeline.control.map((one) => [one.at_ms, one.state === "agent" ? "handed back" : `${visible(one.who ?? "a person")} took over`] as const),
-        ...timeline.approvals.map((one) => [one.at_ms, one.outcome ? `answered: ${one.outcome}` : "a question"] as const),
-      ].map(([ms, words], index) => (
-        <em key={index} style={{ left: share(ms, whole) }} title={`${at(ms)} ${words}`} />
-      ))}
-      <svg viewBox={`0 0 ${Math.max(1, buckets.length - 1)} 20`} preserveAspectRatio="none" aria-hidden="true">
-        <polygon points={`0,20 ${area} ${buckets.length - 1},20`} />
-      </svg>
-    </>
-  );
-});
