@@ -259,4 +259,20 @@ def test_a_reader_is_told_what_came_and_a_hidden_page_draws_nothing(context: Bro
     assert sum(received) < 100_000, "no more than a window of it was sent"
     page.evaluate(hide, False)
     watched.until(lambda: watched.screen() == served.rows(), "the screen is that of the engine")
+
+    def command(words: str) -> None:
+        page.keyboard.press("Control+k")
+        page.keyboard.type(words)
+        page.locator("[role=option]", has_text=words).wait_for()
+        page.keyboard.press("Enter")
+
+    with page.expect_download() as saved:
+        command("export this conversation")
+    assert saved.value.suggested_filename == "c1.html"
+    assert "seq 1 50000" in Path(saved.value.path()).read_text("utf-8")
+    command("close this conversation")
+    page.locator(".banner", has_text="The shell has ended").wait_for()
+    page.keyboard.press("Control+k")
+    page.locator("[role=option]", has_text="export this conversation").wait_for()
+    assert page.locator("[role=option]", has_text="close this conversation").count() == 0
     assert watched.complaints == []

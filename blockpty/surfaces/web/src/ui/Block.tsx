@@ -3,6 +3,7 @@ import { isPerson, mayType } from "../api/auth.ts";
 import { call, of } from "../api/http.ts";
 import { readText } from "../api/output.ts";
 import type { Block } from "../api/types.ts";
+import { download } from "../download.ts";
 import { perform } from "../keys.ts";
 import { shown } from "../output/lines.ts";
 import { inTurn } from "../output/reading.ts";
@@ -27,7 +28,6 @@ const TAIL = 16 * 1024;
 /** So many lines are put into the document to be read as text. */
 const READ = 2000;
 /** How long the browser has to begin saving a file. */
-const SAVED_MS = 60_000;
 
 const foldKey = (conversation: string, block: Block): string => `blockpty.fold.${conversation}.${block.block_id}`;
 
@@ -103,7 +103,7 @@ export const BlockView = memo(({ conversation, block, selected, moved, last }: B
   const copyBoth = () => attempt(async () => copy(`$ ${block.cmd}\n${await whole()}`, "Command and output copied"));
   const link = toBlock(conversation, block.block_id);
   const copyLink = () => copy(location.origin + link, "Link copied");
-  const exportOutput = () => attempt(async () => save(`${conversation}-${block.block_id}.txt`, await whole()));
+  const exportOutput = () => attempt(async () => download(`${conversation}-${block.block_id}.txt`, `${await whole()}\n`));
   const runAgain = () => {
     if (!mayType() || !block.cmd) return;
     const run = () =>
@@ -278,14 +278,6 @@ export const BlockView = memo(({ conversation, block, selected, moved, last }: B
     </article>
   );
 });
-
-/** Have the browser save a text as a file. */
-function save(name: string, text: string): void {
-  const href = URL.createObjectURL(new Blob([text, "\n"], { type: "text/plain" }));
-  const link = document.createElement("a");
-  Object.assign(link, { href, download: name.replace(/[^\w.-]/g, "_") }).click();
-  setTimeout(() => URL.revokeObjectURL(href), SAVED_MS);
-}
 
 /** An output as one text, for those who have it read to them: all of it is in the document. */
 function PlainText({ read, label, close }: { read: () => Promise<string>; label: string; close: () => void }) {

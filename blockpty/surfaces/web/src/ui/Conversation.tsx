@@ -11,6 +11,7 @@ import { approvals, conversations } from "../store/home.ts";
 import { isNarrow, view } from "../store/layout.ts";
 import { typing } from "../store/outside.ts";
 import { decided } from "../store/verdicts.ts";
+import { closeConversation, exportConversation, killShell } from "../store/whole.ts";
 import { age, number, time, visible } from "../words.ts";
 import { Approval, VerdictNote } from "./Approval.tsx";
 import { Banner } from "./Banner.tsx";
@@ -31,6 +32,7 @@ const TITLE = 120;
 
 export function ConversationPlace({ id, block }: { id: string; block: string }) {
   const conversation = useMemo(() => opened(id), [id]);
+  const isOpen = conversation.status.value?.mode !== "exited";
   useKeys({
     find: () => openFind(conversation),
     replay: () => go(toReplay(id, conversation.chosen.peek()?.span[0])),
@@ -44,6 +46,8 @@ export function ConversationPlace({ id, block }: { id: string; block: string }) 
     takeOver: () => isPerson() && conversation.takeOver(),
     handBack: () => conversation.mine.value && conversation.handBack(),
     stop: () => mayType() && void stop(id),
+    exportConversation: () => void exportConversation(id),
+    ...(mayType() && isOpen && { closeConversation: () => void closeConversation(id), kill: () => void killShell(id) }),
   });
   const { params } = place.value;
   const at = Number(params.get("at") ?? NaN) || null;

@@ -10,7 +10,7 @@ interface Choice {
   act: () => void;
 }
 
-const MOST = 12;
+const MOST = 100;
 /** So many conversations have a key. */
 const PLACES = 9;
 
@@ -54,6 +54,7 @@ export function Palette({ shown, close }: { shown: Shown; close: () => void }) {
     // When the palette is gone, so that what it does can take the focus.
     requestAnimationFrame(choice.act);
   };
+  useEffect(() => document.getElementById(`palette-${at}`)?.scrollIntoView({ block: "nearest" }), [at]);
   const key = (event: KeyboardEvent) => {
     if (event.key === "ArrowDown") setAt(Math.min(found.length - 1, at + 1));
     else if (event.key === "ArrowUp") setAt(Math.max(0, at - 1));
