@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import urllib.request
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any
 
@@ -47,6 +47,20 @@ def _types(context: BrowserContext, served: Served, headers: dict[str, str]) -> 
     return str(answer.get("error", {}).get("code", ""))
 
 
+def _noticing(watched: Watched) -> Callable[[str], None]:
+    """Keep the notices of a page from now on, which go away by themselves; returns what waits for one."""
+    watched.page.evaluate("""() => {
+      window.noticed = new Set();
+      const look = () => noticed.add(document.querySelector('.notice')?.textContent);
+      new MutationObserver(look).observe(document.body, { subtree: true, childList: true, characterData: true });
+    }""")
+
+    def wait(words: str) -> None:
+        watched.until_script(f"[...noticed].some((one) => one?.includes({json.dumps(words)}))")
+
+    return wait
+
+
 def _command(watched: Watched, words: str) -> None:
     """Give a command by name."""
     watched.page.keyboard.press("Control+k")
@@ -73,8 +87,9 @@ def test_stop_goes_on_to_stronger_signals_and_all_can_be_halted(context: Browser
     served.cli("exec-block", "c1", "sleep 1000")
     page.locator(".block.run").wait_for()
     page.click(".logo")
+    noticed = _noticing(watched)
     page.get_by_role("button", name="Stop everything").click()
-    page.get_by_text("Agents are halted, and 1 command was interrupted.").wait_for()
+    noticed("Agents are halted, and 1 command was interrupted.")
     page.get_by_text("owner has halted agents").wait_for()
     assert _types(context, served, headers) == "halted"
     page.get_by_role("button", name="Release").click()
@@ -162,8 +177,9 @@ def test_what_is_said_of_a_conversation(own_context: BrowserContext, served: Ser
     page.goto(f"{served.url}/c/c2")
     banner = page.locator(".banner.red", has_text="The record is degraded: ")
     banner.get_by_role("link", name="b1").wait_for()  # what is less than certain
+    noticed = _noticing(watched)
     banner.get_by_role("button", name="Verify").click()
-    page.locator(".notice", has_text="Verified: blocks and events follow from the bytes.").wait_for()
+    noticed("Verified: blocks and events follow from the bytes.")
     banner.get_by_role("button", name="What does it mean?").click()
     banner.get_by_text("Every byte is recorded").wait_for()
     served.cli("close", "c2")
@@ -287,9 +303,9 @@ def test_what_is_pasted_is_shown_first_where_it_has_lines_or_control_characters(
         page.keyboard.press("Shift+Insert")
 
     page.click(".glass")
+    noticed = _noticing(watched)
     paste("nothing")
-    page.locator(".notice", has_text="You are watching").wait_for()
-    page.keyboard.press("Control+Shift+Period")  # the emulator leaves it to the page
+    noticed("You are watching")
     page.evaluate("document.activeElement.blur()")
     page.keyboard.press("t")
     page.wait_for_selector(".glass.mine")
