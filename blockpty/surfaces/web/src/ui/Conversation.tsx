@@ -127,13 +127,6 @@ function Head({ conversation, alone }: { conversation: Conversation; alone: bool
     <div class="head">
       <div class="title">
         <h1>{conversation.id}</h1>
-        <div class="views" role="group" aria-label="Shown">
-          {(["blocks", "screen"] as const).map((name) => (
-            <button key={name} aria-pressed={view.value === name} onClick={() => (view.value = name)}>
-              {name === "blocks" ? "Blocks" : "Screen"}
-            </button>
-          ))}
-        </div>
         <ControlChip conversation={conversation} />
         <span class="space" />
         {isPerson() && !ended &&
@@ -158,6 +151,13 @@ function Head({ conversation, alone }: { conversation: Conversation; alone: bool
         {status && <span>{`${status.cols}×${status.rows}`}</span>}
         {info && <span>{number(info.blocks)} blocks</span>}
         {info && <span>opened {age(now.value - info.created_ts)} ago</span>}
+      </div>
+      <div class="views" role="group" aria-label="Shown">
+        {(["blocks", "screen"] as const).map((name) => (
+          <button key={name} aria-pressed={view.value === name} onClick={() => (view.value = name)}>
+            {name === "blocks" ? "Blocks" : "Screen"}
+          </button>
+        ))}
       </div>
       {!alone && (
         <div class="tabs" role="group" aria-label="Filter">
