@@ -116,7 +116,8 @@ def end_of_row(watched: Watched, block: str) -> str:
 
     def is_there() -> bool:
         nonlocal found, by
-        watched.page.keyboard.press("ArrowRight" if by > 0 else "ArrowLeft")
+        for _ in range(1 + int(abs(by)) // 40):
+            watched.page.keyboard.press("ArrowRight" if by > 0 else "ArrowLeft")
         found, by = watched.page.evaluate(END_OF_ROW, block)
         return bool(found)
 

@@ -276,6 +276,13 @@ def test_what_is_copied_is_the_text_of_the_record(context: BrowserContext, kept:
         page.keyboard.press("Control+c")
         expected = "\n".join(whole.split("\n")[2:wanted])
         watched.until(lambda expected=expected: _clipboard(watched) == expected, f"to {wanted}")  # type: ignore[misc]
+    # What is shown as selected is what is: all rows of a view in the middle of it.
+    page.evaluate(f"document.querySelector('.blocks').scrollTop = {top} + {COUNT // 3} * 19")
+    watched.until_script(
+        f"Number(document.querySelector('#b4 .row').textContent) > {COUNT // 3 - 20} && "
+        "[...document.querySelectorAll('#b4 .row')].map((row) => row.textContent).join('').trim() === "
+        "getSelection().toString().trim()"
+    )
     # Over several blocks, of which one is folded and one never was looked at whole.
     page.reload()
     page.wait_for_selector("#b6 .fold a")
@@ -337,6 +344,11 @@ def test_what_was_printed_before_the_page_was_opened_is_shown(context: BrowserCo
     watched.until_script("document.querySelectorAll('#b1 .row').length === 5")
     served.cli("send", "c1", "\n")
     watched.page.wait_for_selector("#b1.ok")
-    watched.page.reload()
-    watched.page.wait_for_selector("#b1.ok .row")
+    # One that fills the screen is looked at there.
+    served.cli("exec-interactive", "c1", r"printf '\e[?1049h'; read x")
+    watched.page.click("#b2.run .fold button:text('Open the screen')")
+    watched.until_script("document.activeElement.closest('.glass') !== null")
+    assert watched.page.locator("#b2 .fold a").count() == 0
+    served.cli("send", "c1", "\n")
+    watched.page.wait_for_selector("#b2.ok .fold a")
     assert watched.complaints == []
