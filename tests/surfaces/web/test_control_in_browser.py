@@ -336,6 +336,11 @@ def test_what_is_pasted_is_shown_first_where_it_has_lines_or_control_characters(
         "echo on''e ", "\\\n&& echo tw''o",
     ]  # fmt: skip
     assert _typed(watched) == b"\r"
+    page.keyboard.type("echo gone")
+    watched.until(lambda: any("echo gone" in row for row in watched.screen()), "a word to delete")
+    page.get_by_role("button", name="Ctrl+W").click()
+    watched.until(lambda: not any("echo gone" in row for row in watched.screen()), "a key that the browser keeps")
+    assert _typed(watched) == b"\recho gone\x17"
     assert watched.complaints == []
 
 

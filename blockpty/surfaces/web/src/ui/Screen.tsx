@@ -15,6 +15,9 @@ import { KeyBar } from "./KeyBar.tsx";
 import { Paste, showsFirst } from "./Paste.tsx";
 import { Icon } from "./icons.tsx";
 
+/** Keys that browsers keep for themselves, and what a terminal sends for them. */
+const BROWSER_KEYS = { W: 0x17, T: 0x14, N: 0x0e };
+
 /** The live terminal, at the program's size. */
 export function Screen({ conversation, children }: { conversation: Conversation; children?: ComponentChildren }) {
   const glass = useRef<XtermGlass | null>(null);
@@ -34,6 +37,10 @@ export function Screen({ conversation, children }: { conversation: Conversation;
   };
   const hands = { typed, pasted, change: (data: string) => modified(data, held.take()) };
   const mine = conversation.mine.value;
+  const press = (code: number) => {
+    conversation.type(Uint8Array.of(code));
+    glass.current?.terminal.focus();
+  };
   const fit = () => {
     const { cols, rows } = glass.current!.fitting();
     conversation.resize(cols, rows);
@@ -55,6 +62,15 @@ export function Screen({ conversation, children }: { conversation: Conversation;
         <button class="button small" onClick={fit} title="The program gets the size that is seen here">
           Fit to my window
         </button>
+      )}
+      {mine && (
+        <span class="browser-keys" role="group" aria-label="Keys that the browser keeps for itself">
+          {Object.entries(BROWSER_KEYS).map(([letter, code]) => (
+            <button key={letter} class="button small" aria-label={`Ctrl+${letter}`} title={`Ctrl+${letter}, which the browser keeps for itself`} onClick={() => press(code)}>
+              ^{letter}
+            </button>
+          ))}
+        </span>
       )}
     </>
   );
