@@ -20,6 +20,8 @@ export class Outline {
   readonly whole = signal(false);
   #id: string;
   #gone = false;
+  /** Whether the first ones were let go of. */
+  #isCut = false;
 
   constructor(id: string) {
     this.#id = id;
@@ -61,12 +63,15 @@ export class Outline {
       this.#show(merged(blocks, this.list.peek()));
       from = next_page === null ? 0 : blocks.at(-1)!.seq;
     }
-    this.whole.value = from === 0 && this.list.peek().length < MOST;
+    this.whole.value = from === 0 && !this.#isCut;
   }
 
   #show(list: Block[]): void {
     const kept = cut({ list, from: 0, to: Infinity }, MOST, "beginning").list;
-    if (kept !== list) this.whole.value = false;
+    if (kept !== list) {
+      this.#isCut = true;
+      this.whole.value = false;
+    }
     this.list.value = kept;
   }
 }
