@@ -119,12 +119,15 @@ export class OutputStore implements Growing {
     return [row, 0];
   }
 
-  /** Return how many bytes a line has, or in a drawing characters; 0 where it is not here. */
-  lengthOf(line: number): number {
-    if (this.#drawn) return this.#drawn[line].raw.length;
-    const part = this.#parts[lastWhere(this.#parts, (one) => one.row <= line)];
-    if (!part || line - part.row > part.starts.length) return 0;
-    return this.cursorOf(line + 1) - this.cursorOf(line);
+  /** Return where a line begins and how many bytes it has, or in a drawing characters; none where it is not here. */
+  extentOf(line: number): [begin: number, length: number] {
+    if (this.#drawn) return [-1 - line, this.#drawn[line].raw.length];
+    const at = lastWhere(this.#parts, (one) => one.row <= line);
+    const part = this.#parts[at];
+    const within = line - (part?.row ?? 0);
+    if (!part || within > part.starts.length) return [0, 0];
+    const begin = within > 0 ? part.starts[within - 1] : this.#begun(at)[0];
+    return [begin, (within < part.starts.length ? part.starts[within] : part.end) - begin];
   }
 
   /** Whether the number of a line is known: all before it is here. */

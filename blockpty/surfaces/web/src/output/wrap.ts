@@ -38,15 +38,14 @@ class Counts {
   }
 
   of(store: OutputStore, line: number): number {
-    const length = store.lengthOf(line);
+    const [begin, length] = store.extentOf(line);
     if (length === 0) return 1;
-    const key = store.isDrawn ? -1 - line : store.cursorOf(line);
-    const known = this.#known.get(key);
+    const known = this.#known.get(begin);
     if (known?.[0] === length) return known[1];
     const one = store.at(line);
     // A character has no more columns than bytes, but for a tab.
     const rows = length <= this.columns && !one.raw.includes("\t") ? 1 : rowsOf(one, this.columns).length;
-    this.#known.set(key, [length, rows]);
+    this.#known.set(begin, [length, rows]);
     return rows;
   }
 }
@@ -68,10 +67,10 @@ export class Wrapped implements Growing {
     this.#columns = columns;
     let known = counts.get(lines.store);
     if (known?.columns !== columns) counts.set(lines.store, (known = new Counts(columns)));
-    this.#firsts = new Uint32Array(lines.length + 1);
-    for (let at = 0; at < lines.length; at++)
-      this.#firsts[at + 1] = this.#firsts[at] + known.of(lines.store, lines.placeOf(at)[0]);
-    this.length = this.#firsts[lines.length];
+    const { length } = lines;
+    this.#firsts = new Uint32Array(length + 1);
+    for (let at = 0; at < length; at++) this.#firsts[at + 1] = this.#firsts[at] + known.of(lines.store, lines.placeOf(at)[0]);
+    this.length = this.#firsts[length];
     this.coming = lines === lines.store ? lines.store.coming : 0;
   }
 
@@ -92,14 +91,14 @@ export class Wrapped implements Growing {
   lineAt(cursor: number): number {
     const line = this.store.lineAt(cursor);
     if (line >= this.#lines.length) return this.length + line - this.#lines.length;
-    const share = (cursor - this.store.cursorOf(line)) / Math.max(1, this.store.lengthOf(line));
+    const share = (cursor - this.store.cursorOf(line)) / Math.max(1, this.store.extentOf(line)[1]);
     const rows = this.#rows(line);
     return this.#firsts[line] + Math.max(0, Math.min(rows - 1, Math.floor(share * rows)));
   }
 
   cursorOf(row: number): number {
     const [line, within] = this.#find(row);
-    return this.store.cursorOf(line) + Math.ceil((within / this.#rows(line)) * this.store.lengthOf(line));
+    return this.store.cursorOf(line) + Math.ceil((within / this.#rows(line)) * this.store.extentOf(line)[1]);
   }
 
   #rows(index: number): number {
