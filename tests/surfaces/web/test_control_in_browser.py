@@ -6,7 +6,7 @@ import json
 import urllib.request
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import pytest
 
@@ -508,7 +508,13 @@ def test_axe_finds_nothing_in_what_comes_and_goes(context: BrowserContext, serve
     def look(state: str, selector: str) -> None:
         """Look at a state, each in the other theme than the last one."""
         page.wait_for_selector(selector)
-        page.emulate_media(color_scheme=("light", "dark")[len(found) % 2])
+        theme: Literal["light", "dark"] = "dark" if len(found) % 2 else "light"
+        page.emulate_media(color_scheme=theme)
+        watched.until_script(f"document.documentElement.dataset.theme === '{theme}'")
+        # The emulator takes its colours a frame later.
+        colour = "getComputedStyle({}).color"
+        rows = colour.format("document.querySelector('.xterm-rows') ?? document.body")
+        watched.until_script(f"{rows} === {colour.format('document.body')}")
         found[state] = [(one["id"], one["nodes"][0]["html"]) for one in Axe().run(page).response["violations"]]
 
     page.keyboard.press("?")
