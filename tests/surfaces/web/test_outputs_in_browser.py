@@ -185,6 +185,23 @@ def test_wrapped_lines_of_a_long_output_are_rows_of_their_own(context: BrowserCo
     cursor = int((link.get_attribute("href") or "").split("?at=")[1])
     (block,) = json.loads(served.cli("blocks", "c1", "--json"))["blocks"]
     assert cursor == block["span"][0] + (number - 1) * 306
+    # In a larger size too, which the browser remembers; the line at the top of the view stays there.
+    top = """() => { const view = document.querySelector('.blocks').getBoundingClientRect().top;
+        const rows = [...document.querySelectorAll('#b1 .row')];
+        const first = rows.find((row) => row.getBoundingClientRect().bottom > view + 1);
+        return Number(first.querySelector('.number').dataset.number); }"""
+    before = page.evaluate(top)
+    for _ in range(2):
+        page.keyboard.press("+")
+    watched.until_script(f"document.querySelector('#b1 .out').clientHeight === {lines} * 24")
+    watched.until(lambda: page.evaluate(top) == before, "the line stays in view")
+    size = "getComputedStyle(document.querySelector('#b1 .out')).fontSize === '16px'"
+    assert before > 1000 and page.evaluate(size)
+    page.reload()
+    page.wait_for_selector("#b1 .row")
+    watched.until_script(size)
+    page.keyboard.press("-")
+    watched.until_script(size.replace("16", "14"))
     assert watched.complaints == []
 
 

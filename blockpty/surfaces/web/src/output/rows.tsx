@@ -4,7 +4,7 @@ import { memo } from "../memo.ts";
 import { follow } from "../router.ts";
 import { askPerson, askToOpen, REL } from "../store/asking.ts";
 import { copy } from "../store/notice.ts";
-import { numbers, type Theme, theme, wraps } from "../store/settings.ts";
+import { numbers, rowHeight, type Theme, theme, wraps } from "../store/settings.ts";
 import { number as inWords } from "../words.ts";
 import { look } from "./colours.ts";
 import { draw, type Line, part, PLAIN, type Style, textOf } from "./lines.ts";
@@ -13,8 +13,6 @@ import { noteSelection, rowsIn, showsRows } from "./selection.ts";
 import type { Growing, Lines } from "./store.ts";
 import { columnsIn, Wrapped } from "./wrap.ts";
 
-/** Pixels of a row, as in the style sheet. */
-export const HEIGHT = 19;
 /** Rows drawn above and below the view. After a jump they are drawn once scrolling pauses. */
 const AROUND = 8;
 const SETTLED_MS = 100;
@@ -98,8 +96,9 @@ function rowsAbove(line: number, count: number, shown: number): number {
 /** Return how many pixels of some rows are above a view of so much room, in the middle of which a byte's line stands. */
 export function pixelsAbove(out: HTMLElement, cursor: number, room: number): number {
   const lines = rowsIn(out)!.lines as Growing;
-  const shown = room / HEIGHT;
-  return rowsAbove(lines.lineAt(cursor) - shown / 2, total(lines), shown) * HEIGHT;
+  const height = rowHeight.peek();
+  const shown = room / height;
+  return rowsAbove(lines.lineAt(cursor) - shown / 2, total(lines), shown) * height;
 }
 
 /** Return the rows of some lines: each its own, or cut where they are too wide. */
@@ -120,7 +119,7 @@ function useRows<Kind extends Lines>(lines: Kind, box: RefObject<HTMLDivElement 
     const resized = new ResizeObserver(measure);
     resized.observe(box.current!);
     return () => resized.disconnect();
-  }, [isOn, numbers.value]);
+  }, [isOn, numbers.value, rowHeight.value]);
   const { store, length } = lines;
   return useMemo(() => (isOn && columns ? new Wrapped(lines, columns) : lines), [lines, store.size, length, isOn && columns]);
 }
@@ -196,6 +195,7 @@ interface View {
 
 function VirtualRows({ lines: given, looked, ...how }: { lines: Growing; looked: (cursor: number) => void } & Shown) {
   const box = useRef<HTMLDivElement>(null);
+  const height = rowHeight.value;
   const lines = useRows(given, box);
   const drawn = useRef<View>({ first: 0, last: 80, top: 0, key: 0 });
   const [{ first, last, top, key }, setView] = useState<View>(drawn.current);
@@ -206,11 +206,11 @@ function VirtualRows({ lines: given, looked, ...how }: { lines: Growing; looked:
   useLayoutEffect(() => {
     const scroller = box.current!.closest(".blocks")!;
     const above = () => scroller.getBoundingClientRect().top - box.current!.getBoundingClientRect().top;
-    const shown = () => scroller.clientHeight / HEIGHT;
+    const shown = () => scroller.clientHeight / height;
     let settling = 0;
     const look = () => {
       const over = above();
-      const line = lineAbove(over / HEIGHT, count, shown());
+      const line = lineAbove(over / height, count, shown());
       // An output that is out of view has its first or last rows: where it goes from there is no jump.
       const seen = Math.max(0, Math.min(line, count - shown()));
       const jumps = seen + shown() < drawn.current.first || seen > drawn.current.last;
@@ -222,7 +222,7 @@ function VirtualRows({ lines: given, looked, ...how }: { lines: Growing; looked:
       const from = Math.max(0, Math.min(Math.floor(line) - around, count - rows));
       const to = Math.min(count, from + rows);
       // As long as a line has a row of its own, the rows stay where they are.
-      const top = count <= MOST ? from * HEIGHT : over - (line - from) * HEIGHT;
+      const top = count <= MOST ? from * height : over - (line - from) * height;
       const old = drawn.current;
       if (old.first !== from || old.last !== to || old.top !== top) {
         const stays = !jumps && to - from === old.last - old.first;
@@ -242,8 +242,8 @@ function VirtualRows({ lines: given, looked, ...how }: { lines: Growing; looked:
       const [cursor, part] = held.current;
       const wanted = lines.lineAt(cursor) + part;
       const over = above();
-      if (Math.floor(lineAbove(over / HEIGHT, count, shown())) !== Math.floor(wanted))
-        scroller.scrollTop += rowsAbove(wanted, count, shown()) * HEIGHT - over;
+      if (Math.floor(lineAbove(over / height, count, shown())) !== Math.floor(wanted))
+        scroller.scrollTop += rowsAbove(wanted, count, shown()) * height - over;
     }
     look();
     scroller.addEventListener("scroll", scrolled, { passive: true });
@@ -253,13 +253,13 @@ function VirtualRows({ lines: given, looked, ...how }: { lines: Growing; looked:
       scroller.removeEventListener("scroll", scrolled);
       removeEventListener("resize", look);
     };
-  }, [lines, lines.store.size, count]);
+  }, [lines, lines.store.size, count, height]);
   useLayoutEffect(() => showsRows(box.current!, lines, first));
   // Rows are used again for other lines: to make new ones for each look takes most of a frame.
   const rows = last - first;
   const keyOf = (at: number) => (((key + at - first) % rows) + rows) % rows;
   return (
-    <div {...outProps(how, box, "out virtual")} tabIndex={0} style={{ height: `${Math.min(count, MOST) * HEIGHT}px` }}>
+    <div {...outProps(how, box, "out virtual")} tabIndex={0} style={{ height: `${Math.min(count, MOST) * height}px` }}>
       <div style={{ transform: `translateY(${top}px)` }}>
         {range(first, Math.min(last, count)).map((at) => (
           <Row key={keyOf(at)} {...rowProps(lines, at, how.link)} />

@@ -1,4 +1,4 @@
-import { effect, signal } from "@preact/signals";
+import { computed, effect, signal } from "@preact/signals";
 import { ofBrowser } from "./kept.ts";
 
 /** What this browser remembers. */
@@ -27,6 +27,26 @@ export const slowMs = signal(Number(ofBrowser.get(SLOW)) || 10_000);
 export function setSlow(ms: number): void {
   slowMs.value = ms;
   ofBrowser.set(SLOW, `${ms}`);
+}
+
+const SIZE = "blockpty.size";
+/** Pixels of the text of outputs, in steps. */
+const SIZES = [10, 11, 12.5, 14, 16, 18, 20];
+const USUAL = SIZES.indexOf(12.5);
+const kept = Number(ofBrowser.get(SIZE) ?? USUAL);
+const size = signal(SIZES[kept] ? kept : USUAL);
+/** Pixels of a row of an output. */
+export const rowHeight = computed(() => Math.round(1.52 * SIZES[size.value]));
+effect(() => {
+  const { style } = document.documentElement;
+  style.setProperty("--out-size", `${SIZES[size.value]}px`);
+  style.setProperty("--out-row", `${rowHeight.value}px`);
+});
+
+/** Make the text of outputs larger by so many steps, or smaller. */
+export function resizeText(by: number): void {
+  size.value = Math.max(0, Math.min(SIZES.length - 1, size.peek() + by));
+  ofBrowser.set(SIZE, `${size.value}`);
 }
 
 /** Something that is on or off. */

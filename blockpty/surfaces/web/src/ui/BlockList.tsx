@@ -6,7 +6,7 @@ import { go, toBlock, toConversation } from "../router.ts";
 import { sign } from "../store/blocks.ts";
 import { type Conversation, numberOf } from "../store/conversation.ts";
 import { attempt } from "../store/notice.ts";
-import { switchNumbers, switchWrap } from "../store/settings.ts";
+import { resizeText, switchNumbers, switchWrap } from "../store/settings.ts";
 import { number } from "../words.ts";
 import { BlockView } from "./Block.tsx";
 import { BlockMap } from "./BlockMap.tsx";
@@ -164,6 +164,8 @@ export function BlockList(props: { conversation: Conversation; alone?: boolean }
     runAgain: act("runAgain"),
     wrap: switchWrap,
     lineNumbers: switchNumbers,
+    larger: () => resizeText(1),
+    smaller: () => resizeText(-1),
     previousFailed: () => stepFailed(-1),
     nextFailed: () => stepFailed(1),
     foldAll,
