@@ -202,6 +202,14 @@ def test_wrapped_lines_of_a_long_output_are_rows_of_their_own(context: BrowserCo
     watched.until_script(size)
     page.keyboard.press("-")
     watched.until_script(size.replace("16", "14"))
+    # Nor is a command run again of which a secret is not known here, before a person has seen that.
+    served.cli("run", "c1", "DB_PASSWORD=correct-h0rse-battery; true")
+    page.click("#b2 .command")
+    page.keyboard.press("R")
+    page.get_by_role("alertdialog").get_by_text("Run this with its asterisks?").wait_for()
+    page.keyboard.press("Escape")
+    page.get_by_role("alertdialog").wait_for(state="detached")
+    assert len(json.loads(served.cli("blocks", "c1", "--json"))["blocks"]) == 2
     assert watched.complaints == []
 
 

@@ -108,7 +108,10 @@ export const BlockView = memo(({ conversation, block, selected, moved, last }: B
     if (!mayType() || !block.cmd) return;
     const run = () =>
       void attempt(() => call(of(conversation, "exec_block"), { command: block.cmd, queue: isPerson() })).then((went) => went && say("Run again"));
-    if (block.cmd.includes("\n")) askPerson({ title: "Run this again?", text: block.cmd, actions: [{ words: "Run it", act: run }] });
+    // A secret that was redacted is not known here: its asterisks would be run.
+    const isRedacted = block.cmd.includes("****");
+    const title = isRedacted ? "Run this with its asterisks? A secret may stand behind them" : "Run this again?";
+    if (isRedacted || block.cmd.includes("\n")) askPerson({ title, text: block.cmd, actions: [{ words: "Run it", act: run }] });
     else run();
   };
   // When this block is the selected one, which the click makes it.
