@@ -124,6 +124,11 @@ def test_a_long_list_is_read_in_pages_and_stays_where_it_is(context: BrowserCont
     page.goto(f"{long.url}/c/long")
     page.wait_for_selector(f"#b{COUNT}")
     watched.until(lambda: _tab(watched, "All") == f"All {COUNT:,}", "all are counted")
+    at = int(page.evaluate(FIRST)[0][1:])
+    page.keyboard.press("b")
+    watched.until(lambda: int(page.evaluate(FIRST)[0][1:]) < at - 5, "a page up")
+    page.keyboard.press("Space")
+    watched.until(lambda: int(page.evaluate(FIRST)[0][1:]) >= at - 1, "a page down")
     # Up to the first one, in steps, and at each what is looked at stays where it is.
     first = COUNT
     while first > 1:
