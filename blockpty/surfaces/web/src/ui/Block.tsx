@@ -202,10 +202,10 @@ export const BlockView = memo(({ conversation, block, selected, moved, last }: B
           <button title="Copy output (c)" aria-label="Copy output" onClick={copyOutput}>
             <Icon name="copy" />
           </button>
-          <button title="Copy command (C)" aria-label="Copy command" onClick={copyCommand}>
+          <button class="second" title="Copy command (C)" aria-label="Copy command" onClick={copyCommand}>
             <Icon name="prompt" />
           </button>
-          <button title="Copy command and output (Y)" aria-label="Copy command and output" onClick={copyBoth}>
+          <button class="second" title="Copy command and output (Y)" aria-label="Copy command and output" onClick={copyBoth}>
             <Icon name="both" />
           </button>
           <a title="Link to this block" aria-label="Link to this block" href={link} onClick={follow}>
@@ -214,17 +214,20 @@ export const BlockView = memo(({ conversation, block, selected, moved, last }: B
           <button title="Difference to the previous run (d)" aria-label="Difference to the previous run" onClick={diff}>
             <Icon name="diff" />
           </button>
-          <button title="Export output (e)" aria-label="Export output" onClick={exportOutput}>
+          <button class="second" title="Export output (e)" aria-label="Export output" onClick={exportOutput}>
             <Icon name="save" />
           </button>
           {mayType() && block.cmd && (
-            <button title="Run again (R)" aria-label="Run again" onClick={runAgain}>
+            <button class="second" title="Run again (R)" aria-label="Run again" onClick={runAgain}>
               <Icon name="again" />
             </button>
           )}
           <a title="Replay from here (r)" aria-label="Replay from here" href={toReplay(conversation, block.span[0])} onClick={follow}>
             <Icon name="play" />
           </a>
+          <button class="others" title="Every command by name (Ctrl+K)" aria-label="Every command by name" onClick={() => perform("palette")}>
+            <Icon name="more" />
+          </button>
         </span>
         {label && <span class={`ending ${state}`}>{label}</span>}
         <span class="meta" title={when}>

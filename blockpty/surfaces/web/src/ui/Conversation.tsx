@@ -149,7 +149,7 @@ function Head({ conversation, alone }: { conversation: Conversation; alone: bool
         {conversation.title.value && <span class="window-title">{visible(conversation.title.value).slice(0, TITLE)}</span>}
         {status && <span>{status.shell.split("/").at(-1)}</span>}
         {status && <span>{`${status.cols}×${status.rows}`}</span>}
-        {info && <span>{number(info.blocks)} blocks</span>}
+        {info && <span>{info.blocks === 1 ? "1 block" : `${number(info.blocks)} blocks`}</span>}
         {info && <span>opened {age(now.value - info.created_ts)} ago</span>}
       </div>
       <div class="views" role="group" aria-label="Shown">

@@ -63,7 +63,7 @@ export function Filters({ conversation }: { conversation: Conversation }) {
       <input
         ref={box}
         type="search"
-        placeholder="Part of a command"
+        placeholder="Command…"
         aria-label="Only commands with this text"
         defaultValue={text.peek()}
         onInput={() => soon(() => void conversation.choose(filter.peek(), box.current!.value))}
