@@ -344,7 +344,7 @@ def test_a_block_can_be_saved_and_run_again(context: BrowserContext, kept: Serve
     assert Path(saved.value.path()).read_text() == _read(kept, "b4") + "\n"
     _open(watched, "b4")
     page.click("#b4 .fold button:text('Read as text')")
-    watched.until_script("document.querySelector('#b4 .plain').textContent.split('\\n').length === 2000")
+    watched.until_script("document.querySelector('#b4 .as-text').textContent.split('\\n').length === 2000")
     page.locator("#b4 .fold", has_text="The first 2,000 of 50,000 lines").wait_for()
     page.click("#b4 .fold button")
     page.click("#b4 .fold button:text('Fold')")

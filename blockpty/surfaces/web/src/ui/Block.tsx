@@ -301,7 +301,7 @@ function PlainText({ read, label, close }: { read: () => Promise<string>; label:
   const lines = text?.split("\n") ?? [];
   return (
     <>
-      <pre class="plain" role="region" aria-label={label} aria-busy={text === null} tabIndex={0}>
+      <pre class="as-text" role="region" aria-label={label} aria-busy={text === null} tabIndex={0}>
         {lines.slice(0, READ).join("\n")}
       </pre>
       <div class="fold">
