@@ -18,7 +18,7 @@ from tests.support.homes import fill
 from tests.support.processes import stop_server
 
 if TYPE_CHECKING:
-    from playwright.sync_api import BrowserContext, Request
+    from playwright.sync_api import BrowserContext, Request, Route
 
 pytestmark = [skip_where_missing(), pytest.mark.needs("bash"), pytest.mark.slow, pytest.mark.timeout(240)]
 
@@ -187,7 +187,46 @@ def test_a_block_is_shown_alone_and_among_the_others(context: BrowserContext, lo
     page.get_by_role("button", name="To the newest block").click()
     page.wait_for_selector(f"#b{COUNT}")
     watched.until_script(f"{BOX}.scrollHeight - {BOX}.scrollTop - {BOX}.clientHeight < 1")
+    _answers_that_come_too_late(watched, long)
     assert watched.complaints == []
+
+
+def _answers_that_come_too_late(watched: Watched, long: Served) -> None:
+    """A block was to be shown alone, but then the others were wanted again, or another block."""
+    page = watched.page
+    held: list[Route] = []
+    page.goto(f"{long.url}/c/long/b3")
+    page.wait_for_selector("#b3.selected")
+    page.keyboard.press("o")
+    page.wait_for_selector("#b4")
+    page.route("**/blocks/b3", lambda route: held.append(route))
+
+    def ask() -> None:
+        page.keyboard.press("o")
+        watched.until(lambda: bool(held), "it is asked for")
+
+    def answer() -> None:
+        with page.expect_event("requestfinished", lambda request: request.url.endswith("/blocks/b3")):
+            held.pop().continue_()
+        page.evaluate("new Promise((done) => requestAnimationFrame(() => setTimeout(done)))")
+
+    ask()
+    page.keyboard.press("o")
+    page.wait_for_selector("#b3.selected")
+    answer()
+    page.keyboard.press("}")
+    page.wait_for_selector("#b53.selected")
+    assert urlsplit(page.url).path == "/c/long", "all are shown"
+    page.keyboard.press("{")
+    page.wait_for_selector("#b3.selected")
+    ask()
+    page.evaluate(
+        "(to) => { history.pushState(null, '', to); dispatchEvent(new PopStateEvent('popstate')) }", "/c/long/b4"
+    )
+    watched.until_script(f"{SHOWN}.join() === 'b4'")
+    answer()
+    assert page.evaluate(SHOWN) == ["b4"]
+    page.unroute("**/blocks/b3")
 
 
 def test_a_block_that_is_not_there_is_said_to_be_missing(context: BrowserContext, long: Served) -> None:

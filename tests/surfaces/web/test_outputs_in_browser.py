@@ -202,14 +202,18 @@ def test_wrapped_lines_of_a_long_output_are_rows_of_their_own(context: BrowserCo
     watched.until_script(size)
     page.keyboard.press("-")
     watched.until_script(size.replace("16", "14"))
+    # What the server drew has lines that lead nowhere.
+    served.cli("run", "c1", r"printf 'one\ntwo\e[A\rup\n'")
+    page.locator("#b2 span.number[data-number='1']").wait_for()
+    assert page.locator("#b2 a.number").count() == 0
     # Nor is a command run again of which a secret is not known here, before a person has seen that.
     served.cli("run", "c1", "DB_PASSWORD=correct-h0rse-battery; true")
-    page.click("#b2 .command")
+    page.click("#b3 .command")
     page.keyboard.press("R")
     page.get_by_role("alertdialog").get_by_text("Run this with its asterisks?").wait_for()
     page.keyboard.press("Escape")
     page.get_by_role("alertdialog").wait_for(state="detached")
-    assert len(json.loads(served.cli("blocks", "c1", "--json"))["blocks"]) == 2
+    assert len(json.loads(served.cli("blocks", "c1", "--json"))["blocks"]) == 3
     assert watched.complaints == []
 
 

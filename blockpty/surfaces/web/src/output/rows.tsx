@@ -32,6 +32,7 @@ interface RowProps extends Line {
   theme: Theme;
   /** Number of the line that begins here; null where another row begins it, 0 where no numbers are shown. */
   number: number | null;
+  /** Address of the line; empty where it has none, such as in what the server drew. */
   href: string;
 }
 
@@ -40,7 +41,8 @@ const Row = memo(({ raw, style, from = 0, to, theme, number, href }: RowProps) =
   const shown = from === 0 && to === undefined ? pieces : part(pieces, from, to ?? Infinity);
   return (
     <div class={number === 0 ? "row" : "row numbered"}>
-      {number ? <a class="number" data-number={number} href={href} onClick={follow} tabIndex={-1} aria-label={`Line ${number}`} /> : null}
+      {number && href ? <a class="number" data-number={number} href={href} onClick={follow} tabIndex={-1} aria-label={`Line ${number}`} /> : null}
+      {number && !href ? <span class="number" data-number={number} /> : null}
       {shown.map(({ text, style }) => (style === PLAIN ? text : <Styled text={text} style={style} theme={theme} />))}
       {more > 0 && to === undefined && (
         <button class="more" onClick={() => showLine({ raw, style })}>{`… ${inWords(more)} more characters`}</button>

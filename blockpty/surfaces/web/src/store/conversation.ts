@@ -107,6 +107,8 @@ export class Conversation {
   #next = 0;
   /** Counts what is asked for instead of what is there. */
   #asked = 0;
+  /** The same of a block alone. */
+  #isolated = 0;
   #paging: Promise<void> | null = null;
   /** What is heard while pages of blocks are on their way. */
   readonly #heardMeanwhile = new Set<JournalEvent[]>();
@@ -143,8 +145,9 @@ export class Conversation {
     this.shown.value = { block, at };
   }
 
-  /** Have a block shown alone. */
+  /** Have a block shown alone, unless another one is asked for meanwhile, or all of them are. */
   async isolate(block: string, at: number | null): Promise<void> {
+    const isolated = ++this.#isolated;
     if (this.alone.value.list[0]?.block_id !== block) this.alone.value = NONE;
     this.unknown.value = "";
     const asked = call<{ block: Block }>(of(this.id, `blocks/${encodeURIComponent(block)}`));
@@ -152,6 +155,7 @@ export class Conversation {
     this.#heardMeanwhile.add(heard);
     const found = await asked.catch(() => null);
     this.#heardMeanwhile.delete(heard);
+    if (isolated !== this.#isolated) return;
     batch(() => {
       if (!found) this.unknown.value = block;
       else {
@@ -165,6 +169,7 @@ export class Conversation {
 
   /** Show the others again, and where it is among them. */
   rejoin(block: string): void {
+    this.#isolated++;
     this.alone.value = NONE;
     this.unknown.value = "";
     void this.reveal(block, null);

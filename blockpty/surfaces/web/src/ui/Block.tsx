@@ -46,7 +46,7 @@ export const BlockView = memo(({ conversation, block, selected, moved, last }: B
   const root = useRef<HTMLElement>(null);
   const [output, setOutput] = useState<OutputStore | null>(null);
   const kept = useRef<OutputStore | null>(null);
-  const [, setSize] = useState(0);
+  const [, setShown] = useState({});
   const [mode, setMode] = useState(() => ofTab.get(foldKey(conversation, block)) ?? "");
   const [seen, setSeen] = useState(last);
   const state = sign(block);
@@ -71,7 +71,8 @@ export const BlockView = memo(({ conversation, block, selected, moved, last }: B
     if (store !== kept.current) return false;
     noteSelection();
     setOutput(store);
-    setSize(store.size);
+    // A new one each time: the server's drawing comes in place of bytes of the same number.
+    setShown({});
     return true;
   };
   const fill = (store: OutputStore, grown: (store: OutputStore) => boolean) => store.fill(end, () => grown(store));
