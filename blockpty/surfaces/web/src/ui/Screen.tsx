@@ -49,6 +49,7 @@ export function Screen({ conversation, children }: { conversation: Conversation;
   // At once: the next key is meant for the program.
   useLayoutEffect(() => {
     if (mine) glass.current?.terminal.focus();
+    else setToPaste(null);
   }, [mine, view.value]);
 
   // Put into the document without drawing anything else anew: it changes with all that is printed.
@@ -117,5 +118,5 @@ function who(conversation: Conversation): string {
   if (conversation.fellBehind.value) return "The screen fell behind and was redrawn. The blocks have all of the output.";
   if (conversation.mine.value) return "You type. Ctrl+] hands back.";
   if (status.control === "agent") return status.halted ? "Agents are halted." : "The agent types, you watch.";
-  return `${status.control_by ?? "A person"} types${status.control === "shared" ? ", and the agent" : ""}.`;
+  return `${visible(status.control_by ?? "A person")} types${status.control === "shared" ? ", and the agent" : ""}.`;
 }
