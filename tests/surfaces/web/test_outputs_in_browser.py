@@ -192,7 +192,8 @@ def test_wrapped_lines_of_a_long_output_are_rows_of_their_own(context: BrowserCo
         return Number(first.querySelector('.number').dataset.number); }"""
     before = page.evaluate(top)
     for _ in range(2):
-        page.keyboard.press("+")
+        page.keyboard.down("+")  # held: the second time is a repeat
+    page.keyboard.up("+")
     watched.until_script(f"document.querySelector('#b1 .out').clientHeight === {lines} * 24")
     watched.until(lambda: page.evaluate(top) == before, "the line stays in view")
     size = "getComputedStyle(document.querySelector('#b1 .out')).fontSize === '16px'"
@@ -207,13 +208,29 @@ def test_wrapped_lines_of_a_long_output_are_rows_of_their_own(context: BrowserCo
     page.locator("#b2 span.number[data-number='1']").wait_for()
     assert page.locator("#b2 a.number").count() == 0
     # Nor is a command run again of which a secret is not known here, before a person has seen that.
-    served.cli("run", "c1", "DB_PASSWORD=correct-h0rse-battery; true")
+    served.cli("run", "c1", "true http://u:a3@host/")
     page.click("#b3 .command")
     page.keyboard.press("R")
     page.get_by_role("alertdialog").get_by_text("Run this with its asterisks?").wait_for()
     page.keyboard.press("Escape")
     page.get_by_role("alertdialog").wait_for(state="detached")
     assert len(json.loads(served.cli("blocks", "c1", "--json"))["blocks"]) == 3
+    # A key that is held does such things once, and what is being begun is not begun twice.
+    begun: list[str] = []
+    page.on("request", lambda one: begun.append(one.url) if one.url.endswith("/exec_block") else None)
+    served.cli("run", "c1", "true")
+    page.click("#b4 .command")
+    wraps = page.evaluate("localStorage['blockpty.wrap']")
+    for _ in range(2):
+        page.keyboard.down("w")
+    page.keyboard.up("w")
+    assert page.evaluate("localStorage['blockpty.wrap']") != wraps
+    page.evaluate("""() => {
+      for (const repeat of [false, true, false]) document.body.dispatchEvent(
+        new KeyboardEvent('keydown', { key: 'R', code: 'KeyR', shiftKey: true, repeat, bubbles: true }));
+    }""")
+    page.wait_for_selector("#b5.ok")
+    assert len(begun) == 1
     assert watched.complaints == []
 
 

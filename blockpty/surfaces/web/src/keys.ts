@@ -65,6 +65,13 @@ function sequence(event: KeyboardEvent): string {
   return leads ? `${LEADER} ${name}` : name;
 }
 
+/** What goes on while its key is held. All else is done once. */
+const REPEATED = new Set(
+  ["next", "previous", "begin", "following", "previousFailed", "nextFailed", "pageDown", "pageUp", "larger", "smaller"].concat(
+    ["earlier", "later", "muchEarlier", "muchLater", "changeBack", "changeOn", "nextBlock", "previousBlock", "slower", "faster"],
+  ),
+);
+
 export function listen(): void {
   document.addEventListener("keydown", (event) => {
     const name = sequence(event);
@@ -81,6 +88,7 @@ export function listen(): void {
     if ((name === "Enter" || name === " ") && event.target instanceof HTMLElement && event.target.closest(owners)) return;
     if (!binding || (!singleKeys.peek() && isCharacter(name))) return;
     event.preventDefault();
+    if (event.repeat && !REPEATED.has(binding.id)) return;
     handlers.get(binding.id)!(name);
   });
 }

@@ -105,15 +105,20 @@ export const BlockView = memo(({ conversation, block, selected, moved, last }: B
   const link = toBlock(conversation, block.block_id);
   const copyLink = () => copy(location.origin + link, "Link copied");
   const exportOutput = () => attempt(async () => download(`${conversation}-${block.block_id}.txt`, `${await whole()}\n`));
+  const isStarting = useRef(false);
   const runAgain = () => {
     if (!mayType() || !block.cmd) return;
-    const run = () =>
-      void attempt(() => call(of(conversation, "exec_block"), { command: block.cmd, queue: isPerson() })).then((went) => went && say("Run again"));
-    // A secret that was redacted is not known here: its asterisks would be run.
-    const isRedacted = block.cmd.includes("****");
-    const title = isRedacted ? "Run this with its asterisks? A secret may stand behind them" : "Run this again?";
-    if (isRedacted || block.cmd.includes("\n")) askPerson({ title, text: block.cmd, actions: [{ words: "Run it", act: run }] });
-    else run();
+    const run = async () => {
+      if (isStarting.current) return;
+      isStarting.current = true;
+      const body = { command: block.cmd, queue: isPerson() };
+      if (await attempt(() => call(of(conversation, "exec_block"), body).finally(() => (isStarting.current = false)))) say("Run again");
+    };
+    // A secret that was redacted is not known here: its asterisks would be run, of which a short one has only one.
+    const isRedacted = block.cmd.includes("*");
+    const title = isRedacted ? "Run this with its asterisks? They may be a redacted secret" : "Run this again?";
+    if (isRedacted || block.cmd.includes("\n")) askPerson({ title, text: block.cmd, actions: [{ words: "Run it", act: () => void run() }] });
+    else void run();
   };
   // When this block is the selected one, which the click makes it.
   const diff = () => requestAnimationFrame(() => perform("diff"));
