@@ -19,7 +19,10 @@ export const verdicts = signal<ReadonlyMap<string, Verdict>>(new Map());
 
 const keyOf = (conversation: string, approval: string): string => `${conversation}/${approval}`;
 const seen = new Map<string, ApprovalRequest>();
-const ours = new Set<string>();
+/** Those of which it was said what became of them: by an answer from here, or by the record. */
+const known = new Set<string>();
+/** Those that wait no more, of which that was all there was to say. Each is told of once: a verdict may be dismissed. */
+const gone = new Set<string>();
 
 const SCOPES: Record<string, string> = { once: "once", conversation: "for this conversation", always: "always" };
 /** Clocks of server and browser differ a little. */
@@ -41,11 +44,12 @@ export function dismiss(conversation: string): void {
 export async function answer(asked: ApprovalRequest, operation: "approve" | "deny", more: { scope?: string; reason?: string }): Promise<void> {
   const { approval_id, conversation_id, digest } = asked;
   const key = keyOf(conversation_id, approval_id);
-  ours.add(key);
+  const wasKnown = known.has(key);
+  known.add(key);
   try {
     await call(of(conversation_id, operation), { approval_id, digest, ...more });
   } catch (problem) {
-    ours.delete(key);
+    if (!wasKnown) known.delete(key);
     throw problem;
   }
   if (operation === "approve") tell(asked, `You approved it ${SCOPES[more.scope!]}.`, true);
@@ -54,8 +58,10 @@ export async function answer(asked: ApprovalRequest, operation: "approve" | "den
 
 /** Take a verdict from the record, which says whose it is. */
 export function decided(conversation: string, event: JournalEvent): void {
-  const asked = seen.get(keyOf(conversation, String(event.approval_id)));
-  if (!asked || ours.has(keyOf(conversation, asked.approval_id))) return;
+  const key = keyOf(conversation, String(event.approval_id));
+  const asked = seen.get(key);
+  if (!asked || known.has(key)) return;
+  known.add(key);
   const by = visible(String(event.principal));
   const because = event.reason ? `: ${visible(String(event.reason))}` : ".";
   if (event.verdict === "approved") tell(asked, `${by} approved it ${SCOPES[String(event.scope)] ?? ""}.`, true);
@@ -70,7 +76,8 @@ const EXPIRED = "No answer came in time, so it was refused.";
 effect(() => {
   if (!grant.value) {
     seen.clear();
-    ours.clear();
+    known.clear();
+    gone.clear();
     verdicts.value = new Map();
     return;
   }
@@ -85,9 +92,10 @@ effect(() => {
   }
   for (const [key, asked] of seen) {
     if (waiting.has(key)) continue;
-    if (seen.size > MOST_SEEN) seen.delete(key);
-    const last = verdicts.peek().get(asked.conversation_id);
-    if (last?.asked !== asked && !ours.has(key))
+    if (!known.has(key) && !gone.has(key)) {
+      gone.add(key);
       tell(asked, Date.now() + CLOCKS_MS >= asked.expires_ts ? EXPIRED : "It was answered elsewhere.");
+    }
+    if (seen.size > MOST_SEEN) for (const kept of [seen, known, gone]) kept.delete(key);
   }
 });
