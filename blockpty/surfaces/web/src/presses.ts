@@ -7,7 +7,19 @@ const DEAD_MS = 400;
 const down = new Map<string, number>();
 let focusedAt = 0;
 
-addEventListener("keydown", ({ code, repeat }) => code && !down.has(code) && down.set(code, repeat ? -Infinity : performance.now()), true);
+/** Alone they do nothing, and that one went up is not always told: CapsLock on macOS, or one that the system takes. */
+const MODIFIERS = new Set(["Shift", "Control", "Alt", "AltGraph", "Meta", "Fn", "CapsLock", "NumLock", "ScrollLock"]);
+
+addEventListener(
+  "keydown",
+  ({ code, key, repeat }) => {
+    if (!code || MODIFIERS.has(key)) return;
+    // One that goes down anew went up where nobody told of it.
+    if (!repeat) down.set(code, performance.now());
+    else if (!down.has(code)) down.set(code, -Infinity);
+  },
+  true,
+);
 // macOS tells of no key that goes up while Meta is down.
 addEventListener("keyup", ({ code, key }) => (key === "Meta" ? down.clear() : down.delete(code)), true);
 addEventListener("blur", () => down.clear());

@@ -1,4 +1,4 @@
-import { useEffect, useRef, useState } from "preact/hooks";
+import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { isPerson } from "../api/auth.ts";
 import { Problem } from "../api/http.ts";
 import type { ApprovalRequest } from "../api/types.ts";
@@ -11,25 +11,30 @@ import { Mini } from "./Mini.tsx";
 
 interface ApprovalProps {
   asked: ApprovalRequest;
+  /** All that are shown: when others come and go, this one moves. */
+  among: ApprovalRequest[];
   link?: preact.ComponentChildren;
   /** Whether a picture of the screen that it concerns belongs to it, which is not seen beside it. */
   pictured?: boolean;
 }
 
 /** What waits for a person. It never takes the focus, and does nothing for a key or a click that was not meant for it. */
-export function Approval({ asked, link, pictured = false }: ApprovalProps) {
-  const [since] = useState(() => performance.now());
-  const [armed, setArmed] = useState(false);
+export function Approval({ asked, among, link, pictured = false }: ApprovalProps) {
+  const [step, setStep] = useState<"first" | "always" | "why">("first");
+  const [armed, setArmed] = useState(0);
   const [problem, setProblem] = useState("");
-  const [refusing, setRefusing] = useState(false);
-  const [widening, setWidening] = useState(false);
+  const places = among.map((one) => `${one.conversation_id}/${one.approval_id}`).join();
+  // A second tap is not meant for what took the place of the first.
+  const turned = useMemo(() => performance.now(), [step]);
+  const moved = useMemo(() => performance.now(), [places]);
   const reason = useRef<HTMLInputElement>(null);
   useEffect(() => {
-    const timer = setTimeout(() => setArmed(true), DEAD_MS);
+    const timer = setTimeout(() => setArmed(turned), DEAD_MS);
     return () => clearTimeout(timer);
-  }, []);
+  }, [turned]);
   const decide = async (by: Event, operation: "approve" | "deny", more: { scope?: string; reason?: string } = {}) => {
-    if (!isMeant(since, by)) return;
+    if (!isMeant(Math.max(turned, moved), by)) return setProblem("That came too soon, or while a key was down. Press again.");
+    setProblem("");
     try {
       await answer(asked, operation, more);
     } catch (error) {
@@ -40,13 +45,14 @@ export function Approval({ asked, link, pictured = false }: ApprovalProps) {
   const approve = (scope: string) => (event: Event) => decide(event, "approve", { scope });
   const refuse = (event: Event) => decide(event, "deny");
   const key = (event: KeyboardEvent) => {
-    if (event.repeat || event.ctrlKey || event.metaKey || event.altKey || !isPerson() || refusing || widening) return;
+    if (event.repeat || event.ctrlKey || event.metaKey || event.altKey || !isPerson() || step !== "first") return;
     if (event.key === "y") void approve("once")(event);
     else if (event.key === "x") void refuse(event);
     else return;
     event.preventDefault();
     event.stopPropagation();
   };
+  const isDead = armed !== turned;
   const left = Math.max(0, Math.round((asked.expires_ts - now.value) / 1000));
   return (
     <section class="ask" role="alertdialog" aria-label="Approval wanted" tabIndex={-1} onKeyDown={key}>
@@ -74,43 +80,43 @@ export function Approval({ asked, link, pictured = false }: ApprovalProps) {
           {problem}
         </p>
       )}
-      {isPerson() && !refusing && !widening && (
+      {isPerson() && step === "first" && (
         <div class="answers">
-          <button class="button primary" disabled={!armed} onClick={approve("once")}>
+          <button class="button primary" disabled={isDead} onClick={approve("once")}>
             Approve once <kbd aria-hidden="true">y</kbd>
           </button>
-          <button class="button" disabled={!armed} onClick={approve("conversation")}>
+          <button class="button" disabled={isDead} onClick={approve("conversation")}>
             For this conversation
           </button>
           {asked.always !== null && (
-            <button class="button" disabled={!armed} onClick={() => setWidening(true)}>
+            <button class="button" disabled={isDead} onClick={() => setStep("always")}>
               Always…
             </button>
           )}
           <span class="space" />
-          <button class="button danger" disabled={!armed} onClick={refuse}>
+          <button class="button danger" disabled={isDead} onClick={refuse}>
             Refuse <kbd aria-hidden="true">x</kbd>
           </button>
-          <button class="button" disabled={!armed} onClick={() => setRefusing(true)}>
+          <button class="button" disabled={isDead} onClick={() => setStep("why")}>
             Refuse, and say why…
           </button>
         </div>
       )}
-      {widening && (
+      {step === "always" && (
         <>
           <p>Approving it always adds this rule to the policy, for every conversation and agent:</p>
           <pre>{visible(asked.always ?? "").trimEnd()}</pre>
           <div class="answers">
-            <button class="button primary" onClick={approve("always")}>
+            <button class="button primary" disabled={isDead} onClick={approve("always")}>
               Add the rule and approve
             </button>
-            <button class="button" onClick={() => setWidening(false)}>
+            <button class="button" onClick={() => setStep("first")}>
               Back
             </button>
           </div>
         </>
       )}
-      {refusing && (
+      {step === "why" && (
         <form
           class="answers"
           onSubmit={(event) => {
@@ -119,8 +125,10 @@ export function Approval({ asked, link, pictured = false }: ApprovalProps) {
           }}
         >
           <input ref={reason} maxLength={2000} placeholder="Why? The agent gets it." aria-label="Reason" autofocus />
-          <button class="button danger">Refuse</button>
-          <button type="button" class="button" onClick={() => setRefusing(false)}>
+          <button class="button danger" disabled={isDead}>
+            Refuse
+          </button>
+          <button type="button" class="button" onClick={() => setStep("first")}>
             Back
           </button>
         </form>

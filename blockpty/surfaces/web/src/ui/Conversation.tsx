@@ -107,7 +107,7 @@ export function ConversationPlace({ id, block }: { id: string; block: string }) 
         {isNarrow.value && <Inspector conversation={conversation} />}
         <VerdictNote conversation={id} />
         {waiting.map((one) => (
-          <Approval key={one.approval_id} asked={one} />
+          <Approval key={one.approval_id} asked={one} among={waiting} />
         ))}
         <Composer conversation={conversation} />
       </main>

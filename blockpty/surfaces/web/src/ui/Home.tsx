@@ -57,7 +57,7 @@ export function Home() {
       {count + answered.length > 0 && (
         <div class="cards">
           {waiting.map((one) => (
-            <Approval key={`${one.conversation_id}/${one.approval_id}`} asked={one} link={<Link id={one.conversation_id} />} pictured />
+            <Approval key={`${one.conversation_id}/${one.approval_id}`} asked={one} among={waiting} link={<Link id={one.conversation_id} />} pictured />
           ))}
           {answered.map(({ asked: { conversation_id: id } }) => (
             <VerdictNote key={id} conversation={id} link={<Link id={id} />} />
