@@ -159,7 +159,8 @@ export const BlockView = memo(({ conversation, block, selected, moved, last }: B
     runAgain,
     reveal,
   };
-  useEffect(() => {
+  // A layout effect: the list may ask for something before the browser has painted a block that is new.
+  useLayoutEffect(() => {
     const take = (event: Event) => {
       const { name, at } = (event as CustomEvent<{ name: string; at: number }>).detail;
       act[name]?.(at);
