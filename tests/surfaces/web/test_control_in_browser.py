@@ -467,7 +467,16 @@ def test_an_approval_counts_only_what_was_meant_for_it_and_says_who_answered(
 
         # On the first page, with the screen; and without an answer.
         page.click(".logo")
+        asked = _asking(served, headers, "git push away", pool)
+        card.wait_for()
+        waiting = json.loads(served.cli("approvals", "--json"))["approvals"][0]
+        served.cli("deny", "c1", waiting["approval_id"], waiting["digest"])
+        verdict.get_by_text("It was answered elsewhere.").wait_for()
+        assert asked.result() == "approval_denied"
+        card.wait_for(state="detached")
         asked = _asking(served, headers, "git push four", pool)
+        card.wait_for()
+        assert verdict.count() == 0
         card.locator(".mini div", has_text="git push").first.wait_for()
         page.locator(".ask .button:enabled", has_text="Refuse, and say why").click()
         page.fill(".ask input", "it is late")
