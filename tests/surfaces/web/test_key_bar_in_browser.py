@@ -32,8 +32,12 @@ def phone(chromium: Browser) -> Iterator[BrowserContext]:
 def _typing(context: BrowserContext, served: Served, mode: str = "") -> Watched:
     watched = sign_in(context, served)
     served.cli("exec-interactive", "c1", RAW.format(mode=mode))
+    # Of what an address asks for, nothing takes control.
     watched.page.goto(f"{served.url}/c/c1?take=1")
+    watched.page.wait_for_selector(".screen-head .chip.run", state="attached")
+    watched.page.get_by_role("button", name="Take over").click()
     watched.page.wait_for_selector(".glass.mine")
+    assert sum("take_control" in str(one) for one in watched.sent) == 1
     return watched
 
 

@@ -67,8 +67,11 @@ def test_a_token_that_holds_no_more_asks_to_sign_in_and_goes_on_there(context: B
     # A page that is opened with an old token says nothing of conversations, and neither that there are none.
     old = {"token": "x" * 43, "scope": "admin", "name": "owner", "person": True}
     page.evaluate("(old) => sessionStorage.setItem('blockpty.token', JSON.stringify(old))", old)
+    # Another one that the browser has got is not forgotten with it.
+    page.evaluate("localStorage.setItem('blockpty.token', JSON.stringify({ token: 'another' }))")
     page.goto(served.url)
     _signed_out(watched)
+    assert page.evaluate("[sessionStorage.length, 'blockpty.token' in localStorage]") == [0, True]
     assert [one for one in watched.complaints if not any(word in one for word in REFUSED)] == []
 
 
@@ -83,4 +86,13 @@ def test_while_the_server_does_not_answer_nothing_is_said_to_be_well(context: Br
     assert page.get_by_text("Nothing needs you").count() == 0
     served.start()
     page.get_by_role("heading", name="Nothing needs you").wait_for()
+    # A conversation that could not be read is not said to be missing, and is read later.
+    page.route("**/c1/status", lambda route: route.abort())
+    page.click(".side .entry")
+    page.locator(".banner", has_text="The server does not answer.").wait_for()
+    assert page.get_by_text("There is no such conversation").count() == 0
+    page.unroute("**/c1/status")
+    page.wait_for_selector(".screen-head .chip.run")
+    page.goto(f"{served.url}/c/none")
+    page.get_by_text("There is no such conversation").wait_for()
     assert [one for one in watched.complaints if not any(word in one for word in REFUSED)] == []

@@ -1,5 +1,5 @@
 import { batch, computed, signal } from "@preact/signals";
-import { call, of } from "../api/http.ts";
+import { call, of, type Problem } from "../api/http.ts";
 import { Socket, type SocketState } from "../api/socket.ts";
 import type { Block, BlocksPage, JournalEvent, Status } from "../api/types.ts";
 import { go, toBlock } from "../router.ts";
@@ -101,7 +101,6 @@ export class Conversation {
   #leased = signal(false);
   #socket: Socket | null = null;
   #glass: Glass | null = null;
-  #closed = false;
   #loading: Promise<void> | null = null;
   /** The next event: what the socket is asked to begin with. */
   #next = 0;
@@ -219,9 +218,14 @@ export class Conversation {
     if (asked === this.#asked && this.blocks.value.to === seq) await this.later();
   }
 
-  /** Read what is there. */
+  /** Read what is there, once. Where no answer came, the next call tries again. */
   load(): Promise<void> {
-    return (this.#loading ??= this.#load());
+    return (this.#loading ??= this.#load().catch((problem) => {
+      if (["not_found", "forbidden"].includes((problem as Problem).code))
+        this.missing.value = "There is no such conversation, or this page may not show it.";
+      else this.#loading = null;
+      throw problem;
+    }));
   }
 
   async #load(): Promise<void> {
@@ -235,18 +239,16 @@ export class Conversation {
     });
   }
 
-  /** Follow from what was read; `glass` draws the terminal. */
-  async enter(glass: Glass): Promise<void> {
+  /** Follow from what is read, as soon as the server answers; `glass` draws the terminal. */
+  enter(glass: Glass): void {
     this.#glass = glass;
     glass.ready((cursor) => {
       this.cursor.value = cursor;
       this.#socket?.send({ type: "ack", cursor });
     });
-    await this.load();
-    if (this.#closed) return;
     document.addEventListener("visibilitychange", this.#shown);
     this.#socket = new Socket(`/v1${of(this.id, "ws")}`, {
-      query: () => Promise.resolve(`from_seq=${this.#next}&${JOIN}&types=${TYPES}`),
+      query: () => this.load().then(() => `from_seq=${this.#next}&${JOIN}&types=${TYPES}`),
       bytes: (data) => this.#bytes(data),
       message: (content) => this.#take(content),
       state: (state) => this.#connection(state),
@@ -254,7 +256,6 @@ export class Conversation {
   }
 
   leave(): void {
-    this.#closed = true;
     clearTimeout(this.#growthTimer);
     clearTimeout(this.#countTimer);
     document.removeEventListener("visibilitychange", this.#shown);
@@ -494,6 +495,9 @@ export class Conversation {
     if (this.status.value) this.status.value = { ...this.status.value, ...change };
   }
 }
+
+/** The conversation that a person wants to type in, once it is shown. Not in the address: no link may take control. */
+export const wanted = { id: "" };
 
 /** Return a conversation that is being read. What goes wrong then is said when it is entered. */
 export function opened(id: string): Conversation {

@@ -19,8 +19,10 @@ export function Banner({ conversation }: { conversation: Conversation }) {
   if (conversation.state.value === "reconnecting")
     return (
       <div class="banner">
-        The connection is gone. Everything up to cursor {number(conversation.cursor.value)} is right; what you type now is
-        not sent. <button onClick={() => conversation.now()}>Try now</button>
+        {conversation.loaded.value
+          ? `The connection is gone. Everything up to cursor ${number(conversation.cursor.value)} is right; what you type now is not sent. `
+          : "The server does not answer. "}
+        <button onClick={() => conversation.now()}>Try now</button>
       </div>
     );
   // All are halted without an event of this conversation.

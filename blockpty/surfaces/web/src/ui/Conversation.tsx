@@ -4,9 +4,9 @@ import { isPerson, mayType } from "../api/auth.ts";
 import { useKeys } from "../keys.ts";
 import { announceFrom } from "../store/announcing.ts";
 import { marked } from "../output/marks.ts";
-import { follow, go, place, toBlock, toConversation, toReplay, toScreen } from "../router.ts";
+import { follow, go, place, toConversation, toReplay, toScreen } from "../router.ts";
 import { now } from "../store/clock.ts";
-import { type Conversation, opened } from "../store/conversation.ts";
+import { type Conversation, opened, wanted } from "../store/conversation.ts";
 import { approvals, conversations } from "../store/home.ts";
 import { isNarrow, view } from "../store/layout.ts";
 import { typing } from "../store/outside.ts";
@@ -57,19 +57,20 @@ export function ConversationPlace({ id, block }: { id: string; block: string }) 
     else if (before.current) void conversation.rejoin(before.current);
     before.current = block;
   }, [block, at, conversation]);
-  const take = params.get("take") === "1";
-  useEffect(
-    () =>
-      // Once, when the screen is there: the address says what a button on the first page asked for.
-      effect(() => {
-        if (!take || conversation.state.value !== "live" || !isPerson()) return;
-        go(place.peek().block ? toBlock(id, place.peek().block) : toConversation(id), true);
-        conversation.takeOver();
-      }),
-    [take, conversation],
-  );
+  useEffect(() => {
+    let takes = wanted.id === id;
+    wanted.id = "";
+    // Once, when the screen is there.
+    return effect(() => {
+      if (!takes || conversation.state.value !== "live" || !isPerson()) return;
+      takes = false;
+      conversation.takeOver();
+    });
+  }, [conversation]);
   const mine = conversation.mine.value;
   useEffect(() => announceFrom(conversation), [conversation]);
+  // Also before there is a terminal.
+  useEffect(() => () => conversation.leave(), [conversation]);
   useEffect(
     () =>
       effect(() => {

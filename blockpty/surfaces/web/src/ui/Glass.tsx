@@ -4,7 +4,7 @@ import { useEffect, useLayoutEffect, useMemo, useRef } from "preact/hooks";
 import { outputsPainted } from "../output/reading.ts";
 import { hush, ring } from "../store/bells.ts";
 import type { Conversation } from "../store/conversation.ts";
-import { attempt, say } from "../store/notice.ts";
+import { say } from "../store/notice.ts";
 import { screenReader, theme } from "../store/settings.ts";
 import type { Hands, XtermGlass } from "../terminal/glass.ts";
 
@@ -81,9 +81,7 @@ interface LiveProps extends Omit<GlassProps, "enter"> {
 /** The live terminal of a conversation below its head; `children` stand between the two. */
 export function LiveGlass({ conversation, title, children, ...rest }: LiveProps) {
   const enter = (glass: XtermGlass) => {
-    void attempt(() => conversation.enter(glass)).then((went) => {
-      if (!went) conversation.missing.value = "There is no such conversation, or this page may not show it.";
-    });
+    conversation.enter(glass);
     glass.terminal.onTitleChange((title) => (conversation.title.value = title));
     glass.terminal.onBell(() => ring(conversation.id));
     const acted = () => hush(conversation.id);

@@ -5,6 +5,7 @@ import type { Block, ConversationInfo, Overview } from "../api/types.ts";
 import { follow, go, toConversation } from "../router.ts";
 import { ending } from "../store/blocks.ts";
 import { now } from "../store/clock.ts";
+import { wanted } from "../store/conversation.ts";
 import { haltAll, releaseAll } from "../store/halting.ts";
 import { approvals, conversations, groupOf, halted, loaded, need, pictures, reachable, watchScreens } from "../store/home.ts";
 import { attempt } from "../store/notice.ts";
@@ -114,7 +115,10 @@ function Nothing() {
 function Asking({ info }: { info: ConversationInfo }) {
   const id = info.conversation_id;
   const isPassword = need(info) === "Password prompt";
-  const open = (take: boolean) => () => go(`${toConversation(id)}${take ? "?take=1" : ""}`);
+  const open = (take: boolean) => () => {
+    if (take) wanted.id = id;
+    go(toConversation(id));
+  };
   const title = isPassword ? "A program asks for a password" : need(info) === "You are asked" ? "The agent asks for you" : need(info);
   return (
     <section class="ask" aria-label={title}>

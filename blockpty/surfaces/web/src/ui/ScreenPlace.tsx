@@ -1,4 +1,4 @@
-import { useMemo } from "preact/hooks";
+import { useEffect, useMemo } from "preact/hooks";
 import { isPerson, mayType } from "../api/auth.ts";
 import { useKeys } from "../keys.ts";
 import { follow, toConversation } from "../router.ts";
@@ -9,6 +9,8 @@ import { stop } from "./Stop.tsx";
 /** The screen of a conversation alone, as large as the window, such as for a second monitor. */
 export function ScreenPlace({ id }: { id: string }) {
   const conversation = useMemo(() => opened(id), [id]);
+  // Also before there is a terminal.
+  useEffect(() => () => conversation.leave(), [conversation]);
   useKeys({
     toScreen: () => document.querySelector<HTMLElement>(".glass textarea")?.focus(),
     takeOver: () => isPerson() && conversation.takeOver(),
