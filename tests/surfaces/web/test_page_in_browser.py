@@ -39,6 +39,13 @@ def test_a_code_signs_in_once_and_the_token_is_kept_by_the_tab(context: BrowserC
     second = Watched(context.new_page())
     second.page.goto(served.url)
     second.page.wait_for_selector(".side .entry")  # another tab gets it from the first one
+    # Who signs out does so in all tabs: another one would give the token back.
+    second.page.keyboard.press("Control+k")
+    second.page.keyboard.type("sign out")
+    second.page.keyboard.press("Enter")
+    for page in (second.page, first.page):
+        page.get_by_role("heading", name="Sign in").wait_for()
+        assert page.evaluate("sessionStorage.length") == 0
     assert first.complaints == second.complaints == []
     assert context.cookies() == []
 

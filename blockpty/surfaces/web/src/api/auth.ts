@@ -33,9 +33,15 @@ export function useBorrowed(token: string): void {
   grant.value = { token, scope: "read", name: "", person: false };
 }
 
-/** Forget a token that the server does not know any more; one that this page has got since then stays. */
-export function signedOut(refused: string | null = token()): void {
-  if (refused !== token()) return;
+/** Forget a token that holds no more; another one that this page or the browser has got since then stays. */
+export function signedOut(refused: string | null): void {
+  for (const kept of [ofTab, ofBrowser]) if (stored(kept)?.token === refused) kept.remove(KEY);
+  if (refused === token()) grant.value = null;
+}
+
+/** Forget the token of this page; tabs that have the same forget it too, or this one would get it back from them. */
+export function signOut(): void {
+  channel.postMessage({ signedOut: token() });
   for (const kept of [ofTab, ofBrowser]) kept.remove(KEY);
   grant.value = null;
 }
@@ -56,9 +62,9 @@ export async function redeem(code: string, stays = false): Promise<void> {
   }
 }
 
-function stored(): Grant | null {
+function stored(kept: typeof ofTab): Grant | null {
   try {
-    return JSON.parse(ofTab.get(KEY) ?? ofBrowser.get(KEY) ?? "null") as Grant | null;
+    return JSON.parse(kept.get(KEY) ?? "null") as Grant | null;
   } catch {
     return null;
   }
@@ -70,9 +76,10 @@ export async function signIn(): Promise<void> {
   if (code !== null) history.replaceState(null, "", location.pathname + location.search);
   channel.onmessage = ({ data }) => {
     if (data === "wanted" && grant.value) channel.postMessage(grant.value);
-    else if (typeof data === "object" && data?.token && !grant.value) keep(data as Grant);
+    else if (data.signedOut) signedOut(data.signedOut);
+    else if (data.token && !grant.value) keep(data as Grant);
   };
-  grant.value = stored();
+  grant.value = stored(ofTab) ?? stored(ofBrowser);
   if (code !== null) await redeem(code);
   else if (!grant.value) channel.postMessage("wanted");
 }

@@ -1,5 +1,5 @@
 import { useRef, useState } from "preact/hooks";
-import { grant, isPerson, mayType, signedOut } from "../api/auth.ts";
+import { grant, isPerson, mayType, signOut } from "../api/auth.ts";
 import { useKeys } from "../keys.ts";
 import { follow, go, place, toConversation, toSearch } from "../router.ts";
 import { polite, urgent } from "../store/announcing.ts";
@@ -88,7 +88,7 @@ export function Shell() {
       if (one) go(toConversation(one.conversation_id));
     },
     toApproval,
-    signOut: () => signedOut(),
+    signOut,
     ...(mayType() && { halt: () => void haltAll() }),
     ...(isPerson() && halted.value !== null && { release: () => void releaseAll() }),
     ...(canTell.value && { tellMe: () => void tellMe() }),
