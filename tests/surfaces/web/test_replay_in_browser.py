@@ -142,4 +142,16 @@ def test_a_seek_while_it_plays_plays_on_and_silence_is_skipped(context: BrowserC
     page.get_by_label("Skip silence").check()
     watched.until(lambda: "two" in watched.screen(), "it was not waited for")
     page.wait_for_selector(".controls [aria-label=Play]")
+    # Back from the end it plays from there, and not from the beginning.
+    page.keyboard.press("p")
+    watched.until(lambda: "two" not in watched.screen(), "the block before")
+    sent = len(watched.sent)
+    page.get_by_label("Play").click()
+    watched.until(lambda: any("resume" in str(one) for one in watched.sent[sent:]), "it plays")
+    assert not any("seek" in str(one) for one in watched.sent[sent:])
+    # On a button that was reached by keys, Space is the button's.
+    page.keyboard.press("Tab")
+    assert "Previous" in page.evaluate("document.activeElement.textContent")
+    page.keyboard.press(" ")
+    watched.until(lambda: any("step" in str(one) for one in watched.sent[sent:]), "it is pressed")
     assert watched.complaints == []

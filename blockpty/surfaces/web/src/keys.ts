@@ -72,7 +72,11 @@ const REPEATED = new Set(
   ),
 );
 
+/** The button that was reached by keys: a press makes one that was clicked look the same, but it is known before. */
+let reached: EventTarget | null = null;
+
 export function listen(): void {
+  document.addEventListener("focusin", ({ target }) => (reached = (target as Element).matches("button:focus-visible") ? target : null));
   document.addEventListener("keydown", (event) => {
     const name = sequence(event);
     // What a place does with a key comes before what the key does everywhere.
@@ -84,7 +88,7 @@ export function listen(): void {
       return;
     }
     // Enter and Space on a button are the button's, but that a replay pauses wherever one has clicked.
-    const owners = name === "Enter" || binding?.where !== "replay" ? "button, a, input" : "input";
+    const owners = name === "Enter" || binding?.where !== "replay" || event.target === reached ? "button, a, input" : "input";
     if ((name === "Enter" || name === " ") && event.target instanceof HTMLElement && event.target.closest(owners)) return;
     if (!binding || (!singleKeys.peek() && isCharacter(name))) return;
     event.preventDefault();

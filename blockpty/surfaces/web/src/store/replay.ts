@@ -98,12 +98,14 @@ export class Replaying {
   }
 
   step(blocks: number): void {
+    this.ended.value = false;
     this.#socket?.send({ type: "step", blocks, tag: ++this.#tag });
   }
 
   /** Go so many changes of the screen on, or back, and stay there. */
   change(changes: number): void {
     this.play(false);
+    this.ended.value = false;
     this.#socket?.send({ type: "step", changes, tag: ++this.#tag });
   }
 
