@@ -1,5 +1,5 @@
 import { Problem } from "../api/http.ts";
-import { attempt, copy } from "../store/notice.ts";
+import { attempt, copy, say } from "../store/notice.ts";
 import { lines as inLines } from "../words.ts";
 import { place } from "./marks.ts";
 import { textOf } from "./lines.ts";
@@ -37,6 +37,9 @@ interface End {
   block: Element | null;
   spot: Spot | "before" | "behind";
 }
+
+/** So many bytes of whole outputs are copied at once: all of them are held in memory. */
+const MOST = 64 * 1024 * 1024;
 
 const views = new WeakMap<Element, View>();
 const sources = new WeakMap<Element, () => Source>();
@@ -139,8 +142,10 @@ document.addEventListener("copy", (event) => {
       end: end.block === block ? end.spot : "behind",
     }) as const)
     .filter((one) => one.start !== "behind" && one.end !== "before");
-  const texts = wanted.map((one) => textIn(one.source.store, one));
   event.preventDefault();
+  const entire = wanted.filter((one) => typeof one.start === "string" && typeof one.end === "string");
+  if (entire.reduce((size, { source: { span } }) => size + span[1] - span[0], 0) > MOST) return say("This is too much to copy.", true);
+  const texts = wanted.map((one) => textIn(one.source.store, one));
   if (texts.every((text) => text !== null)) event.clipboardData!.setData("text/plain", texts.join("\n"));
   else
     void attempt(async () => {
