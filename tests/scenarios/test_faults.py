@@ -19,12 +19,10 @@ from blockpty import (
     NotFound,
     SpawnFailed,
 )
+from tests.scenarios.limits import RUNS_AWAY
 from tests.scenarios.stage import PROMPT, TIMEOUT_MS, in_every_shell, open_stage
 from tests.support.async_tests import async_test
 from tests.support.profile import LONG
-
-# Of a line of these, also of a part of it, this has no match.
-RUNS_AWAY = r"(a+)+\n"
 
 
 def _facts(done: Any) -> tuple[Any, ...]:

@@ -21,7 +21,7 @@ const keyOf = (conversation: string, approval: string): string => `${conversatio
 const seen = new Map<string, ApprovalRequest>();
 /** Those of which it was said what became of them: by an answer from here, or by the record. */
 const known = new Set<string>();
-/** Those that wait no more, of which that was all there was to say. Each is told of once: a verdict may be dismissed. */
+/** Those that wait no more, of which that was all there was to say. Each is said once: a verdict may be dismissed. */
 const gone = new Set<string>();
 
 const SCOPES: Record<string, string> = { once: "once", conversation: "for this conversation", always: "always" };
