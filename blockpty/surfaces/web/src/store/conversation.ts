@@ -221,7 +221,7 @@ export class Conversation {
   /** Read what is there, once. Where no answer came, the next call tries again. */
   load(): Promise<void> {
     return (this.#loading ??= this.#load().catch((problem) => {
-      if (["not_found", "forbidden"].includes((problem as Problem).code))
+      if (["not_found", "forbidden", "bad_request"].includes((problem as Problem).code))
         this.missing.value = "There is no such conversation, or this page may not show it.";
       else this.#loading = null;
       throw problem;
