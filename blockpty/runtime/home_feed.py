@@ -223,14 +223,21 @@ class _HomeLines:
     async def _find_live(self) -> set[str]:
         """Return the conversations whose shell has started or ended since the host was asked last.
 
-        A conversation whose shell has started is opened, so that its changes are followed.
+        A conversation whose shell has started is opened, so that its changes are followed. One whose line says that
+        its shell runs, and of which the host knows none, counts as ended each time, until its line says so.
         """
         before, self._live = self._live, await self._engine.live()
         for name in self._live - before:
             if self._engine.taken_up(name) is None:
                 with contextlib.suppress(BlockptyError, OSError):
                     await self._engine.conversation(name)
-        return set(self._live ^ before)
+        shown = {name for name, (_, change) in self.lines.items() if change.info is not None and change.info.live}
+        ended = (before | shown) - self._live
+        for name in ended:
+            # Its end is in the record, and an engine that joined late may not be notified of it.
+            if (known := self._engine.taken_up(name)) is not None and not known.live.closed:
+                known.live.pump()
+        return set(self._live - before) | ended
 
     async def _list(self) -> None:
         """Take the whole list."""
