@@ -380,6 +380,8 @@ class ViewProgram(App[None], inherit_bindings=False):
 
     def _show_home(self) -> None:
         self._drawing_home = None
+        if not self.screen_stack:  # a timer may come when the program is leaving
+            return
         if self.here is None and self.home.conversations:
             self.enter(self.home.ordered()[0])
         elif self.here is None:
@@ -388,6 +390,8 @@ class ViewProgram(App[None], inherit_bindings=False):
         self._show_ages()
 
     def _show_ages(self) -> None:
+        if not self.screen_stack:  # as above
+            return
         if self.list.display:
             self.list.show(self.home.groups(), self.here, self._wall_ms(), self.colours)
         self._show_approval()
