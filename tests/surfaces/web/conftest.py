@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import asyncio
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from typing import TYPE_CHECKING
 
 import pytest
 
 from tests.support.browser import Served, browser
+from tests.support.homes import fill
+from tests.support.processes import stop_server
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from playwright.sync_api import Browser, BrowserContext
+
+    from blockpty.testing import Recording
 
 
 @pytest.fixture(scope="module")
@@ -59,3 +66,26 @@ def served(home: Path) -> Iterator[Served]:
     started.cli("open", "c1", "--shell", "bash")
     yield started
     started.stop()
+
+
+@pytest.fixture(scope="module")
+def serve_recording(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory, homes: dict[Path, str]
+) -> Iterator[Callable[[str, Recording], Served]]:
+    """Serve a conversation of this name with a recording, which no shell has had to produce; stopped after the file."""
+    with ExitStack() as stopping:
+
+        def serve(name: str, recording: Recording) -> Served:
+            top = tmp_path_factory.mktemp("h")
+            homes[top] = request.module.__name__
+            home = top / "home"
+            # In a thread: Playwright has the loop of this one.
+            filling = threading.Thread(target=lambda: asyncio.run(fill(home, [name], recording)))
+            filling.start()
+            filling.join()
+            started = Served(home)
+            stopping.callback(stop_server, home)
+            stopping.callback(started.stop)
+            return started
+
+        yield serve

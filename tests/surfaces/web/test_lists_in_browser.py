@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
-import threading
-from collections.abc import Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
@@ -14,8 +12,6 @@ import pytest
 
 from blockpty.testing import FakePty, Recording
 from tests.support.browser import Served, Watched, sign_in, skip_where_missing
-from tests.support.homes import fill
-from tests.support.processes import stop_server
 
 if TYPE_CHECKING:
     from playwright.sync_api import BrowserContext, Request, Route
@@ -57,19 +53,9 @@ def _recording() -> Recording:
 
 
 @pytest.fixture(scope="module")
-def long(tmp_path_factory: pytest.TempPathFactory, homes: dict[Path, str]) -> Iterator[Served]:
-    """A server with a conversation of many blocks, that no shell has had to run."""
-    top = tmp_path_factory.mktemp("h")
-    homes[top] = __name__
-    home = top / "home"
-    # In a thread: Playwright has the loop of this one.
-    filling = threading.Thread(target=lambda: asyncio.run(fill(home, ["long"], _recording())))
-    filling.start()
-    filling.join()
-    started = Served(home)
-    yield started
-    started.stop()
-    stop_server(home)
+def long(serve_recording: Callable[[str, Recording], Served]) -> Served:
+    """A server with a conversation of many blocks."""
+    return serve_recording("long", _recording())
 
 
 def _asked(watched: Watched) -> list[str]:

@@ -2,19 +2,14 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
-import threading
-from collections.abc import Iterator
-from pathlib import Path
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 import pytest
 
 from blockpty.testing import FakePty, Recording
 from tests.support.browser import Served, sign_in, skip_where_missing
-from tests.support.homes import fill
-from tests.support.processes import stop_server
 
 if TYPE_CHECKING:
     from playwright.sync_api import BrowserContext
@@ -58,18 +53,8 @@ def _recording() -> Recording:
 
 
 @pytest.fixture(scope="module")
-def played(tmp_path_factory: pytest.TempPathFactory, homes: dict[Path, str]) -> Iterator[Served]:
-    top = tmp_path_factory.mktemp("h")
-    homes[top] = __name__
-    home = top / "home"
-    # In a thread: Playwright has the loop of this one.
-    filling = threading.Thread(target=lambda: asyncio.run(fill(home, ["c1"], _recording())))
-    filling.start()
-    filling.join()
-    started = Served(home)
-    yield started
-    started.stop()
-    stop_server(home)
+def played(serve_recording: Callable[[str, Recording], Served]) -> Served:
+    return serve_recording("c1", _recording())
 
 
 def test_the_strip_shows_what_happened_and_is_gone_along(context: BrowserContext, played: Served) -> None:

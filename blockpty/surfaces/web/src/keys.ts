@@ -65,7 +65,7 @@ function sequence(event: KeyboardEvent): string {
   return leads ? `${LEADER} ${name}` : name;
 }
 
-/** What goes on while its key is held. All else is done once. */
+/** Commands that repeat while their key is held; every other one runs once. */
 const REPEATED = new Set(
   ["next", "previous", "begin", "following", "previousFailed", "nextFailed", "pageDown", "pageUp", "larger", "smaller"].concat(
     ["earlier", "later", "muchEarlier", "muchLater", "changeBack", "changeOn", "nextBlock", "previousBlock", "slower", "faster"],

@@ -7,14 +7,14 @@ const DEAD_MS = 400;
 const down = new Map<string, number>();
 let focusedAt = 0;
 
-/** Alone they do nothing, and the page does not always hear that one went up: CapsLock on macOS, or one that the system takes. */
+/** These do nothing by themselves, and their release is not always reported: CapsLock on macOS, or a key that the system takes. */
 const MODIFIERS = new Set(["Shift", "Control", "Alt", "AltGraph", "Meta", "Fn", "CapsLock", "NumLock", "ScrollLock"]);
 
 addEventListener(
   "keydown",
   ({ code, key, repeat }) => {
     if (!code || MODIFIERS.has(key)) return;
-    // One that goes down anew went up while the page did not hear of it.
+    // A key that is pressed again was released without an event.
     if (!repeat) down.set(code, performance.now());
     else if (!down.has(code)) down.set(code, -Infinity);
   },

@@ -128,7 +128,7 @@ function useRows<Kind extends Lines>(lines: Kind, box: RefObject<HTMLDivElement 
 
 const unmeasured = new Set<HTMLElement>();
 
-/** Have an output be reached by keys where it can be moved; all at once, since each by itself would have the page laid out. */
+/** Make outputs that scroll sideways focusable. All are measured in one frame: measuring one by one forces a layout each. */
 function reachable(out: HTMLElement): void {
   if (unmeasured.size === 0)
     requestAnimationFrame(() => {
@@ -239,7 +239,7 @@ function VirtualRows({ lines: given, looked, ...how }: { lines: Growing; looked:
       const middle = look();
       if (middle >= 0 && middle < count) looked(lines.cursorOf(middle));
     };
-    // Lines that were guessed are counted now: what is looked at stays where it is.
+    // Lines that were estimated are counted now: the lines in view stay where they are.
     if (held.current) {
       const [cursor, part] = held.current;
       const wanted = lines.lineAt(cursor) + part;

@@ -5,7 +5,7 @@ import type { Conversation } from "./conversation.ts";
 import { approvals } from "./home.ts";
 
 /**
- * What screen readers say unasked: what has begun and ended, what waits for an answer, who has control, and
+ * What screen readers announce: what has begun and ended, what waits for an answer, who has control, and
  * whether the connection is there. Output is read where a person goes to it.
  */
 export const polite = signal<Said[]>([]);

@@ -10,7 +10,7 @@ import { Outline } from "./outline.ts";
 import { slowMs } from "./settings.ts";
 
 const PAGE = 100;
-/** So many blocks are kept around what is looked at: a conversation may have any number, and a page stay open for days. */
+/** How many blocks are kept around the view: a conversation may have any number, and a page may stay open for days. */
 const KEPT = 400;
 /** As many at once as the server gives. */
 const LARGE_PAGE = 1000;
@@ -54,7 +54,7 @@ interface Page {
 /** One conversation: its blocks, its state and its socket. Made when the place is entered, closed when it is left. */
 export class Conversation {
   readonly id: string;
-  /** What the filter leaves of the blocks around what is looked at. */
+  /** The blocks around the view that match the filter. */
   readonly blocks = signal<Blocks>({ list: [], from: 0, to: Infinity });
   /** The block that is shown alone, or none. */
   readonly alone = signal<Blocks>(NONE);
@@ -93,7 +93,7 @@ export class Conversation {
     const list = this.outline.list.value;
     return Object.fromEntries(FILTERS.map((one) => [one, list.filter(passes(one, this.text.value)).length])) as Record<Filter, number>;
   });
-  /** All that the filter leaves, as far as it is known, also where it is not looked at. */
+  /** All blocks known to match the filter, in view or not. */
   readonly matching = computed(() =>
     this.filter.value === "screen" ? this.list.value : this.outline.list.value.filter(passes(this.filter.value, this.text.value)),
   );
@@ -109,8 +109,8 @@ export class Conversation {
   /** The same of a block alone. */
   #isolated = 0;
   #paging: Promise<void> | null = null;
-  /** What is heard while pages of blocks are on their way. */
-  readonly #heardMeanwhile = new Set<JournalEvent[]>();
+  /** Events that arrive while blocks are being fetched: one list for each request. */
+  readonly #pendingEvents = new Set<JournalEvent[]>();
   #printed = { count: 0, skips: 0 };
   #countTimer = 0;
   /** What a hidden page has yet to draw. */
@@ -124,7 +124,7 @@ export class Conversation {
   #grownAt = 0;
   #grown: JournalEvent | null = null;
   #growthTimer = 0;
-  /** What was heard of control while each status that was asked for is on its way. */
+  /** Changes of control that arrive while a status is being fetched: one record for each request. */
   readonly #looks = new Set<Partial<Status>>();
 
   constructor(id: string) {
@@ -150,16 +150,16 @@ export class Conversation {
     if (this.alone.value.list[0]?.block_id !== block) this.alone.value = NONE;
     this.unknown.value = "";
     const asked = call<{ block: Block }>(of(this.id, `blocks/${encodeURIComponent(block)}`));
-    const heard: JournalEvent[] = [];
-    this.#heardMeanwhile.add(heard);
+    const events: JournalEvent[] = [];
+    this.#pendingEvents.add(events);
     const found = await asked.catch(() => null);
-    this.#heardMeanwhile.delete(heard);
+    this.#pendingEvents.delete(events);
     if (isolated !== this.#isolated) return;
     batch(() => {
       if (!found) this.unknown.value = block;
       else {
         const { seq, block_id, span } = found.block;
-        this.alone.value = heard.reduce((state, event) => reduce(state, event), { list: [found.block], from: seq, to: seq });
+        this.alone.value = events.reduce((state, event) => reduce(state, event), { list: [found.block], from: seq, to: seq });
         this.selected.value = block_id;
         this.shown.value = { block, at: at ?? span[0] };
       }
@@ -326,24 +326,24 @@ export class Conversation {
     return (this.#paging ??= attempt(read).then(() => undefined).finally(() => (this.#paging = null)));
   }
 
-  /** Take a page, and what was heard while it was on its way; not one that came too late. */
+  /** Use a page of blocks and the events that arrived while it was fetched, unless a later request has replaced it. */
   async #read(page: Promise<Page>, asked: number, take: (state: Blocks, page: Page) => Blocks): Promise<void> {
-    const heard: JournalEvent[] = [];
-    this.#heardMeanwhile.add(heard);
+    const events: JournalEvent[] = [];
+    this.#pendingEvents.add(events);
     try {
       const found = await page;
       if (asked !== this.#asked) return;
       batch(() => {
         const state = take(this.blocks.value, found);
         const wanted = passes(this.filter.value, this.text.value);
-        this.blocks.value = heard.reduce((all, event) => reduce(all, event, wanted), state);
+        this.blocks.value = events.reduce((all, event) => reduce(all, event, wanted), state);
       });
     } finally {
-      this.#heardMeanwhile.delete(heard);
+      this.#pendingEvents.delete(events);
     }
   }
 
-  /** Ask for blocks that the filter leaves: the newest, those before a number, or those after one. */
+  /** Fetch blocks that match the filter: the newest, those before a number, or those after one. */
   async #page(
     { before, after, size }: { before?: number; after?: number; size: number },
     filter = queryOf(this.filter.value, this.text.value),
@@ -374,21 +374,21 @@ export class Conversation {
   }
 
   async #look(): Promise<void> {
-    const heard: Partial<Status> = {};
-    this.#looks.add(heard);
+    const changes: Partial<Status> = {};
+    this.#looks.add(changes);
     try {
       const status = await call<Status>(of(this.id, "status"));
-      this.status.value = { ...status, ...heard };
+      this.status.value = { ...status, ...changes };
     } catch {
-      // The next change is looked at again.
+      // The next change asks again.
     } finally {
-      this.#looks.delete(heard);
+      this.#looks.delete(changes);
     }
   }
 
   /** Take who is in control. A status that is on its way may be from before. */
   #controlled(change: Pick<Status, "control" | "control_by" | "control_since" | "halted">): void {
-    for (const heard of this.#looks) Object.assign(heard, change);
+    for (const changes of this.#looks) Object.assign(changes, change);
     if (change.control === "agent") this.#leased.value = false;
     this.#merge(change);
   }
@@ -407,7 +407,7 @@ export class Conversation {
       this.#controlled({ control: content.control, control_by: content.who, control_since: content.since, halted: content.halted });
     } else if (type === "watchers") this.watchers.value = { count: content.count, names: content.names };
     else if (type === "error") say(String(content.error?.message), true);
-    else if (type === "event") this.#heard(content.event as JournalEvent);
+    else if (type === "event") this.#received(content.event as JournalEvent);
   }
 
   #bytes(data: Uint8Array): void {
@@ -443,7 +443,7 @@ export class Conversation {
   }
 
   /** Handle an event. Growth of an output that was updated a moment ago is delayed. */
-  #heard(event: JournalEvent): void {
+  #received(event: JournalEvent): void {
     const grows = event.type === "agent_block_delta";
     const wait = grows && event.block_id === this.#growing ? this.#grownAt + GROWTH_MS - performance.now() : 0;
     if (wait > 0) {
@@ -469,7 +469,7 @@ export class Conversation {
   #event(event: JournalEvent): void {
     if (event.seq < this.#next) return;
     this.#next = event.seq + 1;
-    for (const heard of this.#heardMeanwhile) heard.push(event);
+    for (const events of this.#pendingEvents) events.push(event);
     batch(() => {
       this.blocks.value = reduce(this.blocks.value, event, passes(this.filter.value, this.text.value));
       this.alone.value = reduce(this.alone.value, event);

@@ -59,7 +59,7 @@ export class Outline {
       const query = `blocks?order=newest&page_size=${PAGE}&before_seq=${from + OVERLAP}`;
       const { blocks, next_page } = await call<BlocksPage>(of(this.#id, query));
       if (this.#gone) return;
-      // What was heard meanwhile is newer.
+      // Events that arrived meanwhile are newer.
       this.#show(merged(blocks, this.list.peek()));
       from = next_page === null ? 0 : blocks.at(-1)!.seq;
     }

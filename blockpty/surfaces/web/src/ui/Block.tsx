@@ -18,7 +18,7 @@ import { ofTab } from "../store/kept.ts";
 import { attempt, copy, say } from "../store/notice.ts";
 import { numbers, switchNumbers, switchWrap, wraps } from "../store/settings.ts";
 import { bytes, duration, elapsed, lines as inLines, number, spoken, time, visible } from "../words.ts";
-import { Icon } from "./icons.tsx";
+import { Icon, type IconName } from "./icons.tsx";
 import { memo } from "../memo.ts";
 import { Author, authorOf, StateSign, WORDS } from "./Sign.tsx";
 
@@ -206,29 +206,15 @@ export const BlockView = memo(({ conversation, block, selected, moved, last }: B
           )}
         </span>
         <span class="actions">
-          <button title="Copy output (c)" aria-label="Copy output" onClick={copyOutput}>
-            <Icon name="copy" />
-          </button>
-          <button class="second" title="Copy command (C)" aria-label="Copy command" onClick={copyCommand}>
-            <Icon name="prompt" />
-          </button>
-          <button class="second" title="Copy command and output (Y)" aria-label="Copy command and output" onClick={copyBoth}>
-            <Icon name="both" />
-          </button>
+          <Action words="Copy output" keys="c" icon="copy" act={copyOutput} />
+          <Action words="Copy command" keys="C" icon="prompt" act={copyCommand} second />
+          <Action words="Copy command and output" keys="Y" icon="both" act={copyBoth} second />
           <a title="Link to this block" aria-label="Link to this block" href={link} onClick={follow}>
             <Icon name="link" />
           </a>
-          <button title="Difference to the previous run (d)" aria-label="Difference to the previous run" onClick={diff}>
-            <Icon name="diff" />
-          </button>
-          <button class="second" title="Export output (e)" aria-label="Export output" onClick={exportOutput}>
-            <Icon name="save" />
-          </button>
-          {mayType() && block.cmd && (
-            <button class="second" title="Run again (R)" aria-label="Run again" onClick={runAgain}>
-              <Icon name="again" />
-            </button>
-          )}
+          <Action words="Difference to the previous run" keys="d" icon="diff" act={diff} />
+          <Action words="Export output" keys="e" icon="save" act={exportOutput} second />
+          {mayType() && block.cmd && <Action words="Run again" keys="R" icon="again" act={runAgain} second />}
           <a title="Replay from here (r)" aria-label="Replay from here" href={toReplay(conversation, block.span[0])} onClick={follow}>
             <Icon name="play" />
           </a>
@@ -291,6 +277,24 @@ export const BlockView = memo(({ conversation, block, selected, moved, last }: B
     </article>
   );
 });
+
+interface ActionProps {
+  words: string;
+  keys: string;
+  icon: IconName;
+  act: () => void;
+  /** Whether it is left to its key where there is little room. */
+  second?: boolean;
+}
+
+/** A button of a block that a key does as well. */
+function Action({ words, keys, icon, act, second = false }: ActionProps) {
+  return (
+    <button class={second ? "second" : ""} title={`${words} (${keys})`} aria-label={words} onClick={act}>
+      <Icon name={icon} />
+    </button>
+  );
+}
 
 /** An output as one text, for those who have it read to them: all of it is in the document. */
 function PlainText({ read, label, close }: { read: () => Promise<string>; label: string; close: () => void }) {

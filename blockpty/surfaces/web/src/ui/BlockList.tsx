@@ -225,7 +225,7 @@ interface PillProps {
   go: () => void;
 }
 
-/** What has come since the end was looked at. */
+/** Blocks and lines that arrived since the end was last in view. */
 function Pill({ conversation, seen, isAway, go }: PillProps) {
   const { seq, ...before } = seen.value;
   const blocks = conversation.matching.value.filter((one) => one.seq > seq).length;

@@ -34,7 +34,7 @@ function grouped(blocks: Block[]): Group[] {
   });
 }
 
-/** The marks by themselves: a reader who scrolls moves the view over them, and none is looked at for that. */
+/** The marks alone: scrolling moves the frame of the view over them, and draws none of them again. */
 const Marks = memo(({ groups, selected, hits }: { groups: Group[]; selected: string; hits: Set<string> }) => (
   <>
     {groups.map(({ blocks, weight, sign, title }) => {

@@ -28,7 +28,9 @@ const PATHS = {
   again: "M13 8a5 5 0 1 1-1.6-3.7M13 2v3h-3",
 };
 
-export function Icon({ name }: { name: keyof typeof PATHS }) {
+export type IconName = keyof typeof PATHS;
+
+export function Icon({ name }: { name: IconName }) {
   return (
     <svg class="icon" viewBox="0 0 16 16" aria-hidden="true">
       <path d={PATHS[name]} />
