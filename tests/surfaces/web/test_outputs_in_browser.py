@@ -87,6 +87,7 @@ def _read(served: Served, block: str) -> str:
 def _open(watched: Watched, block: str) -> None:
     """Show all lines of a block, which is the selected one then."""
     watched.page.click(f"#{block} .command")
+    watched.page.wait_for_selector(f"#{block} .row")  # what is folded is drawn together with the first lines
     if watched.page.locator(f"#{block} .fold button", has_text="Show all").count():
         watched.page.click(f"#{block} .fold button")
         watched.page.wait_for_selector(f"#{block} .fold button:text('Read as text')")
