@@ -85,8 +85,6 @@ OWN = {
 }  # fmt: skip
 
 
-
-
 def _live(context: BrowserContext, served: Served) -> Watched:
     watched = sign_in(context, served)
     watched.page.click(".side .entry")
