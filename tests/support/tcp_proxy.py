@@ -1,9 +1,10 @@
-"""A network between a browser and a server that can be cut and mended."""
+"""A network between a browser and a server that can be cut and mended, and can put a path before the server's."""
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
+import re
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -12,12 +13,14 @@ from contextlib import contextmanager
 class TcpProxy:
     """Passes connections on to a port of this machine, from a thread of its own; not thread safe but for its methods.
 
-    Cut, it breaks every connection and refuses new ones; stalled, it keeps them and passes nothing on.
+    Cut, it breaks every connection and refuses new ones; stalled, it keeps them and passes nothing on. With `below`,
+    the server is found below this path, such as `/tools/blockpty`, and nowhere else.
     """
 
-    def __init__(self, target: int) -> None:
+    def __init__(self, target: int, below: str = "") -> None:
         self.port = 0
         self._target = target
+        self._below = below.encode()
         self._loop = asyncio.new_event_loop()
         self._open = asyncio.Event()
         self._cut = False
@@ -60,11 +63,21 @@ class TcpProxy:
         ends = {writer, back}
         self._writers |= ends
         try:
+            if self._below:
+                await self._pass_request(reader, back)
             await asyncio.gather(self._pass(reader, back), self._pass(there, writer))
         finally:
             self._writers -= ends
             for one in ends:
                 one.close()
+
+    async def _pass_request(self, reader: asyncio.StreamReader, back: asyncio.StreamWriter) -> None:
+        """Pass the head of a connection's only request on, without the path before the server's."""
+        head = await reader.readuntil(b"\r\n\r\n")
+        method, path, rest = head.split(b" ", 2)
+        # What is not below the path is not there either: the server knows no such operation.
+        path = path.removeprefix(self._below) if path.startswith(self._below + b"/") else b"/v1/nowhere"
+        back.write(b" ".join((method, path, re.sub(rb"(?i)(\r\nconnection:) keep-alive", rb"\1 close", rest))))
 
     async def _pass(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         with contextlib.suppress(OSError):
@@ -91,9 +104,9 @@ class TcpProxy:
 
 
 @contextmanager
-def between(target: int) -> Iterator[TcpProxy]:
+def between(target: int, below: str = "") -> Iterator[TcpProxy]:
     """Run a proxy in front of a port."""
-    proxy = TcpProxy(target)
+    proxy = TcpProxy(target, below)
     ready = threading.Event()
     thread = threading.Thread(target=proxy._run, args=(ready,))
     thread.start()

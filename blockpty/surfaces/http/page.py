@@ -4,8 +4,11 @@
     /embed/...            one terminal to look at, for a frame in a page of an allowed origin
     /assets/...           its scripts, styles and fonts; their names change with their content
 
-Rules of this file: nothing of a home or a request is put into an answer, and only files that were there when the server
-started are served.
+The server may be below a path that a proxy takes away again, so that addresses in the page are relative: they lead up
+from the place that was asked for to ours.
+
+Rules of this file: nothing of a home or a request is put into an answer but how deep the place is, and only files that
+were there when the server started are served.
 """
 
 from __future__ import annotations
@@ -52,6 +55,7 @@ _MISSING: Final = (
     "This blockpty was installed without its page. Reinstall it with a network connection and without "
     "BLOCKPTY_NO_PAGE; the command line works as it is.\n"
 )
+_DEEPEST: Final = 4
 _WORTH_COMPRESSING: Final = 1400
 _TYPES: Final = {".js": "text/javascript", ".css": "text/css", ".woff2": "font/woff2", ".svg": "image/svg+xml"}
 
@@ -69,7 +73,10 @@ def page_address(url: str, code: str) -> str:
 class _PageFile(Struct, frozen=True, dict=True):
     content: bytes
     kind: str
-    tag: str
+
+    @cached_property
+    def tag(self) -> str:
+        return f'"{hashlib.sha256(self.content).hexdigest()[:32]}"'
 
     @cached_property
     def compressed(self) -> bytes | None:
@@ -90,10 +97,17 @@ class BuiltPage:
     def __init__(self, directory: Path = BUILT, *, frames: Iterable[str] = ()) -> None:
         ancestors = " ".join(frames) or "'none'"
         self._framed = {**_HEADERS, "Content-Security-Policy": f"{_POLICY}; frame-ancestors {ancestors}"}
-        self._files = {
+        files = {
             f"/{path.relative_to(directory).as_posix()}": _read(path)
             for path in sorted(directory.rglob("*"))
             if path.is_file()
+        }
+        self._assets = {name: file for name, file in files.items() if name.startswith(ASSETS)}
+        self._pages = {
+            (name, depth): _PageFile(file.content.replace(b'"./', b'"' + (b"../" * depth or b"./")), file.kind)
+            for name, file in files.items()
+            if name.endswith(".html")
+            for depth in range(_DEEPEST + 1)
         }
 
     def routes(self) -> list[Route]:
@@ -105,10 +119,13 @@ class BuiltPage:
         path = request.scope["path"]
         is_asset = path.startswith(ASSETS)
         is_embedded = path.startswith(EMBED)
-        found = self._files.get(path if is_asset else "/embed.html" if is_embedded else "/index.html")
+        depth = request.scope["raw_path"].count(b"/") - 1
+        place = "/embed.html" if is_embedded else "/index.html"
+        found = self._assets.get(path) if is_asset else self._pages.get((place, depth))
         if found is None:
-            words = "There is no such file.\n" if is_asset else _MISSING
-            return PlainTextResponse(words, 404 if is_asset else 503, dict(_HEADERS))
+            if is_asset or depth > _DEEPEST:
+                return PlainTextResponse("There is no such file.\n", 404, dict(_HEADERS))
+            return PlainTextResponse(_MISSING, 503, dict(_HEADERS))
         # An asset's name has a hash of its content; the page itself is asked for again each time.
         caching = "public, max-age=31536000, immutable" if is_asset else "no-cache"
         headers = {
@@ -134,6 +151,5 @@ def _takes_gzip(request: Request) -> bool:
 
 
 def _read(path: Path) -> _PageFile:
-    content = path.read_bytes()
     kind = _TYPES.get(path.suffix) or mimetypes.guess_type(path.name)[0] or "application/octet-stream"
-    return _PageFile(content, kind, f'"{hashlib.sha256(content).hexdigest()[:32]}"')
+    return _PageFile(path.read_bytes(), kind)

@@ -12,8 +12,9 @@ const fontLicences = {
   },
 };
 
-// Output goes where hatch_build.py says. No source maps and no inlined assets: fonts come from 'self'.
+// Addresses are relative: a proxy may put a path before ours. Output goes where hatch_build.py says. No source maps and no inlined assets: fonts come from 'self'.
 export default defineConfig({
+  base: "./",
   plugins: [fontLicences],
   oxc: { jsx: { runtime: "automatic", importSource: "preact" } },
   build: {

@@ -22,7 +22,8 @@ from tests.support.http_client import serving
 @pytest.fixture
 def built(tmp_path: Path) -> Iterator[TestClient]:
     (tmp_path / "assets").mkdir()
-    (tmp_path / "index.html").write_text("<!doctype html><title>blockpty</title>")
+    (tmp_path / "index.html").write_text('<!doctype html><script src="./assets/index-abc.js"></script>')
+    (tmp_path / "embed.html").write_text('<!doctype html><script src="./assets/embed-abc.js"></script>')
     (tmp_path / "assets" / "index-abc.js").write_text("export {}")
     with TestClient(Starlette(routes=[*BuiltPage(tmp_path).routes()])) as client:
         yield client
@@ -33,6 +34,25 @@ def test_every_place_is_the_one_page(built: TestClient, place: str) -> None:
     answer = built.get(place)
     assert answer.status_code == 200 and answer.headers["content-type"].startswith("text/html")
     assert answer.headers["cache-control"] == "no-cache"
+
+
+@pytest.mark.parametrize(
+    ("place", "script"),
+    [
+        ("/", "./assets/index-abc.js"), ("/search?q=/a/b", "./assets/index-abc.js"),
+        ("/c/api", "../assets/index-abc.js"), ("/c/api/b12", "../../assets/index-abc.js"),
+        ("/c/a%2Fb", "../assets/index-abc.js"), ("/embed/api/screen", "../../assets/embed-abc.js"),
+    ],
+)  # fmt: skip
+def test_addresses_lead_up_to_where_the_server_is(built: TestClient, place: str, script: str) -> None:
+    answer = built.get(place)
+    assert answer.text == f'<!doctype html><script src="{script}"></script>'
+    other = built.get("/c/a/b/c", headers={"If-None-Match": answer.headers["etag"]})
+    assert other.status_code == 200, "the page of another depth is another one"
+
+
+def test_a_place_has_no_more_parts_than_there_are(built: TestClient) -> None:
+    assert built.get("/c" + "/a" * 5).status_code == 404
 
 
 def test_nothing_but_built_scripts_may_run(built: TestClient) -> None:

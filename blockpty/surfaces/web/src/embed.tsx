@@ -2,6 +2,7 @@ import "./csp.ts";
 import "@xterm/xterm/css/xterm.css";
 import "./ui/theme.css";
 import { render } from "preact";
+import { BASE } from "./base.ts";
 import { useBorrowed } from "./api/auth.ts";
 import { Embedded } from "./ui/Embedded.tsx";
 
@@ -16,6 +17,6 @@ addEventListener("message", ({ source, data }) => {
   if (source !== parent || data?.type !== GIVING || typeof data.token !== "string") return;
   useBorrowed(data.token);
 });
-const [, , id = "", show = ""] = location.pathname.split("/");
+const [, , id = "", show = ""] = location.pathname.slice(BASE.length).split("/");
 render(<Embedded id={decodeURIComponent(id)} show={show} />, document.getElementById("page")!);
 if (parent !== window) parent.postMessage({ type: ASKING }, "*");

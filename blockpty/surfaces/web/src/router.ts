@@ -1,4 +1,5 @@
 import { computed, signal } from "@preact/signals";
+import { BASE } from "./base.ts";
 
 /** Where the page is: its address without the fragment. */
 const address = signal(location.pathname + location.search);
@@ -21,7 +22,7 @@ function decoded(text: string): string {
 
 export const place = computed<Place>(() => {
   const url = new URL(address.value, location.origin);
-  const [, first, conversation = "", block = ""] = url.pathname.split("/");
+  const [, first, conversation = "", block = ""] = url.pathname.slice(BASE.length).split("/");
   const isInside = first === "c" && conversation !== "";
   const inside = block === "replay" || block === "screen" ? block : "conversation";
   const name = isInside ? inside : first === "search" ? "search" : "home";
@@ -47,7 +48,8 @@ export function follow(event: MouseEvent): void {
   go(link);
 }
 
-export const toConversation = (id: string): string => `/c/${encodeURIComponent(id)}`;
+export const toHome = (): string => `${BASE}/`;
+export const toConversation = (id: string): string => `${BASE}/c/${encodeURIComponent(id)}`;
 /** A block alone; `at`: a byte of its output. */
 export const toBlock = (id: string, block: string, at: number | null = null): string =>
   `${toConversation(id)}/${encodeURIComponent(block)}${at === null ? "" : `?at=${at}`}`;
@@ -55,4 +57,4 @@ export const toScreen = (id: string): string => `${toConversation(id)}/screen`;
 /** The replay from a cursor on, playing; `toMoment` is the moment itself, paused. */
 export const toReplay = (id: string, cursor = 0): string => `${toMoment(id, cursor)}&play=1`;
 export const toMoment = (id: string, cursor: number): string => `${toConversation(id)}/replay?at=${cursor}`;
-export const toSearch = (params: URLSearchParams): string => `/search?${params}`;
+export const toSearch = (params: URLSearchParams): string => `${BASE}/search?${params}`;

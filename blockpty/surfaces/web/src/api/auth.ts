@@ -1,4 +1,5 @@
 import { signal } from "@preact/signals";
+import { BASE } from "../base.ts";
 import { ofBrowser, ofTab } from "../store/kept.ts";
 
 /**
@@ -17,7 +18,7 @@ interface Grant {
 export const grant = signal<Grant | null>(null);
 /** Why a code was not taken; empty when none was refused. */
 export const refusal = signal("");
-const channel = new BroadcastChannel("blockpty");
+const channel = new BroadcastChannel(`blockpty${BASE}`);
 
 export const token = (): string | null => grant.value?.token ?? null;
 export const mayType = (): boolean => grant.value !== null && grant.value.scope !== "read";
@@ -51,7 +52,7 @@ export async function redeem(code: string, stays = false): Promise<void> {
   refusal.value = "";
   try {
     const headers = { "Content-Type": "application/json" };
-    const answer = await fetch("/auth/token", { method: "POST", headers, body: JSON.stringify({ code }) });
+    const answer = await fetch(`${BASE}/auth/token`, { method: "POST", headers, body: JSON.stringify({ code }) });
     const content = await answer.json();
     if (content.ok) {
       keep({ token: content.token, scope: content.scope, name: content.name, person: content.person }, stays);

@@ -1,3 +1,4 @@
+import { BASE } from "../base.ts";
 import { signedOut, token } from "./auth.ts";
 
 /** An error of the server: its code, what happened, and what to do about it. */
@@ -21,7 +22,7 @@ export async function call<Result>(path: string, body?: object, signal?: AbortSi
   let answer: Response;
   try {
     const method = body ? "POST" : "GET";
-    answer = await fetch(`/v1${path}`, { method, headers, body: body ? JSON.stringify(body) : undefined, signal });
+    answer = await fetch(`${BASE}/v1${path}`, { method, headers, body: body ? JSON.stringify(body) : undefined, signal });
   } catch {
     throw new Problem("unreachable", "The server does not answer.", "blockpty serve starts it.");
   }

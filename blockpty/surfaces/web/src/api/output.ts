@@ -1,3 +1,4 @@
+import { BASE } from "../base.ts";
 import { signedOut, token } from "./auth.ts";
 import { call, of, Problem } from "./http.ts";
 
@@ -18,7 +19,7 @@ export async function bytesOf(conversation: string, from: number, to: number): P
   const headers = { Authorization: `Bearer ${given ?? ""}` };
   let answer: Response;
   try {
-    answer = await fetch(`/v1${of(conversation, `stream?from=${from}&to=${to}`)}`, { headers });
+    answer = await fetch(`${BASE}/v1${of(conversation, `stream?from=${from}&to=${to}`)}`, { headers });
     if (answer.status === 401) signedOut(given);
     if (answer.ok)
       return {

@@ -1,3 +1,4 @@
+import { BASE } from "../base.ts";
 import { signedOut, token } from "./auth.ts";
 import { checkToken } from "./http.ts";
 
@@ -107,7 +108,7 @@ export class Socket {
     const given = token();
     if (this.#closed || given === null) return;
     const scheme = location.protocol === "https:" ? "wss" : "ws";
-    const address = `${scheme}://${location.host}${this.#address}?${query}`;
+    const address = `${scheme}://${location.host}${BASE}/v1${this.#address}?${query}`;
     const socket = new WebSocket(address, ["blockpty.v1", `blockpty.token.${given}`]);
     this.#socket = socket;
     socket.binaryType = "arraybuffer";

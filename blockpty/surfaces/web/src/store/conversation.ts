@@ -247,7 +247,7 @@ export class Conversation {
       this.#socket?.send({ type: "ack", cursor });
     });
     document.addEventListener("visibilitychange", this.#shown);
-    this.#socket = new Socket(`/v1${of(this.id, "ws")}`, {
+    this.#socket = new Socket(of(this.id, "ws"), {
       query: () => this.load().then(() => `from_seq=${this.#next}&${JOIN}&types=${TYPES}`),
       bytes: (data) => this.#bytes(data),
       message: (content) => this.#take(content),

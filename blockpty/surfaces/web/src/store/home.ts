@@ -91,7 +91,7 @@ effect(() => {
     loaded.value = false;
     return;
   }
-  socket = new Socket("/v1/ws", {
+  socket = new Socket("/ws", {
     query: () => Promise.resolve(""),
     bytes: () => undefined,
     message: take,

@@ -1,4 +1,9 @@
-/** What the browser keeps for this page. In a frame of another site it may keep nothing: then there is nothing. */
+import { BASE } from "../base.ts";
+
+/**
+ * What the browser keeps for this page. In a frame of another site it may keep nothing: then there is nothing.
+ * Names have the path of the server, since a proxy may have several at one origin.
+ */
 class Kept {
   #storage: Storage | null;
 
@@ -11,15 +16,15 @@ class Kept {
   }
 
   get(name: string): string | null {
-    return this.#storage?.getItem(name) ?? null;
+    return this.#storage?.getItem(name + BASE) ?? null;
   }
 
   set(name: string, value: string): void {
-    this.#storage?.setItem(name, value);
+    this.#storage?.setItem(name + BASE, value);
   }
 
   remove(name: string): void {
-    this.#storage?.removeItem(name);
+    this.#storage?.removeItem(name + BASE);
   }
 }
 

@@ -53,7 +53,7 @@ export class Replaying {
     this.playing.value = plays;
     this.#glass = glass;
     void this.#load();
-    this.#socket = new Socket(`/v1${of(this.id, "replay")}`, {
+    this.#socket = new Socket(of(this.id, "replay"), {
       // After a broken connection it goes on where it was.
       query: () => Promise.resolve(`speed=${this.speed.peek()}${this.skips.peek() ? `&idle_limit=${IDLE_LIMIT_SECONDS}` : ""}`),
       bytes: () => undefined,

@@ -1,7 +1,7 @@
 import { useRef, useState } from "preact/hooks";
 import { grant, isPerson, mayType, signOut } from "../api/auth.ts";
 import { useKeys } from "../keys.ts";
-import { follow, go, place, toConversation, toSearch } from "../router.ts";
+import { follow, go, place, toConversation, toHome, toSearch } from "../router.ts";
 import { polite, urgent } from "../store/announcing.ts";
 import { haltAll, releaseAll } from "../store/halting.ts";
 import { conversations, diskIsFull, inPlace, halted, loaded, need, reachable } from "../store/home.ts";
@@ -67,9 +67,9 @@ export function Shell() {
     back: () => {
       if (help) setHelp(false);
       else if (palette !== "nothing") setPalette("nothing");
-      else go(conversation && (name !== "conversation" || block) ? toConversation(conversation) : "/");
+      else go(conversation && (name !== "conversation" || block) ? toConversation(conversation) : toHome());
     },
-    home: () => go("/"),
+    home: () => go(toHome()),
     theme: switchTheme,
     singleKeys: () => {
       switchSingleKeys();
@@ -115,7 +115,7 @@ export function Shell() {
     <div class={`shell at-${name}`}>
       <header class="bar">
         <Splitter column="side" words="Width of the list" />
-        <a class="logo" href="/" onClick={follow}>
+        <a class="logo" href={toHome()} onClick={follow}>
           <Mark /> blockpty
         </a>
         <form
@@ -133,7 +133,7 @@ export function Shell() {
         </form>
         <span class="space" />
         {count > 0 && (
-          <a class="need" href="/" onClick={follow}>
+          <a class="need" href={toHome()} onClick={follow}>
             <Icon name="warn" /> {count} <span>{count === 1 ? "needs" : "need"} you</span>
           </a>
         )}
