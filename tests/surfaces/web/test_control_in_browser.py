@@ -288,6 +288,25 @@ def test_a_screen_that_is_too_wide_is_panned_and_made_to_fit(context: BrowserCon
     page.locator(".screen-head", has_text=f"{cols}×{rows}").wait_for()
     assert rows > 24, "all of the height is used"
     assert not page.evaluate("document.querySelector('.xterm-screen').getBoundingClientRect().bottom > innerHeight")
+
+    # The keys of the browser are its program's where the page fills the screen, and while this page has control.
+    own = page.get_by_role("group", name="Keys that the browser keeps for itself")
+    own.wait_for()
+    page.evaluate("""() => { window.locks = []; const { lock, unlock } = Keyboard.prototype;
+      Keyboard.prototype.lock = function (codes) { locks.push(codes.join(' ')); return lock.call(this, codes); };
+      Keyboard.prototype.unlock = function () { locks.push('none'); unlock.call(this); } }""")
+    full = page.get_by_role("button", name="Full screen")
+    full.click()
+    own.wait_for(state="detached")
+    assert page.evaluate("[document.fullscreenElement.localName, locks]") == ["html", ["Escape KeyW KeyT KeyN"]]
+    page.focus(".glass textarea")
+    page.keyboard.press("Control+]")
+    watched.until_script("locks.length === 2")
+    full.click()
+    watched.until_script("document.fullscreenElement === null")
+    page.keyboard.press("t")
+    own.wait_for()
+    assert page.evaluate("locks.at(-1)") == "none"
     assert watched.complaints == []
 
 

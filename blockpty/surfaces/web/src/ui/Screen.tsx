@@ -1,10 +1,11 @@
 import { useComputed } from "@preact/signals";
 import type { ComponentChildren } from "preact";
-import { useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
+import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 import { mayType } from "../api/auth.ts";
 import { useKeys } from "../keys.ts";
 import { rung } from "../store/bells.ts";
 import type { Conversation } from "../store/conversation.ts";
+import { BROWSER_KEYS, hasKeys, isFull, switchFullScreen, takeKeys } from "../store/fullscreen.ts";
 import { view } from "../store/layout.ts";
 import { say } from "../store/notice.ts";
 import type { XtermGlass } from "../terminal/glass.ts";
@@ -14,9 +15,6 @@ import { LiveGlass } from "./Glass.tsx";
 import { KeyBar } from "./KeyBar.tsx";
 import { Paste, showsFirst } from "./Paste.tsx";
 import { Icon } from "./icons.tsx";
-
-/** Keys that browsers keep for themselves, and what a terminal sends for them. */
-const BROWSER_KEYS = { W: 0x17, T: 0x14, N: 0x0e };
 
 /** The live terminal, at the program's size. */
 export function Screen({ conversation, children }: { conversation: Conversation; children?: ComponentChildren }) {
@@ -45,7 +43,9 @@ export function Screen({ conversation, children }: { conversation: Conversation;
     const { cols, rows } = glass.current!.fitting();
     conversation.resize(cols, rows);
   };
-  useKeys({ ...(mine && { fit }) });
+  useKeys({ fullScreen: switchFullScreen, ...(mine && { fit }) });
+  const full = isFull.value;
+  useEffect(() => (mine && full ? takeKeys() : undefined), [mine, full]);
   // At once: the next key is meant for the program.
   useLayoutEffect(() => {
     if (mine) glass.current?.terminal.focus();
@@ -64,7 +64,7 @@ export function Screen({ conversation, children }: { conversation: Conversation;
           Fit to my window
         </button>
       )}
-      {mine && (
+      {mine && !hasKeys.value && (
         <span class="browser-keys" role="group" aria-label="Keys that the browser keeps for itself">
           {Object.entries(BROWSER_KEYS).map(([letter, code]) => (
             <button key={letter} class="button small" aria-label={`Ctrl+${letter}`} title={`Ctrl+${letter}, which the browser keeps for itself`} onClick={() => press(code)}>
@@ -72,6 +72,11 @@ export function Screen({ conversation, children }: { conversation: Conversation;
             </button>
           ))}
         </span>
+      )}
+      {document.fullscreenEnabled && (
+        <button class="button small" aria-pressed={full} aria-label="Full screen" title="Full screen: keys such as Ctrl+W go to the program" onClick={switchFullScreen}>
+          <Icon name="corners" />
+        </button>
       )}
     </>
   );
