@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import itertools
+from collections import Counter
 from typing import TYPE_CHECKING, Any, Final
 
 from msgspec.structs import replace
@@ -40,7 +41,8 @@ class ConversationControl:
         # A change that is made, and not yet in the record as far as it was read.
         self._made: ControlState | None = None
         self._lease: asyncio.TimerHandle | None = None
-        self._connections = 0
+        # How many connections count for each person who has had control, by principal.
+        self._connections: Counter[str | None] = Counter()
         self._numbers = itertools.count(1)
         self._request: tuple[str, asyncio.Future[str]] | None = None
 
@@ -101,19 +103,21 @@ class ConversationControl:
         with contextlib.suppress(Exited):
             await channel.host.cut(channel.id, "agent", code=why.code, message=why.message, epoch=channel.epoch)
 
-    def connect(self) -> None:
-        """Keep control with the person in control as long as one of that person's connections is there."""
-        self._connections += 1
-        self._keep_lease(None)
+    def connect(self, holder: str) -> None:
+        """Keep control with a person, while that person has it, as long as one of its connections is there."""
+        self._connections[holder] += 1
+        if self.state.holder == holder:
+            self._keep_lease(None)
 
-    def disconnect(self) -> None:
+    def disconnect(self, holder: str) -> None:
         """Begin the lease when the last of these connections is gone."""
-        self._connections -= 1
-        self.begin_lease()
+        self._connections[holder] -= 1
+        if self.state.holder == holder:
+            self.begin_lease()
 
     def begin_lease(self) -> None:
         """Have control go back in a while, unless a connection of the person who has it is there, or comes."""
-        if self.state.lease and not self._connections:
+        if self.state.lease and not self._connections[self.state.holder]:
             self._keep_lease(LEASE_SECONDS)
 
     def _keep_lease(self, seconds: float | None) -> None:

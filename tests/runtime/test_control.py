@@ -169,12 +169,17 @@ async def test_a_lease_ends_with_its_connection(home: Path, monkeypatch: pytest.
         with acting(ANN):
             await conversation.take_control(lease=True)
         # A page that comes back is there before the server has seen the old one go.
-        conversation.control.connect()
-        conversation.control.connect()
-        conversation.control.disconnect()
+        conversation.control.connect("ann")
+        conversation.control.connect("ann")
+        conversation.control.disconnect("ann")
+        # Nor is that one gone because the page of another person is.
+        conversation.control.connect("bob")
+        conversation.control.disconnect("bob")
         await asyncio.sleep(0.2)
         assert conversation.control.state.state == "user"
-        conversation.control.disconnect()
+        # A page of somebody who had control before does not keep it for who has it now.
+        conversation.control.connect("bob")
+        conversation.control.disconnect("ann")
         async for event in conversation.events(0):
             ended = event.type == "control" and event.fields["reason"] == "lease_ended"
             if ended and event.cursor >= 0 and (await conversation.status()).control == "agent":

@@ -22,13 +22,19 @@ With `data=false`, events of output have its span and not its text, which the bi
 no more than four of them in a second: the span of one is that of all it stands for, its `seq` that of the last. With
 `types=agent_block_begin,agent_block_end` only events of these types are sent.
 
-With `watchers=true`, {"type": "watchers", "count", "names"} says how many sockets are open on the conversation at this
-server, and whose they are, at first and whenever one is opened or closed.
+With `watchers=true`, {"type": "watchers", "count", "names", "asking"} says how many sockets are open on the
+conversation at this server, whose they are, and who asks for control, at first and whenever that changes.
 
 From the client: binary frames are input, text frames JSON: {"type": "input", "data" | "data_b64"}, {"type": "paste",
 "text"}, {"type": "resize", "cols", "rows"}, {"type": "take_control", "who"?, "shared"?} or {"type": "release_control"}.
 What `paste` does with a text, the operation of that name says. Who has taken control over
 a socket keeps it while the socket is open and for 30 seconds after that; it is answered by {"type": "control", ...}.
+
+{"type": "ask_control"} takes control where no other person has it. Else the socket asks for it, which is answered by
+{"type": "asking", "state": "waits", "who"}, and gets it, with a `control`, as soon as it is handed back; of several who
+ask, the first. {"type": "keep_control"}, from who has it, refuses all who ask, and {"type": "stop_asking"} ends it on
+one's own side: `asking` then has the state `kept` or `ended`, and of `kept` "who" says who keeps it. Asking ends with
+its socket, and is not recorded.
 
 Nothing is queued: both streams are read from the record when the socket takes them. Without a window, who
 falls back by more than `LIMIT_BYTES` is sent on with a `resync` that names the cursor; what lies between can be read at
@@ -54,6 +60,7 @@ from blockpty.runtime.reading import follow_events
 from blockpty.runtime.watching import FlowWindow, Joined, Restarted, SizeChange, TerminalWatch
 from blockpty.surfaces.access import Caller, PeerForwarder, check
 from blockpty.surfaces.http.calls import defect, query
+from blockpty.surfaces.http.control_frames import CONTROL_FRAMES, SocketControl
 from blockpty.surfaces.http.frames import Frames, accept, object_of
 from blockpty.surfaces.http.guard import Receive, Scope, Send, refuse
 from blockpty.surfaces.http.metrics import Metrics
@@ -192,7 +199,7 @@ class _Connection:
         self._caller = caller
         self._conversation = conversation
         self._frames = frames
-        self._has_control = False
+        self._control = SocketControl(caller, conversation, frames, presence)
 
     async def serve(self, hello: dict[str, Any]) -> None:
         code = 1000
@@ -226,7 +233,7 @@ class _Connection:
             for task in (*tasks, reading):
                 task.cancel()
             await asyncio.wait((*tasks, reading))
-            self._hold(False)
+            await self._control.close()
         if not reading.done() or reading.cancelled() or reading.exception() is not None:
             await self._frames.close(code)
 
@@ -271,8 +278,11 @@ class _Connection:
 
     async def _watchers(self) -> None:
         async with aclosing(self._presence.follow(self._conversation.id)) as changes:
-            async for names in changes:
-                await self._frames.tell({"type": "watchers", "count": len(names), "names": sorted(set(names))})
+            async for present in changes:
+                names, asking = present.names, [*dict.fromkeys(present.asking)]
+                await self._frames.tell(
+                    {"type": "watchers", "count": len(names), "names": sorted(set(names)), "asking": asking}
+                )
 
     async def _take(self, message: Mapping[str, Any]) -> None:
         if message.get("bytes") is not None:
@@ -288,16 +298,12 @@ class _Connection:
             await self._caller.as_person().call("paste", {**content, "conversation_id": self._conversation.id})
         elif kind == "resize":
             await self._caller.call("resize", {**content, "conversation_id": self._conversation.id})
-        elif kind == "take_control":
-            await self._control("take_control", {**content, "lease": True})
-            self._hold(True)
-        elif kind == "release_control":
-            await self._control("release_control", content)
-            self._hold(False)
+        elif kind in CONTROL_FRAMES:
+            await self._control.handle(kind, content)
         else:
             raise BadRequest(
-                'a text frame must be {"type": "input", ...}, "paste", "resize", "ack", "take_control" or '
-                '"release_control"'
+                'a text frame must be {"type": "input", ...}, "paste", "resize", "ack", "take_control", '
+                '"release_control", "ask_control", "keep_control" or "stop_asking"'
             )
 
     def _acknowledge(self, content: Mapping[str, Any]) -> None:
@@ -307,17 +313,6 @@ class _Connection:
         if self._watch is None:
             raise BadRequest("nothing has been sent that could be acknowledged")
         self._watch.acknowledge(cursor)
-
-    def _hold(self, holds: bool) -> None:
-        """Count this connection among those of the person in control, or no more."""
-        if holds != self._has_control:
-            self._has_control = holds
-            (self._conversation.control.connect if holds else self._conversation.control.disconnect)()
-
-    async def _control(self, name: str, params: Mapping[str, Any]) -> None:
-        result = await self._caller.call(name, {**params, "conversation_id": self._conversation.id})
-        found = {key: value for key, value in result.to_dict().items() if key != "ok"}
-        await self._frames.tell({"type": "control", **found})
 
     async def _input(self, params: Mapping[str, Any]) -> None:
         # Who types over a socket is a person, unless the token is an agent's or the frame says otherwise.
