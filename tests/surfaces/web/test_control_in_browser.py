@@ -209,6 +209,40 @@ def _typed(watched: Watched) -> bytes:
     return b"".join(one for one in watched.sent if isinstance(one, bytes))
 
 
+def _ask_for_control(first: Watched, second: Watched) -> None:
+    """Have ann ask for the control that the owner has: kept, given up, then handed over and asked back."""
+    owners, anns = first.page.locator(".middle .banner"), second.page.locator(".middle .banner")
+    second.page.locator(".title .chip.user", has_text="owner types since ").wait_for()
+    ask = second.page.get_by_role("button", name="Ask for control")
+    ask.click()
+    anns.get_by_text("You have asked owner for control.").wait_for()
+    owners.get_by_text("ann asks for control.").wait_for()
+    first.page.locator("[aria-live=assertive] p", has_text="ann asks for control").wait_for(state="attached")
+    assert ask.count() == 0
+    anns.get_by_role("button", name="Stop asking").click()
+    owners.wait_for(state="detached")
+    second.page.keyboard.press("t")
+    owners.get_by_role("button", name="Keep it").click()
+    anns.get_by_text("owner keeps control.").wait_for()
+    second.page.locator(".unseen p", has_text="owner keeps control").wait_for(state="attached")
+    owners.wait_for(state="detached")
+    ask.click()
+    anns.get_by_role("button", name="Stop asking").wait_for()
+    owners.get_by_role("button", name="Hand over").click()
+    second.page.wait_for_selector(".glass.mine")
+    first.page.wait_for_selector(".glass:not(.mine)")
+    first.page.locator(".title .chip.user", has_text="ann types").wait_for()
+    assert owners.count() == anns.count() == 0
+    # It is taken once: who hands back has it no more. And who asks last is gone with its page.
+    second.page.keyboard.press("Control+]")
+    first.page.get_by_role("button", name="Take over").click()
+    first.page.wait_for_selector(".glass.mine")
+    ask.click()
+    owners.get_by_text("ann asks for control.").wait_for()
+    second.page.goto("about:blank")
+    owners.wait_for(state="detached")
+
+
 def test_nothing_is_sent_to_a_program_but_what_a_person_types(
     chromium: Browser, context: BrowserContext, served: Served, tmp_path: Path
 ) -> None:
@@ -228,7 +262,10 @@ def test_nothing_is_sent_to_a_program_but_what_a_person_types(
             socket.on("framereceived", lambda frame: received.append(frame))
 
         second.page.on("websocket", opened)
-        second.page.goto(json.loads(served.cli("view", "--web", "--json"))["page"])
+        token = json.loads(served.cli("token", "add", "ann", "--types-as", "user", "--json"))["token"]
+        headers = {"Authorization": f"Bearer {token}"}
+        code = other.request.post(f"{served.url}/auth/code", headers=headers, data={}).json()["code"]
+        second.page.goto(f"{served.url}/#code={code}")
         second.page.click(".side .entry")
         second.page.wait_for_selector(".screen-head .chip.run")
         command = f"bash {script}\n"
@@ -251,6 +288,7 @@ def test_nothing_is_sent_to_a_program_but_what_a_person_types(
         seen = b"".join(one if isinstance(one, bytes) else one.encode() for one in received)
         assert b"got 8" in seen and b"hunter22" not in seen
         assert _typed(second) == b""
+        _ask_for_control(watched, second)
         assert watched.complaints == second.complaints == []
     finally:
         other.close()

@@ -56,6 +56,16 @@ export function announceFrom(conversation: Conversation): () => void {
     if (mine !== conversation.mine.value) announce(mine ? "You have no control any more" : "You have control. Control ] hands back.");
     mine = conversation.mine.value;
   });
+  let first = "";
+  const asked = effect(() => {
+    const [name = ""] = conversation.askers.value;
+    if (name && name !== first) announce(`${visible(name)} asks for control`, urgent);
+    first = name;
+  });
+  const answered = effect(() => {
+    const answer = conversation.asking.value;
+    if (answer?.state === "kept") announce(`${visible(answer.who ?? "")} keeps control`);
+  });
   let lost = false;
   const connection = effect(() => {
     const state = conversation.state.value;
@@ -66,6 +76,8 @@ export function announceFrom(conversation: Conversation): () => void {
   return () => {
     blocks();
     control();
+    asked();
+    answered();
     connection();
   };
 }

@@ -1,4 +1,5 @@
 import { batch, computed, signal } from "@preact/signals";
+import { grant } from "../api/auth.ts";
 import { call, of, type Problem } from "../api/http.ts";
 import { Socket, type SocketState } from "../api/socket.ts";
 import type { Block, BlocksPage, JournalEvent, Status } from "../api/types.ts";
@@ -68,8 +69,10 @@ export class Conversation {
   readonly cursor = signal(0);
   /** Whether output came faster than the screen could draw it, so that it was redrawn a moment ago. */
   readonly fellBehind = signal(false);
-  /** Whose sockets are open on this conversation, ours too. */
-  readonly watchers = signal<{ count: number; names: string[] }>({ count: 0, names: [] });
+  /** Whose sockets are open on this conversation, ours too, and who asks for control, the first to ask first. */
+  readonly watchers = signal<{ count: number; names: string[]; asking: string[] }>({ count: 0, names: [], asking: [] });
+  /** What became of asking for control here, while it is of interest. */
+  readonly asking = signal<{ state: "waits" | "kept"; who: string | null } | null>(null);
   readonly selected = signal("");
   readonly filter = signal<Filter>("all");
   /** What the commands hold that are shown. */
@@ -98,6 +101,17 @@ export class Conversation {
     this.filter.value === "screen" ? this.list.value : this.outline.list.value.filter(passes(this.filter.value, this.text.value)),
   );
   readonly mine = computed(() => this.status.value?.control !== "agent" && this.#leased.value);
+  /** Another person has control, who has to be asked for it. */
+  readonly others = computed(() => {
+    const by = this.status.value?.control_by ?? null;
+    return !this.mine.value && by !== null && by !== grant.value?.name;
+  });
+  /** Who asks for control that is ours. */
+  readonly askers = computed(() => {
+    // One who has just got it may still be named.
+    const { control_by: by = null } = this.status.value ?? {};
+    return this.mine.value ? this.watchers.value.asking.filter((one) => one !== by) : [];
+  });
   #leased = signal(false);
   #socket: Socket | null = null;
   #glass: Glass | null = null;
@@ -287,7 +301,16 @@ export class Conversation {
   }
 
   takeOver(): void {
-    this.#socket?.send({ type: "take_control" });
+    this.#socket?.send({ type: this.others.value ? "ask_control" : "take_control" });
+  }
+
+  stopAsking(): void {
+    this.#socket?.send({ type: "stop_asking" });
+  }
+
+  /** Refuse control to all who ask for it. */
+  keepControl(): void {
+    this.#socket?.send({ type: "keep_control" });
   }
 
   handBack(): void {
@@ -370,7 +393,7 @@ export class Conversation {
 
   #connection(state: SocketState): void {
     this.state.value = state;
-    if (state !== "live") this.#leased.value = false;
+    if (state !== "live") [this.#leased.value, this.asking.value] = [false, null];
   }
 
   async #look(): Promise<void> {
@@ -390,6 +413,7 @@ export class Conversation {
   #controlled(change: Pick<Status, "control" | "control_by" | "control_since" | "halted">): void {
     for (const changes of this.#looks) Object.assign(changes, change);
     if (change.control === "agent") this.#leased.value = false;
+    if (this.asking.value?.state === "kept") this.asking.value = null;
     this.#merge(change);
   }
 
@@ -403,9 +427,13 @@ export class Conversation {
     } else if (type === "resize") this.#draw((glass) => glass.resize(content.cols, content.rows));
     else if (type === "restart") this.#draw((glass) => glass.restart(content.data));
     else if (type === "control") {
-      this.#leased.value = content.control !== "agent";
-      this.#controlled({ control: content.control, control_by: content.who, control_since: content.since, halted: content.halted });
-    } else if (type === "watchers") this.watchers.value = { count: content.count, names: content.names };
+      batch(() => {
+        this.#leased.value = content.control !== "agent";
+        this.asking.value = null;
+        this.#controlled({ control: content.control, control_by: content.who, control_since: content.since, halted: content.halted });
+      });
+    } else if (type === "watchers") this.watchers.value = { count: content.count, names: content.names, asking: content.asking };
+    else if (type === "asking") this.asking.value = content.state === "ended" ? null : { state: content.state, who: content.who };
     else if (type === "error") say(String(content.error?.message), true);
     else if (type === "event") this.#received(content.event as JournalEvent);
   }

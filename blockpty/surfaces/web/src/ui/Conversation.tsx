@@ -17,6 +17,7 @@ import { Approval, VerdictNote } from "./Approval.tsx";
 import { Banner } from "./Banner.tsx";
 import { BlockList } from "./BlockList.tsx";
 import { Composer } from "./Composer.tsx";
+import { ControlBanner } from "./ControlBanner.tsx";
 import { Filters } from "./Filters.tsx";
 import { FindBar, openFind } from "./FindBar.tsx";
 import { Icon } from "./icons.tsx";
@@ -102,6 +103,7 @@ export function ConversationPlace({ id, block }: { id: string; block: string }) 
       <main class="middle" data-view={view.value}>
         <Head conversation={conversation} alone={block !== ""} />
         <Banner conversation={conversation} />
+        <ControlBanner conversation={conversation} />
         <FindBar conversation={conversation} />
         {block && <Alone conversation={conversation} block={block} />}
         <BlockList key={block ? "alone" : "all"} conversation={conversation} alone={block !== ""} />
@@ -136,9 +138,11 @@ function Head({ conversation, alone }: { conversation: Conversation; alone: bool
               <Icon name="hand" /> Hand back <kbd>Ctrl ]</kbd>
             </button>
           ) : (
-            <button class="button" onClick={() => conversation.takeOver()}>
-              <Icon name="hand" /> Take over <kbd>t</kbd>
-            </button>
+            conversation.asking.value?.state !== "waits" && (
+              <button class="button" onClick={() => conversation.takeOver()}>
+                <Icon name="hand" /> {conversation.others.value ? "Ask for control" : "Take over"} <kbd>t</kbd>
+              </button>
+            )
           ))}
         {mayType() && !ended && <Stop conversation={conversation} />}
         <a class="button plain" href={toReplay(conversation.id)} onClick={follow}>

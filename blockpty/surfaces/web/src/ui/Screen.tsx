@@ -25,7 +25,7 @@ export function Screen({ conversation, children }: { conversation: Conversation;
   const warn = () => {
     if (warned.current) return;
     warned.current = true;
-    say(mayType() ? "You are watching. t takes over." : "You are watching.");
+    say(!mayType() ? "You are watching." : `You are watching. t ${conversation.others.value ? "asks for control" : "takes over"}.`);
   };
   const typed = (data: Uint8Array<ArrayBuffer>) => (conversation.mine.value ? conversation.type(data) : warn());
   const pasted = (text: string) => {

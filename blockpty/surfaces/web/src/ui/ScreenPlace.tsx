@@ -4,6 +4,7 @@ import { useKeys } from "../keys.ts";
 import { follow, toConversation } from "../router.ts";
 import { opened } from "../store/conversation.ts";
 import { Screen } from "./Screen.tsx";
+import { ControlBanner } from "./ControlBanner.tsx";
 import { stop } from "./Stop.tsx";
 
 /** The screen of a conversation alone, as large as the window, such as for a second monitor. */
@@ -19,6 +20,7 @@ export function ScreenPlace({ id }: { id: string }) {
   });
   return (
     <Screen conversation={conversation}>
+      <ControlBanner conversation={conversation} />
       <p class="muted">
         {conversation.missing.value}{" "}
         <a href={toConversation(id)} onClick={follow}>
