@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 WINDOW_BYTES: Final = 256 * 1024
 """How much output the server sends beyond what was acknowledged."""
-JOIN: Final = f"join=screen&scrollback=0&window={WINDOW_BYTES}&max_lag=1048576&data=false"
+JOIN: Final = f"join=screen&scrollback=0&window={WINDOW_BYTES}&max_lag=1048576&data=false&watchers=true"
 SIGNED_OUT: Final = 4401
 _FIRST_SECONDS, _LONGEST_SECONDS = 0.25, 5.0
 

@@ -33,7 +33,11 @@ _SAID_SECONDS: Final = 3.0
 _REJOIN_SECONDS: Final = 10.0
 _REJOIN_PAUSE_SECONDS: Final = 0.25
 _READ_BYTES: Final = 16 * 1024
-_HELP: Final = "d: detach  t: take control  h: hand back  a: answer questions  s: stop everything  {key}: send it"
+_HELP: Final = (
+    "d: detach  t: take or ask for control  h: hand back  k: keep it  a: answer questions  s: stop everything  "
+    "{key}: send it"
+)
+_FRAMES: Final = {"t": "ask_control", "h": "release_control", "k": "keep_control"}
 _CONTROL: Final = {
     "user": "you have control: no agent can type", "agent": "agents may type", "shared": "you and agents may type",
 }  # fmt: skip
@@ -41,8 +45,9 @@ _CONTROL: Final = {
 _DOC: Final = """Show the live screen of a conversation on this terminal, and type into it.
 
 The program goes on when you leave. Keys go to the program; after the prefix key (Ctrl+] unless --keys names another)
-d detaches, t takes control so that no agent can type, h hands it back, a shows what waits for your answer, s stops the
-agent and the program, ? lists these keys, and the prefix key again sends itself. With --read-only nothing is typed.
+d detaches, t takes control so that no agent can type, or asks another person for it, h hands it back, k keeps it from a
+person who asks, a shows what waits for your answer, s stops the agent and the program, ? lists these keys, and the
+prefix key again sends itself. With --read-only nothing is typed.
 
 A screen that is larger than this terminal is shown in part, around the cursor. With --fit the program gets the size of
 this terminal, now and whenever it changes."""
@@ -125,6 +130,10 @@ class Attachment:
         self._unsaying: asyncio.TimerHandle | None = None
         # Whether the question of an agent is said while there is nothing else to say.
         self._is_asked = False
+        # Who has control, where that is the person at this terminal, up to which event that is known, and who asks.
+        self._holder: str | None = None
+        self._control_seq = 0
+        self._askers: list[str] = []
         self._drawn = 0.0
         self._wanted: asyncio.Queue[bytes | dict[str, Any] | Callable[[], Any]] = asyncio.Queue()
         self._ended: asyncio.Future[str] = asyncio.get_running_loop().create_future()
@@ -241,7 +250,20 @@ class Attachment:
             self._say("")
         elif kind == "event" and content["event"]["type"] == "approval_decided":
             self._wanted.put_nowait(self._look_for_questions)
+        elif kind == "event" and content["event"]["type"] == "control":
+            # An answer may have overtaken it.
+            if content["event"]["seq"] >= self._control_seq and content["event"]["state"] == "agent":
+                self._holder = None
+                self._say("")
+        elif kind == "watchers":
+            if content["asking"] != self._askers:
+                self._askers = content["asking"]
+                self._say("")
+        elif kind == "asking" and content["state"] != "ended":
+            does = "has control, and is asked for it" if content["state"] == "waits" else "keeps control"
+            self._say(f"{content['who']} {does}")
         elif kind == "control":
+            self._holder, self._control_seq = content["who"], content["seq"]
             self._say(_CONTROL.get(content["control"], content["control"]))
         elif kind == "error":
             self._say(f"{content['error']['message']} ({content['error']['code']})")
@@ -277,10 +299,16 @@ class Attachment:
             self._unsaying.cancel()
             self._unsaying = None
         if self._picture is not None and not self._terminal.lent:
-            said = text or (self._question if self._is_asked else "")
+            said = text or self._asks_for_control() or (self._question if self._is_asked else "")
             self._picture.say(f" {said} " if said else "")
             if text and not stays:
                 self._unsaying = asyncio.get_running_loop().call_later(_SAID_SECONDS, self._say, "")
+
+    def _asks_for_control(self) -> str:
+        names = [name for name in self._askers if name != self._holder]
+        if self._holder is None or not names:
+            return ""
+        return f"{names[0]} asks for control: {self._prefix_name} h hands it over, {self._prefix_name} k keeps it"
 
     def _resized(self) -> None:
         if self._fit:
@@ -312,7 +340,7 @@ class Attachment:
                 self._say(_HELP.format(key=self._prefix_name), stays=True)
             else:
                 # Who presses a key has seen the question, and may want the row that it covers.
-                self._is_asked = False
+                self._is_asked, self._askers = False, []
                 self._say("")
                 self._command(piece.command)
 
@@ -325,10 +353,10 @@ class Attachment:
     def _command(self, key: str) -> None:
         if key == "d":
             self._leave("detached")
-        elif key in ("t", "h", "s", "a") and self._invocation.read_only:
+        elif key in ("t", "h", "k", "s", "a") and self._invocation.read_only:
             self._say("read-only: it shows, and does nothing else")
-        elif key in ("t", "h"):
-            self._wanted.put_nowait({"type": "take_control" if key == "t" else "release_control"})
+        elif key in _FRAMES:
+            self._wanted.put_nowait({"type": _FRAMES[key]})
         elif key == "s":
             self._wanted.put_nowait(self._halt)
         elif key == "a":

@@ -62,7 +62,7 @@ class SocketControl:
     async def _call(self, name: str, params: Mapping[str, Any]) -> None:
         result = await self._caller.call(name, {**params, "conversation_id": self._conversation.id})
         found = {key: value for key, value in result.to_dict().items() if key != "ok"}
-        await self._frames.tell({"type": "control", **found})
+        await self._frames.tell({"type": "control", **found, "seq": self._conversation.live.state.next_event})
 
     async def _take(self, content: Mapping[str, Any]) -> None:
         name = self._caller.principal.name

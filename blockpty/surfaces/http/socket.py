@@ -28,7 +28,8 @@ conversation at this server, whose they are, and who asks for control, at first 
 From the client: binary frames are input, text frames JSON: {"type": "input", "data" | "data_b64"}, {"type": "paste",
 "text"}, {"type": "resize", "cols", "rows"}, {"type": "take_control", "who"?, "shared"?} or {"type": "release_control"}.
 What `paste` does with a text, the operation of that name says. Who has taken control over
-a socket keeps it while the socket is open and for 30 seconds after that; it is answered by {"type": "control", ...}.
+a socket keeps it while the socket is open and for 30 seconds after that. It is answered by {"type": "control", "seq",
+...}; an event with a number below `seq` that comes later was before it.
 
 {"type": "ask_control"} takes control where no other person has it. Else the socket asks for it, which is answered by
 {"type": "asking", "state": "waits", "who"}, and gets it, with a `control`, as soon as it is handed back; of several who

@@ -314,6 +314,13 @@ class ViewProgram(App[None], inherit_bindings=False):
             return
         if isinstance(frame, Mapping) and frame.get("type") == "error":
             self.say(f"{frame['error']['message']} ({frame['error']['code']})")
+        elif isinstance(frame, Mapping) and frame.get("type") == "asking":
+            words = {
+                "waits": f"{frame['who']} has control, and is asked for it: t stops that",
+                "kept": f"{frame['who']} keeps control",
+                "ended": "You do not ask for control any more",
+            }
+            self.say(words[frame["state"]])
         elif isinstance(frame, Mapping) and frame.get("type") == "end":
             self._show_control()
         else:
@@ -500,6 +507,8 @@ class ViewProgram(App[None], inherit_bindings=False):
             return ""
         if not viewed.live and status.mode != "exited":
             return "The connection is lost; trying again. What you type is not sent."
+        if viewed.askers:
+            return f"{safe(viewed.askers[0])} asks for control. ^] hands it over."
         if status.halted is not None:
             return f"{safe(status.halted)} has halted agents: they may type nothing. blockpty release lets them go on."
         listed = self.home.conversations.get(viewed.id)
@@ -685,7 +694,8 @@ class ViewProgram(App[None], inherit_bindings=False):
             self._start(self._ask(cancel(), "the agent gets that it was not done"))
 
     def action_take_over(self) -> None:
-        self._send({"type": "take_control"})
+        asks = self.conversation is not None and self.conversation.asks
+        self._send({"type": "stop_asking" if asks else "ask_control"})
 
     def action_hand_back(self) -> None:
         self._send({"type": "release_control"})

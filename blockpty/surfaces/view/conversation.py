@@ -48,6 +48,7 @@ class ViewedConversation:
         mine: this program has control.
         live: there is a connection.
         message: what an agent has asked the person to do, while that is open and was asked since this is followed.
+        asks: the person waits for control, and `askers` for the person's: those who ask for control that is mine.
     """
 
     def __init__(self, client: Any, conversation_id: str, viewer: Viewer) -> None:
@@ -58,6 +59,10 @@ class ViewedConversation:
         self.mine = False
         self.live = False
         self.message = ""
+        self.asks = False
+        self._asking: list[str] = []
+        # The next event that says who has control: answers about it and events come in any order.
+        self._control_seq = 0
         self._client = client
         self._viewer = viewer
         # For each filter that was chosen: blocks before those that were read, and whether there are even older ones.
@@ -118,6 +123,12 @@ class ViewedConversation:
         self._matching[filter_] = (found.blocks[::-1], found.next_page is not None)
         self._viewer.changed(set())
 
+    @property
+    def askers(self) -> list[str]:
+        """Who asks for control that is mine; one who has just got it may still be named."""
+        holder = self.status.control_by if self.status is not None else None
+        return [name for name in self._asking if name != holder] if self.mine else []
+
     def listed(self, filter_: str) -> list[Block]:
         """Return what is known of the blocks that a filter lets through, among others."""
         older, _ = self._matching.get(filter_, ([], False))
@@ -151,7 +162,7 @@ class ViewedConversation:
         if isinstance(frame, ConnectionChange):
             self.live = frame.live
             # What the person had, they have to take again: the server keeps it for a while and then gives it back.
-            self.mine = False
+            self.mine = self.asks = False
             await self._viewer.frame(frame)
             self._viewer.changed(set())
         elif isinstance(frame, bytes) or frame.get("type") in ("screen", "resize", "restart"):
@@ -160,11 +171,19 @@ class ViewedConversation:
             self.status = StatusResult.from_dict(frame["status"])
             self._viewer.changed(set())
         elif frame["type"] == "control":
-            self.mine = frame["control"] != "agent"
-            self._set(control=frame["control"], control_by=frame.get("who"), halted=frame.get("halted"))
+            self.asks = False
+            if frame["seq"] >= self._control_seq:
+                self._control_seq = frame["seq"]
+                self.mine = frame["control"] != "agent"
+                self._set(control=frame["control"], control_by=frame.get("who"), halted=frame.get("halted"))
         elif frame["type"] == "event":
             await self._event(Event.from_dict(frame["event"]))
+        elif frame["type"] == "watchers":
+            self._asking = frame["asking"]
+            self._viewer.changed(set())
         else:
+            if frame["type"] == "asking":
+                self.asks = frame["state"] == "waits"
             await self._viewer.frame(frame)
 
     async def _event(self, event: Event) -> None:
@@ -172,7 +191,8 @@ class ViewedConversation:
             return
         block_id = self.blocks.take(event)
         values: Mapping[str, Any] = event.fields
-        if event.type == "control":
+        if event.type == "control" and event.seq >= self._control_seq:
+            self._control_seq = event.seq + 1
             self.mine = self.mine and values.get("state") != "agent"
             self._set(control=values.get("state"), control_by=values.get("who"), halted=values.get("halted"))
         elif event.type == "resize":

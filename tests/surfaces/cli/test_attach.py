@@ -26,6 +26,7 @@ from tests.support.processes import stop_server
 from tests.support.tmux_panes import in_shell
 from tests.surfaces.cli.test_answer import CHOICES, agent, asking
 from tests.surfaces.cli.test_hostile import HOSTILE
+from tests.surfaces.http.test_asking_for_control import person
 
 pytestmark = [pytest.mark.needs("bash"), pytest.mark.linux]
 
@@ -117,6 +118,20 @@ async def test_control_is_taken_and_handed_back(home: Path) -> None:
                 await agents.run("echo no")
             await ask(terminal, PREFIX + "h", "agents may type")
             assert (await agents.run("echo agent")).output == "agent\n"
+            async with person(home, "ann") as ann:
+                await ask(terminal, PREFIX + "t", "you have control")
+                for keys, answer in (("k", {"kind": "asking", "state": "kept"}), ("h", {"kind": "control"})):
+                    await ann.does("ask_control")
+                    await asyncio.to_thread(terminal.expect_exact, "ann asks for control")
+                    await asyncio.to_thread(terminal.send, PREFIX + keys)
+                    await ann.sees(**answer)
+                await ask(terminal, PREFIX + "t", "ann has control, and is asked for it")
+                await ann.does("keep_control")
+                await asyncio.to_thread(terminal.expect_exact, "ann keeps control")
+                await ask(terminal, PREFIX + "t", "ann has control, and is asked for it")
+                await ann.does("release_control")
+                await asyncio.to_thread(terminal.expect_exact, "you have control")
+                await ask(terminal, PREFIX + "h", "agents may type")
             await ask(terminal, PREFIX + "?", "detach")
             await asyncio.to_thread(leave, terminal)
         await conversation.close()

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from contextlib import AsyncExitStack
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ import pytest
 
 from blockpty import Client
 from blockpty.runtime import control
+from blockpty.surfaces.live_socket import conversation_target
 from blockpty.surfaces.private_files import owner_token
 from blockpty.surfaces.tokens import add_token
 from tests.support.async_tests import async_test
@@ -18,6 +20,14 @@ from tests.support.http_client import serving
 from tests.surfaces.http.test_socket import Terminal, joined
 
 pytestmark = pytest.mark.needs("bash")
+
+
+@asynccontextmanager
+async def person(home: Path, name: str) -> AsyncIterator[Person]:
+    """Give the socket of a person of this name on c1."""
+    token = add_token(home, name, "write", None, 0, "user")
+    async with Client(home, token=token) as client, await client.websocket(conversation_target("c1")) as socket:
+        yield Person(socket)
 
 
 class Person(Terminal):
@@ -43,15 +53,18 @@ async def test_control_is_asked_for_given_and_kept(home: Path, monkeypatch: pyte
         tokens = {name: add_token(home, name, "write", None, 0, "user") for name in ("ann", "bob", "carol")}
         tokens |= {"owner": owner_token(home), "robot": add_token(home, "robot", "admin", None, 0)}
 
-        async def person(name: str) -> Person:
+        async def joining(name: str) -> Person:
             return Person(await stack.enter_async_context(joined(home, url, "?watchers=true", token=tokens[name])))
 
-        ann, bob, carol, bob_again = [await person(name) for name in ("ann", "bob", "carol", "bob")]
+        ann, bob, carol, bob_again = [await joining(name) for name in ("ann", "bob", "carol", "bob")]
         await ann.does("keep_control")
         assert (await ann.sees("error"))["error"]["message"] == "no person has control of this conversation"
-        # Where nobody has control, asking takes it.
+        # Where nobody has control, asking takes it. The answer says which event is the first after it.
         await ann.does("ask_control")
-        assert (await ann.sees("control"))["who"] == "ann"
+        taken = await ann.sees("control")
+        assert taken["who"] == "ann"
+        events = [one async for one in conversation.events(0, follow=False) if one.type == "control"]
+        assert [(one.seq < taken["seq"], one.fields["who"]) for one in events] == [(True, "ann")]
         await bob.does("ask_control")
         assert await bob.sees("asking") == {"type": "asking", "state": "waits", "who": "ann"}
         await ann.sees("watchers", asking=["bob"])
@@ -84,7 +97,7 @@ async def test_control_is_asked_for_given_and_kept(home: Path, monkeypatch: pyte
         await bob_again._socket.close()
         assert (await carol.sees("control"))["who"] == "carol"
         # An ask ends with its socket, and its turn with it.
-        owner = await person("owner")
+        owner = await joining("owner")
         await owner.does("ask_control")
         await owner.sees("asking", state="waits")
         await carol.sees("watchers", asking=["ann", "owner"])
@@ -95,7 +108,7 @@ async def test_control_is_asked_for_given_and_kept(home: Path, monkeypatch: pyte
         recorded = [one.fields async for one in conversation.events(0, follow=False) if one.type == "control"]
         assert [one["who"] for one in recorded if one["reason"] == "taken"] == ["ann", "bob", "bob", "carol", "owner"]
 
-        robot = await person("robot")
+        robot = await joining("robot")
         await robot.does("ask_control")
         assert (await robot.sees("error"))["error"]["code"] == "forbidden"
         for wrong in ('{"type": "ask_control", "who": "eve"}', '{"type": "keep_control", "x": 1}'):

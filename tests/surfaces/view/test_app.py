@@ -13,6 +13,7 @@ from blockpty.surfaces.view.approvals import DEAD_MS
 from blockpty.surfaces.view.dialogs import Always
 from tests.support.async_tests import async_test
 from tests.surfaces.cli.test_answer import agent, asking
+from tests.surfaces.http.test_asking_for_control import person
 from tests.surfaces.view.pilots import header, listed, screen, shows, until, viewing
 from tests.surfaces.view.test_approvals import Clock
 
@@ -38,6 +39,22 @@ async def test_take_over_type_and_hand_back(home: Path) -> None:
             await until(pilot, lambda: len(program.blocks.blocks) == 1)
             block = program.blocks.blocks[0]
             assert (block.cmd, block.author) == ("echo jk?[^qt", "user")
+            async with person(home, "ann") as ann:
+                await pilot.press("t")
+                await until(pilot, lambda: program.terminal.typing)
+                await ann.does("ask_control")
+                await until(pilot, lambda: "ann asks for control. ^] hands it over." in str(program.banner.render()))
+                await pilot.press("ctrl+right_square_bracket")
+                await ann.sees("control")
+                await until(pilot, lambda: "ann types" in header(program) and not program.banner.display)
+                viewed = program.conversation
+                assert viewed is not None
+                for asks in (True, False, True):
+                    await pilot.press("t")
+                    await until(pilot, lambda asks=asks: viewed.asks is asks)
+                await ann.does("release_control")
+                await until(pilot, lambda: program.terminal.typing and "you type" in header(program))
+                assert not viewed.asks
         await conversation.close()
 
 

@@ -209,8 +209,33 @@ def _typed(watched: Watched) -> bytes:
     return b"".join(one for one in watched.sent if isinstance(one, bytes))
 
 
+def _late(route: WebSocketRoute) -> None:
+    """Have the first event of control that is handed back, and later ones, come after the answer that it was taken."""
+    held: list[str | bytes] = []
+    overtaken = False
+    server = route.connect_to_server()
+
+    def change(message: str | bytes) -> None:
+        nonlocal overtaken
+        content: dict[str, Any] = json.loads(message) if isinstance(message, str) else {}
+        event = content.get("event", {})
+        if event and not overtaken and (held or event.get("state") == "agent"):
+            held.append(message)
+            return
+        route.send(message)
+        if content.get("type") == "control":
+            overtaken = True
+            for one in held:
+                route.send(one)
+            held.clear()
+
+    server.on_message(change)
+
+
 def _ask_for_control(first: Watched, second: Watched) -> None:
     """Have ann ask for the control that the owner has: kept, given up, then handed over and asked back."""
+    second.page.context.route_web_socket("**/v1/conversations/c1/ws?*", _late)
+    second.page.reload()
     owners, anns = first.page.locator(".middle .banner"), second.page.locator(".middle .banner")
     second.page.locator(".title .chip.user", has_text="owner types since ").wait_for()
     ask = second.page.get_by_role("button", name="Ask for control")

@@ -140,6 +140,8 @@ export class Conversation {
   #growthTimer = 0;
   /** Changes of control that arrive while a status is being fetched: one record for each request. */
   readonly #looks = new Set<Partial<Status>>();
+  /** The event up to which it is known who is in control. Answers about it and events come in any order. */
+  #controlSeq = 0;
 
   constructor(id: string) {
     this.id = id;
@@ -410,9 +412,11 @@ export class Conversation {
   }
 
   /** Take who is in control. A status that is on its way may be from before. */
-  #controlled(change: Pick<Status, "control" | "control_by" | "control_since" | "halted">): void {
+  #controlled(change: Pick<Status, "control" | "control_by" | "control_since" | "halted">, seq: number, leased = this.#leased.value): void {
+    if (seq < this.#controlSeq) return;
+    this.#controlSeq = seq;
     for (const changes of this.#looks) Object.assign(changes, change);
-    if (change.control === "agent") this.#leased.value = false;
+    this.#leased.value = leased && change.control !== "agent";
     if (this.asking.value?.state === "kept") this.asking.value = null;
     this.#merge(change);
   }
@@ -428,9 +432,9 @@ export class Conversation {
     else if (type === "restart") this.#draw((glass) => glass.restart(content.data));
     else if (type === "control") {
       batch(() => {
-        this.#leased.value = content.control !== "agent";
         this.asking.value = null;
-        this.#controlled({ control: content.control, control_by: content.who, control_since: content.since, halted: content.halted });
+        const { control, who, since, halted, seq } = content;
+        this.#controlled({ control, control_by: who, control_since: since, halted }, seq - 1, true);
       });
     } else if (type === "watchers") this.watchers.value = { count: content.count, names: content.names, asking: content.asking };
     else if (type === "asking") this.asking.value = content.state === "ended" ? null : { state: content.state, who: content.who };
@@ -508,7 +512,7 @@ export class Conversation {
     if (event.type === "control") {
       const control = event.state as Status["control"];
       const halted = event.halted as string | null;
-      this.#controlled({ control, control_by: event.who as string | null, control_since: event.ts, halted });
+      this.#controlled({ control, control_by: event.who as string | null, control_since: event.ts, halted }, event.seq);
     } else if (event.type === "approval_decided") this.verdict.value = event;
     else if (event.type === "user_input_requested") this.message.value = String(event.message ?? "");
     else if (event.type === "user_input_done") this.message.value = "";
