@@ -250,26 +250,30 @@ class Attachment:
             self._say("")
         elif kind == "event" and content["event"]["type"] == "approval_decided":
             self._wanted.put_nowait(self._look_for_questions)
-        elif kind == "event" and content["event"]["type"] == "control":
-            # An answer may have overtaken it.
-            if content["event"]["seq"] >= self._control_seq and content["event"]["state"] == "agent":
-                self._holder = None
-                self._say("")
-        elif kind == "watchers":
-            if content["asking"] != self._askers:
-                self._askers = content["asking"]
-                self._say("")
-        elif kind == "asking" and content["state"] != "ended":
-            does = "has control, and is asked for it" if content["state"] == "waits" else "keeps control"
-            self._say(f"{content['who']} {does}")
-        elif kind == "control":
-            self._holder, self._control_seq = content["who"], content["seq"]
-            self._say(_CONTROL.get(content["control"], content["control"]))
+        elif kind in ("control", "watchers", "asking") or (kind == "event" and content["event"]["type"] == "control"):
+            self._take_control(content)
         elif kind == "error":
             self._say(f"{content['error']['message']} ({content['error']['code']})")
         elif kind == "end":
             self._leave("the shell has ended")
         self._draw_soon()
+
+    def _take_control(self, content: Mapping[str, Any]) -> None:
+        """Take what is said of who has control, and of who asks for it."""
+        kind = content["type"]
+        if kind == "control":
+            self._holder, self._control_seq = content["who"], content["seq"]
+            self._say(_CONTROL.get(content["control"], content["control"]))
+        elif kind == "asking" and content["state"] != "ended":
+            does = "has control, and is asked for it" if content["state"] == "waits" else "keeps control"
+            self._say(f"{content['who']} {does}")
+        elif kind == "watchers" and content["asking"] != self._askers:
+            self._askers = content["asking"]
+            self._say("")
+        elif kind == "event" and content["event"]["state"] == "agent" and content["event"]["seq"] >= self._control_seq:
+            # An earlier one has been overtaken by an answer.
+            self._holder = None
+            self._say("")
 
     def _compare(self, cols: int, rows: int) -> None:
         """Say when this terminal cannot show the whole screen."""
