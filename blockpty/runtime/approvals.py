@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections import OrderedDict
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from msgspec import Struct
 
@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
 # So many calls that have gone can still be refused.
 _MOST_WITHDRAWN: Final = 256
+# Of so many questions it is kept what became of them, for who saw them wait.
+_MOST_DECIDED: Final = 32
 
 
 class Answer(Struct, frozen=True):
@@ -37,6 +39,13 @@ class Answer(Struct, frozen=True):
     reason: str | None = None
     problem: BlockptyError | None = None
 
+    def to_dict(self, approval_id: str) -> dict[str, Any]:
+        """Return what is said of it, as in the event `approval_decided`."""
+        return {
+            "approval_id": approval_id, "verdict": self.verdict, "scope": self.scope, "reason": self.reason,
+            "principal": self.by,
+        }  # fmt: skip
+
 
 class _Pending(Struct, frozen=True):
     approval: Approval
@@ -48,11 +57,11 @@ class _Pending(Struct, frozen=True):
         """Enter an answer in the record and in the audit log."""
         self.channel.note(
             {
-                "type": "approval_decided", "approval_id": self.approval.approval_id, "verdict": decided.verdict,
-                "scope": decided.scope, "digest": self.approval.digest, "reason": decided.reason,
-                "principal": decided.by,
+                **decided.to_dict(self.approval.approval_id),
+                "type": "approval_decided",
+                "digest": self.approval.digest,
             }
-        )  # fmt: skip
+        )
         self.audit(decided)
 
 
@@ -67,6 +76,7 @@ class ApprovalBook:
         self._add_rule = add_rule
         self._pending: dict[tuple[str, str], _Pending] = {}
         self._withdrawn: OrderedDict[tuple[str, str], _Pending] = OrderedDict()
+        self._decided: OrderedDict[tuple[str, str], Answer] = OrderedDict()
 
     async def ask(
         self, channel: ControlledTerminal, approval: Approval, seconds: float, audit: Callable[[Answer], None]
@@ -91,7 +101,13 @@ class ApprovalBook:
                 self._withdrawn[key] = pending
                 if len(self._withdrawn) > _MOST_WITHDRAWN:
                     self._withdrawn.popitem(last=False)
-            pending.enter(decided)
+            self._enter(pending, decided)
+
+    def _enter(self, pending: _Pending, decided: Answer) -> None:
+        self._decided[pending.channel.id, pending.approval.approval_id] = decided
+        if len(self._decided) > _MOST_DECIDED:
+            self._decided.popitem(last=False)
+        pending.enter(decided)
 
     def waiting(self, conversation_id: str | None = None) -> list[tuple[Approval, ControlledTerminal]]:
         """Return what has no answer yet, the oldest first."""
@@ -99,6 +115,15 @@ class ApprovalBook:
             (one.approval, one.channel)
             for (name, _), one in self._pending.items()
             if conversation_id in (None, name) and not one.answer.done()
+        ]
+
+    def decided(self, conversation_id: str) -> list[dict[str, Any]]:
+        """Return what became of the last questions of a conversation, the oldest first."""
+        answered = [(key, one.answer.result()) for key, one in self._pending.items() if one.answer.done()]
+        return [
+            answer.to_dict(approval_id)
+            for (name, approval_id), answer in (*self._decided.items(), *answered)
+            if name == conversation_id
         ]
 
     def approve(
@@ -128,7 +153,7 @@ class ApprovalBook:
             _needs_person(principal)
             gone = _of_digest(self._withdrawn[conversation_id, approval_id], digest)
             del self._withdrawn[conversation_id, approval_id]
-            gone.enter(Answer("denied", principal.name, reason=reason))
+            self._enter(gone, Answer("denied", principal.name, reason=reason))
             return
         pending = self._found(principal, conversation_id, approval_id, digest)
         said = f": {reason}" if reason else ""

@@ -48,11 +48,13 @@ class HomeChange(Struct, frozen=True):
     Attributes:
         info: its line, None when it was deleted.
         approvals: what waits in it for a person to allow it.
+        decided: what became of the last that waited.
     """
 
     conversation_id: str
     info: ConversationInfo | None
     approvals: list[dict[str, Any]]
+    decided: list[dict[str, Any]]
 
 
 class ListedEngine(Protocol):
@@ -281,7 +283,7 @@ class _HomeLines:
     def _enter(self, name: str, info: ConversationInfo | None) -> None:
         """Keep what is known of a conversation now; it counts as changed unless it only printed."""
         known = self._engine.taken_up(name)
-        change = HomeChange(name, info, self._approvals(name, known))
+        change = HomeChange(name, info, *self._approvals(name, known))
         old = self.lines.get(name)
         if old is None and info is None:
             return
@@ -289,11 +291,14 @@ class _HomeLines:
             self.number += 1
             self.lines[name] = (self.number, change)
 
-    def _approvals(self, name: str, known: Conversation | None) -> list[dict[str, Any]]:
+    def _approvals(self, name: str, known: Conversation | None) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+        """Return what waits, and what became of what waited."""
         if known is None:
-            return []
-        waiting = self._engine.gate.book.waiting(name)
-        return [known.live.redactor.value(asdict(approval)) for approval, _ in waiting]
+            return [], []
+        book, redacted = self._engine.gate.book, known.live.redactor.value
+        return [redacted(asdict(approval)) for approval, _ in book.waiting(name)], [
+            redacted(one) for one in book.decided(name)
+        ]
 
 
 def _without_progress(change: HomeChange) -> HomeChange:

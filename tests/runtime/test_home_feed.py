@@ -31,6 +31,7 @@ class Follower:
         self._changes = changes
         self.lines: dict[str, ConversationInfo] = {}
         self.approvals: dict[str, list[dict[str, Any]]] = {}
+        self.decided: dict[str, list[dict[str, Any]]] = {}
         self.seen: list[HomeChange] = []
 
     async def next(self) -> None:
@@ -41,6 +42,7 @@ class Follower:
             else:
                 self.lines[change.conversation_id] = change.info
                 self.approvals[change.conversation_id] = change.approvals
+                self.decided[change.conversation_id] = change.decided
 
     async def until(self, holds: Callable[[], bool]) -> None:
         while not holds():
@@ -123,11 +125,28 @@ async def test_an_approval_is_in_the_line_until_it_is_answered(home: Path) -> No
                 asking = asyncio.ensure_future(conversation.run("true"))
             await follower.until(lambda: follower.lines["c1"].needs == ["approval"])
             (approval,) = follower.approvals["c1"]
-            assert approval["text"] == "true"
+            assert approval["text"] == "true" and follower.decided["c1"] == []
             with acting(ANN):
                 await conversation.approve(approval["approval_id"], approval["digest"])
             assert (await asking).exit_status == 0
-            await follower.until(lambda: follower.lines["c1"].needs == [] and follower.approvals["c1"] == [])
+            await follower.until(lambda: follower.approvals["c1"] == [])
+            approved = {
+                "approval_id": approval["approval_id"], "verdict": "approved", "scope": "once", "reason": None,
+                "principal": "ann",
+            }  # fmt: skip
+            assert follower.decided["c1"] == [approved], "it is said with the news that it waits no more"
+            await follower.until(lambda: follower.lines["c1"].needs == [])
+            # A call that has gone, and a refusal that came after it.
+            with acting(BOT):
+                asking = asyncio.ensure_future(conversation.run("false"))
+            await follower.until(lambda: follower.approvals["c1"] != [])
+            (approval,) = follower.approvals["c1"]
+            asking.cancel()
+            await follower.until(lambda: follower.approvals["c1"] == [])
+            assert [one["verdict"] for one in follower.decided["c1"]] == ["approved", "withdrawn"]
+            with acting(ANN):
+                await conversation.deny(approval["approval_id"], approval["digest"], reason="too late")
+            await follower.until(lambda: follower.decided["c1"][-1]["reason"] == "too late")
 
 
 @pytest.mark.needs("bash")

@@ -2,9 +2,10 @@
 
     WS /v1/ws
 
-To the client, text frames with JSON: `hello` {"version"}, then one `conversation` {"conversation", "approvals"} for
-each conversation, its fields being those of `list`; then `listed`; then a `conversation` whenever one changes, and
-`gone` {"conversation_id"} when one was deleted. A conversation that only prints more of the same is no change.
+To the client, text frames with JSON: `hello` {"version"}, then one `conversation` {"conversation", "approvals",
+"decided"} for each conversation, its fields being those of `list`; then `listed`; then a `conversation` whenever one
+changes, and `gone` {"conversation_id"} when one was deleted. A conversation that only prints more of the same is no
+change. `decided` says what became of the last approvals, as the events `approval_decided` do.
 
 From the client: {"type": "screens", "ids": [...], "fps": 2} asks for pictures of these screens instead of those before,
 at most 24, 0.2 to 10 a second. Each comes as `picture` {"conversation_id", "cols", "rows", "cursor", "lines": {row:
@@ -57,7 +58,10 @@ async def feed_messages(engine: Any, principal: Principal) -> AsyncGenerator[dic
                     continue
                 info = change.info.to_dict()
                 info.pop("ok")
-                yield {"type": "conversation", "conversation": info, "approvals": change.approvals}
+                yield {
+                    "type": "conversation", "conversation": info, "approvals": change.approvals,
+                    "decided": change.decided,
+                }  # fmt: skip
             if not listed:
                 listed = True
                 yield {"type": "listed"}

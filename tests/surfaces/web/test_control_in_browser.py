@@ -552,8 +552,8 @@ def test_an_approval_counts_only_what_was_meant_for_it_and_says_who_answered(
         asked = _asking(served, headers, "git push away", pool)
         card.wait_for()
         waiting = json.loads(served.cli("approvals", "--json"))["approvals"][0]
-        served.cli("deny", "c1", waiting["approval_id"], waiting["digest"])
-        verdict.get_by_text("It was answered elsewhere.").wait_for()
+        served.cli("deny", "c1", waiting["approval_id"], waiting["digest"], "--reason", "not now")
+        verdict.get_by_text("owner refused it: not now").wait_for()
         assert asked.result() == "approval_denied"
         card.wait_for(state="detached")
         asked = _asking(served, headers, "git push four", pool)

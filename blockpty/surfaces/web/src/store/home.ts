@@ -1,4 +1,4 @@
-import { computed, effect, signal } from "@preact/signals";
+import { batch, computed, effect, signal } from "@preact/signals";
 import { grant } from "../api/auth.ts";
 import { Socket } from "../api/socket.ts";
 import type { ApprovalRequest, BlockSummary, ConversationInfo, Run } from "../api/types.ts";
@@ -6,6 +6,8 @@ import type { ApprovalRequest, BlockSummary, ConversationInfo, Run } from "../ap
 /** All conversations, as the feed of the home has them: sent once, and again whenever one changes. */
 const lines = signal<ReadonlyMap<string, ConversationInfo>>(new Map());
 const asked = signal<ReadonlyMap<string, ApprovalRequest[]>>(new Map());
+/** What became of the last questions, as the events of the record say it. */
+export const decisions = signal<ReadonlyMap<string, Record<string, unknown>[]>>(new Map());
 export const reachable = signal(true);
 export const loaded = signal(false);
 
@@ -44,13 +46,16 @@ export function watchScreens(ids: string[]): void {
 let taken: Map<string, ConversationInfo> | null = null;
 let takenAsked: Map<string, ApprovalRequest[]> | null = null;
 
-function take(content: Record<string, any>): void {
+const take = (content: Record<string, any>): void => batch(() => use(content));
+
+function use(content: Record<string, any>): void {
   if (content.type === "hello") {
     taken = new Map();
     takenAsked = new Map();
     if (wanted.length) socket?.send({ type: "screens", ids: wanted, fps: FPS });
   } else if (content.type === "conversation") {
     const info = content.conversation as ConversationInfo;
+    if (content.decided.length) decisions.value = new Map(decisions.peek()).set(info.conversation_id, content.decided);
     if (taken && takenAsked) {
       taken.set(info.conversation_id, info);
       takenAsked.set(info.conversation_id, content.approvals);
@@ -66,6 +71,7 @@ function take(content: Record<string, any>): void {
   } else if (content.type === "gone") {
     lines.value = without(lines.peek(), content.conversation_id);
     asked.value = without(asked.peek(), content.conversation_id);
+    decisions.value = without(decisions.peek(), content.conversation_id);
   } else if (content.type === "picture") draw(content);
 }
 
@@ -87,7 +93,7 @@ effect(() => {
   socket = null;
   if (!grant.value) {
     // Another person may sign in, and what was true before is not shown meanwhile.
-    [lines.value, asked.value, pictures.value] = [new Map(), new Map(), new Map()];
+    [lines.value, asked.value, decisions.value, pictures.value] = [new Map(), new Map(), new Map(), new Map()];
     loaded.value = false;
     return;
   }

@@ -1,9 +1,9 @@
 import { effect, signal } from "@preact/signals";
 import { grant } from "../api/auth.ts";
 import { call, of } from "../api/http.ts";
-import type { ApprovalRequest, JournalEvent } from "../api/types.ts";
+import type { ApprovalRequest } from "../api/types.ts";
 import { visible } from "../words.ts";
-import { approvals } from "./home.ts";
+import { approvals, decisions } from "./home.ts";
 
 /** What became of a question, said where it was asked. */
 export interface Verdict {
@@ -19,14 +19,12 @@ export const verdicts = signal<ReadonlyMap<string, Verdict>>(new Map());
 
 const keyOf = (conversation: string, approval: string): string => `${conversation}/${approval}`;
 const seen = new Map<string, ApprovalRequest>();
-/** Those of which it was said what became of them: by an answer from here, or by the record. */
+/** Those of which it was said what became of them: by an answer from here, by the list of what waits, or by the record. */
 const known = new Set<string>();
 /** Those that wait no more, of which that was all there was to say. Each is said once: a verdict may be dismissed. */
 const gone = new Set<string>();
 
 const SCOPES: Record<string, string> = { once: "once", conversation: "for this conversation", always: "always" };
-/** Clocks of server and browser differ a little. */
-const CLOCKS_MS = 2000;
 /** Of questions that wait no more so many are kept, since what the record says of one may come later. */
 const MOST_SEEN = 100;
 
@@ -56,8 +54,8 @@ export async function answer(asked: ApprovalRequest, operation: "approve" | "den
   else tell(asked, more.reason ? `You refused it: ${more.reason}` : "You refused it.");
 }
 
-/** Take a verdict from the record, which says whose it is. */
-export function decided(conversation: string, event: JournalEvent): void {
+/** Take a verdict as the record has it, which says whose it is. */
+export function decided(conversation: string, event: Record<string, unknown>): void {
   const key = keyOf(conversation, String(event.approval_id));
   const asked = seen.get(key);
   if (!asked || known.has(key)) return;
@@ -66,13 +64,10 @@ export function decided(conversation: string, event: JournalEvent): void {
   const because = event.reason ? `: ${visible(String(event.reason))}` : ".";
   if (event.verdict === "approved") tell(asked, `${by} approved it ${SCOPES[String(event.scope)] ?? ""}.`, true);
   else if (event.verdict === "denied") tell(asked, `${by} refused it${because}`);
-  else if (event.verdict === "expired") tell(asked, EXPIRED);
+  else if (event.verdict === "expired") tell(asked, "No answer came in time, so it was refused.");
   else tell(asked, `It was withdrawn${because}`);
 }
 
-const EXPIRED = "No answer came in time, so it was refused.";
-
-// The list of what waits says only that something waits no more; the record of an open conversation says the rest.
 effect(() => {
   if (!grant.value) {
     seen.clear();
@@ -90,11 +85,13 @@ effect(() => {
       dismiss(one.conversation_id);
     }
   }
+  for (const [conversation, list] of decisions.value) for (const one of list) decided(conversation, one);
   for (const [key, asked] of seen) {
     if (waiting.has(key)) continue;
     if (!known.has(key) && !gone.has(key)) {
       gone.add(key);
-      tell(asked, Date.now() + CLOCKS_MS >= asked.expires_ts ? EXPIRED : "It was answered elsewhere.");
+      // The server was restarted. The record of an open conversation may say more.
+      tell(asked, "It waits no more.");
     }
     if (seen.size > MOST_SEEN) for (const kept of [seen, known, gone]) kept.delete(key);
   }
