@@ -35,6 +35,7 @@ from blockpty.runtime.scheduler import scheduler_of
 from blockpty.runtime.subscribers import Subscribers
 from blockpty.runtime.wait_registry import WaitRegistry
 from blockpty.runtime.waits import ResumePoint, ResumePoints, first_point
+from blockpty.screen.bells import Bells
 from blockpty.spool import checkpoint
 from blockpty.spool.layout import Layout
 from blockpty.spool.log_start import LogStart, load_log_start
@@ -102,6 +103,7 @@ class RecordFollower:
         echo: what may still come back of what was typed.
         mask: the nonces of its shells.
         answers: replies to what programs ask the terminal; None while old bytes are read.
+        bells: those in what arrives; not in old bytes.
         shared: the last parts of the stream that were sent to those who follow it, as they left, by where they begin.
         piece: what was last asked for at the stream's end (its begin, its end, the stream's), and what that gave.
         closed: whether `close` was called.
@@ -126,6 +128,7 @@ class RecordFollower:
         self.mask: Mask = Mask()
         self.closed = False
         self.answers: Replies | None = None
+        self.bells = Bells()
         self.shared: dict[int, bytes] = {}
         self.piece: tuple[tuple[int, int, int], tuple[bytes, int]] | None = None
         self.tasks = BackgroundTasks()
@@ -251,6 +254,7 @@ class RecordFollower:
             self._mark_point(step)
             if self.answers is not None and step.data:
                 self.answers.look(step.data, self.state)
+                self.bells.feed(step.data, self.state.ts)
             self.waits.take(step)
             room -= len(step.data)
             steps -= 1

@@ -49,12 +49,14 @@ class HomeChange(Struct, frozen=True):
         info: its line, None when it was deleted.
         approvals: what waits in it for a person to allow it.
         decided: what became of the last that waited.
+        bell_ts: when its bell rang last, in ms since 1970; None: not since this engine follows it.
     """
 
     conversation_id: str
     info: ConversationInfo | None
     approvals: list[dict[str, Any]]
     decided: list[dict[str, Any]]
+    bell_ts: int | None
 
 
 class ListedEngine(Protocol):
@@ -283,7 +285,7 @@ class _HomeLines:
     def _enter(self, name: str, info: ConversationInfo | None) -> None:
         """Keep what is known of a conversation now; it counts as changed unless it only printed."""
         known = self._engine.taken_up(name)
-        change = HomeChange(name, info, *self._approvals(name, known))
+        change = HomeChange(name, info, *self._approvals(name, known), known.live.bells.last if known else None)
         old = self.lines.get(name)
         if old is None and info is None:
             return

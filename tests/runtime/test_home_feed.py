@@ -32,6 +32,7 @@ class Follower:
         self.lines: dict[str, ConversationInfo] = {}
         self.approvals: dict[str, list[dict[str, Any]]] = {}
         self.decided: dict[str, list[dict[str, Any]]] = {}
+        self.bells: list[int | None] = []
         self.seen: list[HomeChange] = []
 
     async def next(self) -> None:
@@ -43,6 +44,7 @@ class Follower:
                 self.lines[change.conversation_id] = change.info
                 self.approvals[change.conversation_id] = change.approvals
                 self.decided[change.conversation_id] = change.decided
+                self.bells.append(change.bell_ts)
 
     async def until(self, holds: Callable[[], bool]) -> None:
         while not holds():
@@ -74,6 +76,9 @@ async def test_a_command_is_seen_running_and_then_as_the_last_block(home: Path) 
             last = follower.lines["c1"].last
             assert last is not None and (last.block_id, last.exit_status, last.state) == ("b1", 3, "ended")
             assert follower.lines["c1"].running is None and follower.lines["c1"].needs == []
+            assert set(follower.bells) == {None}, "prompts have marks that end with the byte of the bell"
+            await conversation.run(r"printf '\a'")
+            await follower.until(lambda: follower.bells[-1] is not None)
 
 
 @pytest.mark.needs("bash")

@@ -3,9 +3,10 @@
     WS /v1/ws
 
 To the client, text frames with JSON: `hello` {"version"}, then one `conversation` {"conversation", "approvals",
-"decided"} for each conversation, its fields being those of `list`; then `listed`; then a `conversation` whenever one
-changes, and `gone` {"conversation_id"} when one was deleted. A conversation that only prints more of the same is no
-change. `decided` says what became of the last approvals, as the events `approval_decided` do.
+"decided", "bell_ts"} for each conversation, its fields being those of `list`; then `listed`; then a `conversation`
+whenever one changes, and `gone` {"conversation_id"} when one was deleted. A conversation that only prints more of the
+same is no change. `decided` says what became of the last approvals, as the events `approval_decided` do, `bell_ts` when
+its program rang the bell last, in ms since 1970; null where it has not since the server follows it.
 
 From the client: {"type": "screens", "ids": [...], "fps": 2} asks for pictures of these screens instead of those before,
 at most 24, 0.2 to 10 a second. Each comes as `picture` {"conversation_id", "cols", "rows", "cursor", "lines": {row:
@@ -60,7 +61,7 @@ async def feed_messages(engine: Any, principal: Principal) -> AsyncGenerator[dic
                 info.pop("ok")
                 yield {
                     "type": "conversation", "conversation": info, "approvals": change.approvals,
-                    "decided": change.decided,
+                    "decided": change.decided, "bell_ts": change.bell_ts,
                 }  # fmt: skip
             if not listed:
                 listed = True

@@ -72,6 +72,15 @@ def test_the_first_page_shows_what_runs_and_what_failed(context: BrowserContext,
         assert on_green.evaluate("(one) => getComputedStyle(one).color") == "rgb(235, 236, 236)", "made lighter"
         served.cli("send", "c2", "typed\n")
         tile.locator(".mini div", has_text="typed").first.wait_for()
+        # A title ends with the byte of the bell, and is none.
+        served.cli("send", "c2", "\x1b]0;title\x07 titled\n")
+        tile.locator(".mini div", has_text="titled").first.wait_for()
+        bell = tile.locator(".chip", has_text="bell")
+        marked = watched.page.locator(".side .why", has_text="The bell has rung")
+        assert bell.count() == marked.count() == 0
+        served.cli("send", "c2", "\x07\n")
+        bell.wait_for()
+        marked.wait_for()
         failed = watched.page.locator(".lately .table a")
         failed.wait_for()
         assert failed.locator(".ending").inner_text() == "exit 1"

@@ -2,6 +2,8 @@ import { batch, computed, effect, signal } from "@preact/signals";
 import { grant } from "../api/auth.ts";
 import { Socket } from "../api/socket.ts";
 import type { ApprovalRequest, BlockSummary, ConversationInfo, Run } from "../api/types.ts";
+import { place } from "../router.ts";
+import { ring } from "./bells.ts";
 
 /** All conversations, as the feed of the home has them: sent once, and again whenever one changes. */
 const lines = signal<ReadonlyMap<string, ConversationInfo>>(new Map());
@@ -27,6 +29,9 @@ export interface Picture {
   lines: ReadonlyMap<number, Run[]>;
 }
 export const pictures = signal<ReadonlyMap<string, Picture>>(new Map());
+
+/** When the bell of each conversation rang last; 0 where that is not known. */
+const bells = new Map<string, number>();
 
 const FPS = 2;
 const MOST_PICTURES = 24;
@@ -55,6 +60,7 @@ function use(content: Record<string, any>): void {
     if (wanted.length) socket?.send({ type: "screens", ids: wanted, fps: FPS });
   } else if (content.type === "conversation") {
     const info = content.conversation as ConversationInfo;
+    hear(info.conversation_id, content.bell_ts);
     if (content.decided.length) decisions.value = new Map(decisions.peek()).set(info.conversation_id, content.decided);
     if (taken && takenAsked) {
       taken.set(info.conversation_id, info);
@@ -72,7 +78,18 @@ function use(content: Record<string, any>): void {
     lines.value = without(lines.peek(), content.conversation_id);
     asked.value = without(asked.peek(), content.conversation_id);
     decisions.value = without(decisions.peek(), content.conversation_id);
+    bells.delete(content.conversation_id);
   } else if (content.type === "picture") draw(content);
+}
+
+/** Mark a conversation whose bell has rung since it was listed first. Of the one that is seen the terminal itself tells it. */
+function hear(id: string, at: number | null): void {
+  const before = bells.get(id);
+  const last = Math.max(at ?? 0, before ?? 0);
+  bells.set(id, last);
+  const { name, conversation } = place.peek();
+  const isSeen = conversation === id && (name === "conversation" || name === "screen") && !document.hidden;
+  if (before !== undefined && last > before && !isSeen) ring(id);
 }
 
 function draw({ conversation_id: id, cols, rows, cursor, lines: changed }: Record<string, any>): void {
@@ -95,6 +112,7 @@ effect(() => {
     // Another person may sign in, and what was true before is not shown meanwhile.
     [lines.value, asked.value, decisions.value, pictures.value] = [new Map(), new Map(), new Map(), new Map()];
     loaded.value = false;
+    bells.clear();
     return;
   }
   socket = new Socket("/ws", {

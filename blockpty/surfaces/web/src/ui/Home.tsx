@@ -3,6 +3,7 @@ import { isPerson, mayType } from "../api/auth.ts";
 import { call, of } from "../api/http.ts";
 import type { Block, ConversationInfo, Overview } from "../api/types.ts";
 import { follow, go, toConversation } from "../router.ts";
+import { rung } from "../store/bells.ts";
 import { ending } from "../store/blocks.ts";
 import { now } from "../store/clock.ts";
 import { wanted } from "../store/conversation.ts";
@@ -168,6 +169,7 @@ function Tile({ info }: { info: ConversationInfo }) {
         <b>{id}</b>
         <Author author={info.control === "agent" ? (running?.author ?? "agent") : "user"} />
         <span class="space" />
+        {rung.value.has(id) && <span class="chip wait">bell</span>}
         <span class="age">{age(now.value - running!.ts_begin)}</span>
       </header>
       <Mini id={id} />
