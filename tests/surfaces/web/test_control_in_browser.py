@@ -607,9 +607,9 @@ def test_what_is_said_outside_of_the_page(own_context: BrowserContext, served: S
             page.get_by_role("button", name="Tell me").wait_for(state="detached")
 
     found = page.evaluate("""async () => {
-      const manifest = await (await fetch(document.querySelector('link[rel=manifest]').href)).json();
-      const icon = await fetch(manifest.icons[0].src);
-      return [manifest.display, manifest.start_url, icon.headers.get('content-type')] }""")
+      const { href } = document.querySelector('link[rel=manifest]'), manifest = await (await fetch(href)).json();
+      const icon = await fetch(new URL(manifest.icons[0].src, href));
+      return [manifest.display, new URL(manifest.start_url, href).pathname, icon.headers.get('content-type')] }""")
     assert found == ["standalone", "/", "image/svg+xml"]
     _command(watched, "sign out")
     page.get_by_role("heading", name="Sign in").wait_for()
