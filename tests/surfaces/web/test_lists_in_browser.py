@@ -24,10 +24,15 @@ SLOW = 5
 FAILED = [f"b{number}" for number in range(3, COUNT + 1, 50)]
 SHOWN = "[...document.querySelectorAll('.block')].map((one) => one.id)"
 BOX = "document.querySelector('.blocks')"
+# The end of a frame: what is changed between two of them is not seen by anybody.
+PAINTED = """new Promise((done) => requestAnimationFrame(() => new ResizeObserver((_, it) => (it.disconnect(), done()))
+    .observe(document.body)))"""
+# Where something stands in the window, as it is painted.
+TOP = f"(one) => {PAINTED}.then(() => document.querySelector(one).getBoundingClientRect().top)"
 # The first block in view, and where it stands there.
-FIRST = f"""(() => {{ const top = {BOX}.getBoundingClientRect().top;
+FIRST = f"""{PAINTED}.then(() => {{ const top = {BOX}.getBoundingClientRect().top;
     const one = [...document.querySelectorAll('.block')].find((one) => one.getBoundingClientRect().bottom > top);
-    return one && [one.id, one.getBoundingClientRect().top - top] }})()"""
+    return one && [one.id, one.getBoundingClientRect().top - top] }})"""
 
 
 def _recording() -> Recording:
@@ -121,7 +126,6 @@ def test_a_long_list_is_read_in_pages_and_stays_where_it_is(context: BrowserCont
     first = COUNT
     while first > 1:
         page.evaluate(f"{BOX}.scrollTop = 500")
-        page.evaluate("new Promise(requestAnimationFrame)")
         before = page.evaluate(FIRST)
         watched.until_script(f"{SHOWN}[0] !== 'b{first}'")
         first = int(page.evaluate(SHOWN)[0][1:])
@@ -133,12 +137,67 @@ def test_a_long_list_is_read_in_pages_and_stays_where_it_is(context: BrowserCont
     while page.locator(f"#b{COUNT}").count() == 0:
         last = page.evaluate(SHOWN)[-1]
         page.evaluate(f"{BOX}.scrollTop = {BOX}.scrollHeight - {BOX}.clientHeight - 500")
-        page.evaluate("new Promise(requestAnimationFrame)")
         before = page.evaluate(FIRST)
         watched.until_script(f"{SHOWN}.at(-1) !== '{last}'")
         after = page.evaluate(FIRST)
         assert after[0] == before[0] and abs(after[1] - before[1]) < 1, (before, after)
         assert page.locator(".block").count() <= 400
+    assert watched.complaints == []
+
+
+def test_what_is_read_stays_where_it_is_whatever_changes_above_it(context: BrowserContext, long: Served) -> None:
+    """Without help of the browser: not every one has some."""
+    watched = sign_in(context, long)
+    page = watched.page
+    page.goto(f"{long.url}/c/long")
+    page.wait_for_selector(f"#b{COUNT} .row")
+    watched.until(lambda: _tab(watched, "All") == f"All {COUNT:,}", "all are counted")
+    assert page.evaluate(f"getComputedStyle({BOX}).overflowAnchor") == "none"
+    held: list[Route] = []
+    page.route("**/stream?*", lambda route: held.append(route))
+    assert page.locator("#b553 .row").count() == 0
+    page.evaluate("document.querySelector('#b558').scrollIntoView()")
+    before = page.evaluate(TOP, "#b558")
+    drawn = "['#b553', '#b557', '#b558'].every((one) => document.querySelector(`${one} .row`))"
+
+    def are_drawn() -> bool:
+        while held:
+            held.pop().continue_()
+        return bool(page.evaluate(drawn))
+
+    watched.until(are_drawn, "outputs above it are drawn")
+    assert page.evaluate(TOP, "#b558") == before
+    page.unroute("**/stream?*")
+    # All are folded, and shown again.
+    page.keyboard.press("Z")
+    page.wait_for_selector("#b553 .row", state="detached")
+    assert page.evaluate(TOP, "#b558") == before
+    page.keyboard.press("Z")
+    page.wait_for_selector("#b553 .row")
+    assert page.evaluate(TOP, "#b558") == before
+    # A line within an output, which is shown whole, in larger letters, and folded: then its block is at the top.
+    last = "#b553 .row:last-child"
+    page.click("#b558 .command")
+    page.keyboard.press("{")
+    page.wait_for_selector("#b553.selected")
+    edge = page.evaluate(f"{BOX}.getBoundingClientRect().top")
+
+    def is_at_top() -> bool:
+        """Outputs that are drawn just then may take it elsewhere."""
+        page.evaluate("(one) => document.querySelector(one).scrollIntoView()", last)
+        return bool(page.evaluate(TOP, last) == edge)
+
+    watched.until(is_at_top, "the line is at the top")
+    page.keyboard.press("Enter")
+    watched.until(lambda: page.locator("#b553 .row").count() == 40, "all of it is shown")
+    assert page.evaluate(TOP, last) == edge
+    page.keyboard.press("+")
+    watched.until_script(f"document.querySelector('{last}').clientHeight === 21")
+    assert abs(page.evaluate(TOP, last) - edge) <= 1
+    page.keyboard.press("-")
+    page.keyboard.press("z")
+    watched.until(lambda: page.locator("#b553 .row").count() == 0, "it is folded")
+    assert page.evaluate(TOP, "#b553") == edge
     assert watched.complaints == []
 
 
@@ -268,13 +327,15 @@ def test_a_reader_is_told_what_came_and_a_hidden_page_draws_nothing(context: Bro
     watched.until_script("document.querySelectorAll('#b1 .row').length === 100")
     watched.until_script(f"{BOX}.scrollTop > 500")
     page.evaluate(f"{BOX}.scrollTop = 100")
+    before = page.evaluate(TOP, "#b1 .row:nth-child(9)")
     served.cli("exec-interactive", "c1", "cat")
     page.wait_for_selector("#b2.run")
     served.cli("send", "c1", "one\ntwo\n")  # the terminal echoes them, and cat prints them
     # The end of the line with the command may come behind the news that it runs.
     told = ["1 new block, 4 new lines", "1 new block, 5 new lines"]
     watched.until(lambda: page.locator(".pill").inner_text() in told, "blocks and lines are counted")
-    assert page.evaluate(f"{BOX}.scrollTop") == 100
+    page.locator(".banner", has_text="waits for a line").wait_for()
+    assert page.evaluate(TOP, "#b1 .row:nth-child(9)") == before, "neither the block nor the banner moves what is read"
     page.locator(".pill").click()
     page.locator(".pill").wait_for(state="detached")
 

@@ -10,7 +10,7 @@ import { look } from "./colours.ts";
 import { draw, type Line, part, PLAIN, type Style, textOf } from "./lines.ts";
 import { address } from "./links.ts";
 import { noteSelection, rowsIn, showsRows } from "./selection.ts";
-import type { Growing, Lines } from "./store.ts";
+import type { Lines } from "./store.ts";
 import { columnsIn, Wrapped } from "./wrap.ts";
 
 /** Rows drawn above and below the view. After a jump they are drawn once scrolling pauses. */
@@ -81,7 +81,7 @@ function showLine(line: Line): void {
 
 const range = (from: number, to: number): number[] => Array.from({ length: Math.max(0, to - from) }, (_, at) => from + at);
 
-const total = (lines: Growing): number => lines.length + lines.coming;
+const total = (lines: Lines): number => lines.length + lines.coming;
 
 /** Return which line is at the top of a view of so many lines, where so many rows are above it. */
 function lineAbove(rows: number, count: number, shown: number): number {
@@ -95,16 +95,27 @@ function rowsAbove(line: number, count: number, shown: number): number {
   return line <= 0 || last <= 0 ? line : line < count - shown ? (line * last) / (count - shown) : line - count + shown + last;
 }
 
-/** Return how many pixels of some rows are above a view of so much room, in the middle of which a byte's line stands. */
-export function pixelsAbove(out: HTMLElement, cursor: number, room: number): number {
-  const lines = rowsIn(out)!.lines as Growing;
+/**
+ * Return how many pixels of an output are above a view of so much room, at the top of which a byte's line stands, so
+ * many pixels of it above; null where the line is folded.
+ */
+export function pixelsAbove(out: HTMLElement, cursor: number, over: number, room: number): number | null {
+  const { lines } = rowsIn(out)!;
   const height = rowHeight.peek();
-  const shown = room / height;
-  return rowsAbove(lines.lineAt(cursor) - shown / 2, total(lines), shown) * height;
+  const row = lines.rowAt(cursor);
+  return row < 0 ? null : rowsAbove(row + over / height, total(lines), room / height) * height;
+}
+
+/** The other way round: the byte, and what of its line is above; null where no line is at the top of the view. */
+export function cursorAt(out: HTMLElement, pixels: number, room: number): [cursor: number, over: number] | null {
+  const { lines } = rowsIn(out)!;
+  const height = rowHeight.peek();
+  const line = lineAbove(pixels / height, total(lines), room / height);
+  return line < 0 || line >= total(lines) ? null : [lines.cursorOf(Math.floor(line)), (line % 1) * height];
 }
 
 /** Return the rows of some lines: each its own, or cut where they are too wide. */
-function useRows<Kind extends Lines>(lines: Kind, box: RefObject<HTMLDivElement | null>): Kind | Wrapped {
+function useRows(lines: Lines, box: RefObject<HTMLDivElement | null>): Lines {
   const [columns, setColumns] = useState(0);
   const isOn = wraps.value;
   useLayoutEffect(() => {
@@ -162,9 +173,17 @@ function numberOf(lines: Lines, row: number, link: string): Pick<RowProps, "numb
   return { number: line + 1, href: lines.store.isDrawn ? "" : `${link}${lines.store.cursorOf(line)}` };
 }
 
+interface AllProps extends Shown {
+  lines: Lines;
+  /** Called with the byte that is looked at. */
+  looked: (cursor: number) => void;
+  /** Called when the rows may be elsewhere, to scroll to where they were. */
+  keep: () => void;
+}
+
 /** All lines of an output; of a long one only the rows in view are in the document. */
-export function AllRows({ lines, looked, ...shown }: { lines: Growing; looked: (cursor: number) => void } & Shown) {
-  return total(lines) <= ALL ? <Rows lines={lines} {...shown} /> : <VirtualRows lines={lines} looked={looked} {...shown} />;
+export function AllRows({ looked, keep, ...shown }: AllProps) {
+  return total(shown.lines) <= ALL ? <Rows {...shown} /> : <VirtualRows looked={looked} keep={keep} {...shown} />;
 }
 
 /** Some lines. */
@@ -195,15 +214,14 @@ interface View {
   key: number;
 }
 
-function VirtualRows({ lines: given, looked, ...how }: { lines: Growing; looked: (cursor: number) => void } & Shown) {
+function VirtualRows({ lines: given, looked, keep, ...how }: AllProps) {
   const box = useRef<HTMLDivElement>(null);
   const height = rowHeight.value;
   const lines = useRows(given, box);
   const drawn = useRef<View>({ first: 0, last: 80, top: 0, key: 0 });
   const [{ first, last, top, key }, setView] = useState<View>(drawn.current);
-  /** The byte whose line is at the top of the view, and how much of that line is above it, in lines. */
-  const held = useRef<[number, number] | null>(null);
   const count = total(lines);
+  useLayoutEffect(() => showsRows(box.current!, lines, first));
   // The cleanup of useEffect runs a frame after unmounting, when the listeners would look for rows that are gone.
   useLayoutEffect(() => {
     const scroller = box.current!.closest(".blocks")!;
@@ -232,21 +250,14 @@ function VirtualRows({ lines: given, looked, ...how }: { lines: Growing; looked:
         noteSelection();
         setView(drawn.current);
       }
-      held.current = line >= 1 && line < count ? [lines.cursorOf(Math.floor(line)), line % 1] : null;
       return Math.floor(line + shown() / 2);
     };
     const scrolled = () => {
       const middle = look();
       if (middle >= 0 && middle < count) looked(lines.cursorOf(middle));
     };
-    // Lines that were estimated are counted now: the lines in view stay where they are.
-    if (held.current) {
-      const [cursor, part] = held.current;
-      const wanted = lines.lineAt(cursor) + part;
-      const over = above();
-      if (Math.floor(lineAbove(over / height, count, shown())) !== Math.floor(wanted))
-        scroller.scrollTop += rowsAbove(wanted, count, shown()) * height - over;
-    }
+    // Lines that were estimated are counted now, and what is read is elsewhere.
+    keep();
     look();
     scroller.addEventListener("scroll", scrolled, { passive: true });
     addEventListener("resize", look);
@@ -256,7 +267,6 @@ function VirtualRows({ lines: given, looked, ...how }: { lines: Growing; looked:
       removeEventListener("resize", look);
     };
   }, [lines, lines.store.size, count, height]);
-  useLayoutEffect(() => showsRows(box.current!, lines, first));
   // Rows are used again for other lines: to make new ones for each look takes most of a frame.
   const rows = last - first;
   const keyOf = (at: number) => (((key + at - first) % rows) + rows) % rows;

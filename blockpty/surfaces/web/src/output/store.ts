@@ -15,18 +15,18 @@ const SHOWN_MS = 100;
 /** Once so much of one output is here, only what is looked at is fetched. */
 const MOST = 64 * 1024 * 1024;
 
-/** What draws rows: how many there are, each of them, and where it begins: its line, and the character in that. */
+/**
+ * What draws rows: how many there are, each of them, and where it begins: its line, and the character in that. Not all
+ * may be here yet: rows are found by their bytes, since their numbers change.
+ */
 export interface Lines {
   readonly length: number;
+  readonly coming: number;
   readonly store: OutputStore;
   at(row: number): Line;
   placeOf(row: number): [line: number, from: number];
-}
-
-/** An output of which not all is here: lines are found by their bytes, since their numbers change. */
-export interface Growing extends Lines {
-  readonly coming: number;
-  lineAt(cursor: number): number;
+  /** The row that holds a byte of the stream; negative before the first one. */
+  rowAt(cursor: number): number;
   cursorOf(row: number): number;
 }
 
@@ -37,6 +37,7 @@ export class LastLines implements Lines {
   readonly store: OutputStore;
   #first: number;
   readonly length: number;
+  readonly coming = 0;
 
   constructor(store: OutputStore, count: number) {
     this.store = store;
@@ -51,9 +52,17 @@ export class LastLines implements Lines {
   placeOf(row: number): [number, number] {
     return [this.#first + row, 0];
   }
+
+  rowAt(cursor: number): number {
+    return this.store.rowAt(cursor) - this.#first;
+  }
+
+  cursorOf(row: number): number {
+    return this.store.cursorOf(this.#first + row);
+  }
 }
 
-export class OutputStore implements Growing {
+export class OutputStore implements Lines {
   readonly store = this;
   readonly conversation: string;
   readonly block: string;
@@ -158,7 +167,7 @@ export class OutputStore implements Growing {
   }
 
   /** Return the number of the line that holds a byte of the stream. */
-  lineAt(cursor: number): number {
+  rowAt(cursor: number): number {
     const wanted = cursor - this.begin;
     const part = this.#parts[lastWhere(this.#parts, (one) => one.offset <= wanted)];
     const line = !part

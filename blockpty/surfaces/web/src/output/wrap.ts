@@ -1,6 +1,6 @@
 import { width } from "../terminal/characters.ts";
 import { draw, type Line } from "./lines.ts";
-import type { Growing, Lines, OutputStore } from "./store.ts";
+import type { Lines, OutputStore } from "./store.ts";
 
 /** Lines cut into rows of so many columns. */
 const TAB = 8;
@@ -52,7 +52,7 @@ class Counts {
 
 const counts = new WeakMap<OutputStore, Counts>();
 
-export class Wrapped implements Growing {
+export class Wrapped implements Lines {
   readonly store: OutputStore;
   readonly length: number;
   readonly coming: number;
@@ -71,7 +71,7 @@ export class Wrapped implements Growing {
     this.#firsts = new Uint32Array(length + 1);
     for (let at = 0; at < length; at++) this.#firsts[at + 1] = this.#firsts[at] + known.of(lines.store, lines.placeOf(at)[0]);
     this.length = this.#firsts[length];
-    this.coming = lines === lines.store ? lines.store.coming : 0;
+    this.coming = lines.coming;
   }
 
   at(row: number): Line {
@@ -88,17 +88,21 @@ export class Wrapped implements Growing {
     return [line, within === 0 ? 0 : (rowsOf(this.#lines.at(index), this.#columns)[within] ?? 0)];
   }
 
-  lineAt(cursor: number): number {
-    const line = this.store.lineAt(cursor);
-    if (line >= this.#lines.length) return this.length + line - this.#lines.length;
-    const share = (cursor - this.store.cursorOf(line)) / Math.max(1, this.store.extentOf(line)[1]);
-    const rows = this.#rows(line);
-    return this.#firsts[line] + Math.max(0, Math.min(rows - 1, Math.floor(share * rows)));
+  rowAt(cursor: number): number {
+    const at = this.#lines.rowAt(cursor);
+    if (at < 0 || at >= this.#lines.length) return at < 0 ? at : this.length + at - this.#lines.length;
+    const rows = this.#rows(at);
+    const share = (cursor - this.#lines.cursorOf(at)) / Math.max(1, this.#bytesOf(at));
+    return this.#firsts[at] + Math.max(0, Math.min(rows - 1, Math.floor(share * rows)));
   }
 
   cursorOf(row: number): number {
-    const [line, within] = this.#find(row);
-    return this.store.cursorOf(line) + Math.ceil((within / this.#rows(line)) * this.store.extentOf(line)[1]);
+    const [at, within] = this.#find(row);
+    return this.#lines.cursorOf(at) + Math.ceil((within / this.#rows(at)) * this.#bytesOf(at));
+  }
+
+  #bytesOf(index: number): number {
+    return this.store.extentOf(this.#lines.placeOf(index)[0])[1];
   }
 
   #rows(index: number): number {

@@ -18,6 +18,7 @@ import { ofTab } from "../store/kept.ts";
 import { attempt, copy, say } from "../store/notice.ts";
 import { numbers, switchNumbers, switchWrap, wraps } from "../store/settings.ts";
 import { bytes, duration, elapsed, lines as inLines, number, spoken, time, visible } from "../words.ts";
+import type { Anchor } from "./anchor.ts";
 import { Icon, type IconName } from "./icons.tsx";
 import { memo } from "../memo.ts";
 import { Author, authorOf, StateSign, WORDS } from "./Sign.tsx";
@@ -27,8 +28,6 @@ const WHOLE = 64 * 1024;
 const TAIL = 16 * 1024;
 /** So many lines are put into the document to be read as text. */
 const READ = 2000;
-/** How long the browser has to begin saving a file. */
-
 const foldKey = (conversation: string, block: Block): string => `blockpty.fold.${conversation}.${block.block_id}`;
 
 interface BlockProps {
@@ -39,10 +38,11 @@ interface BlockProps {
   moved: boolean;
   /** It is among the last: most likely it is looked at, so it is read before the browser says so. */
   last: boolean;
+  anchor: Anchor;
 }
 
 /** One block. */
-export const BlockView = memo(({ conversation, block, selected, moved, last }: BlockProps) => {
+export const BlockView = memo(({ conversation, block, selected, moved, last, anchor }: BlockProps) => {
   const root = useRef<HTMLElement>(null);
   const [output, setOutput] = useState<OutputStore | null>(null);
   const kept = useRef<OutputStore | null>(null);
@@ -53,7 +53,9 @@ export const BlockView = memo(({ conversation, block, selected, moved, last }: B
 
   // Layout effects, here and below, are not a frame late each.
   useLayoutEffect(() => {
-    const watch = new IntersectionObserver(([entry]) => entry.isIntersecting && setSeen(true), { rootMargin: "600px" });
+    // The margin is one of the list: what it cuts off, the window would not see.
+    const near = { root: root.current!.closest(".blocks"), rootMargin: "600px" };
+    const watch = new IntersectionObserver(([entry]) => entry.isIntersecting && setSeen(true), near);
     watch.observe(root.current!);
     return () => watch.disconnect();
   }, []);
@@ -143,7 +145,8 @@ export const BlockView = memo(({ conversation, block, selected, moved, last }: B
         const scroller = root.current?.closest<HTMLElement>(".blocks");
         if (!out || !scroller) return;
         const top = out.getBoundingClientRect().top - scroller.getBoundingClientRect().top + scroller.scrollTop;
-        scroller.scrollTop = top + pixelsAbove(out, at, scroller.clientHeight);
+        scroller.scrollTop = top + pixelsAbove(out, at, -scroller.clientHeight / 2, scroller.clientHeight)!;
+        anchor.remember();
       });
     });
   const act: Record<string, (detail: number) => void> = {
@@ -254,7 +257,7 @@ export const BlockView = memo(({ conversation, block, selected, moved, last }: B
           <>
             {isShort && state !== "ok" && <Fold {...{ folded, partial, change, block, link }} />}
             {all ? (
-              <AllRows lines={output} looked={looked} {...shownAs} />
+              <AllRows lines={output} looked={looked} keep={anchor.keep} {...shownAs} />
             ) : (
               wanted > 0 && <Rows lines={new LastLines(output, wanted)} {...shownAs} />
             )}

@@ -8,11 +8,10 @@ import { type Conversation, numberOf } from "../store/conversation.ts";
 import { attempt } from "../store/notice.ts";
 import { resizeText, switchNumbers, switchWrap } from "../store/settings.ts";
 import { number } from "../words.ts";
+import { Anchor } from "./anchor.ts";
 import { BlockView } from "./Block.tsx";
 import { BlockMap } from "./BlockMap.tsx";
-import { reachingBelow } from "./inView.ts";
 
-const NEAR = 24;
 /** So much of a page stays in view when it is turned. */
 const KEPT_IN_VIEW = 57;
 const LAST = 4;
@@ -24,12 +23,7 @@ export function BlockList(props: { conversation: Conversation; alone?: boolean }
   const { conversation, alone = false } = props;
   const { from, to, list } = alone ? conversation.alone.value : conversation.blocks.value;
   const box = useRef<HTMLDivElement>(null);
-  const inner = useRef<HTMLDivElement>(null);
-  const atEnd = useRef(!alone);
-  const top = useRef(0);
-  const height = useRef(0);
-  /** The block at the top of the view, where it stands there, and how far it was scrolled then. */
-  const anchor = useRef<{ id: string; top: number; scrolled: number } | null>(null);
+  const anchor = useMemo(() => new Anchor(box, !alone), []);
   /** How far a reader has seen that which follows. */
   const seen = useMemo(() => signal({ seq: 0, count: 0, skips: 0 }), [conversation]);
 
@@ -37,35 +31,16 @@ export function BlockList(props: { conversation: Conversation; alone?: boolean }
     const [seq, { count, skips }] = [conversation.matching.peek().at(-1)?.seq ?? 0, conversation.lines.peek()];
     if (seen.peek().seq !== seq || seen.peek().count !== count) seen.value = { seq, count, skips };
   };
-  const stickToEnd = () => {
-    if (!box.current || !atEnd.current) return;
-    box.current.scrollTop = box.current.scrollHeight;
-    [top.current, height.current] = [box.current.scrollTop, box.current.scrollHeight];
-  };
   const toEnd = () => {
-    atEnd.current = true;
+    anchor.atEnd = true;
     catchUp();
     if (to < Infinity) void attempt(() => conversation.newest());
-    else stickToEnd();
-  };
-  const remember = () => {
-    const above = box.current!.getBoundingClientRect().top;
-    const found = reachingBelow(inner.current!.children, above);
-    anchor.current = found ? { id: found.id, top: found.getBoundingClientRect().top - above, scrolled: box.current!.scrollTop } : null;
+    else anchor.keep();
   };
   const [isWhole, setWhole] = useState(false);
-  // Blocks above the view come and go without moving it.
   useLayoutEffect(() => {
-    const node = box.current!;
-    const { current } = anchor;
-    stickToEnd();
-    // Where it was scrolled a moment ago, it stays there.
-    if (!atEnd.current && current && node.scrollTop === current.scrolled) {
-      const found = inner.current!.querySelector(`[data-block="${CSS.escape(current.id)}"]`);
-      if (found) node.scrollTop += found.getBoundingClientRect().top - node.getBoundingClientRect().top - current.top;
-      remember();
-    }
-    if (!alone) conversation.tidy(atEnd.current);
+    anchor.keep();
+    if (!alone) conversation.tidy(anchor.atEnd);
     page();
   }, [list, isWhole]);
   useEffect(
@@ -73,20 +48,19 @@ export function BlockList(props: { conversation: Conversation; alone?: boolean }
       effect(() => {
         void conversation.lines.value;
         void conversation.matching.value;
-        if (atEnd.current || seen.peek().seq === 0) catchUp();
+        if (anchor.atEnd || seen.peek().seq === 0) catchUp();
       }),
     [conversation],
   );
   useEffect(() => {
-    const grow = new ResizeObserver(stickToEnd);
-    grow.observe(inner.current!);
-    grow.observe(box.current!);
-    return () => grow.disconnect();
+    const resized = new ResizeObserver(anchor.keep);
+    for (const one of [box.current!, box.current!.firstElementChild!]) resized.observe(one);
+    return () => resized.disconnect();
   }, []);
   const wanted = conversation.shown.value;
   useEffect(() => {
     if (!wanted) return;
-    atEnd.current = false;
+    anchor.atEnd = false;
     if (!wanted.block) toEnd();
     else
       requestAnimationFrame(() => {
@@ -114,14 +88,14 @@ export function BlockList(props: { conversation: Conversation; alone?: boolean }
   const show = (id: string, where: ScrollLogicalPosition) => {
     const found = box.current?.querySelector<HTMLElement>(`[data-block="${CSS.escape(id)}"]`);
     found?.scrollIntoView({ block: where });
-    if (found) remember();
+    if (found) anchor.remember();
     // Who goes through matches types on in the bar.
     if (!document.activeElement?.closest(".findbar")) found?.focus({ preventScroll: true });
   };
   const step = (by: number, where: ScrollLogicalPosition = "nearest") => {
     const at = list.findIndex((one) => one.block_id === conversation.selected.value);
     // From what is in view, where the one that was selected is far away.
-    const here = atEnd.current ? list.length - 1 : list.findIndex((one) => one.block_id === anchor.current?.id);
+    const here = anchor.atEnd ? list.length - 1 : list.findIndex((one) => one.block_id === anchor.block);
     const next = list[at === -1 ? Math.max(0, here) : Math.min(list.length - 1, Math.max(0, at + by))];
     if (!next) return;
     conversation.selected.value = next.block_id;
@@ -180,14 +154,8 @@ export function BlockList(props: { conversation: Conversation; alone?: boolean }
 
   const scrolled = () => {
     if (!box.current) return;
-    const { scrollTop, scrollHeight, clientHeight } = box.current;
-    // Only a reader goes up; where outputs grow, the browser moves the view down, and where the earliest blocks are let
-    // go of, up: neither leaves the end.
-    const isNear = !alone && to === Infinity && scrollHeight - scrollTop - clientHeight < NEAR;
-    if (isNear || (scrollTop < top.current && scrollHeight >= height.current)) atEnd.current = isNear;
-    [top.current, height.current] = [scrollTop, scrollHeight];
-    remember();
-    if (atEnd.current) catchUp();
+    anchor.scrolled(!alone && to === Infinity);
+    if (anchor.atEnd) catchUp();
     page();
   };
   const select = (event: MouseEvent) => {
@@ -197,7 +165,7 @@ export function BlockList(props: { conversation: Conversation; alone?: boolean }
   return (
     <div class="document">
       <div class="blocks" ref={box} onScroll={scrolled} onClick={select} role={list.length > 0 ? "feed" : undefined} aria-label="Blocks">
-        <div ref={inner}>
+        <div>
           {list.slice(first).map((block, at) => (
             <BlockView
               key={block.block_id}
@@ -206,6 +174,7 @@ export function BlockList(props: { conversation: Conversation; alone?: boolean }
               moved={first + at > 0 && block.cwd !== list[first + at - 1].cwd}
               selected={conversation.selected.value === block.block_id}
               last={first + at >= list.length - LAST}
+              anchor={anchor}
             />
           ))}
           {conversation.loaded.value && !alone && list.length === 0 && from === 0 && <Nothing conversation={conversation} />}
