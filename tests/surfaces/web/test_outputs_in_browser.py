@@ -75,8 +75,16 @@ def kept(tmp_path_factory: pytest.TempPathFactory, homes: dict[Path, str]) -> It
 def _look(context: BrowserContext, served: Served, path: str = "/c/c1") -> Watched:
     watched = sign_in(context, served)
     watched.page.goto(served.url + path)
-    watched.page.wait_for_selector("#b6 .fold a")
+    _until_drawn(watched)
     return watched
+
+
+def _until_drawn(watched: Watched) -> None:
+    """Wait for all outputs: each moves what is below it, and some have the same lines."""
+    watched.until_script(
+        "document.querySelector('#b6 .fold a') && "
+        "[...document.querySelectorAll('.block')].every((one) => one.querySelector('.row, .fold'))"
+    )
 
 
 def _read(served: Served, block: str) -> str:
@@ -106,8 +114,14 @@ def _click_row(watched: Watched, text: str, x: int, extend: bool = False) -> Non
         const isShown = ({ top, bottom }) => top > box.top + 40 && bottom < box.bottom;
         const found = places.find(([one, at]) => one === text && isShown(at));
         return found && [found[1].left, found[1].top + 9] }"""
-    watched.until(lambda: watched.page.evaluate(place, f"{text}\n") is not None, f"{text} is in view")
-    left, top = watched.page.evaluate(place, f"{text}\n")
+    found: list[float] = []
+
+    def is_found() -> bool:
+        found[:] = watched.page.evaluate(place, f"{text}\n") or []
+        return bool(found)
+
+    watched.until(is_found, f"{text} is in view")
+    left, top = found
     if extend:
         watched.page.keyboard.down("Shift")
     watched.page.mouse.click(left + x, top)
@@ -334,6 +348,7 @@ def test_what_is_copied_is_the_text_of_the_record(context: BrowserContext, kept:
     page.reload()
     page.wait_for_selector("#b6 .fold a")
     page.locator("#b4 .fold button", has_text="Fold").click()
+    _until_drawn(watched)
     links = _read(kept, "b3").split("\n")[2]
     page.evaluate("document.querySelector('#b3').scrollIntoView()")
     _click_row(watched, links, 1)
