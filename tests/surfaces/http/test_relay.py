@@ -72,6 +72,13 @@ async def test_terminals_replays_and_tools_of_another_host(
                 assert b"echo typed" not in await heard(terminal, b"seen on\r\n")
             with pytest.raises(Forbidden):
                 await bound.websocket("/v1/conversations/others/ws")
+        token = add_token(two.home, "robot", "write", ("builds",), 0)
+        robot = Client(two.home, url=two.address, token=token)
+        async with robot, await robot.websocket(targets[0]) as terminal:
+            for kind in ("take_control", "ask_control"):
+                await terminal.send(json.dumps({"type": kind}))
+                refused = json.loads(await text_frame(terminal))["error"]
+                assert refused["code"] == "forbidden" and "robot types as an agent" in refused["message"]
         async with http_client(f"{two.address}/mcp", token=owner_token(two.home)) as tools:
             ran = await ok(tools, "pty_run", conversation_id="builds", command="echo by a tool")
             assert ran["output"] == "by a tool\n"
