@@ -21,7 +21,7 @@ class Progress:
 
     Attributes:
         what: what is done now, such as "verify"; "" before it began.
-        done: bytes that are done; it never becomes less.
+        done: bytes that are done; it never becomes less, and is never more than `total`.
         total: bytes there are to do; None where that is not known.
     """
 
@@ -63,11 +63,14 @@ class Progress:
 
     def reach(self, done: int) -> None:
         """Say how many bytes of this part are done."""
-        self.done = max(self.done, self._begun + done)
+        self.done = max(self.done, self._within(self._begun + done))
 
     def add(self, count: int) -> None:
-        """Say that so many bytes more are done."""
-        self.done += count
+        """Say that so many bytes more are done; what is done twice, since it changed meanwhile, counts once."""
+        self.done = max(self.done, self._within(self.done + count))
+
+    def _within(self, done: int) -> int:
+        return done if self.total is None else min(done, self.total)
 
     def take(self, said: dict[str, Any]) -> None:
         """Take what a server says of the operation that it runs for us."""

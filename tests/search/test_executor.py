@@ -10,8 +10,9 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
+from blockpty.api.progress import Progress
 from blockpty.search.executor import Match, SearchRun
-from blockpty.search.index import Index
+from blockpty.search.index import Index, Positions
 from blockpty.search.planner import plan
 from blockpty.search.query import Query
 from blockpty.search.records import Records
@@ -105,6 +106,30 @@ def test_an_index_that_has_no_time_says_how_far_it_looked(tmp_path: Path) -> Non
             looks, more = looks + 1, page.more
         assert 3 < looks < 100
         assert not index.candidates(asked, None, 100, 60.0).candidates
+    finally:
+        index.close()
+        records.close()
+
+
+def test_what_is_indexed_meanwhile_is_not_done_twice(home: Path) -> None:
+    records, index = Records(home), SqliteIndex(home / "index")
+
+    class Filled:
+        """Is filled just after it was asked how far it is."""
+
+        page = index.page
+        candidates = index.candidates
+
+        def positions(self) -> Positions:
+            found = index.positions()
+            if not found.of:
+                fill(index, records)
+            return found
+
+    try:
+        with Progress() as progress:
+            assert SearchRun(records, Filled(), Query("zq+x", "regex", timeout_ms=60_000)).run()[0] == []  # type: ignore[arg-type]
+        assert progress.total is not None and progress.total * 0.9 < progress.done <= progress.total
     finally:
         index.close()
         records.close()
