@@ -282,9 +282,20 @@ def test_find_goes_from_match_to_match_and_counts_all(context: BrowserContext, k
     watched.page.wait_for_selector("#b4.selected")
     watched.page.keyboard.press("Shift+Enter")
     watched.page.wait_for_selector("#b2.selected")
+    # A match in two rows of a line is marked in both.
+    watched.page.click("#b1 .command")
+    watched.page.keyboard.press("w")
+    watched.until_script("document.querySelectorAll('#b1 .row').length > 2")
+    width = watched.page.evaluate("document.querySelector('#b1 .row:nth-child(2)').textContent.length - 1")
+    watched.page.keyboard.press("f")
+    watched.page.keyboard.insert_text("0" * (width + 1))
+    parts = [length for at in range(303 // (width + 1)) for length in (width - at, at + 1)]
+    marks = "[...CSS.highlights.get('find') ?? []].map((one) => `${one}`.length).join()"
+    watched.until_script(f"{marks} === '{','.join(map(str, parts))}'")
     watched.page.keyboard.press("Escape")
     watched.page.wait_for_selector(".findbar", state="hidden")
     watched.until_script("!CSS.highlights.has('find')")
+    watched.page.keyboard.press("w")
     assert watched.page.url.endswith("/c/c1")
     assert watched.complaints == []
 

@@ -1,4 +1,5 @@
 import { effect, signal } from "@preact/signals";
+import { place, rowsIn } from "./selection.ts";
 
 /** What is marked in the outputs that are in view: by the browser's own highlights, which change no element. */
 export const marked = signal("");
@@ -6,27 +7,43 @@ const NAME = "find";
 const MOST = 2000;
 let planned = 0;
 
+/** The rows of each line that is in the document, in their order: one, or several where lines are wrapped. */
+function* linesShown(): Generator<Element[]> {
+  for (const out of document.querySelectorAll(".blocks .out")) {
+    const view = rowsIn(out);
+    let line: Element[] = [];
+    for (const [at, row] of [...out.querySelectorAll(".row")].entries()) {
+      const isNew = !view || view.lines.placeOf(view.first + at)[1] === 0;
+      if (isNew && line.length > 0) yield line;
+      if (isNew) line = [];
+      line.push(row);
+    }
+    yield line;
+  }
+}
+
 function ranges(text: string): Range[] {
-  const wanted = text.toLowerCase();
+  // Unlike lower case, this is as long as what it finds.
+  const wanted = new RegExp(text.replace(/[\\^$.*+?()[\]{}|/]/g, "\\$&"), "giu");
   const found: Range[] = [];
-  for (const row of document.querySelectorAll(".blocks .row")) {
-    const whole = row.textContent!.toLowerCase();
-    for (let at = whole.indexOf(wanted); at !== -1 && found.length < MOST; at = whole.indexOf(wanted, at + wanted.length)) {
-      const range = document.createRange();
-      range.setStart(...place(row, at));
-      range.setEnd(...place(row, at + wanted.length));
-      found.push(range);
+  for (const rows of linesShown()) {
+    // Each row ends with a line end.
+    const texts = rows.map((row) => row.textContent!.slice(0, -1));
+    for (const { index, 0: { length } } of texts.join("").matchAll(wanted)) {
+      let begin = 0;
+      for (const [at, { length: size }] of texts.entries()) {
+        const [from, to] = [Math.max(0, index - begin), Math.min(size, index + length - begin)];
+        begin += size;
+        if (from >= to) continue;
+        const range = document.createRange();
+        range.setStart(...place(rows[at], from));
+        range.setEnd(...place(rows[at], to));
+        found.push(range);
+      }
+      if (found.length >= MOST) return found;
     }
   }
   return found;
-}
-
-/** Return the text node of a row that holds a character, and where in it. */
-export function place(row: Element, at: number): [Node, number] {
-  const walker = document.createTreeWalker(row, NodeFilter.SHOW_TEXT);
-  let node = walker.nextNode()!;
-  for (let left = at; ; left -= node.textContent!.length, node = walker.nextNode()!)
-    if (left <= node.textContent!.length) return [node, left];
 }
 
 function draw(): void {

@@ -1,7 +1,6 @@
 import { Problem } from "../api/http.ts";
 import { attempt, copy, say } from "../store/notice.ts";
 import { lines as inLines } from "../words.ts";
-import { place } from "./marks.ts";
 import { textOf } from "./lines.ts";
 import { type Lines, OutputStore } from "./store.ts";
 
@@ -46,6 +45,14 @@ const sources = new WeakMap<Element, () => Source>();
 let ends: [End, End] | null = null;
 
 export const rowsIn = (out: Element): View | undefined => views.get(out);
+
+/** Return the text node of a row that holds a character, and where in it. */
+export function place(row: Element, at: number): [Node, number] {
+  const walker = document.createTreeWalker(row, NodeFilter.SHOW_TEXT);
+  let node = walker.nextNode()!;
+  for (let left = at; ; left -= node.textContent!.length, node = walker.nextNode()!)
+    if (left <= node.textContent!.length) return [node, left];
+}
 
 /** Have the text of a block's output be copied from where it is. */
 export function hasOutput(block: Element, source: () => Source): void {
