@@ -27,9 +27,11 @@ LONG = (
 GROUNDS = ("", "41", "44", "107", "48;5;226", "48;5;17", "48;2;1;2;3", "48;2;250;250;240", "7", "7;41")
 FRONTS = ("39", "30", "33", "38;5;235", "38;5;231", "38;2;120;120;120")
 COLOURS = "".join(f"\x1b[{back};{front}mtext-{front}\x1b[m\n" for back in GROUNDS for front in FRONTS)
+WIDE_LINK = f"https://example.org/{'w' * 200}/end"
 LINKS = (
     "see https://example.org/a_(b)?c=d, (or http://\u0430pple.example/x).\n"
     "a \x1b]8;;https://host.example/whole?path\x1b\\shown\x1b]8;;\x1b\\ and \x1b[1mhttps://two.exam\x1b[mple/colours\n"
+    f"{WIDE_LINK}\n"
     "no \x1b]8;;javascript:window.pwned=1\x1b\\script\x1b]8;;\x1b\\ \x1b]8;;file:///etc/passwd\x1b\\file\x1b]8;;\x1b\\"
     " ftp://example.org javascript://x https://\n"
 )
@@ -146,7 +148,8 @@ def test_all_of_a_long_line_can_be_read(context: BrowserContext, kept: Served) -
     page.click("#b1 .command")
     page.keyboard.press("w")
     watched.until_script("document.querySelectorAll('#b1 .row').length > 10")
-    page.locator("#b1 .row").last.scroll_into_view_if_needed()
+    watched.until_script("document.querySelector('.blocks').scrollTop > 0")  # it follows the end, until one goes up
+    page.evaluate("document.querySelector('#b1 .row:last-child').scrollIntoView({ block: 'center' })")
     rows = page.locator("#b1 .row").all_text_contents()
     assert "".join(row.removesuffix("\n") for row in rows).endswith("w" * 400 + WIDE)
     # What is copied is the line again.
@@ -280,6 +283,7 @@ def test_a_link_says_where_it_leads_before_it_opens(context: BrowserContext, kep
         ("shown", "https://host.example/whole?path"),
         ("https://two.exam", "https://two.example/colours"),
         ("ple/colours", "https://two.example/colours"),
+        (WIDE_LINK, WIDE_LINK),
     ]
     assert all(href == title for _, href, title in found)
     context.route("https://host.example/**", lambda route: route.fulfill(body="there", content_type="text/plain"))
@@ -295,20 +299,32 @@ def test_a_link_says_where_it_leads_before_it_opens(context: BrowserContext, kep
     assert opened.value.url == "https://host.example/whole?path"
     assert opened.value.evaluate("[opener, document.referrer]") == [None, ""]
     page.wait_for_selector(".asking", state="detached")
-    # The same on the screen.
-    watched.until(lambda: any("shown" in row for row in watched.screen()), "it is on the screen")
-    at = page.evaluate(
-        """() => { const t = document.querySelector('.glass').terminal, b = t.buffer.active;
+    # The same on the screen, also of an address that is text there, and of one that goes on in the next row.
+    watched.until(lambda: any("javascript://x" in row for row in watched.screen()), "they are on the screen")
+    place = """(words) => { const t = document.querySelector('.glass').terminal, b = t.buffer.active;
         const box = document.querySelector('.xterm-screen').getBoundingClientRect();
         const rows = Array.from({ length: t.rows }, (_, y) => b.getLine(b.viewportY + y).translateToString());
-        const y = rows.findIndex((row) => row.includes('a shown and'));
-        return [box.left + (3.5 * box.width) / t.cols, box.top + ((y + 0.5) * box.height) / t.rows] }"""
-    )
-    page.mouse.move(at[0] - 2, at[1])
-    page.mouse.move(*at)
-    page.wait_for_selector(".xterm-cursor-pointer")
-    page.mouse.click(*at)
-    assert page.locator(".asking pre").inner_text() == "https://host.example/whole?path"
+        const y = rows.findLastIndex((row) => row.includes(words)), x = rows[y].indexOf(words) + words.length / 2;
+        return [box.left + (x * box.width) / t.cols, box.top + ((y + 0.5) * box.height) / t.rows] }"""
+    for words, target in (
+        ("shown", "https://host.example/whole?path"), ("://example.org/a_(b)", "https://example.org/a_(b)?c=d"),
+        ("pple.example", "http://xn--pple-43d.example/x"), ("/end", WIDE_LINK),
+    ):  # fmt: skip
+        left, top = page.evaluate(place, words)
+        page.mouse.move(left - 2, top)
+        page.mouse.move(left, top)
+        page.wait_for_selector(".xterm-cursor-pointer")
+        page.mouse.click(left, top)
+        assert page.locator(".asking pre").inner_text() == target
+        page.keyboard.press("Escape")
+        page.locator(".asking").wait_for(state="detached")
+    for words in ("script", "file", "ftp://example.org", "javascript://x"):
+        left, top = page.evaluate(place, words)
+        page.mouse.move(left - 2, top)
+        page.mouse.move(left, top)
+        page.locator(".xterm-cursor-pointer").wait_for(state="detached")
+        page.mouse.click(left, top)
+        assert page.locator(".asking").count() == 0
     assert watched.complaints == []
 
 
@@ -349,7 +365,7 @@ def test_what_is_copied_is_the_text_of_the_record(context: BrowserContext, kept:
     page.wait_for_selector("#b6 .fold a")
     page.locator("#b4 .fold button", has_text="Fold").click()
     _until_drawn(watched)
-    links = _read(kept, "b3").split("\n")[2]
+    links = _read(kept, "b3").split("\n")[-1]
     page.evaluate("document.querySelector('#b3').scrollIntoView()")
     _click_row(watched, links, 1)
     _click_row(watched, "two", 600, extend=True)

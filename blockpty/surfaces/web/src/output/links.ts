@@ -2,7 +2,7 @@ import { part, type Piece } from "./lines.ts";
 
 /** Links in outputs: only to the web, of a program or in the text. */
 const FOUND = /\bhttps?:\/\/[^\s<>"`\x00-\x1f\x7f-\x9f]+/gi;
-const LONGEST = 2000;
+export const LONGEST = 2000;
 const CLOSING: Record<string, string> = { ")": "(", "]": "[", "}": "{" };
 
 /** Return the address that a text leads to, as the browser would open it: names of other scripts are in punycode. */
@@ -15,21 +15,24 @@ export function address(text: string): URL | null {
   }
 }
 
+/** Return the addresses in a text, and where they are. */
+export function addressesIn(text: string): { link: string; at: number }[] {
+  return [...text.matchAll(FOUND)].map(({ 0: found, index }) => ({ link: trimmed(found), at: index })).filter(({ link }) => address(link));
+}
+
 /** Mark the addresses in a line. */
 export function withLinks(pieces: Piece[]): Piece[] {
   if (!pieces.some(({ text }) => text.includes("/"))) return pieces;
   // The colour may change within an address.
   const line = pieces.map(({ text }) => text).join("");
   const marked: Piece[] = [];
-  let at = 0;
-  for (const { 0: found, index } of line.matchAll(FOUND)) {
-    const link = trimmed(found);
-    if (!address(link)) continue;
-    marked.push(...part(pieces, at, index));
-    at = index + link.length;
-    for (const { text, style } of part(pieces, index, at)) marked.push({ text, style: style.link ? style : { ...style, link } });
+  let behind = 0;
+  for (const { link, at } of addressesIn(line)) {
+    marked.push(...part(pieces, behind, at));
+    behind = at + link.length;
+    for (const { text, style } of part(pieces, at, behind)) marked.push({ text, style: style.link ? style : { ...style, link } });
   }
-  return at === 0 ? pieces : [...marked, ...part(pieces, at, line.length)];
+  return behind === 0 ? pieces : [...marked, ...part(pieces, behind, line.length)];
 }
 
 /** Leave out what ends a sentence, and brackets that were opened before the address. */

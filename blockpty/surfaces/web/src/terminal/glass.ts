@@ -1,10 +1,9 @@
 import { Terminal } from "@xterm/xterm";
 import { TERMINAL } from "../output/colours.ts";
-import { address } from "../output/links.ts";
-import { askToOpen } from "../store/asking.ts";
 import type { Glass } from "../store/conversation.ts";
 import type { Theme } from "../store/settings.ts";
 import { measureCharacters } from "./characters.ts";
+import { linkAddresses, openLink } from "./links.ts";
 import { keepCursorInSight } from "./panning.ts";
 import { silence } from "./quiet.ts";
 
@@ -47,17 +46,13 @@ export class XtermGlass implements Glass {
       allowProposedApi: true,
       minimumContrastRatio: 4.5,
       windowOptions: {},
-      linkHandler: {
-        activate: (_, text) => {
-          const url = address(text);
-          if (url) askToOpen(url);
-        },
-      },
+      linkHandler: { activate: (_, text) => openLink(text) },
       logLevel: "off",
       theme: colours(theme),
     });
     silence(this.terminal);
     measureCharacters(this.terminal);
+    linkAddresses(this.terminal);
     this.terminal.onData((data) => typed(new TextEncoder().encode(change(data))));
     this.terminal.onBinary((data) => typed(Uint8Array.from(data, (one) => one.charCodeAt(0))));
     this.terminal.attachCustomKeyEventHandler((event) => !(event.ctrlKey && event.key === "]"));
