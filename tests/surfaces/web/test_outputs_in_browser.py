@@ -13,7 +13,7 @@ from tests.support.browser import Served, Watched, end_of_row, sign_in, skip_whe
 from tests.support.processes import stop_server
 
 if TYPE_CHECKING:
-    from playwright.sync_api import Browser, BrowserContext
+    from playwright.sync_api import Browser, BrowserContext, Route
 
 pytestmark = [skip_where_missing(), pytest.mark.needs("bash"), pytest.mark.slow, pytest.mark.timeout(240)]
 
@@ -380,6 +380,22 @@ def test_what_is_copied_is_the_text_of_the_record(context: BrowserContext, kept:
         for block in json.loads(kept.cli("blocks", "c1", "--json"))["blocks"]
     )
     watched.until(lambda: _clipboard(watched) == everything, "all blocks")
+
+    def enlarged(route: Route) -> None:
+        answer = route.fetch()
+        found = answer.json()
+        next(one for one in found["blocks"] if one["block_id"] == "b2")["span"][1] += 64 * 1024 * 1024
+        route.fulfill(response=answer, json=found)
+
+    # More than a page may hold is not copied, nor a part of it.
+    page.route("**/c1/blocks?*", enlarged)
+    page.route("**/stream?*", lambda route: route.fulfill(body=b""))
+    page.reload()
+    page.wait_for_selector("#b7")
+    page.keyboard.press("Control+a")
+    page.keyboard.press("Control+c")
+    page.get_by_text("This is too much to copy.").wait_for()
+    assert _clipboard(watched) == everything
     assert watched.complaints == []
 
 

@@ -189,6 +189,23 @@ def test_a_long_output_that_has_gone_is_looked_for_no_more(context: BrowserConte
     assert watched.complaints == []
 
 
+def test_a_screen_that_was_left_before_it_was_loaded_is_not_made(context: BrowserContext, kept: Served) -> None:
+    watched = sign_in(context, kept)
+    held: list[Route] = []
+    watched.page.route("**/assets/glass-*.js", lambda route: held.append(route))
+    watched.page.goto(f"{kept.url}/c/c1")
+    watched.until(lambda: bool(held), "it is asked for")
+    watched.page.click("a[href='/']")
+    watched.page.wait_for_selector(".home h1")
+    (script,) = held
+    script.continue_()
+    # Who asks for it behind the page gets it behind the page; what fails then is said in the next turn of the loop.
+    watched.page.evaluate(
+        "(url) => import(url).then(() => new Promise((done) => setTimeout(done)))", script.request.url
+    )
+    assert watched.complaints == []
+
+
 def test_a_key_goes_to_no_place_that_has_gone(context: BrowserContext, kept: Served) -> None:
     watched = sign_in(context, kept)
     _conversation(watched, kept)
