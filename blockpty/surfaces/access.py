@@ -58,15 +58,18 @@ def check(principal: Principal, operation: Operation, conversation_id: object) -
 
 
 class PeerForwarder(Protocol):
-    """Asks for a conversation on the host that has it; `found` is the error that says where (`details.address`)."""
+    """Asks for a conversation on the host that has it, for a caller of this one.
 
-    async def call(self, found: NotFound, name: str, params: Mapping[str, Any]) -> Result:
+    `found` is the error that says where it is (`details.address`). An agent is one there too, whatever our token is.
+    """
+
+    async def call(self, found: NotFound, caller: Principal, name: str, params: Mapping[str, Any]) -> Result:
         """Run an operation of shape CALL there; raises BlockptyError."""
 
-    def stream(self, found: NotFound, name: str, params: Mapping[str, Any]) -> AsyncIterator[Event]:
+    def stream(self, found: NotFound, caller: Principal, name: str, params: Mapping[str, Any]) -> AsyncIterator[Event]:
         """Run an operation of shape STREAM there; raises BlockptyError."""
 
-    async def socket(self, found: NotFound, target: str) -> ClientConnection:
+    async def socket(self, found: NotFound, caller: Principal, target: str) -> ClientConnection:
         """Connect to a WebSocket there, by its path and query; raises BlockptyError."""
 
 
@@ -121,7 +124,9 @@ class Caller:
         except NotFound as found:
             if self._elsewhere is None or address_of(found) is None:
                 raise
-            return await self._elsewhere.call(found, name, params)
+            if "author" in params:
+                self.principal.author(params["author"])
+            return await self._elsewhere.call(found, self.principal, name, params)
         if isinstance(result, ListResult) and self.principal.conversations is not None:
             seen = [one for one in result.conversations if one.conversation_id in self.principal.conversations]
             return replace(result, conversations=seen)
@@ -148,6 +153,6 @@ class Caller:
             if address_of(problem) is None:
                 raise
             found = problem
-        async with aclosing(cast("Any", elsewhere.stream(found, name, params))) as events:
+        async with aclosing(cast("Any", elsewhere.stream(found, self.principal, name, params))) as events:
             async for event in events:
                 yield event

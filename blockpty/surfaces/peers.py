@@ -6,7 +6,7 @@
 
 Rules of this file: a token is shown to the address that stands before it and to no other, whatever a catalogue says,
 and beyond this machine only over TLS or ssh. What has been handed on is not handed on again. Who may ask what was
-decided before, as for a conversation of this home.
+decided before, as for a conversation of this home. What an agent asks for is handed on as an agent's.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, cast
 from urllib.parse import urlsplit
 
+from blockpty.control.principals import Principal
 from blockpty.errors import BadRequest, BlockptyError, Forbidden, InternalError, NotFound, Unauthorized
 from blockpty.model.events import Event
 from blockpty.model.results import Result
@@ -37,6 +38,8 @@ _ADDRESS: Final = re.compile(r"https?://[A-Za-z0-9._\[\]:-]{1,256}(?:/[A-Za-z0-9
 _TOKEN: Final = re.compile(r"[A-Za-z0-9._~+/=-]{16,1024}")
 # A server that is asked says something every 10 seconds, also where the answer takes longer.
 SILENCE_SECONDS: Final = 45.0
+# Agents choose their names: beyond this many clients they have one name.
+_MOST_CLIENTS: Final = 64
 
 
 class PeerClient(Client):
@@ -51,23 +54,26 @@ class Peers:
 
     def __init__(self, home: Path) -> None:
         self._home = home
-        self._clients: dict[tuple[str, str], Client] = {}
+        # By address, token and name of the agent.
+        self._clients: dict[tuple[str, str, str | None], Client] = {}
 
-    async def call(self, found: NotFound, name: str, params: Mapping[str, Any]) -> Result:
+    async def call(self, found: NotFound, caller: Principal, name: str, params: Mapping[str, Any]) -> Result:
         """Run an operation of shape CALL where `found` says that the conversation is.
 
         Raises what that server answers, and `found` with the reason where it cannot be asked. Cancelling lets that
         server drop the call.
         """
-        client = self._client(found)
+        client = self._client(found, caller)
         try:
             return await client.call(name, params)
         except BlockptyError as problem:
             raise _unreachable(found, problem) from None
 
-    async def stream(self, found: NotFound, name: str, params: Mapping[str, Any]) -> AsyncIterator[Event]:
+    async def stream(
+        self, found: NotFound, caller: Principal, name: str, params: Mapping[str, Any]
+    ) -> AsyncIterator[Event]:
         """Run an operation of shape STREAM there; raises as `call`."""
-        client = self._client(found)
+        client = self._client(found, caller)
         try:
             async with aclosing(cast("Any", client.stream(name, params))) as events:
                 async for event in events:
@@ -75,24 +81,28 @@ class Peers:
         except BlockptyError as problem:
             raise _unreachable(found, problem) from None
 
-    async def socket(self, found: NotFound, target: str) -> ClientConnection:
+    async def socket(self, found: NotFound, caller: Principal, target: str) -> ClientConnection:
         """Connect to a WebSocket there, by its path and query; raises as `call`."""
         try:
-            return await self._client(found).websocket(target)
+            return await self._client(found, caller).websocket(target)
         except BlockptyError as problem:
             raise _unreachable(found, problem) from None
 
-    def _client(self, found: NotFound) -> Client:
+    def _client(self, found: NotFound, caller: Principal) -> Client:
         address = str(found.details.get("address", ""))
         token = self._tokens(found).get(address)
         if token is None:
             raise found
         if not _may_be_asked(address):
             raise _unasked(found, "its address is not one of https")
-        if (address, token) not in self._clients:
+        # Our token may be a person's, or the owner's of the other home.
+        agent = caller.name if caller.types_as == "agent" else None
+        if agent is not None and len(self._clients) >= _MOST_CLIENTS:
+            agent = "agent"
+        if (address, token, agent) not in self._clients:
             shown = None if is_way(address) else token
-            self._clients[address, token] = PeerClient(self._home, url=address, token=shown)
-        return self._clients[address, token]
+            self._clients[address, token, agent] = PeerClient(self._home, url=address, token=shown, agent=agent)
+        return self._clients[address, token, agent]
 
     def _tokens(self, found: NotFound) -> dict[str, str]:
         try:
@@ -176,9 +186,11 @@ def _may_be_asked(address: str) -> bool:
 
 def _unreachable(found: NotFound, problem: BlockptyError) -> BlockptyError:
     """Return the error for the caller of one that came back."""
-    if isinstance(problem, (Unauthorized, Forbidden)):
-        # What is not allowed is our token, not the caller's.
+    if isinstance(problem, Unauthorized):
         return _unasked(found, "the token for that server is not enough there")
+    if isinstance(problem, Forbidden):
+        # What is not allowed is our token, or an agent with it.
+        return _unasked(found, f"that server refuses it: {problem.message}")
     if isinstance(problem, InternalError) or (isinstance(problem, NotFound) and "server" in problem.details):
         return _unasked(found, "that server does not answer as one")
     return problem

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from blockpty.control.principals import OWNER
 from blockpty.errors import Forbidden, NotFound
 from blockpty.surfaces.client import Client
 from blockpty.surfaces.peers import PeerClient, Peers
@@ -55,6 +56,11 @@ async def test_a_conversation_of_another_host_is_worked_with_from_here(
                         await limited.run("true")
                 else:
                     assert (await limited.run("true")).exit_status == 0
+                    # An agent here is one there, though our token for that server is its owner's.
+                    with pytest.raises(Forbidden, match="types as agent, not as user"):
+                        await limited.send("true\n", author="user")
+                    with pytest.raises(NotFound, match=r"refuses it: only a person .* owner/t-write-False"):
+                        await limited.take_control()
         # What another server has handed on is not handed on again.
         async with PeerClient(two.home, url=two.address) as handed_on:
             with pytest.raises(NotFound, match=one.address):
@@ -72,7 +78,7 @@ async def test_where_it_cannot_be_handed_on_the_address_and_the_reason_are_told(
             conversation = await here.conversation("builds")
             two.may_ask(one, add_token(one.home, "looks", "read", None, 0))
             assert (await conversation.status()).conversation_id == "builds"
-            with pytest.raises(NotFound, match="not enough there") as weak:
+            with pytest.raises(NotFound, match="refuses it: run needs the scope write") as weak:
                 await conversation.run("true")
             assert weak.value.details["address"] == one.address
             two.may_ask(one, "0" * 43)
@@ -96,5 +102,7 @@ async def test_no_token_leaves_the_machine_in_clear(home: Path) -> None:
     for address in ("http://build-1.example.org:7717", "ftp://127.0.0.1", "build-1"):
         write_private(server_directory(home) / "peers", f"# of others\n\n{address} {'0' * 43}\n".encode())
         with pytest.raises(NotFound, match="not one of https"):
-            await peers.call(NotFound("elsewhere", details={"address": address}), "status", {"conversation_id": "c"})
+            await peers.call(
+                NotFound("elsewhere", details={"address": address}), OWNER, "status", {"conversation_id": "c"}
+            )
     await peers.close()

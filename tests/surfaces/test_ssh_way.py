@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from blockpty.control.principals import OWNER
 from blockpty.errors import BadRequest, NotFound
 from blockpty.surfaces.client import Client
 from blockpty.surfaces.peers import Peers, add_peer, list_peers
@@ -80,10 +81,10 @@ async def test_a_far_server_is_worked_with_and_a_cut_goes_unnoticed(server: SshS
     peers = Peers(home)
     try:
         found_there = NotFound("c1 is elsewhere", details={"address": URL})
-        status = await peers.call(found_there, "status", {"conversation_id": "c1"})
+        status = await peers.call(found_there, OWNER, "status", {"conversation_id": "c1"})
         assert status.to_dict()["mode"] == "exited"
         other = NotFound("c1 is elsewhere", details={"address": "ssh:somebody@else"})
         with pytest.raises(NotFound, match="elsewhere"):
-            await peers.call(other, "status", {"conversation_id": "c1"})
+            await peers.call(other, OWNER, "status", {"conversation_id": "c1"})
     finally:
         await peers.close()

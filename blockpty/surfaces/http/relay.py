@@ -53,7 +53,7 @@ async def refuse_or_relay(
         await refuse(scope, receive, send, error)
         return
     try:
-        there = await asked.socket(error, target)
+        there = await asked.socket(error, scope["state"]["principal"], target)
     except BlockptyError as problem:
         await refuse(scope, receive, send, problem)
         return

@@ -53,7 +53,7 @@ from typing import Any, Final, Literal, cast
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from blockpty.api.limits import SCROLLBACK
-from blockpty.errors import BadRequest, BlockptyError, Forbidden, Unauthorized
+from blockpty.errors import BadRequest, BlockptyError, Unauthorized
 from blockpty.model.events import EVENT_TYPES, Event
 from blockpty.ops.requests import ConversationId
 from blockpty.ops.table import find
@@ -136,11 +136,6 @@ class SocketEndpoint:
                 return
             name = str(kind) if kind in ("paste", "resize", "take_control", "release_control") else "send"
             check(caller.principal, find(name), asked.conversation_id)
-            if kind in CONTROL_FRAMES and not caller.principal.is_person:
-                raise Forbidden(
-                    f"only a person may take control or ask for it; {caller.principal.name} types as an agent",
-                    hint="use a token that was made with --types-as user",
-                )
 
         try:
             conversation = await self._engine.conversation(asked.conversation_id)

@@ -78,7 +78,10 @@ async def test_terminals_replays_and_tools_of_another_host(
             for kind in ("take_control", "ask_control"):
                 await terminal.send(json.dumps({"type": kind}))
                 refused = json.loads(await text_frame(terminal))["error"]
-                assert refused["code"] == "forbidden" and "robot types as an agent" in refused["message"]
+                assert refused["code"] == "forbidden" and "owner/robot" in refused["message"]
+            # What a person may type at a prompt, an agent runs.
+            await terminal.send(b"true\r")
+            assert json.loads(await text_frame(terminal))["error"]["code"] == "no_session"
         async with http_client(f"{two.address}/mcp", token=owner_token(two.home)) as tools:
             ran = await ok(tools, "pty_run", conversation_id="builds", command="echo by a tool")
             assert ran["output"] == "by a tool\n"
