@@ -75,11 +75,13 @@ export function Glass({ enter, hands = NO_HANDS, after, glass, mine = false, hid
 interface LiveProps extends Omit<GlassProps, "enter"> {
   conversation: Conversation;
   title: ComponentChildren;
+  /** What can be done, at the end of the head. */
+  tools?: ComponentChildren;
   children?: ComponentChildren;
 }
 
 /** The live terminal of a conversation below its head; `children` stand between the two. */
-export function LiveGlass({ conversation, title, children, ...rest }: LiveProps) {
+export function LiveGlass({ conversation, title, tools, children, ...rest }: LiveProps) {
   const enter = (glass: XtermGlass) => {
     conversation.enter(glass);
     glass.terminal.onTitleChange((title) => (conversation.title.value = title));
@@ -105,6 +107,7 @@ export function LiveGlass({ conversation, title, children, ...rest }: LiveProps)
           {live ? "live" : ended ? "ended" : "not connected"}
         </span>
         <span class="space" />
+        {tools}
         <span class="muted">{status && `${status.cols}×${status.rows}`}</span>
       </div>
       {children}

@@ -59,6 +59,10 @@ export function Screen({ conversation, children }: { conversation: Conversation;
       <Icon name="screen" />
       <b>Screen</b>
       {rung.value.has(conversation.id) && <span class="chip wait">bell</span>}
+    </>
+  );
+  const tools = (
+    <>
       {mine && (
         <button class="button small" onClick={fit} title="The program gets the size that is seen here">
           Fit to my window
@@ -82,7 +86,7 @@ export function Screen({ conversation, children }: { conversation: Conversation;
   );
   return (
     <aside class="screen" aria-label="Screen" tabIndex={-1}>
-      <LiveGlass {...{ conversation, title, glass, hands, mine }} />
+      <LiveGlass {...{ conversation, title, tools, glass, hands, mine }} />
       {mine && <KeyBar glass={() => glass.current} held={held} pasted={pasted} />}
       {mine && toPaste !== null && (
         <Paste
