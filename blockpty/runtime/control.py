@@ -65,6 +65,8 @@ class ConversationControl:
     async def take(self, principal: Principal, who: str | None, *, shared: bool, lease: bool) -> ControlState:
         """Give control to a person; raises UserInControl when another one has it."""
         _needs_person(principal, "take control")
+        # Who has control is looked at after this, which may take a while: another one may have taken it meanwhile.
+        await self._channel.own(stopping=True)
         name = who or principal.name
         if self.state.who is not None and (self.state.who, self.state.holder) != (name, principal.name):
             raise self.state.refusal()
@@ -82,11 +84,13 @@ class ConversationControl:
     async def _release(self, principal: Principal, reason: str, outcome: str) -> None:
         self._keep_lease(None)
         if self.state.state != "agent" or self.state.who is not None:
+            await self._channel.own(stopping=True)
             await self._set(replace(self.state, state="agent", who=None, holder=None, lease=False), reason, principal)
         self._answer(outcome)
 
     async def halt(self, principal: Principal) -> None:
         """Have agents type nothing from now on."""
+        await self._channel.own(stopping=True)
         found = replace(self.state, halted=principal.name)
         await self._set(found, "halted", principal, halted_by(principal.name))
 
@@ -94,6 +98,7 @@ class ConversationControl:
         """Let agents type again."""
         _needs_person(principal, "release what was halted")
         if self.state.halted is not None:
+            await self._channel.own(stopping=True)
             await self._set(replace(self.state, halted=None), "resumed", principal)
 
     async def cut(self, why: BlockptyError) -> None:
@@ -195,8 +200,7 @@ class ConversationControl:
     async def _set(
         self, state: ControlState, reason: str, principal: Principal, why: BlockptyError | None = None
     ) -> None:
-        """Change who may type, from now on; with `why`, agents are cut off."""
-        await self._channel.own(stopping=True)
+        """Change who may type, from now on, in what this engine owns; with `why`, agents are cut off."""
         self._change(state, reason, principal)
         if why is not None:
             await self.cut(why)

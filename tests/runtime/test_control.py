@@ -91,7 +91,7 @@ async def test_taken_in_the_middle_of_a_paste(home: Path, tmp_path: Path, how: s
 
 @pytest.mark.needs("bash")
 @async_test
-async def test_two_persons_at_once(home: Path) -> None:
+async def test_two_persons_at_once(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     async with blockpty.Engine(home) as engine:
         conversation = await engine.open("c1", shell="bash")
         with acting(ANN):
@@ -129,6 +129,21 @@ async def test_two_persons_at_once(home: Path) -> None:
                 await conversation.send("x")
             # Another person can end it: it may have been left behind.
             assert (await conversation.release_control()).control == "agent"
+
+        # Of two at once only one gets it, also while the engine first makes sure that it may write.
+        own = conversation.own
+
+        async def owned_later(*, stopping: bool = False) -> None:
+            await asyncio.sleep(0)
+            await own(stopping=stopping)
+
+        async def take(principal: Principal) -> str:
+            with acting(principal):
+                return (await conversation.take_control()).who or ""
+
+        monkeypatch.setattr(conversation, "own", owned_later)
+        outcomes = await asyncio.gather(take(ANN), take(BOB), return_exceptions=True)
+        assert outcomes[0] == "ann" and isinstance(outcomes[1], UserInControl)
 
 
 @pytest.mark.needs("bash")
