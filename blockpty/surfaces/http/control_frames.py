@@ -110,6 +110,7 @@ class SocketControl:
         changes = follow_events(live, live.state.next_event, True, with_data=False, types={"control"})
         async with aclosing(cast("AsyncGenerator[Event, None]", changes)):
             while True:
+                self._frames.check()
                 try:
                     await self._take({})
                 except UserInControl:

@@ -33,6 +33,10 @@ class Frames:
         self._renew = renew
         self._sending = asyncio.Lock()
 
+    def check(self) -> None:
+        """Raise Unauthorized when its token was removed."""
+        self._renew()
+
     async def send(self, frame: Mapping[str, Any]) -> None:
         """Send `text` or `bytes`; raises TimeoutError when they are not taken, Unauthorized, OSError."""
         self._renew()

@@ -14,7 +14,7 @@ from blockpty import Client
 from blockpty.runtime import control
 from blockpty.surfaces.live_socket import conversation_target
 from blockpty.surfaces.private_files import owner_token
-from blockpty.surfaces.tokens import add_token
+from blockpty.surfaces.tokens import add_token, remove_token
 from tests.support.async_tests import async_test
 from tests.support.http_client import serving
 from tests.surfaces.http.test_socket import Terminal, joined
@@ -50,7 +50,7 @@ class Person(Terminal):
 async def test_control_is_asked_for_given_and_kept(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     async with serving(home) as url, Client(home, start=False) as client, AsyncExitStack() as stack:
         conversation = await client.open("c1", shell="bash")
-        tokens = {name: add_token(home, name, "write", None, 0, "user") for name in ("ann", "bob", "carol")}
+        tokens = {name: add_token(home, name, "write", None, 0, "user") for name in ("ann", "bob", "carol", "dave")}
         tokens |= {"owner": owner_token(home), "robot": add_token(home, "robot", "admin", None, 0)}
 
         async def joining(name: str) -> Person:
@@ -96,13 +96,15 @@ async def test_control_is_asked_for_given_and_kept(home: Path, monkeypatch: pyte
         await bob._socket.close()
         await bob_again._socket.close()
         assert (await carol.sees("control"))["who"] == "carol"
-        # An ask ends with its socket, and its turn with it.
-        owner = await joining("owner")
-        await owner.does("ask_control")
-        await owner.sees("asking", state="waits")
-        await carol.sees("watchers", asking=["ann", "owner"])
+        # An ask ends with its socket or its token, and its turn with it.
+        dave, owner = await joining("dave"), await joining("owner")
+        for one in (dave, owner):
+            await one.does("ask_control")
+            await one.sees("asking", state="waits")
+        await carol.sees("watchers", asking=["ann", "dave", "owner"])
         await ann._socket.close()
-        await carol.sees("watchers", asking=["owner"])
+        await carol.sees("watchers", asking=["dave", "owner"])
+        remove_token(home, "dave")
         await carol.does("release_control")
         assert (await owner.sees("control"))["who"] == "owner"
         recorded = [one.fields async for one in conversation.events(0, follow=False) if one.type == "control"]
