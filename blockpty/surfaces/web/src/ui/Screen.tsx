@@ -43,7 +43,7 @@ export function Screen({ conversation, children }: { conversation: Conversation;
     const { cols, rows } = glass.current!.fitting();
     conversation.resize(cols, rows);
   };
-  useKeys({ fullScreen: switchFullScreen, ...(mine && { fit }) });
+  useKeys({ ...(document.fullscreenEnabled && { fullScreen: switchFullScreen }), ...(mine && { fit }) });
   const full = isFull.value;
   useEffect(() => (mine && full ? takeKeys() : undefined), [mine, full]);
   // At once: the next key is meant for the program.
