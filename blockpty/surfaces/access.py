@@ -124,8 +124,8 @@ class Caller:
         except NotFound as found:
             if self._elsewhere is None or address_of(found) is None:
                 raise
-            if "author" in params:
-                self.principal.author(params["author"])
+            if name == "send":  # others look for blocks by their author
+                self.principal.author(params.get("author"))
             return await self._elsewhere.call(found, self.principal, name, params)
         if isinstance(result, ListResult) and self.principal.conversations is not None:
             seen = [one for one in result.conversations if one.conversation_id in self.principal.conversations]

@@ -56,6 +56,7 @@ async def test_a_conversation_of_another_host_is_worked_with_from_here(
                         await limited.run("true")
                 else:
                     assert (await limited.run("true")).exit_status == 0
+                    assert (await limited.blocks(author="user")).blocks == []
                     # An agent here is one there, though our token for that server is its owner's.
                     with pytest.raises(Forbidden, match="types as agent, not as user"):
                         await limited.send("true\n", author="user")
