@@ -33,7 +33,8 @@ if TYPE_CHECKING:
 PEERS_NAME: Final = "peers"
 NO_TOKEN: Final = "-"
 FORWARDED: Final = "Blockpty-Forwarded"
-"""Header of what was handed on."""
+"""Header of what was handed on: EITHER where the caller may be an agent or a person, as it says with its input."""
+EITHER: Final = "either"
 _ADDRESS: Final = re.compile(r"https?://[A-Za-z0-9._\[\]:-]{1,256}(?:/[A-Za-z0-9._~/-]{0,256})?")
 _TOKEN: Final = re.compile(r"[A-Za-z0-9._~+/=-]{16,1024}")
 # A server that is asked says something every 10 seconds, also where the answer takes longer.
@@ -49,13 +50,19 @@ class PeerClient(Client):
     _silence_seconds = SILENCE_SECONDS
 
 
+class EitherClient(PeerClient):
+    """One for callers that type as agents unless they say otherwise."""
+
+    _headers: Mapping[str, str] = {FORWARDED: EITHER}
+
+
 class Peers:
     """The servers that this one may ask; `close` it."""
 
     def __init__(self, home: Path) -> None:
         self._home = home
-        # By address, token and name of the agent.
-        self._clients: dict[tuple[str, str, str | None], Client] = {}
+        # By address, token, who the input is from, and name of the agent.
+        self._clients: dict[tuple[str, str, str, str | None], Client] = {}
 
     async def call(self, found: NotFound, caller: Principal, name: str, params: Mapping[str, Any]) -> Result:
         """Run an operation of shape CALL where `found` says that the conversation is.
@@ -99,10 +106,12 @@ class Peers:
         agent = caller.name if caller.types_as == "agent" else None
         if agent is not None and len(self._clients) >= _MOST_CLIENTS:
             agent = "agent"
-        if (address, token, agent) not in self._clients:
+        key = address, token, caller.types_as, agent
+        if key not in self._clients:
             shown = None if is_way(address) else token
-            self._clients[address, token, agent] = PeerClient(self._home, url=address, token=shown, agent=agent)
-        return self._clients[address, token, agent]
+            made = EitherClient if caller.types_as == EITHER else PeerClient
+            self._clients[key] = made(self._home, url=address, token=shown, agent=agent)
+        return self._clients[key]
 
     def _tokens(self, found: NotFound) -> dict[str, str]:
         try:

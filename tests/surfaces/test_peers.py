@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from blockpty.control.principals import OWNER
-from blockpty.errors import Forbidden, NotFound
+from blockpty.errors import Forbidden, NotFound, UserInControl
 from blockpty.surfaces.client import Client
 from blockpty.surfaces.peers import PeerClient, Peers
 from blockpty.surfaces.private_files import owner_token, server_directory, write_private
@@ -62,6 +62,14 @@ async def test_a_conversation_of_another_host_is_worked_with_from_here(
                         await limited.send("true\n", author="user")
                     with pytest.raises(NotFound, match=r"refuses it: only a person .* owner/t-write-False"):
                         await limited.take_control()
+        # Nor is who may be either, and does not say which, a person there because of a person's token.
+        two.may_ask(one, add_token(one.home, "persons", "write", None, 0, "user"))
+        assert (await conversation.run("true")).block.author == "agent"
+        assert (await conversation.take_control()).who == "persons"
+        with pytest.raises(UserInControl):
+            await conversation.run("true")
+        await conversation.release_control()
+        two.may_ask(one, owner_token(one.home))
         # What another server has handed on is not handed on again.
         async with PeerClient(two.home, url=two.address) as handed_on:
             with pytest.raises(NotFound, match=one.address):

@@ -15,11 +15,14 @@ from collections.abc import Awaitable, Callable, Iterable, MutableMapping
 from typing import Any, Final
 from urllib.parse import unquote
 
+from msgspec.structs import replace
+
 from blockpty.control.principals import Principal
 from blockpty.errors import BadRequest, BlockptyError, Forbidden, SpoolError, Unauthorized
 from blockpty.surfaces.access import AGENT_HEADER
 from blockpty.surfaces.faults import status_of
 from blockpty.surfaces.http.page import EMBED, is_page
+from blockpty.surfaces.peers import EITHER, FORWARDED
 from blockpty.surfaces.tokens import TokenBook
 
 Scope = MutableMapping[str, Any]
@@ -124,6 +127,8 @@ class Guard:
         state = scope.setdefault("state", {})
         state["renew"] = lambda: self._tokens.principal(token, time.time())
         principal = state["renew"]()
+        if principal.is_person and headers.only(FORWARDED.lower().encode()) == EITHER:
+            principal = replace(principal, types_as="either")
         agent = headers.only(AGENT_HEADER.lower().encode())
         state["principal"] = principal if agent is None else principal.as_agent(unquote(agent))
         client = scope.get("client")
