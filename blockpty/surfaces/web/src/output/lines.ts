@@ -119,17 +119,23 @@ export function indexed(index: number): string {
 const hex = (parts: number[]): string =>
   "#" + [0, 1, 2].map((at) => Math.min(255, Math.max(0, parts[at] || 0)).toString(16).padStart(2, "0")).join("");
 
+/** Draw the beginning of a line, with the links in it. */
+export function draw(line: Line): Drawn {
+  const { pieces, more } = drawn(line, LONGEST);
+  return { pieces: withLinks(pieces), more };
+}
+
 /**
  * Draw the beginning of a line: carriage returns, backspaces and erasing within it are applied, other controls are left
  * out. A link of a program ends with its line.
  */
-export function draw({ raw, style }: Line, most = LONGEST): Drawn {
+function drawn({ raw, style }: Line, most: number): Drawn {
   if (!/[\x00-\x08\x0b-\x1f\x7f-\x9f]/.test(raw)) {
     const end = raw.length > most ? whole(raw, most) : raw.length;
-    return { pieces: withLinks([{ text: raw.slice(0, end), style }]), more: raw.length - end };
+    return { pieces: [{ text: raw.slice(0, end), style }], more: raw.length - end };
   }
   // No longer ones: the expression would overflow the stack.
-  if (raw.length <= LONGEST && COLOURED.test(raw)) return { pieces: withLinks(coloured(raw, style)), more: 0 };
+  if (raw.length <= LONGEST && COLOURED.test(raw)) return { pieces: coloured(raw, style), more: 0 };
   const cells: string[] = [];
   const styles: Style[] = [];
   let column = 0;
@@ -167,11 +173,11 @@ export function draw({ raw, style }: Line, most = LONGEST): Drawn {
   }
   const left = raw.length - at;
   const more = left > COUNTED ? left : raw.slice(at).replace(UNSEEN, "").length;
-  return { pieces: withLinks(joined(cells, styles)), more };
+  return { pieces: joined(cells, styles), more };
 }
 
 /** Return the text of a line as it is seen, all of it. */
-export const textOf = (line: Line): string => draw(line, Infinity).pieces.map(({ text }) => text).join("");
+export const textOf = (line: Line): string => drawn(line, Infinity).pieces.map(({ text }) => text).join("");
 
 /** Return where a text may be cut: not within a character. */
 const whole = (text: string, at: number): number => (text.codePointAt(at - 1)! > 0xffff ? at + 1 : at);

@@ -37,12 +37,14 @@ export function withLinks(pieces: Piece[]): Piece[] {
 
 /** Leave out what ends a sentence, and brackets that were opened before the address. */
 function trimmed(text: string): string {
+  const unopened = (closing: string, opening: string) => text.split(closing).length - text.split(opening).length;
+  // Counted once: a line may be all brackets.
+  const left = Object.fromEntries(Object.entries(CLOSING).map(([closing, opening]) => [closing, unopened(closing, opening)]));
   let end = text.length;
   for (; end > 0; end--) {
     const last = text[end - 1];
-    const before = text.slice(0, end);
-    const isClosing = CLOSING[last] && before.split(last).length > before.split(CLOSING[last]).length;
-    if (!isClosing && !".,;:!?'*".includes(last)) break;
+    if (left[last] > 0) left[last]--;
+    else if (!".,;:!?'*".includes(last)) break;
   }
   return text.slice(0, end);
 }
