@@ -33,8 +33,7 @@ if TYPE_CHECKING:
 PEERS_NAME: Final = "peers"
 NO_TOKEN: Final = "-"
 FORWARDED: Final = "Blockpty-Forwarded"
-"""Header of what was handed on: EITHER where the caller may be an agent or a person, as it says with its input."""
-EITHER: Final = "either"
+"""Header of what was handed on; it says who the caller's input is from, as `types_as` of a principal does."""
 _ADDRESS: Final = re.compile(r"https?://[A-Za-z0-9._\[\]:-]{1,256}(?:/[A-Za-z0-9._~/-]{0,256})?")
 _TOKEN: Final = re.compile(r"[A-Za-z0-9._~+/=-]{16,1024}")
 # A server that is asked says something every 10 seconds, also where the answer takes longer.
@@ -46,14 +45,11 @@ _MOST_CLIENTS: Final = 64
 class PeerClient(Client):
     """A client of a server that is asked on behalf of another caller."""
 
-    _headers: Mapping[str, str] = {FORWARDED: "1"}
     _silence_seconds = SILENCE_SECONDS
 
-
-class EitherClient(PeerClient):
-    """One for callers that type as agents unless they say otherwise."""
-
-    _headers: Mapping[str, str] = {FORWARDED: EITHER}
+    def __init__(self, home: Path, *, types_as: str = "agent", **options: Any) -> None:
+        super().__init__(home, **options)
+        self._headers = {**self._headers, FORWARDED: types_as}
 
 
 class Peers:
@@ -109,8 +105,7 @@ class Peers:
         key = address, token, caller.types_as, agent
         if key not in self._clients:
             shown = None if is_way(address) else token
-            made = EitherClient if caller.types_as == EITHER else PeerClient
-            self._clients[key] = made(self._home, url=address, token=shown, agent=agent)
+            self._clients[key] = PeerClient(self._home, url=address, token=shown, agent=agent, types_as=caller.types_as)
         return self._clients[key]
 
     def _tokens(self, found: NotFound) -> dict[str, str]:

@@ -70,6 +70,9 @@ async def test_a_conversation_of_another_host_is_worked_with_from_here(
             await conversation.run("true")
         await conversation.release_control()
         two.may_ask(one, owner_token(one.home))
+        # A person is one there also where the token may be either's.
+        async with Client(two.home, token=add_token(two.home, "carol", "write", None, 0, "user")) as carol:
+            assert (await (await carol.conversation("builds")).run("true")).block.author == "user"
         # What another server has handed on is not handed on again.
         async with PeerClient(two.home, url=two.address) as handed_on:
             with pytest.raises(NotFound, match=one.address):

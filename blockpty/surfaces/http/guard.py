@@ -22,7 +22,7 @@ from blockpty.errors import BadRequest, BlockptyError, Forbidden, SpoolError, Un
 from blockpty.surfaces.access import AGENT_HEADER
 from blockpty.surfaces.faults import status_of
 from blockpty.surfaces.http.page import EMBED, is_page
-from blockpty.surfaces.peers import EITHER, FORWARDED
+from blockpty.surfaces.peers import FORWARDED
 from blockpty.surfaces.tokens import TokenBook
 
 Scope = MutableMapping[str, Any]
@@ -127,8 +127,9 @@ class Guard:
         state = scope.setdefault("state", {})
         state["renew"] = lambda: self._tokens.principal(token, time.time())
         principal = state["renew"]()
-        if principal.is_person and headers.only(FORWARDED.lower().encode()) == EITHER:
-            principal = replace(principal, types_as="either")
+        typing = headers.only(FORWARDED.lower().encode())
+        if principal.is_person and typing in ("user", "either"):
+            principal = replace(principal, types_as=typing)
         agent = headers.only(AGENT_HEADER.lower().encode())
         state["principal"] = principal if agent is None else principal.as_agent(unquote(agent))
         client = scope.get("client")
