@@ -395,7 +395,9 @@ export class Conversation {
 
   #connection(state: SocketState): void {
     this.state.value = state;
-    if (state !== "live") [this.#leased.value, this.asking.value] = [false, null];
+    if (state === "live") return;
+    if (this.asking.value?.state === "waits") say("The connection was lost: you ask for control no more.", true);
+    [this.#leased.value, this.asking.value] = [false, null];
   }
 
   async #look(): Promise<void> {
