@@ -192,7 +192,7 @@ async def test_a_lease_ends_with_its_connection(home: Path, monkeypatch: pytest.
         conversation.control.disconnect("bob")
         await asyncio.sleep(0.2)
         assert conversation.control.state.state == "user"
-        # A page of somebody who had control before does not keep it for who has it now.
+        # An open page of the previous holder does not extend the lease of the present one.
         conversation.control.connect("bob")
         conversation.control.disconnect("ann")
         async for event in conversation.events(0):

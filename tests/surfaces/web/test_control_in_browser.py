@@ -532,7 +532,7 @@ def test_an_approval_counts_only_what_was_meant_for_it_and_says_who_answered(
 
         asked = _asking(served, headers, "git push three", pool)
         page.locator(".ask .button:enabled", has_text="Approve once").wait_for()
-        assert verdict.count() == 0  # nor do those come back that were told of
+        assert verdict.count() == 0  # and a verdict that was shown once does not come back
 
         def spoil(route: Route) -> None:
             """Approve something else than what was shown."""

@@ -20,7 +20,7 @@ export class Outline {
   readonly whole = signal(false);
   #id: string;
   #gone = false;
-  /** Whether the first ones were let go of. */
+  /** Whether the first ones were dropped. */
   #isCut = false;
 
   constructor(id: string) {
