@@ -616,7 +616,8 @@ class Machine:
             state.current = Shell(name=state.current.name, integrity_reason=lacks_hooks(state.source))
             self._step(Stimulus.PROGRAM, entry.offset, entry.offset, None)
         else:
-            state.shell, state.hooks_lost = ShellState.RUNNING, True
+            self._step(Stimulus.ENTRY_ABANDONED, entry.offset, entry.offset, None)
+            state.hooks_lost = True
             state.current.integrity_reason = "hooks_lost: the shell was replaced, and did not take our hooks"
 
     def _return_to(self, offset: int, mark: Mark | None, level: int) -> None:

@@ -1,8 +1,12 @@
 """The states of a shell and every transition between them.
 
-Rules of this file: all that decides whether a block opens or ends stands in `TRANSITIONS`; the machine only looks a
-pair up and performs the action. A pair that is not listed changes nothing and is reported as an anomaly. The
-diagram in the documentation is made from this table.
+Rules of this file: all that decides whether the block of a command or a program opens or ends stands in `TRANSITIONS`;
+the machine only looks a pair up and performs the action. A pair that is not listed changes nothing and is reported as
+an anomaly. The diagram in the documentation is made from this table.
+
+Background blocks do not change the state of the shell and are not in the table. One opens with the first line of text
+that arrives after a silence at the prompt, or after the shell has ended; the next mark, input, resize, silence or other
+entry that concerns the shell closes it.
 
 `STARTING` lasts until the first authenticated PROMPT. `IDLE` is the only state in which a command may be submitted.
 `EDITING` is a prompt with something typed at it that no fresh PROMPT has answered yet. `RETURNING` lies between END and
@@ -53,6 +57,7 @@ class Stimulus(Enum):
     EXIT = "exit"
     ENTER = "enter"
     LEFT = "left"
+    ENTRY_ABANDONED = "entry_abandoned"
     PROGRAM = "program"
 
     __hash__ = object.__hash__
@@ -96,6 +101,8 @@ TRANSITIONS: Final[dict[tuple[ShellState, Stimulus], tuple[ShellState, Action]]]
     (_S.STARTING, _I.END): (_S.RETURNING, _A.NOTHING),
     (_S.STARTING, _I.PROMPT): (_S.IDLE, _A.READY),
     (_S.STARTING, _I.SETTLED): (_S.STARTING, _A.NOTHING),
+    # The hooks did not show in a shell that replaced ours: it runs on without them.
+    (_S.STARTING, _I.ENTRY_ABANDONED): (_S.RUNNING, _A.NOTHING),
     (_S.STARTING, _I.PROGRAM): (_S.RUNNING, _A.OPEN_PROGRAM),
     (_S.IDLE, _I.SUBMIT): (_S.SUBMITTED, _A.PEND),
     (_S.IDLE, _I.TYPED): (_S.EDITING, _A.NOTHING),

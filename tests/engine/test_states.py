@@ -14,11 +14,13 @@ from tests.support.machines import NONCE, at_prompt
 
 # What FakePty shows of its first submission.
 ECHO = b" . /c/1\r\n"
-# The END of a line that never ran means something of its own only where another line was submitted.
+# The END of a line that never ran means something of its own only where another line was submitted, and the note that
+# a shell did not take the hooks only while they are awaited.
+ONLY_IN = {Stimulus.OTHER_END: ShellState.SUBMITTED, Stimulus.ENTRY_ABANDONED: ShellState.STARTING}
 PAIRS = [
     (state, stimulus)
     for state, stimulus in itertools.product(ShellState, Stimulus)
-    if stimulus is not Stimulus.OTHER_END or state is ShellState.SUBMITTED
+    if ONLY_IN.get(stimulus, state) is state
 ]
 
 
@@ -81,6 +83,8 @@ def stimulate(pty: FakePty, stimulus: Stimulus) -> None:
     elif stimulus is Stimulus.LEFT:
         pty.leave()
         pty.end(3)
+    elif stimulus is Stimulus.ENTRY_ABANDONED:
+        pty.entry("note", note={"type": "leave", "nonce": NONCE})
     elif stimulus is Stimulus.PROGRAM:
         pty.entry("note", note={"type": "no_hooks"})
     else:
