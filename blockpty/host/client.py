@@ -54,9 +54,13 @@ class Subscribed(Sizes, frozen=True):
 
 
 class Typed(Sizes, frozen=True):
-    """`offset` is the stream's size at the input entry; `accepted` bytes went in before the deadline."""
+    """`offset` is the stream's size at the input entry; `accepted` bytes went in before the deadline.
+
+    `foreground_pid`: the process group that had the terminal at the entry of a command; None where that is unknown.
+    """
 
     accepted: int
+    foreground_pid: int | None = None
 
 
 class Closed(Sizes, frozen=True):
@@ -310,7 +314,7 @@ class HostClient(HostConnection):
                 )
             fields["hidden_only"] = True
         answer = await self._ask("input", fields)
-        return Typed(answer["offset"], answer["timeline"], answer["accepted"])
+        return Typed(answer["offset"], answer["timeline"], answer["accepted"], answer.get("foreground_pid"))
 
     async def cut(
         self, conversation: str, author: str, *, code: str, message: str, epoch: int | None = None

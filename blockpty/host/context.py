@@ -84,6 +84,9 @@ class TerminalContext(Protocol):
     def at_editor(self) -> bool:
         """Whether the shell has the terminal, in another mode than line mode."""
 
+    def foreground(self) -> int | None:
+        """The process group that has the terminal."""
+
     def foreground_runs(self) -> bool:
         """Whether a process of the foreground, or the shell, is not asleep; False where that is unknown."""
 

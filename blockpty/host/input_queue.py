@@ -45,10 +45,15 @@ _SLOT = struct.Struct("<QQQQ")
 
 
 class Input:
-    """Bytes on their way into a terminal. `offset` and `timeline` are the sizes of the files at its entry."""
+    """Bytes on their way into a terminal.
+
+    `offset` and `timeline` are the sizes of the files at its entry. `foreground` is the process group that had the
+    terminal then, for a command.
+    """
 
     __slots__ = (
-        "data", "done", "entered", "fields", "hidden", "offset", "redacted", "reply", "seen", "timeline", "timer",
+        "data", "done", "entered", "fields", "foreground", "hidden", "offset", "redacted", "reply", "seen",
+        "timeline", "timer",
     )  # fmt: skip
 
     def __init__(self, data: bytes, fields: dict[str, Any], reply: Callable[[Input | Refused], None]) -> None:
@@ -62,6 +67,7 @@ class Input:
         self.reply = reply
         self.offset = 0
         self.timeline = 0
+        self.foreground: int | None = None
         self.timer: Timer | None = None
 
 
@@ -152,6 +158,7 @@ class InputQueue:
             self._drain.expect()
         if item.fields.get("submit") is not None:
             fields["submit"] = item.fields["submit"]
+            item.foreground = terminal.foreground()
         self._entry_at = terminal.timeline.size
         self._mark(len(item.data), 0)
         try:

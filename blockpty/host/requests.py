@@ -262,7 +262,10 @@ def input_(recorder: Recorder, client: ConnectedClient, request: dict[str, Any])
         if isinstance(answer, Refused):
             pending.refuse(answer)
         else:
-            pending.done({"offset": answer.offset, "timeline": answer.timeline, "accepted": answer.done})
+            pending.done({
+                "offset": answer.offset, "timeline": answer.timeline, "accepted": answer.done,
+                "foreground_pid": answer.foreground,
+            })
 
     terminal.input.type(Input(data, fields, reply), deadline_ms)
     return None

@@ -43,6 +43,7 @@ from blockpty.host.shells import (
 from blockpty.model.results import DoneResult
 from blockpty.runtime.completion import Completion
 from blockpty.runtime.drawn import drawn_command
+from blockpty.runtime.line_editor import UNBOUND_SECONDS, LineEditorWatch
 from blockpty.runtime.redactor import Redactor
 from blockpty.runtime.sessions import CLEAR_SECONDS, CLEAR_TRIES, clear_line, ended, lost_its_prompt
 from blockpty.runtime.shell_entry import REPAIR_SECONDS, can_repair, enter_shell, may_repair
@@ -70,8 +71,7 @@ SUBMIT_DEADLINE_MS: Final = 5000
 # How long a shell may take to run what its key has loaded, before the caller gets its answer anyway. Longer than the
 # host may say that it is busy, as one with a helper in its process group is: 7.5 s.
 TAKEN_SECONDS: Final = 8.0
-# A line editor that has read the key and stays silent for so long has no such key.
-UNBOUND_SECONDS: Final = 1.0
+# How often a line editor that says nothing is looked at.
 UNBOUND_POLL_SECONDS: Final = 0.1
 # On one column zsh 5.9 crashes when it draws a text at once, bash 5.2 on two.
 NARROWEST: Final = 4
@@ -125,6 +125,8 @@ class Submission:
         self._keyless = ""
         # The request whose key may still be unread: it must not find the text of another command.
         self._unread = ""
+        # What reads the last command that was typed.
+        self._editor = LineEditorWatch(channel)
 
     async def submit(
         self, kind: str, command: str, cwd: str | None, *, queue: bool = False, awaited: bool = False,
@@ -169,6 +171,7 @@ class Submission:
                         deadline_ms=SUBMIT_DEADLINE_MS,
                         epoch=channel.epoch,
                     )
+                    self._editor = LineEditorWatch(channel, reply.foreground_pid)
                     if reply.accepted < len(typed.data):
                         await self._cut(request, len(typed.data), reply.accepted)
                     retried = again is not None
@@ -273,8 +276,7 @@ class Submission:
         """
         live, request = self._channel.live, completion.request
         loop = asyncio.get_running_loop()
-        deadline, silent_since = loop.time() + TAKEN_SECONDS, None
-        insists_at = loop.time() + UNBOUND_SECONDS
+        deadline, insists_at = loop.time() + TAKEN_SECONDS, loop.time() + UNBOUND_SECONDS
         while True:
             state = live.state
             if state.opened_by(request) is None:
@@ -287,7 +289,7 @@ class Submission:
                 if state.submission is not None:
                     await live.subscribers.changed(deadline - loop.time())
                     continue
-                return self._form(state, command, cwd) if await self._reads_on(state) else None
+                return self._form(state, command, cwd) if await self._editor.reads_on() else None
             if state.shell is ShellState.RETURNING and is_keyed(state.submission):
                 # Another line has ended; its prompt, and whether ours still comes, is about to be known.
                 await live.subscribers.changed(deadline - loop.time())
@@ -310,12 +312,11 @@ class Submission:
                     # was drawing the line, let it end what they did.
                     insists_at = loop.time() + UNBOUND_SECONDS
                     await self._channel.type(clear_keys(state.current.name), "engine")
-            elif live.reader.position.offset != before or not await self._reads_on(live.state):
-                silent_since = None
-                continue
             else:
-                silent_since = silent_since or loop.time()
-                unbound = loop.time() - silent_since >= UNBOUND_SECONDS
+                seen = await self._editor.look(prints=live.reader.position.offset != before)
+                if seen == "runs":
+                    return None
+                unbound = seen == "unbound"
             if unbound:
                 # A Ctrl-C that took a part of the key away says nothing of the key, and the command is not wanted.
                 unwanted = completion.interrupted
@@ -323,21 +324,6 @@ class Submission:
                     self._keyless = state.current.nonce
                 await self._abandon()
                 return None if unwanted else self._form(live.state, command, cwd)
-
-    async def _reads_on(self, state: MachineState) -> bool:
-        """Return whether the line editor has read the key, and waits for more: what the key has loaded does not run.
-
-        A wrong yes would run a command twice. So nothing may be left to be recorded, as on a full disk, where a command
-        may have run to its end unseen, and the shell may not be at work.
-        """
-        # Without a silence so far, and when nothing is printed for the key, nothing but a look at the terminal tells.
-        if (state.tty or {}).get("icanon", False) is not False or state.echo.opening is not None:
-            return False
-        if not state.current.sees_files:
-            return False  # our terminal's modes are those of the way there, and what is unread may be on that way
-        sample = await self._channel.host.inspect(self._channel.id)
-        held_up = sample.storage is not None or sample.stopped or sample.working
-        return sample.icanon is False and not sample.unread and not held_up
 
     async def _cut(self, request: str, length: int, accepted: int) -> None:
         """Empty the command line, which holds a part of a command; raise what says that the shell took no more."""
@@ -365,7 +351,7 @@ class Submission:
         channel, loop = self._channel, asyncio.get_running_loop()
         deadline, tries, again_at = loop.time() + READY_SECONDS, 0, 0.0
         while (state := channel.live.state).shell is not ShellState.IDLE and (now := loop.time()) < deadline:
-            again = not tries or not state.current.sees_files or (now >= again_at and await self._reads_on(state))
+            again = not tries or not state.current.sees_files or (now >= again_at and await self._editor.reads_on())
             if now >= again_at and tries < CLEAR_TRIES and again:
                 await channel.type(clear_keys(channel.live.state.current.name), "engine")
                 tries, again_at = tries + 1, now + CLEAR_SECONDS

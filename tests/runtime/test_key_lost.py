@@ -39,9 +39,9 @@ class Shell:
         self.reader = SimpleNamespace(position=SimpleNamespace(offset=0))
         self.state = MachineState(shell=ShellState.IDLE, current=authentication.Shell("n", features="key", name="bash"))
         self.state.submission = {"request": "1.1", "cmd": "true", "key": True}
-        self._sample = SimpleNamespace(
-            **{"icanon": False, "unread": unread, "storage": None, "stopped": False, "working": False, **sampled}
-        )
+        at_editor = {"icanon": False, "foreground": "shell", "foreground_pid": 1, "replaced": False}
+        quiet = {"unread": unread, "storage": None, "stopped": False, "working": False}
+        self._sample = SimpleNamespace(**{**at_editor, **quiet, **sampled})
         self.to_come = [ShellState.IDLE]
         self.typed: list[bytes] = []
 
@@ -86,8 +86,14 @@ async def test_a_flushed_key(tmp_path: Path, unread: bool, disturbed: bool, retr
 
 @pytest.mark.parametrize(
     "sampled",
-    [{"storage": "stream: No space left on device"}, {"stopped": True}, {"working": True}],
-    ids=["full disk", "stopped", "working"],
+    [
+        {"storage": "stream: No space left on device"},
+        {"stopped": True},
+        {"working": True},
+        {"foreground": "child", "foreground_pid": 2},
+        {"replaced": True},
+    ],
+    ids=["full disk", "stopped", "working", "a program has the terminal", "a program has replaced the shell"],
 )
 @async_test
 async def test_nothing_is_typed_again_that_may_have_run_unseen(tmp_path: Path, sampled: dict[str, object]) -> None:

@@ -1,0 +1,86 @@
+"""Samples of the terminal that say whether a shell's line editor has taken what our key loads."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING, Final, Literal
+
+if TYPE_CHECKING:
+    from blockpty.engine.machine_state import MachineState
+    from blockpty.host.client import Inspected
+    from blockpty.runtime.channel import ConversationChannel
+
+# A line editor that has read the key and stays silent for so long has no such key.
+UNBOUND_SECONDS: Final = 1.0
+# A shell whose line editor has not read for so long runs the command, also where no mark of its beginning came.
+RUNNING_SECONDS: Final = 0.3
+# While something is printed all the time, how long it takes until the host is asked anyway.
+PRINTING_SECONDS: Final = 1.0
+
+
+class LineEditorWatch:
+    """Follows the line editor that one command was typed to, in a shell that shares our files.
+
+    `reader` is the process group that had the terminal when the command was typed: the shell's, which reads it.
+    """
+
+    def __init__(self, channel: ConversationChannel, reader: int | None = None) -> None:
+        self._channel = channel
+        self._reader = reader
+        self._silent_since: float | None = None
+        self._running_since: float | None = None
+        self._printing_since: float | None = None
+
+    async def look(self, *, prints: bool) -> Literal["runs", "unbound"] | None:
+        """Return what is certain by now: the shell runs the command, or it has no such key; None while neither is.
+
+        `prints`: something was printed since the last look. Then the host is asked only now and then, because that
+        takes longer than most commands.
+        """
+        now = asyncio.get_running_loop().time()
+        if prints:
+            self._silent_since, self._printing_since = None, self._printing_since or now
+            if now - self._printing_since < PRINTING_SECONDS:
+                return None
+        self._printing_since = None
+        sample = await self._channel.host.inspect(self._channel.id)
+        state = self._channel.live.state
+        self._running_since = (self._running_since or now) if self._has_left(state, sample) else None
+        if self._running_since is not None and now - self._running_since >= RUNNING_SECONDS:
+            # No mark of its beginning comes from a shell that has lost PS0 or its standard error.
+            return "runs"
+        self._silent_since = (self._silent_since or now) if not prints and self._is_reading(state, sample) else None
+        is_unbound = self._silent_since is not None and now - self._silent_since >= UNBOUND_SECONDS
+        return "unbound" if is_unbound else None
+
+    async def reads_on(self) -> bool:
+        """Return whether the line editor has read the key, and waits for more: what the key has loaded does not run."""
+        sample = await self._channel.host.inspect(self._channel.id)
+        return self._is_reading(self._channel.live.state, sample)
+
+    def _is_reading(self, state: MachineState, sample: Inspected) -> bool:
+        """Return whether a sample shows the line editor waiting for more, with the key read.
+
+        A wrong yes would run a command twice. So nothing may be left to be recorded, as on a full disk, where a command
+        may have run to its end unseen; the shell may not be at work; and no program that it runs may have the terminal.
+        """
+        # Without a silence so far, and when nothing is printed for the key, nothing but a look at the terminal tells.
+        if (state.tty or {}).get("icanon", False) is not False or state.echo.opening is not None:
+            return False
+        if not state.current.sees_files:
+            return False  # our terminal's modes are those of the way there, and what is unread may be on that way
+        if sample.icanon is not False or sample.unread or sample.replaced or self._has_left(state, sample):
+            return False
+        return sample.storage is None and not sample.stopped and not sample.working
+
+    def _has_left(self, state: MachineState, sample: Inspected) -> bool:
+        """Return whether a sample shows that the shell has read the key, and its line editor reads no more.
+
+        Then it runs the command, or what it runs before each command.
+        """
+        if sample.icanon:
+            return not sample.unread
+        if state.outer:
+            # To the host, a shell inside a shell is a child as well. A host of an earlier version does not say which.
+            return self._reader is not None and sample.foreground_pid not in (None, self._reader)
+        return sample.foreground == "child" and sample.foreground_pid != self._reader

@@ -1,0 +1,113 @@
+"""A shell that does not mark the beginning of a command: the command runs all the same, and gets no key of ours."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, Final, cast
+
+import pytest
+
+import blockpty
+from blockpty.engine import authentication
+from blockpty.engine.machine_state import MachineState
+from blockpty.runtime import submission
+from blockpty.runtime.channel import ConversationChannel
+from blockpty.runtime.line_editor import LineEditorWatch
+from tests.support.async_tests import async_test
+
+SHELL, PROGRAM = 7, 8
+READS: Final = {
+    "icanon": False, "foreground": "shell", "foreground_pid": SHELL, "unread": 0, "replaced": False,
+    "storage": None, "stopped": False, "working": False,
+}  # fmt: skip
+
+
+class Channel:
+    """A conversation whose terminal is sampled as it is set."""
+
+    def __init__(self, *, outer: bool, **sampled: object) -> None:
+        self.id, self.host, self.live = "c1", self, self
+        self.state = MachineState(current=authentication.Shell("n"))
+        self.state.outer = [authentication.Shell("o")] if outer else []
+        self._sample = SimpleNamespace(**{**READS, **sampled})
+
+    async def inspect(self, conversation_id: str) -> SimpleNamespace:
+        return self._sample
+
+
+@pytest.mark.parametrize("outer", [False, True], ids=["the first shell", "a shell inside"])
+@pytest.mark.parametrize(
+    ("sampled", "seen"),
+    [
+        ({}, "unbound"),
+        ({"foreground_pid": PROGRAM, "foreground": "child"}, "runs"),
+        ({"foreground_pid": PROGRAM, "foreground": "child", "icanon": True}, "runs"),
+        ({"icanon": True}, "runs"),
+        ({"icanon": True, "unread": 7}, None),
+        ({"unread": 7}, None),
+        ({"working": True}, None),
+        ({"replaced": True}, None),
+    ],
+    ids=["reads on", "raw program", "program", "builtin", "unread in line mode", "unread", "at work", "exec"],
+)
+@async_test
+async def test_what_samples_say(
+    monkeypatch: pytest.MonkeyPatch, sampled: dict[str, object], seen: str | None, outer: bool
+) -> None:
+    now = 100.0
+    monkeypatch.setattr(asyncio.get_running_loop(), "time", lambda: now)
+    channel = cast("ConversationChannel", Channel(outer=outer, **sampled))
+    watch = LineEditorWatch(channel, SHELL)
+    assert await watch.look(prints=False) is None  # nothing is certain at the first look
+    now += 1.0
+    assert await watch.look(prints=False) == seen
+
+
+@async_test
+async def test_what_is_printed_says_that_the_key_is_bound(monkeypatch: pytest.MonkeyPatch) -> None:
+    now = 100.0
+    monkeypatch.setattr(asyncio.get_running_loop(), "time", lambda: now)
+    watch = LineEditorWatch(cast("ConversationChannel", Channel(outer=False)), SHELL)
+    for prints in (False, True, False):
+        assert await watch.look(prints=prints) is None
+        now += 0.9
+    assert await watch.look(prints=False) is None
+    now += 0.2
+    assert await watch.look(prints=False) == "unbound"
+
+
+STARTUP: Final = {"PS0 is readonly": "readonly PS0='mine\\n'", "stderr is lost": "exec 2>/dev/null"}
+COMMANDS: Final = {
+    # Before it had the terminal for a second it got Ctrl-C, and then the command once more.
+    "raw program": "sh -c 'stty raw -echo; echo up; exec cat >got'",
+    "prints all the time": "while :; do echo up; sleep 0.01; done",
+    "builtin": "echo up; read line",
+}
+
+
+@pytest.mark.parametrize("command", COMMANDS.values(), ids=COMMANDS)
+@pytest.mark.parametrize("startup", STARTUP.values(), ids=STARTUP)
+@async_test
+async def test_a_command_without_a_begin_is_typed_once(
+    home: Path, monkeypatch: pytest.MonkeyPatch, startup: str, command: str
+) -> None:
+    monkeypatch.setattr(submission, "TAKEN_SECONDS", 1e6)  # so that nothing but the terminal says that it runs
+    user = Path(os.environ["HOME"])
+    (user / ".bashrc").write_text(f"{startup}\n")
+    async with blockpty.Engine(home) as engine:
+        conversation = await engine.open("c1", shell="bash", cwd=str(user))
+        await conversation.exec_block(command)
+        typed = _typed(conversation.directory)
+        assert [one["author"] for one in typed] == ["agent"], typed
+        await conversation.close()
+    got = user / "got"
+    assert not got.exists() or got.read_bytes() == b""
+
+
+def _typed(directory: Path) -> list[dict[str, Any]]:
+    entries = map(json.loads, (directory / "timeline.jsonl").read_text().splitlines())
+    return [entry for entry in entries if entry["kind"] == "input"]
