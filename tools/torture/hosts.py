@@ -20,7 +20,6 @@ from tools.torture.report import Row, percentile
 NUMBERS = 300_000
 # The keeper starts at most 10 recorders in 10 seconds without a pause.
 PACE_SECONDS = 1.1
-PROMISED_SECONDS = 1.0
 
 
 async def kill_recorder(host: Host) -> float:
@@ -127,8 +126,8 @@ async def _after_all(home: Path, name: str, shell: int, printed: bytes, row: Row
     async with blockpty.Engine(home) as engine:
         (info,) = (await engine.list(name)).conversations
         took = time.monotonic() - begin
-        if info.live or took > PROMISED_SECONDS:
-            row.wrong.append(f"{name}: live is {info.live} after {took:.2f} s")
+        if info.live:
+            row.wrong.append(f"{name}: it is still live after {took:.2f} s")
         left = [*spawn.session_members(shell)]
         if left:
             row.wrong.append(f"{name}: processes are left: {left}")
