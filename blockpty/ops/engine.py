@@ -166,10 +166,11 @@ class Engine(ConversationEngine):
         `conversations`, `blocks`: at most so many, 0 to 1000. `conversation_id`: of this one only. `failed`: only
         blocks that failed, or only others. `before`: only blocks that began before this time, in ms since 1970; pages
         go on with it. It does not go through all blocks, however many there are. `timeout_ms`, 0 to
-        86,400,000, or in its place `timeout` in seconds: how long to wait for an index that is still being made;
+        3,600,000, or in its place `timeout` in seconds: how long to wait for an index that is still being made;
         `partial` says that it was not there in time.
         """
         timeout_ms = limits.milliseconds(timeout, timeout_ms)
+        limits.check("timeout_ms", timeout_ms)
         await _import_search()
         from blockpty.search.overview import Asked
 

@@ -11,11 +11,13 @@ from typing import Annotated, Any, Final, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, WithJsonSchema
 
-MAX_TIMEOUT_MS: Final = 3_600_000
-MAX_BYTES: Final = 64 * 1024 * 1024
+from blockpty.api import limits
+
+MAX_TIMEOUT_MS: Final = limits.BOUNDS["timeout_ms"][1]
+MAX_BYTES: Final = limits.BOUNDS["max_bytes"][1]
 MAX_COMMAND: Final = 16 * 1024 * 1024
 MAX_TEXT: Final = 4 * 1024 * 1024
-MAX_FILE: Final = 64 * 1024 * 1024
+MAX_FILE: Final = limits.MOST_FILE
 
 _CONDITION: Final[list[dict[str, Any]]] = [
     {"type": "string", "minLength": 1},
@@ -520,7 +522,7 @@ class EnterShellRequest(ConversationRequest):
     shell: Literal["bash", "zsh", "fish"] | None = Field(
         default=None, description="Which shell is at the prompt; needed behind another program such as ssh."
     )
-    timeout_ms: int = Field(default=10_000, ge=0, le=86_400_000, description="How long its first prompt may take.")
+    timeout_ms: int = Field(default=10_000, ge=0, le=MAX_TIMEOUT_MS, description="How long its first prompt may take.")
 
 
 class InterruptRequest(ConversationRequest):
@@ -738,7 +740,7 @@ class OverviewRequest(Request):
     )
     before: Time = Field(default=None, description="Only blocks that began before this time, in ms since 1970.")
     timeout_ms: int = Field(
-        default=2000, ge=0, le=86_400_000, description="How long to wait for an index that is still being made."
+        default=2000, ge=0, le=MAX_TIMEOUT_MS, description="How long to wait for an index that is still being made."
     )
 
 
