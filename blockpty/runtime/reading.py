@@ -392,8 +392,9 @@ def _with_data(live: RecordFollower, event: Event) -> Event:
 
 
 async def follow_events(
-    live: RecordFollower, from_seq: int, follow: bool, *, with_data: bool = True, types: Collection[str] | None = None
-) -> AsyncIterator[Event]:
+    live: RecordFollower, from_seq: int, follow: bool, *, with_data: bool = True,
+    types: Collection[str] | None = None, clock: Callable[[], float] = time.monotonic,
+) -> AsyncIterator[Event]:  # fmt: skip
     """Yield events from the file, and with `follow` those that come, until the record is closed.
 
     `with_data`: events of output that a follower gets have its text, which takes far longer than all else of them.
@@ -401,7 +402,7 @@ async def follow_events(
     is that of them all, its number that of the last. `types`: only these, by default all; the others are
     skipped before growth is joined.
     """
-    growth = None if with_data or not follow else _Growth()
+    growth = None if with_data or not follow else Growth(clock)
     # Of a long record nearly all lines are before the one that most followers begin at.
     reader = LineReader(live.layout.events, line_of_seq(live.layout.events, from_seq) if from_seq else 0, holes=True)
     changes = changes_of(asyncio.get_running_loop())
@@ -449,10 +450,11 @@ async def follow_events(
                     future.cancel()
 
 
-class _Growth:
+class Growth:
     """Lines of events on their way to a follower, with those of output joined."""
 
-    def __init__(self) -> None:
+    def __init__(self, clock: Callable[[], float]) -> None:
+        self._clock = clock
         self._held: dict[str, Any] | None = None
         self._sent = -math.inf
 
@@ -474,12 +476,12 @@ class _Growth:
 
     def left(self) -> float:
         """For how many seconds more growth is held back."""
-        return max(0.0, self._sent + _GROWTH_SECONDS - time.monotonic())
+        return max(0.0, self._sent + _GROWTH_SECONDS - self._clock())
 
     def due(self, closed: bool) -> dict[str, Any] | None:
         """Return growth that has been held back for long enough, or at the end."""
         held = self._held
         if held is None or (self.left() > 0 and not closed):
             return None
-        self._held, self._sent = None, time.monotonic()
+        self._held, self._sent = None, self._clock()
         return held

@@ -15,7 +15,7 @@ import asyncio
 import contextlib
 import time
 from collections import deque
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import TYPE_CHECKING, Final
 
 from msgspec import Struct
@@ -90,12 +90,14 @@ class TerminalWatch:
         window: flow control; None: as fast as it is taken.
         limit_bytes: without a window, who falls back by more than these is sent on.
         redraws: continue at a join point after each resize, however few bytes lie between.
+        clock, sleep: the time, and how it passes in a rest.
     """
 
     def __init__(
         self, live: RecordFollower, from_cursor: int | None = None, *, joins: bool = False,
         scrollback: int = SCROLLBACK, window: FlowWindow | None = None, limit_bytes: int | None = None,
-        redraws: bool = False,
+        redraws: bool = False, clock: Callable[[], float] = time.monotonic,
+        sleep: Callable[[float], Awaitable[object]] = asyncio.sleep,
     ) -> None:  # fmt: skip
         self._live = live
         self._from = from_cursor
@@ -104,6 +106,8 @@ class TerminalWatch:
         self._window = window
         self._limit = limit_bytes
         self._redraws = redraws
+        self._clock = clock
+        self._sleep = sleep
         # Up to where of the timeline sizes were sent that no join point has shown yet.
         self._resized = 0
         self._sent = self._base = self._acknowledged = self._joined = 0
@@ -218,27 +222,27 @@ class TerminalWatch:
     async def _join_again(self, end: int) -> Seen | None:
         """Return the next join point of a watcher that lags, with which it may have caught up; None while it rests."""
         assert self._window is not None
-        self._shut = self._acknowledged < self._joined or time.monotonic() < self._rests_until
+        self._shut = self._acknowledged < self._joined or self._clock() < self._rests_until
         if self._shut:
             return None
-        cursor, begun = self._sent, time.monotonic()
+        cursor, begun = self._sent, self._clock()
         self._lagging = end - cursor > self._window.size
         scrollback = 0 if self._lagging else self._scrollback
         point = await self._live.joining.point(scrollback, max(cursor, end - self._window.size))
-        self._joined_at = time.monotonic()
+        self._joined_at = self._clock()
         rest = max(_REST_SECONDS, _REST_SHARE * (self._joined_at - begun))
         self._rests_until = self._joined_at + min(rest, _LONGEST_REST_SECONDS)
         return self._go_on(point, point.cursor - cursor)
 
     async def _rest(self) -> None:
         """Return when the next join point may be made: the last is drawn, and a rest is over or the program pauses."""
-        while (left := self._rests_until - time.monotonic()) > 0:
+        while (left := self._rests_until - self._clock()) > 0:
             before = self._live.state.classified
-            await asyncio.sleep(min(left, _PAUSE_SECONDS))
+            await self._sleep(min(left, _PAUSE_SECONDS))
             if self._live.state.classified == before:
                 self._rests_until = 0.0
         if self._acknowledged < self._joined:
-            await _within(self._joined_at + _DRAWN_SECONDS - time.monotonic(), self._opened)
+            await _within(self._joined_at + _DRAWN_SECONDS - self._clock(), self._opened)
 
     def _skip_to(self, cursor: int) -> StreamPiece:
         skipped = cursor - self._sent
@@ -255,7 +259,7 @@ class TerminalWatch:
 
     def _is_ignored(self) -> bool:
         """Whether the client has had the time to draw its last join point, and does not say that it has."""
-        return self._acknowledged < self._joined and time.monotonic() >= self._joined_at + _DRAWN_SECONDS
+        return self._acknowledged < self._joined and self._clock() >= self._joined_at + _DRAWN_SECONDS
 
     def _room(self, wanted: int) -> int:
         """Return how many bytes may be sent now; none while it is only a small part of a window."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import os
 import re
-import time
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -157,26 +156,26 @@ async def test_what_runs_is_read_as_far_as_it_goes(home: Path) -> None:
 
 
 @async_test
-async def test_growth_without_its_text_is_told_four_times_a_second_and_adds_up(home: Path) -> None:
+async def test_growth_without_its_text_is_few_events_and_adds_up(home: Path) -> None:
     """Events without their text: a flood is few of them, which say as much as all of them."""
     async with blockpty.Engine(home) as engine:
         conversation = await engine.open("c1", shell="bash")
-        live, seen, loop = conversation.live, [], asyncio.get_running_loop()
+        live: Any = conversation.live
+        told: list[Event] = []
 
         async def follow() -> None:
             async for event in reading.follow_events(live, 0, True, with_data=False):
-                seen.append((loop.time(), event))
+                told.append(event)
 
         following = asyncio.create_task(follow())
         await conversation.run("seq 1 400000", max_bytes=100)
         await conversation.run("echo one; sleep 0.3; echo two")
         every = [event async for event in reading.follow_events(live, 0, False)]
-        while not seen or seen[-1][1].seq < every[-1].seq:
+        while not told or told[-1].seq < every[-1].seq:
             await live.subscribers.changed(0.02)
         following.cancel()
         await asyncio.wait((following,))
 
-        told = [event for _, event in seen]
         assert all("data" not in event.fields for event in told)
         others = [event for event in told if event.type != "agent_block_delta"]
         assert others == [event for event in every if event.type != "agent_block_delta"]
@@ -190,10 +189,25 @@ async def test_growth_without_its_text_is_told_four_times_a_second_and_adds_up(h
             assert all(follows[end] == begin for (_, end), (begin, _) in pairwise(joined))
         flood = next(event.fields["block_id"] for event in told if event.type == "agent_block_begin")
         assert len(_spans(told, flood)) < len(_spans(every, flood)) / 2
-        times = [at for at, event in seen if event.type == "agent_block_delta" and event.fields["block_id"] == flood]
-        # The last one is sent with the end of its block.
-        assert all(later - at >= 0.25 for at, later in pairwise(times[:-1]))
         await conversation.close()
+
+
+def test_growth_is_sent_four_times_a_second() -> None:
+    now, sent = 100.0, []
+    growth = reading.Growth(lambda: now)
+    for number in range(2048):
+        now += 1 / 1024
+        assert not [*growth.take({"type": "agent_block_delta", "block_id": "1.1", "span": [number, number + 1]})]
+        if (grown := growth.due(closed=False)) is not None:
+            sent.append((now, grown["span"]))
+    assert [span for _, span in sent] == [[0, 1], *([begin, begin + 256] for begin in range(1, 1793, 256))]
+    assert {later - at for (at, _), (later, _) in pairwise(sent)} == {0.25}
+    assert growth.left() == 1 / 1024
+    # What is left is sent at the end, or in front of the next event of another kind.
+    assert growth.due(closed=True) == {"type": "agent_block_delta", "block_id": "1.1", "span": [1793, 2048]}
+    last = {"type": "agent_block_delta", "block_id": "1.1", "span": [2048, 2049]}
+    end = {"type": "agent_block_end", "block_id": "1.1"}
+    assert [*growth.take(last), *growth.take(end)] == [last, end] and not growth.is_held
 
 
 @async_test
@@ -204,25 +218,24 @@ async def test_what_is_not_wanted_comes_between_no_growth(home: Path) -> None:
         live, seen = conversation.live, []
 
         async def follow() -> None:
-            async for event in reading.follow_events(live, 0, True, with_data=False, types=wanted):
+            async for event in reading.follow_events(live, 0, True, with_data=False, types=wanted, clock=lambda: 100.0):
                 seen.append(event)
 
         following = asyncio.create_task(follow())
-        since = time.monotonic()
         await conversation.exec_interactive("cat")
         for number in range(40):
             await conversation.send_line(f"line {number}", match=f"line {number}")
         await conversation.ctrl_d()
         while not seen or seen[-1].type != "agent_block_end":
             await live.subscribers.changed(0.02)
-        took = time.monotonic() - since
         following.cancel()
         await asyncio.wait((following,))
         every = [event async for event in reading.follow_events(live, 0, False)]
         assert sum(event.type == "input" for event in every) >= 40
         assert {event.type for event in seen} == set(wanted)
         block_id = seen[0].fields["block_id"]
-        assert len(_spans(seen, block_id)) <= took / 0.25 + 2
+        # Its time stands still: the first growth is sent, and all that follows with the end of the block.
+        assert len(_spans(seen, block_id)) == 2
         assert _spans(seen, block_id)[-1][1] == _spans(every, block_id)[-1][1]
         await conversation.close()
 
