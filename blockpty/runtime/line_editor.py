@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-import asyncio
+import time
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Final, Literal
 
 if TYPE_CHECKING:
@@ -24,9 +25,12 @@ class LineEditorWatch:
     `reader` is the process group that had the terminal when the command was typed: the shell's, which reads it.
     """
 
-    def __init__(self, channel: ConversationChannel, reader: int | None = None) -> None:
+    def __init__(
+        self, channel: ConversationChannel, reader: int | None = None, clock: Callable[[], float] = time.monotonic
+    ) -> None:
         self._channel = channel
         self._reader = reader
+        self._clock = clock
         self._silent_since: float | None = None
         self._running_since: float | None = None
         self._printing_since: float | None = None
@@ -37,7 +41,7 @@ class LineEditorWatch:
         `prints`: something was printed since the last look. Then the host is asked only now and then, because that
         takes longer than most commands.
         """
-        now = asyncio.get_running_loop().time()
+        now = self._clock()
         if prints:
             self._silent_since, self._printing_since = None, self._printing_since or now
             if now - self._printing_since < PRINTING_SECONDS:

@@ -16,7 +16,8 @@ import contextlib
 import os
 import re
 import secrets
-from collections.abc import AsyncIterator
+import time
+from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
@@ -118,15 +119,16 @@ class _Typed(NamedTuple):
 class Submission:
     """Types commands into one channel, in turn."""
 
-    def __init__(self, channel: ConversationChannel) -> None:
+    def __init__(self, channel: ConversationChannel, clock: Callable[[], float] = time.monotonic) -> None:
         self._channel = channel
+        self._clock = clock
         self._turn = asyncio.Lock()
         # The shell in which our key turned out not to be bound, by its nonce.
         self._keyless = ""
         # The request whose key may still be unread: it must not find the text of another command.
         self._unread = ""
         # What reads the last command that was typed.
-        self._editor = LineEditorWatch(channel)
+        self._editor = LineEditorWatch(channel, clock=clock)
 
     async def submit(
         self, kind: str, command: str, cwd: str | None, *, queue: bool = False, awaited: bool = False,
@@ -171,7 +173,7 @@ class Submission:
                         deadline_ms=SUBMIT_DEADLINE_MS,
                         epoch=channel.epoch,
                     )
-                    self._editor = LineEditorWatch(channel, reply.foreground_pid)
+                    self._editor = LineEditorWatch(channel, reply.foreground_pid, self._clock)
                     if reply.accepted < len(typed.data):
                         await self._cut(request, len(typed.data), reply.accepted)
                     retried = again is not None
@@ -275,24 +277,23 @@ class Submission:
         Nothing of the command has run then: the text was incomplete, or the key is not bound in this keymap.
         """
         live, request = self._channel.live, completion.request
-        loop = asyncio.get_running_loop()
-        deadline, insists_at = loop.time() + TAKEN_SECONDS, loop.time() + UNBOUND_SECONDS
+        deadline, insists_at = self._clock() + TAKEN_SECONDS, self._clock() + UNBOUND_SECONDS
         while True:
             state = live.state
             if state.opened_by(request) is None:
                 live.pump()
             self._unread = request if state.opened_by(request) is None else ""
-            if not self._unread or loop.time() >= deadline:
+            if not self._unread or self._clock() >= deadline:
                 return None
             if state.shell is ShellState.IDLE and not (retried or completion.disturbed):
                 # Another line's prompt, or a late one: the shell may have flushed the key while it drew it.
                 if state.submission is not None:
-                    await live.subscribers.changed(deadline - loop.time())
+                    await live.subscribers.changed(deadline - self._clock())
                     continue
                 return self._form(state, command, cwd) if await self._editor.reads_on() else None
             if state.shell is ShellState.RETURNING and is_keyed(state.submission):
                 # Another line has ended; its prompt, and whether ours still comes, is about to be known.
-                await live.subscribers.changed(deadline - loop.time())
+                await live.subscribers.changed(deadline - self._clock())
                 continue
             if state.shell is not ShellState.SUBMITTED or (state.incomplete and not typed.key):
                 return None
@@ -302,15 +303,15 @@ class Submission:
                 return self._rejected(live.state, command, cwd)
             # Nothing is asked of the host while the shell still prints: that would take longer than most commands.
             before = live.reader.position.offset
-            await live.subscribers.changed(min(UNBOUND_POLL_SECONDS, deadline - loop.time()))
+            await live.subscribers.changed(min(UNBOUND_POLL_SECONDS, deadline - self._clock()))
             if live.reader.position.offset == before:
                 live.pump()
             if not state.current.sees_files:
                 unbound = typed.key and is_echoed(typed.tag, live.state.echo.data)
-                if completion.interrupted and loop.time() >= insists_at:
+                if completion.interrupted and self._clock() >= insists_at:
                     # A Ctrl-C took the rest of the text away, and came where neither the handler nor bash itself, which
                     # was drawing the line, let it end what they did.
-                    insists_at = loop.time() + UNBOUND_SECONDS
+                    insists_at = self._clock() + UNBOUND_SECONDS
                     await self._channel.type(clear_keys(state.current.name), "engine")
             else:
                 seen = await self._editor.look(prints=live.reader.position.offset != before)
@@ -348,9 +349,9 @@ class Submission:
         zsh loses a Ctrl-C that comes while it draws its second prompt: where the line editor reads on, it is typed
         again; also where that cannot be seen, since nothing runs there.
         """
-        channel, loop = self._channel, asyncio.get_running_loop()
-        deadline, tries, again_at = loop.time() + READY_SECONDS, 0, 0.0
-        while (state := channel.live.state).shell is not ShellState.IDLE and (now := loop.time()) < deadline:
+        channel = self._channel
+        deadline, tries, again_at = self._clock() + READY_SECONDS, 0, 0.0
+        while (state := channel.live.state).shell is not ShellState.IDLE and (now := self._clock()) < deadline:
             again = not tries or not state.current.sees_files or (now >= again_at and await self._editor.reads_on())
             if now >= again_at and tries < CLEAR_TRIES and again:
                 await channel.type(clear_keys(channel.live.state.current.name), "engine")
@@ -363,8 +364,7 @@ class Submission:
         """Return when the shell is at a clean prompt; raise when it cannot be, or only later without `queue`."""
         channel = self._channel
         await channel.own()
-        loop = asyncio.get_running_loop()
-        now = loop.time()
+        now = self._clock()
         deadline, settled_by, starts_by = now + READY_SECONDS, now + SETTLED_SECONDS, now + START_SECONDS
         cleared = repaired = edits = redrawn = False
         while True:
@@ -378,16 +378,16 @@ class Submission:
                     repaired = True
                     await enter_shell(channel, None, REPAIR_SECONDS)
                     continue
-                if may_repair(state, sample) and loop.time() < starts_by:
-                    await channel.live.subscribers.changed(starts_by - loop.time())
+                if may_repair(state, sample) and self._clock() < starts_by:
+                    await channel.live.subscribers.changed(starts_by - self._clock())
                     continue
             if state.hooks_lost:
                 raise NoPrompt(
                     f"{channel.id} lost its shell integration: {state.current.integrity_reason}",
                     hint="reset starts a fresh shell; send and wait_for work on",
                 )
-            if state.shell is ShellState.IDLE and self._is_unsettled(state) and loop.time() < settled_by:
-                await channel.live.subscribers.changed(settled_by - loop.time())
+            if state.shell is ShellState.IDLE and self._is_unsettled(state) and self._clock() < settled_by:
+                await channel.live.subscribers.changed(settled_by - self._clock())
                 continue
             if state.shell is ShellState.IDLE:
                 if state.current.name in EDITS_LATE and not edits:
@@ -407,18 +407,18 @@ class Submission:
             if state.shell in (ShellState.RUNNING, ShellState.SUBMITTED):
                 _refuse_busy(channel.id, state, queue, channel.live.redactor)
                 await channel.live.subscribers.changed()
-                deadline = loop.time() + READY_SECONDS
+                deadline = self._clock() + READY_SECONDS
                 continue
             if not redrawn and lost_its_prompt(state):
                 redrawn = True
                 await channel.type(clear_keys(state.current.name), "engine")
                 continue
-            if loop.time() >= deadline:
+            if self._clock() >= deadline:
                 raise NoPrompt(
                     f"{channel.id} shows no prompt",
                     hint="status tells what the terminal does; reset starts a fresh shell",
                 )
-            await channel.live.subscribers.changed(deadline - loop.time())
+            await channel.live.subscribers.changed(deadline - self._clock())
 
     def _is_unsettled(self, state: MachineState) -> bool:
         """Return whether the silence after the prompt has to tell what stands on the command line.

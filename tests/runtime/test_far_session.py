@@ -92,7 +92,8 @@ async def test_a_cut_connection_neither_loses_nor_doubles_a_byte(cuts: int, serv
             running = asyncio.ensure_future(run(conversation, PRINTS, 7, PRINTED))
             if number % 3 == 0:
                 # Also while the input is under way, or the prompt is drawn.
-                await asyncio.sleep(random.random() * 0.02)
+                for _ in range(random.randrange(100)):
+                    await asyncio.sleep(0)
             else:
                 begin = conversation.cursor
                 end = begin + random.randrange(200, 3000)

@@ -122,8 +122,8 @@ async def one_engine(home: Path, chance: random.Random, persons: Persons, name: 
                     await engine.halt(chance.choice(["c1", None]))
                     await engine.release()
                     await engine.release("c1")
-            for _ in range(chance.randrange(3)):
-                await asyncio.sleep(chance.choice([0, 0, 0.01]))
+            for _ in range(chance.choice([0, 1, 2, 20, 100])):
+                await asyncio.sleep(0)
             await persons.look(engine)
         if tasks and chance.random() < 0.5:
             await asyncio.wait(tasks)
@@ -160,6 +160,15 @@ async def kill_server(home: Path) -> None:
             os.kill(state["pid"], signal.SIGKILL)
 
 
+async def reached(person: Client, text: str, asking: asyncio.Future[None]) -> None:
+    """Return when the question waits for a person, or its call has ended."""
+    while not asking.done():
+        with contextlib.suppress(BlockptyError):
+            if text in {one["text"] for one in (await person.approvals()).approvals}:
+                return
+        await asyncio.sleep(0.01)
+
+
 async def one_server(home: Path, chance: random.Random, said: dict[str, str]) -> None:
     """Have an agent ask through the server, a person answer, and the server be killed, in random order."""
 
@@ -174,7 +183,10 @@ async def one_server(home: Path, chance: random.Random, said: dict[str, str]) ->
             action = chance.choice(["ask", "ask", "ask", "look", "look", "kill"])
             if action == "ask":
                 tasks.append(asyncio.ensure_future(ask(conversation, f": {number}")))
-                await asyncio.sleep(chance.choice([0, 0.05]))
+                if chance.random() < 0.5:
+                    await reached(person, f": {number}", tasks[-1])
+                else:
+                    await asyncio.sleep(0)
             elif action == "kill":
                 await kill_server(home)
             else:

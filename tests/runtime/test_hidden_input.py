@@ -5,8 +5,11 @@ from __future__ import annotations
 import asyncio
 import base64
 import contextlib
+import fcntl
 import os
 import shutil
+import sys
+import termios
 from pathlib import Path
 
 import pytest
@@ -18,6 +21,8 @@ from tests.support.profile import in_turn
 
 SECRET = "hunter2leak"
 TIMEOUT_MS = 20_000
+# What the kernel holds for a program that reads nothing, in raw mode.
+TERMINAL_BYTES = 4095
 SHELLS = ("bash", "zsh", "fish")
 # Each waits in line mode without echo. All but the last read a line and end; that one never reads.
 PROMPTS = {
@@ -106,6 +111,16 @@ async def test_a_secret_that_nobody_reads(shell: str, kind: str, home: Path) -> 
     assert traces(home) == []
 
 
+def unread(pid: int | None) -> int:
+    """Return how many bytes wait in the terminal that a program reads from."""
+    terminal = os.open(f"/proc/{pid}/fd/0", os.O_RDONLY | os.O_NOCTTY)
+    try:
+        return int.from_bytes(fcntl.ioctl(terminal, termios.FIONREAD, bytes(4)), sys.byteorder)
+    finally:
+        os.close(terminal)
+
+
+@pytest.mark.linux
 @pytest.mark.parametrize(
     ("shell", "size"),
     [
@@ -125,7 +140,9 @@ async def test_input_in_raw_mode_that_nobody_reads(shell: str, size: int, home: 
             session = await conversation.exec_interactive(program)
             await conversation.wait_for({"idle_ms": 300}, from_cursor=session.cursor, timeout_ms=TIMEOUT_MS)
             sending = asyncio.create_task(conversation.send("y" * size, session_id=session.session_id))
-            await asyncio.wait((sending,), timeout=0.5)
+            reader = (await conversation.host.inspect(conversation.id)).foreground_pid
+            while not sending.done() and unread(reader) < TERMINAL_BYTES:  # noqa: ASYNC110  (nothing tells)
+                await asyncio.sleep(0.01)
             if program is ending:
                 end.touch()
             else:

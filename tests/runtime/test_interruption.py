@@ -48,10 +48,16 @@ async def test_what_a_program_left_unread_does_not_hide_its_end(
         await conversation.wait_for("ready\n")
         await host.input(conversation.id, b"unread", author="agent", deadline_ms=5000, epoch=conversation.epoch)
 
+        def recorded() -> bytes:
+            return b"".join(segment.read_bytes() for segment in sorted((conversation.directory / "stream").iterdir()))
+
+        end = len(recorded())
+
         async def late(*args: Any, **options: Any) -> Any:
             done = await signal(*args, **options)
-            # Blocks the loop while the prompt and its line are printed, so that the engine reads both at once.
-            time.sleep(1)  # noqa: ASYNC251
+            # Blocks the loop while the prompt, and in zsh its line, are printed, so that the engine reads both at once.
+            while (b"unread" if shell == "zsh" else b"__PROMPT__") not in recorded()[end:]:
+                time.sleep(0.001)  # noqa: ASYNC251
             return done
 
         monkeypatch.setattr(host, "signal", late)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import time
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, Final, cast
@@ -139,15 +138,16 @@ async def test_a_ctrl_c_that_took_a_part_of_the_key_is_obeyed(tmp_path: Path) ->
 @async_test
 async def test_a_ctrl_c_that_was_lost_is_typed_again(tmp_path: Path, typed: _Typed) -> None:
     """Until the shell shows its prompt."""
-    shell = far_shell(tmp_path)
-    submission = Submission(cast("ConversationChannel", shell))
+    shell, now = far_shell(tmp_path), 100.0
+    submission = Submission(cast("ConversationChannel", shell), lambda: now)
     completion = Completion(cast("RecordFollower", shell), "1.1")
     completion.disturbed = completion.interrupted = True
 
     async def changed(timeout: float | None = None) -> None:
+        nonlocal now
+        now += timeout or 0
         if len(shell.typed) == 2:
             shell.state.shell, shell.state.submission = ShellState.IDLE, None
-        await asyncio.sleep(0.01)
 
     shell.changed = changed  # type: ignore[method-assign]
     assert await submission._taken(completion, "true", None, False, typed) is None
@@ -160,13 +160,14 @@ async def test_an_earlier_ctrl_c_is_not_that_of_a_command_that_takes_long(tmp_pa
     """The engine's own, for one, with which it has emptied the line."""
     shell = far_shell(tmp_path)
     shell.state.interrupted = True
-    submission = Submission(cast("ConversationChannel", shell))
-    began = time.monotonic()
+    began = now = 100.0
+    submission = Submission(cast("ConversationChannel", shell), lambda: now)
 
     async def changed(timeout: float | None = None) -> None:
-        if time.monotonic() > began + UNBOUND_SECONDS + 0.2:
+        nonlocal now
+        now += timeout or 0
+        if now > began + UNBOUND_SECONDS + 0.2:
             shell.state.shell = ShellState.RUNNING
-        await asyncio.sleep(0.01)
 
     shell.changed = changed  # type: ignore[method-assign]
     completion = Completion(cast("RecordFollower", shell), "1.1")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 import os
 from pathlib import Path
@@ -55,23 +54,19 @@ class Channel:
     ids=["reads on", "raw program", "program", "builtin", "unread in line mode", "unread", "at work", "exec"],
 )
 @async_test
-async def test_what_samples_say(
-    monkeypatch: pytest.MonkeyPatch, sampled: dict[str, object], seen: str | None, outer: bool
-) -> None:
+async def test_what_samples_say(sampled: dict[str, object], seen: str | None, outer: bool) -> None:
     now = 100.0
-    monkeypatch.setattr(asyncio.get_running_loop(), "time", lambda: now)
     channel = cast("ConversationChannel", Channel(outer=outer, **sampled))
-    watch = LineEditorWatch(channel, SHELL)
+    watch = LineEditorWatch(channel, SHELL, lambda: now)
     assert await watch.look(prints=False) is None  # nothing is certain at the first look
     now += 1.0
     assert await watch.look(prints=False) == seen
 
 
 @async_test
-async def test_what_is_printed_says_that_the_key_is_bound(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_what_is_printed_says_that_the_key_is_bound() -> None:
     now = 100.0
-    monkeypatch.setattr(asyncio.get_running_loop(), "time", lambda: now)
-    watch = LineEditorWatch(cast("ConversationChannel", Channel(outer=False)), SHELL)
+    watch = LineEditorWatch(cast("ConversationChannel", Channel(outer=False)), SHELL, lambda: now)
     for prints in (False, True, False):
         assert await watch.look(prints=prints) is None
         now += 0.9

@@ -245,8 +245,15 @@ async def test_a_caller_that_goes_leaves_nothing_half_done(home: Path) -> None:
     async with blockpty.Engine(home) as engine:
         conversation = await engine.open("c1")
         session = await started(conversation, "stty raw -echo; cat >/dev/null; stty sane; exit 4")
-        with pytest.raises(TimeoutError):
-            await asyncio.wait_for(conversation.enter_shell("bash", timeout_ms=60_000), 0.3)
+        entering = asyncio.ensure_future(conversation.enter_shell("bash", timeout_ms=60_000))
+        # The question that nothing there answers is typed.
+        async for event in conversation.events():
+            if event.fields.get("author") == "engine":
+                break
+        assert list((conversation.directory / "rc").glob("*/hooks"))
+        entering.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await entering
         # The first shell is believed again: it ends as it would have.
         await conversation.kill(signal="INT")
         ended = await conversation.wait_for({"token": "EOF"}, from_cursor=session.cursor, timeout_ms=TIMEOUT_MS)

@@ -16,7 +16,7 @@ import os
 import signal
 import socket
 import time
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any, Final
 
@@ -119,7 +119,7 @@ async def _serve(
             loop = asyncio.get_running_loop()
             for number in (signal.SIGINT, signal.SIGTERM):
                 loop.add_signal_handler(number, leave)
-            idle = asyncio.ensure_future(_leave_when_idle(engine, metrics, settings.idle_exit_seconds, leave))
+            idle = asyncio.ensure_future(leave_when_idle(engine, metrics, settings.idle_exit_seconds, leave))
             watching = asyncio.ensure_future(_leave_when_moved(home, own, leave))
             # Both sockets listen by now: who connects is kept waiting, not refused.
             code = tokens.make_code(OWNER, time.time())
@@ -204,12 +204,16 @@ async def _leave_when_moved(home: Path, own: tuple[int, int] | None, leave: Call
     leave()
 
 
-async def _leave_when_idle(engine: Engine, metrics: Metrics, seconds: int, leave: Callable[[], None]) -> None:
+async def leave_when_idle(
+    engine: Engine, metrics: Metrics, seconds: int, leave: Callable[[], None], *,
+    clock: Callable[[], float] = time.monotonic, sleep: Callable[[float], Awaitable[object]] = asyncio.sleep,
+) -> None:  # fmt: skip
+    """Leave when no shell has been open and no request has come for so many seconds; 0: never."""
     while seconds:
-        await asyncio.sleep(min(_IDLE_CHECK_SECONDS, seconds))
+        await sleep(min(_IDLE_CHECK_SECONDS, seconds))
         if metrics.in_flight or metrics.subscribers or await engine.live():
-            metrics.last_activity = time.monotonic()
-        elif time.monotonic() - metrics.last_activity >= seconds:
+            metrics.last_activity = clock()
+        elif clock() - metrics.last_activity >= seconds:
             leave()
             return
 

@@ -182,8 +182,10 @@ async def test_only_what_lasts_is_shown_and_only_on_a_terminal(monkeypatch: pyte
         (ResultPrinter(Terminal(), files[1], as_json=True), "run"),
         (ResultPrinter(Terminal(), files[1]), "status"),
     ):
-        async with screen.progress(operation):
-            await asyncio.sleep(0.01)
+        err = Terminal()
+        async with screen.progress(operation), ResultPrinter(Terminal(), err).progress("run"):
+            while "run" not in err.shown():  # noqa: ASYNC110  (nothing tells when it has been drawn)
+                await asyncio.sleep(0.001)
     files[1].flush()
     assert files[1].buffer.tell() == 0
 

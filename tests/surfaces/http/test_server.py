@@ -14,6 +14,8 @@ import tempfile
 import textwrap
 from collections.abc import AsyncIterator
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
@@ -21,7 +23,8 @@ import blockpty
 from blockpty.errors import NotFound, SpoolCorrupt, Unauthorized
 from blockpty.surfaces import launching
 from blockpty.surfaces.client import Client
-from blockpty.surfaces.http.server import serve
+from blockpty.surfaces.http.metrics import Metrics
+from blockpty.surfaces.http.server import leave_when_idle, serve
 from blockpty.surfaces.private_files import owner_token, renew_owner_token
 from blockpty.surfaces.settings import Settings
 from blockpty.surfaces.tokens import add_token
@@ -291,6 +294,30 @@ async def test_s13_links_in_the_place_of_files_are_not_followed(home: Path) -> N
             with pytest.raises(SpoolCorrupt):
                 launching.start(directory)
         assert victim.read_bytes() == b"untouched", name
+
+
+@async_test
+async def test_an_idle_server_leaves_but_not_while_a_shell_runs_or_something_is_asked() -> None:
+    now, left, shells = 100.0, [], {"c1"}
+    metrics = Metrics()
+    metrics.last_activity = now
+
+    async def live() -> set[str]:
+        return shells
+
+    async def sleep(seconds: float) -> None:
+        nonlocal now
+        now += seconds
+        assert not left and now < 1000
+        if now > 200:
+            shells.clear()
+            metrics.in_flight = int(now < 300)
+            metrics.subscribers = int(300 <= now < 400)
+
+    engine: Any = SimpleNamespace(live=live)
+    await leave_when_idle(engine, metrics, 20, lambda: left.append(now), clock=lambda: now, sleep=sleep)
+    # It looks every five seconds: the last time that something was there is 395.
+    assert left == [395.0 + 20]
 
 
 @async_test
