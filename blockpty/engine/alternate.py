@@ -63,6 +63,10 @@ class AlternateScreen(Struct):
         if begin < token.end:
             yield replace(token, begin=begin), None
 
+    def interrupt(self) -> None:
+        """A mark came: what has begun before it does not switch."""
+        self.partial = b""
+
     def to_main(self) -> bool:
         """Another shell begins, on the main screen; return whether that is a change."""
         changed, self.shown, self.partial = self.shown, False, b""

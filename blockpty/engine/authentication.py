@@ -7,6 +7,7 @@ changes nothing.
 
 from __future__ import annotations
 
+import binascii
 from collections.abc import Sequence
 from typing import Final
 
@@ -63,6 +64,52 @@ class Shell(Struct):
     def sees_files(self) -> bool:
         """Whether it can read our files; not on another machine, in a container, or as another user."""
         return not self.offers("nofs")
+
+    @property
+    def prompt_only_reason(self) -> str | None:
+        """Why block boundaries are never certain in a shell that marks nothing but its prompt; None in any other."""
+        return f"prompt_only: {self.name} has no hooks before and after a command" if self.prompt_only else None
+
+    def note_hello(self, mark: Mark) -> None:
+        """Take what the shell says of itself in its HELLO."""
+        self.mark_id, self.features = mark.instance, mark.fields.get("f", "")
+        self.version = mark.fields.get("sv", "")
+        self.names = "u" in mark.fields
+        self.user, self.host = mark.fields.get("u") or None, mark.fields.get("h") or None
+        if self.features == "ps1":
+            self.prompt_only = True
+            self.integrity_reason = self.prompt_only_reason
+        elif mark.fields.get("sh") == "bash":
+            # Until a PROMPT says it again: whether commands have a BEGIN (not with PS0 readonly).
+            self.begins = self.offers("ps0")
+
+    def note_cwd(self, path: bytes) -> None:
+        """Take the directory that the shell reports."""
+        self.cwd = path.decode("utf-8", "replace")
+        self.cwd_b64 = binascii.b2a_base64(path, newline=False).decode("ascii")
+
+    def note_gap(self) -> None:
+        """Expect that marks are missing."""
+        self.gap = True
+
+    def note_accepted(self, mark: Mark, *, prompt: int | None) -> bool:
+        """Take the numbers of an accepted mark, `prompt` that of a prompt's; return whether a line was counted."""
+        if prompt is not None:
+            self.prompt = prompt
+            # Below bash 4.4 a prompt does not say it: what HELLO said holds.
+            self.begins = mark.fields.get("b", "1" if self.begins else "") != ""
+        counted = (mark.seq, mark.count) != (self.seq, self.count)
+        self.seq, self.count, self.gap = mark.seq, mark.count, False
+        return counted
+
+    def note_doubt(self, reason: str) -> None:
+        """Keep why block boundaries are less than certain from here on."""
+        self.integrity_reason = reason
+
+    def note_recovered(self, *what: str) -> None:
+        """Drop a doubt of these names: a mark that had been missing is there again."""
+        if self.integrity_reason is not None and self.integrity_reason.startswith(what):
+            self.integrity_reason = self.prompt_only_reason
 
     def authenticate(self, mark: Mark, at: ShellState, owed: int = 0) -> Stimulus | str | None:
         """Return what an authentic mark means, None when it moves nothing, or the reason why it is not accepted.

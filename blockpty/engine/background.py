@@ -40,6 +40,10 @@ class BackgroundText(Struct):
     raised: int = 0
     rising: bytes = b""
 
+    def start(self, offset: int) -> None:
+        """What comes from here on is background output."""
+        self.settled = offset
+
     def stop(self) -> None:
         """What comes now belongs to the shell or a command, until the next silence."""
         self.settled, self.undrawn, self.raised, self.rising = None, b"", 0, b""

@@ -19,13 +19,6 @@ from blockpty.model.entries import Entry
 from blockpty.model.events import Event, Signal
 
 
-def prompt_only(state: MachineState) -> str | None:
-    """Return why the borders of every block are less than certain in a shell that marks nothing but its prompt."""
-    if not state.current.prompt_only:
-        return None
-    return f"prompt_only: {state.current.name} has no hooks before and after a command"
-
-
 class BlockBuilder:
     """Keeps the open block of a state, and collects events to be written and signals for waits."""
 
@@ -62,7 +55,9 @@ class BlockBuilder:
             incomplete=submission.get("incomplete") is True,
             awaited=submission.get("awaited") is True,
         )
-        state.block, state.submission, state.echo.out_end = block, state.submission if other else None, None
+        state.block, state.submission = block, state.submission if other else None
+        if state.echo.out_end is not None:
+            state.echo.note_output_end(None)
         state.hints, state.nested = 0, None
         if block.request is not None:
             state.last_opened = (*state.last_opened[1 - OPENED :], (block.request, seq, block.ts_begin))
@@ -136,11 +131,11 @@ class BlockBuilder:
         block.parts += 1
         block.ended_at = block.ts_end = block.exit_status = None
         block.state = "running"
-        self.state.echo.out_end = None
+        self.state.echo.note_output_end(None)
         self.begin_region(end)
 
     def end_output(self, offset: int, status: int | None) -> None:
-        self.recovered("end_lost")
+        self.state.current.note_recovered("end_lost")
         if status is not None:
             self.state.exit_status = status
         if self.state.block is None:
@@ -150,6 +145,16 @@ class BlockBuilder:
             self.state.block.ended_at = self.state.echo.out_end if self.state.echo.out_end is not None else offset
         self.state.block.ts_end = self.state.ts
         self.state.block.exit_status = status
+
+    def degrade(self, reason: str) -> None:
+        """Keep why the borders or the output of the open block are less than certain."""
+        assert self.state.block is not None  # the callers have asked
+        self.state.block.degraded = reason
+
+    def note_not_run(self, state: str) -> None:
+        """The line of the open block did not run: it was "cancelled" or "rejected"."""
+        assert self.state.block is not None  # the caller has just opened it
+        self.state.block.state = state
 
     def exit_block(self, offset: int) -> None:
         state = self.state
@@ -251,12 +256,6 @@ class BlockBuilder:
         cols, rows = self.state.size
         self.emit("screen_snapshot", offset, block_id=block_id, at=at, cols=cols, rows=rows,
                   alt_screen=self.state.screen.shown)  # fmt: skip
-
-    def recovered(self, what: str) -> None:
-        """A mark that had been missing is there again."""
-        reason = self.state.current.integrity_reason
-        if reason is not None and reason.startswith(what):
-            self.state.current.integrity_reason = prompt_only(self.state)
 
     # What speaks of another shell inside the block
 

@@ -100,6 +100,14 @@ class CommandLine(Struct):
         if mark is not None and mark.fields.get("o") == "1" and self.reported is None:
             self.reported = ""
 
+    def note_entered(self, shell: Shell, columns: int) -> None:
+        """Take a typed line as it stands: what comes up to its BEGIN is printed by the user's PS0."""
+        self.reported = self.entered(shell, columns)
+
+    def hide(self) -> None:
+        """Some of the line was typed as a secret is."""
+        self.hidden = True
+
     def entered(self, shell: Shell, columns: int) -> str:
         """Return the command that begins now, with the nonce redacted; empty when it is not known."""
         text = self.reported if not self.hidden else ""
@@ -151,6 +159,14 @@ class UnreadInput(Struct):
     def is_shown(self) -> bool:
         """Whether the input shows on the command line."""
         return bool(self.fed) and self.fed in _CONTROL.sub(b"", self.shown)
+
+    def forget_typed(self) -> None:
+        """A line was submitted: what was typed before it was read."""
+        self.fed = b""
+
+    def forget_shown(self) -> None:
+        """A prompt is drawn anew."""
+        self.shown = b""
 
     def forget(self) -> None:
         """The shell has read all that was typed."""

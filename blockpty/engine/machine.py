@@ -16,18 +16,9 @@ from typing import Any, Final
 
 from blockpty.engine.alternate import no_switch
 from blockpty.engine.authentication import Shell, is_end_of_inner, level_of
-from blockpty.engine.blocks import BlockBuilder, prompt_only
+from blockpty.engine.blocks import BlockBuilder
 from blockpty.engine.hints import MAX_HINTS
-from blockpty.engine.loading import (
-    MAX_PROLOGUE,
-    has_prologue,
-    is_bare,
-    is_keyed,
-    is_wrong,
-    owes_more,
-    prologue_end,
-    was_loaded,
-)
+from blockpty.engine.loading import has_prologue, is_bare, is_keyed, is_wrong, owes_more, was_loaded
 from blockpty.engine.machine_state import MachineState, asks_password
 from blockpty.engine.marks import Mark, joined
 from blockpty.engine.outcome import GAPS, REDRAWN, lacks_hooks, outcome_of, seam_of, source_of
@@ -52,8 +43,6 @@ DELTA_BYTES: Final = 64 * 1024
 DELTA_MS: Final = 100
 # A path of 4,096 bytes, all of them escaped, in pieces of 300.
 MAX_CWD_PIECES: Final = 42
-# The end of the output that is kept, to see whether it was a query to the terminal.
-TAIL_BYTES: Final = 48
 
 # How much of the beginning of a loaded line must be seen for its line end to be known; no tab, no wrapping in it.
 SHOWN_HEAD: Final = 3
@@ -99,18 +88,15 @@ class Machine:
             if token.mark is None:
                 text(token)
             else:
-                self.state.screen.partial = b""
+                if self.state.screen.partial:
+                    self.state.screen.interrupt()
                 self._mark(token, token.mark)
             self.state.classified = token.end
+        count = self.state.classified - before
         self._held += data
-        self._keep_tail(self.state.classified - before)
-        return self._blocks.taken()
-
-    def _keep_tail(self, count: int) -> None:
-        """Keep the end of the bytes that are classified, which cannot be the beginning of a mark any more."""
-        region = self.state.region
-        region.tail = (region.tail + self._held[max(0, count - TAIL_BYTES) : count])[-TAIL_BYTES:]
+        self.state.region.keep_tail(self._held, count)
         self._held = self._held[count:]
+        return self._blocks.taken()
 
     def apply(self, entry: Entry) -> tuple[list[Event], list[Signal]]:
         """Take the next timeline entry; the bytes before its offset must have been fed."""
@@ -144,12 +130,16 @@ class Machine:
         elif token.hint is not None and state.block is not None:
             self._blocks.hinted(token.begin, token.end, token.hint)
         if state.echo.opening is not None:
-            self._prologue(token, state.echo.opening)
+            end = state.echo.note_prologue(token, self._scanner, bare=state.echo.opening[2])
+            if end is not None:
+                self._open_loaded(end)
         if state.unattributed.settled is not None and state.background is None:
             self._background(token)
         submitted = state.shell is ShellState.SUBMITTED
         if submitted and state.echo.opening is None:
-            self._echoed(token)
+            state.echo.note_output(token, self._scanner)
+            if state.current.prompt_only:
+                self._check_echo(token)
         if state.region.delta_begin is not None:
             boundary = (state.region.delta_begin // DELTA_BYTES + 1) * DELTA_BYTES
             while boundary <= token.end:
@@ -162,21 +152,9 @@ class Machine:
         if state.inputs and token.end - state.inputs[0][0] > ECHO_WINDOW:
             state.inputs = [item for item in state.inputs if token.end - item[0] <= ECHO_WINDOW]
 
-    def _prologue(self, token: StreamToken, opening: tuple[int, int, bool]) -> None:
-        """Take what comes behind the BEGIN of a loaded line where the shell itself still prints."""
-        state = self.state
-        before = len(state.echo.prologue)
-        state.echo.prologue += self._scanner.bytes_of(token, MAX_PROLOGUE)
-        end = prologue_end(state.echo.prologue, opening[2])
-        if end is not None:
-            self._open_loaded(token.begin - before + end)
-
     def _open_loaded(self, end: int) -> None:
         """Open the block of a loaded line, whose shell has printed its own up to `end`."""
-        state = self.state
-        assert state.echo.opening is not None  # the callers have asked
-        begin, state.echo.opening, state.echo.prologue = state.echo.opening[0], None, b""
-        self._step(Stimulus.BEGIN, begin, end, _LOADED)
+        self._step(Stimulus.BEGIN, self.state.echo.end_prologue(), end, _LOADED)
 
     def _background(self, token: StreamToken) -> None:
         """Take text that no command of ours printed. Without a line end it is as likely the shell that draws."""
@@ -224,7 +202,9 @@ class Machine:
             self._open_loaded(token.begin)
         if self.state.shell is ShellState.SUBMITTED:
             # Offsets are counted in what came back, so a mark in it must count as well.
-            self._echoed(token)
+            self.state.echo.note_output(token, self._scanner)
+            if self.state.current.prompt_only:
+                self._check_echo(token)
         if verdict is None:
             self._take(token, mark)
         else:
@@ -246,7 +226,8 @@ class Machine:
         state.seam = seam
         if seam["drawn"]:
             return
-        state.current.gap = state.current.gap or seam["reason"] in GAPS
+        if seam["reason"] in GAPS:
+            state.current.note_gap()
         self._emit("seam", token.end, reason=seam["reason"], cols=seam["cols"], rows=seam["rows"])
         is_pane = state.source is not None and state.source["kind"] == "tmux" and state.current.nonce == mark.nonce
         if is_pane and state.shell is ShellState.STARTING:
@@ -258,36 +239,33 @@ class Machine:
         state = self.state
         if state.seam is None or state.seam["drawn"] or state.block is None or state.block.degraded is not None:
             return
-        state.block.degraded = REDRAWN
+        self._blocks.degrade(REDRAWN)
 
     def _take(self, token: StreamToken, mark: Mark) -> None:
         """Take what an accepted mark says that moves nothing."""
         if mark.kind == "__OUT_END__":
             self._out_end(token)
         elif mark.kind == "__CWD__":
-            self._cwd(mark)
+            self.state.cwd_pieces, path = joined(self.state.cwd_pieces, mark, MAX_CWD_PIECES)
+            if path is not None:
+                self.state.current.note_cwd(path)
         elif mark.kind == "__CMD__":
             self.state.line.add_report(mark)
         elif mark.kind == "__LINE__" and self.state.submission is None:
-            # A typed line ends here: what comes up to BEGIN is printed by the user's PS0.
-            self.state.line.reported = self._entered()
+            self.state.line.note_entered(self.state.current, self.state.size[0])
         elif mark.kind == "__PS2__":
             self.state.incomplete = True
-            self.state.echo.line_end = None
+            self.state.echo.forget_line_end()
             self.state.line.note_continuation(self.state.size[0])
         elif mark.kind == "__HELLO__":
-            self._hello(mark)
+            self.state.current.note_hello(mark)
 
     def _move(self, token: StreamToken, mark: Mark, verdict: Stimulus) -> None:
         """Take a mark that moves the shell on."""
-        if verdict in (Stimulus.PROMPT, Stimulus.REDRAW) and mark.prompt is not None:
-            self.state.owed = max(0, self.state.owed - (mark.prompt - self.state.current.prompt))
-            self.state.current.prompt = mark.prompt
-            # Below bash 4.4 a prompt does not say it: what HELLO said holds.
-            self.state.current.begins = mark.fields.get("b", "1" if self.state.current.begins else "") != ""
-        self.state.current.gap = False
-        ran = (mark.seq, mark.count) != (self.state.current.seq, self.state.current.count)
-        self.state.current.seq, self.state.current.count = mark.seq, mark.count
+        prompt = mark.prompt if verdict in (Stimulus.PROMPT, Stimulus.REDRAW) else None
+        if prompt is not None:
+            self.state.owed = max(0, self.state.owed - (prompt - self.state.current.prompt))
+        ran = self.state.current.note_accepted(mark, prompt=prompt)
         # fish abandons a line without an END.
         if verdict is Stimulus.PROMPT and not ran and self.state.current.name == "fish" and self._is_submitted_by_key():
             # Ours may still be loaded.
@@ -297,11 +275,10 @@ class Machine:
         if verdict is Stimulus.BEGIN and is_wrong(mark) and self.state.submission is not None:
             self.state.submission = {**self.state.submission, "incomplete": True}
         if verdict is Stimulus.BEGIN and has_prologue(mark, self.state.current.name):
-            self.state.echo.opening = (token.begin, token.end, is_bare(mark))
+            self.state.echo.await_prologue((token.begin, token.end, is_bare(mark)))
             return
         if verdict is Stimulus.REDRAW:
-            # The line is drawn behind the prompt, once more.
-            self.state.echo.line_end = None
+            self.state.echo.forget_line_end()
         if verdict is Stimulus.END and self._is_submitted_by_key() and self._is_of_other_line(mark):
             verdict = Stimulus.OTHER_END
         self._step(verdict, token.begin, token.end, mark)
@@ -320,18 +297,13 @@ class Machine:
             state.submission = None
         if state.submission is not None and was_loaded(mark):
             return False
-        state.echo.out_end = None
+        state.echo.note_output_end(None)
         return True
 
-    def _echoed(self, token: StreamToken) -> None:
-        if self.state.echo.line_end is None and token.mark is None:
-            end = self._scanner.line_end(token)
-            self.state.echo.line_end = end if end >= 0 else None
-        room = ECHO_WINDOW - len(self.state.echo.data)
-        if room > 0:
-            self.state.echo.data += self._scanner.bytes_of(token, room)
-            if self.state.current.prompt_only and self.state.echo.ends_at(self.state.submission) is not None:
-                self._step(Stimulus.ECHOED, token.begin, token.end, None)
+    def _check_echo(self, token: StreamToken) -> None:
+        """Begin the block of a line that no BEGIN will announce, once its echo is over."""
+        if self.state.echo.ends_at(self.state.submission) is not None:
+            self._step(Stimulus.ECHOED, token.begin, token.end, None)
 
     def _entered(self) -> str:
         """Return the text of the command that begins now, and forget the command line."""
@@ -365,30 +337,10 @@ class Machine:
             self._step(Stimulus.ECHOED, token.begin, token.begin, None)
         if state.shell is ShellState.SUBMITTED and is_keyed(state.submission):
             # What zsh says about a line that it does not run is over.
-            state.echo.out_end = token.begin
+            state.echo.note_output_end(token.begin)
         if state.shell is ShellState.RUNNING and state.echo.out_end is None:
             self._blocks.end_region(token.begin)
-            state.echo.out_end = token.begin
-
-    def _hello(self, mark: Mark) -> None:
-        state = self.state
-        state.current.mark_id, state.current.features = mark.instance, mark.fields.get("f", "")
-        state.current.version = mark.fields.get("sv", "")
-        state.current.names = "u" in mark.fields
-        state.current.user, state.current.host = mark.fields.get("u") or None, mark.fields.get("h") or None
-        if state.current.features == "ps1":
-            state.current.prompt_only = True
-            state.current.integrity_reason = prompt_only(state)
-        elif mark.fields.get("sh") == "bash":
-            # Until a PROMPT says it again: whether commands have a BEGIN (not with PS0 readonly).
-            state.current.begins = state.current.offers("ps0")
-
-    def _cwd(self, mark: Mark) -> None:
-        self.state.cwd_pieces, path = joined(self.state.cwd_pieces, mark, MAX_CWD_PIECES)
-        if path is None:
-            return
-        self.state.current.cwd = path.decode("utf-8", "replace")
-        self.state.current.cwd_b64 = binascii.b2a_base64(path, newline=False).decode("ascii")
+            state.echo.note_output_end(token.begin)
 
     # Timeline entries
 
@@ -404,16 +356,16 @@ class Machine:
         state.hooked, state.source, state.ending = bool(fields.get("hooks", True)), source_of(fields), False
         state.seam = state.offered = None
         doubt = None if state.hooked else f"no hooks for {name}"
-        state.current = Shell(
-            nonce_of(fields), state.pid, name=name, cwd=state.current.cwd, cwd_b64=state.current.cwd_b64,
-            integrity_reason=doubt if state.source is None else lacks_hooks(state.source),
-        )  # fmt: skip
+        cwd, cwd_b64 = state.current.cwd, state.current.cwd_b64
         if state.source is not None:
+            doubt = lacks_hooks(state.source)
             # Of a program the directory that it was started in is known, of a shell elsewhere none.
-            here = word(fields, "cwd") if state.source["kind"] == "exec" else None
-            path = here.encode("utf-8", "replace") if here is not None else b""
-            state.current.cwd = here
-            state.current.cwd_b64 = binascii.b2a_base64(path, newline=False).decode("ascii") if path else None
+            cwd = word(fields, "cwd") if state.source["kind"] == "exec" else None
+            path = cwd.encode("utf-8", "replace") if cwd is not None else b""
+            cwd_b64 = binascii.b2a_base64(path, newline=False).decode("ascii") if path else None
+        state.current = Shell(
+            nonce_of(fields), state.pid, name=name, cwd=cwd, cwd_b64=cwd_b64, integrity_reason=doubt
+        )  # fmt: skip
         state.boot, state.system = word(fields, "boot") or "", word(fields, "system") or "linux"
         if state.screen.to_main() and state.pictures:
             self._emit("alt_screen", entry.offset, on=False)
@@ -461,7 +413,8 @@ class Machine:
         at_editor = at_editor and (state.source is None or state.shell is ShellState.EDITING)
         lost = _lost_hooks(state, fields)
         if lost is not None:
-            state.hooks_lost, state.current.integrity_reason = True, f"hooks_lost: {lost}"
+            state.hooks_lost = True
+            state.current.note_doubt(f"hooks_lost: {lost}")
             self._emit("anomaly", entry.offset, reason="hooks_lost")
             self._blocks.signals.append(Signal("hooks_lost", entry.offset))
         elif at_editor and not state.hooks_lost and (
@@ -486,16 +439,17 @@ class Machine:
         draws = begins or (is_busy and not was_settled)
         if (state.region.kind == "idle" and not draws) or state.shell is ShellState.EXITED:
             # The prompt is drawn: what comes from here on is background output.
-            state.unattributed.settled = state.classified
+            state.unattributed.start(state.classified)
 
     def _input(self, entry: Entry, fields: Mapping[str, Any]) -> None:
         self._blocks.close_background()
-        self.state.region.tail = b""
+        self.state.region.forget_tail()
         shown: dict[str, Any] = {"author": fields.get("author", "agent")}
         if (principal := word(fields, "principal")) is not None:
             shown["principal"] = principal
         if fields.get("redacted"):
-            shown["redacted"] = self.state.line.hidden = True
+            shown["redacted"] = True
+            self.state.line.hide()
         else:
             shown["bytes"] = fields.get("bytes", 0)
         submit = fields.get("submit")
@@ -504,8 +458,10 @@ class Machine:
             shown["submit"] = True
         self._emit("input", entry.offset, **shown)
         if submit is not None:
+            if self.state.unread.fed:
+                self.state.unread.forget_typed()
             # What was sampled at the prompt says nothing about the program.
-            self.state.unread.fed, self.state.tty = b"", None
+            self.state.tty = None
             self.state.submission = {
                 **submit,
                 "ts": entry.ts,
@@ -563,7 +519,7 @@ class Machine:
             self._abandon_entry(entry, note)
         elif kind == "no_prompt":
             if self.state.shell is ShellState.STARTING and self.state.current.integrity_reason is None:
-                self.state.current.integrity_reason = "no_prompt: the shell has not shown its first prompt"
+                self.state.current.note_doubt("no_prompt: the shell has not shown its first prompt")
         elif kind in ("no_hooks", "lifecycle", "offer"):
             self._note_of_source(entry.offset, note)
         elif kind == "imported":
@@ -618,7 +574,7 @@ class Machine:
         else:
             self._step(Stimulus.ENTRY_ABANDONED, entry.offset, entry.offset, None)
             state.hooks_lost = True
-            state.current.integrity_reason = "hooks_lost: the shell was replaced, and did not take our hooks"
+            state.current.note_doubt("hooks_lost: the shell was replaced, and did not take our hooks")
 
     def _return_to(self, offset: int, mark: Mark | None, level: int) -> None:
         """The shell that was entered has ended, or never took our hooks: a shell outside of it speaks again."""
@@ -648,7 +604,7 @@ class Machine:
         lost |= {"reason": how["reason"]} if how.get("reason") else {}
         self._emit("shell_exit", entry.offset, exit_status=how["status"], signal=how["signal"], **lost)
         self._blocks.signals.append(Signal("exit", entry.offset))
-        self.state.unattributed.settled = self.state.classified
+        self.state.unattributed.start(self.state.classified)
 
     def _eof(self, entry: Entry, fields: Mapping[str, Any]) -> None:
         self._flush()
@@ -670,7 +626,9 @@ class Machine:
         for token in self._scanner.flush():
             self._output(token)
             self.state.classified = token.end
-        self._keep_tail(self.state.classified - before)
+        count = self.state.classified - before
+        self.state.region.keep_tail(self._held, count)
+        self._held = self._held[count:]
 
     # Actions
 
@@ -710,32 +668,34 @@ class Machine:
             self._blocks.open_rejected(begin)
             if out_end is not None:
                 self._blocks.end_region(out_end)
-                self.state.echo.out_end = out_end
+                self.state.echo.note_output_end(out_end)
             self._blocks.end_output(begin, status)
-            assert self.state.block is not None  # _open has just made it
-            self.state.block.state = "cancelled" if status == SIGINT_STATUS else "rejected"
+            self._blocks.note_not_run("cancelled" if status == SIGINT_STATUS else "rejected")
         elif action is Action.CLOSE_UNSEEN:
             out_end = self.state.echo.out_end
             self._blocks.open_unseen("hooks_lost", out_end)
             if out_end is not None:
                 # Only END is missing behind a line that was not run.
                 self._blocks.end_region(out_end)
-                self.state.echo.out_end = out_end
-            self.state.current.integrity_reason = prompt_only(self.state) or (
-                "end_lost: the shell does not write END any more"
-                if out_end is not None
-                else "hooks_lost: BEGIN and END are not written any more"
+                self.state.echo.note_output_end(out_end)
+            self.state.current.note_doubt(
+                self.state.current.prompt_only_reason
+                or (
+                    "end_lost: the shell does not write END any more"
+                    if out_end is not None
+                    else "hooks_lost: BEGIN and END are not written any more"
+                )
             )
             self._blocks.close(begin, status=status)
         elif action is Action.CLOSE:
             block = self.state.block
             if block is not None and block.ended_at is None and not self.state.current.prompt_only:
                 # The prompt's own text stands in front of its mark and is now part of the output.
-                block.degraded = "end_lost"
-                self.state.current.integrity_reason = "end_lost: the shell does not write END any more"
+                self._blocks.degrade("end_lost")
+                self.state.current.note_doubt("end_lost: the shell does not write END any more")
             self._blocks.close(begin, status=status)
         elif action is Action.CLOSE_DEGRADED:
-            self.state.current.integrity_reason = "prompt_lost: the prompt's mark does not reach the terminal"
+            self.state.current.note_doubt("prompt_lost: the prompt's mark does not reach the terminal")
             self._blocks.close(begin)
         elif action is Action.EXIT:
             self._blocks.exit_block(begin)
@@ -755,10 +715,12 @@ class Machine:
     def _ready(self, offset: int, status: int | None, stimulus: Stimulus) -> None:
         state = self.state
         state.incomplete, state.exit_status = False, status if status is not None else state.exit_status
-        state.dirty, state.unread.shown = False, b""
+        state.dirty = False
+        if state.unread.shown:
+            state.unread.forget_shown()
         if stimulus is Stimulus.PROMPT:
-            self._blocks.recovered("prompt_lost")
-            self._blocks.recovered("no_prompt")
+            if state.current.integrity_reason is not None:
+                state.current.note_recovered("prompt_lost", "no_prompt")
             # Whatever a Ctrl-C kept the hooks from, they are there.
             state.hooks_lost = False
             state.owed = 0

@@ -53,6 +53,9 @@ class OpenBlock(Struct):
 OPENED: Final = 8
 """Blocks that requests opened and that are remembered."""
 
+# The end of the output that is kept, to see whether it was a query to the terminal.
+TAIL_BYTES: Final = 48
+
 
 class OutputRegion(Struct):
     """What the bytes are that come now.
@@ -67,6 +70,14 @@ class OutputRegion(Struct):
     delta_begin: int | None = None
     delta_ts: int = 0
     tail: bytes = b""
+
+    def keep_tail(self, data: bytes, count: int) -> None:
+        """Keep the end of the first `count` bytes: they are classified, so no mark begins in them any more."""
+        self.tail = (self.tail + data[max(0, count - TAIL_BYTES) : count])[-TAIL_BYTES:]
+
+    def forget_tail(self) -> None:
+        """Input came, so what was printed before it waits for no answer."""
+        self.tail = b""
 
 
 class MachineState(Struct):

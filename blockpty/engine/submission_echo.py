@@ -11,7 +11,8 @@ from typing import Any, Final
 
 from msgspec import Struct
 
-from blockpty.engine.loading import is_keyed
+from blockpty.engine.loading import MAX_PROLOGUE, is_keyed, prologue_end
+from blockpty.engine.scanner import Scanner, StreamToken
 
 # How much of what comes back for what was typed is kept.
 ECHO_WINDOW: Final = 4096
@@ -42,6 +43,40 @@ class SubmissionEcho(Struct):
     def start(self, offset: int) -> None:
         """A line is typed: what comes from here on is its echo."""
         self.begin, self.data, self.line_end, self.out_end = offset, b"", None, None
+
+    def note_output(self, token: StreamToken, scanner: Scanner) -> None:
+        """Take what comes back, text or a mark."""
+        if self.line_end is None and token.mark is None:
+            end = scanner.line_end(token)
+            self.line_end = end if end >= 0 else None
+        room = ECHO_WINDOW - len(self.data)
+        if room > 0:
+            self.data += scanner.bytes_of(token, room)
+
+    def forget_line_end(self) -> None:
+        """The line is drawn once more, or goes on: it has not ended on the screen."""
+        self.line_end = None
+
+    def note_output_end(self, offset: int | None) -> None:
+        """Take where the output ended; None: it goes on, or has not begun."""
+        self.out_end = offset
+
+    def await_prologue(self, opening: tuple[int, int, bool]) -> None:
+        """The loaded line begins, and its shell still prints."""
+        self.opening = opening
+
+    def note_prologue(self, token: StreamToken, scanner: Scanner, *, bare: bool) -> int | None:
+        """Take what comes while the shell still prints; return where its own bytes end, None while that is open."""
+        before = len(self.prologue)
+        self.prologue += scanner.bytes_of(token, MAX_PROLOGUE)
+        end = prologue_end(self.prologue, bare)
+        return None if end is None else token.begin - before + end
+
+    def end_prologue(self) -> int:
+        """The output of the loaded line begins; return where its BEGIN did."""
+        assert self.opening is not None  # the callers have asked
+        begin, self.opening, self.prologue = self.opening[0], None, b""
+        return begin
 
     def ends_at(self, submission: Mapping[str, Any] | None) -> int | None:
         """Return where the echo of the submitted line ended, None while it has not.
