@@ -25,9 +25,12 @@ from tests.support.async_tests import async_test
 
 RUNS: Final = 100
 # The lines: a tenth above what was counted last, and more for what depends on how many pieces the output comes in.
-RUN: Final = {"python calls": 480, "turns of the loop": 4, "timeline bytes": 400, "typed bytes": 7}
-WAIT: Final = {"python calls": 950, "turns of the loop": 6, "timeline bytes": 1200, "typed bytes": 7}
-SYSTEM_CALLS: Final = {"of the recorder": 30, "of the engine": 70}
+RUN: Final = {"python calls": 480, "turns of the loop": 3, "timeline bytes": 400, "typed bytes": 7}
+WAIT: Final = {"python calls": 950, "turns of the loop": 3, "timeline bytes": 1200, "typed bytes": 7}
+SYSTEM_CALLS: Final = {
+    'run("true")': {"of the recorder": 22, "of the engine": 48, "syncs of the engine": 0},
+    "exec_block and wait_for": {"of the recorder": 36, "of the engine": 68, "syncs of the engine": 0},
+}
 # strace slows what it follows: a few commands at a time, so that one of the rounds is not disturbed.
 ROUNDS: Final = 40
 RUNS_IN_ROUND: Final = 4
@@ -99,17 +102,18 @@ async def test_what_run_costs(home: Path) -> None:
         check('run("true")', await counts_of(lambda: conversation.run("true"), conversation), RUN)
 
 
+async def start_and_wait(conversation: blockpty.Conversation) -> None:
+    begun = await conversation.exec_block("true")
+    await conversation.wait_for({"token": "PROMPT"}, from_cursor=begun.cursor)
+
+
 @pytest.mark.linux
 @async_test(timeout_seconds=60)
 async def test_what_exec_block_and_a_wait_cost(home: Path) -> None:
     async with blockpty.Engine(home) as engine:
         conversation = await engine.open("c1", shell="bash", cwd="/")
-
-        async def both() -> None:
-            begun = await conversation.exec_block("true")
-            await conversation.wait_for({"token": "PROMPT"}, from_cursor=begun.cursor)
-
-        check("exec_block and wait_for", await counts_of(both, conversation), WAIT)
+        counts = await counts_of(lambda: start_and_wait(conversation), conversation)
+        check("exec_block and wait_for", counts, WAIT)
 
 
 def counting(pid: int, output: Path) -> subprocess.Popen[bytes]:
@@ -119,42 +123,45 @@ def counting(pid: int, output: Path) -> subprocess.Popen[bytes]:
     )
 
 
-async def system_calls(pid: int, output: Path, conversation: blockpty.Conversation, line: int) -> int:
-    """Return the smallest number of system calls that a process and its threads make for a run, over some rounds.
+async def system_calls(pid: int, output: Path, command: Callable[[], Awaitable[Any]], line: int) -> tuple[int, int]:
+    """Return the smallest numbers of system calls, and of syncs, of a process and its threads for a command.
 
-    After a few of them the first count that is not over its line will do.
+    After a few rounds the first count that is not over its line will do.
     """
     counts: list[int] = []
-    while len(counts) < ROUNDS and (len(counts) < 6 or min(counts) > line):
+    syncs: list[int] = []
+    while len(counts) < ROUNDS and (len(counts) < 6 or min(counts) > line or min(syncs)):
         tracer = counting(pid, output)
         assert tracer.stderr is not None
         await asyncio.to_thread(tracer.stderr.readline)  # "attached"
         for _ in range(RUNS_IN_ROUND):
-            await conversation.run("true")
+            await command()
         tracer.send_signal(signal.SIGINT)
         await asyncio.to_thread(tracer.communicate)
-        total = re.search(r"(\d+)(?: +\d+)? total$", output.read_text(), re.MULTILINE)
-        assert total is not None, output.read_text()
-        counts.append(round(int(total[1]) / RUNS_IN_ROUND))
-    return min(counts)
+        table = output.read_text()
+        by_name = {name: int(count) for count, name in re.findall(r"(\d+)(?: +\d+)? (\w+)$", table, re.MULTILINE)}
+        counts.append(round(by_name.pop("total") / RUNS_IN_ROUND))
+        syncs.append(sum(count for name, count in by_name.items() if name in ("fsync", "fdatasync")))
+    return min(counts), min(syncs)
 
 
 @pytest.mark.linux
 @pytest.mark.needs("strace")
+@pytest.mark.parametrize("title", SYSTEM_CALLS)
 @async_test(timeout_seconds=120)
-async def test_the_system_calls_of_a_command(home: Path, tmp_path: Path) -> None:
-    """Together with those for what is synced and checked in the meantime, divided by the runs."""
+async def test_the_system_calls_of_a_command(home: Path, tmp_path: Path, title: str) -> None:
+    """Together with those for what is checked in the meantime, divided by the runs."""
+    lines = SYSTEM_CALLS[title]
     async with blockpty.Engine(home) as engine:
         conversation = await engine.open("c1", shell="bash", cwd="/")
+
+        def command() -> Awaitable[Any]:
+            return conversation.run("true") if title.startswith("run") else start_and_wait(conversation)
+
         for _ in range(3):
-            await conversation.run("true")
+            await command()
         recorder = json.loads((home / "host" / "pid").read_bytes())["recorder"]
-        counts = {
-            "of the recorder": await system_calls(
-                recorder, tmp_path / "recorder", conversation, SYSTEM_CALLS["of the recorder"]
-            ),
-            "of the engine": await system_calls(
-                os.getpid(), tmp_path / "engine", conversation, SYSTEM_CALLS["of the engine"]
-            ),
-        }
-        check("system calls of a command", counts, SYSTEM_CALLS)
+        counts, _ = await system_calls(recorder, tmp_path / "recorder", command, lines["of the recorder"])
+        ours, syncs = await system_calls(os.getpid(), tmp_path / "engine", command, lines["of the engine"])
+        found = {"of the recorder": counts, "of the engine": ours, "syncs of the engine": syncs}
+        check(f"system calls of {title}", found, lines)
