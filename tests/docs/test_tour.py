@@ -16,7 +16,7 @@ _PLACE = re.compile(r"^\* `(blockpty/[\w/]+\.py)`: (.+)$", re.MULTILINE)
 
 def stops() -> list[str]:
     """Return the text of each stop."""
-    text = PAGE.read_text("utf-8").partition("\n## Beside")[0]
+    text = PAGE.read_text("utf-8").partition("\n## Two other paths")[0]
     return _STOP.split(text)[1:]
 
 
