@@ -180,9 +180,10 @@ class ConversationEngine:
         if "home_feed" in vars(self):
             await self.home_feed.close()
             del self.home_feed
-        await self._tasks.close()
         if self._finding is not None:
+            # It enters in the records that their shells are lost, and starts tasks of its own.
             await asyncio.wait((self._finding,))
+        await self._tasks.close()
         async with self._opening:
             # What was being started is started now.
             awaited = [
@@ -661,7 +662,7 @@ class ConversationEngine:
     def _host_lost(self) -> None:
         """The host's processes were killed, all of them: start another and find out what is left."""
         self._host = None
-        self._finding = asyncio.get_running_loop().create_task(self._find_host())
+        self._finding = self._tasks.start(self._find_host())
 
     async def _find_host(self) -> None:
         host = await self.connected()

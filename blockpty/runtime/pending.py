@@ -11,6 +11,7 @@ from blockpty.engine.machine_state import MachineState
 from blockpty.engine.matchers import PatternTimeout
 from blockpty.engine.waiter import Outcome, Waiter
 from blockpty.errors import BadCondition
+from blockpty.runtime.background_tasks import BackgroundTasks
 from blockpty.runtime.follower import SLICE_BYTES, RecordFollower
 from blockpty.runtime.record_reader import Position, RecordReader, Step
 from blockpty.runtime.wait_registry import Answer
@@ -46,7 +47,7 @@ async def begin_wait(
     ahead = since is None and request.cursor >= position.offset and known
     source = live.screens.eye(position if ahead else start.position, request.redact) if looks else None
     waiter = request.waiter(live.stream, source)
-    wait = PendingWait(waiter, asyncio.get_running_loop().create_future())
+    wait = PendingWait(waiter, asyncio.get_running_loop().create_future(), live.tasks)
     outcome: Outcome | None = None
     if ahead:
         waiter.attach(live.state, echo)
@@ -77,7 +78,8 @@ class PendingWait:
         existing: whether what was there already, before it went live, has answered it.
     """
 
-    def __init__(self, waiter: Waiter, future: Answer) -> None:
+    def __init__(self, waiter: Waiter, future: Answer, tasks: BackgroundTasks) -> None:
+        self._tasks = tasks
         self.waiter = waiter
         self.future = future
         self.existing = False
@@ -106,7 +108,7 @@ class PendingWait:
             return ask()
         except PatternTimeout:
             self._backlog = []
-            self._task = asyncio.get_running_loop().create_task(self._slowly(again))
+            self._task = self._tasks.start(self._slowly(again))
             return None
 
     def cancel(self) -> None:

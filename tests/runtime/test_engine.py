@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 from pathlib import Path
 
@@ -125,3 +126,18 @@ async def test_reset_gives_a_fresh_shell_and_keeps_the_transcript(home: Path) ->
         states = [block.state for block in (await conversation.blocks()).blocks]
         assert states == ["ended", "shell_exited", "ended"]
         assert (await conversation.verify()).clean
+
+
+@async_test
+async def test_closing_waits_until_a_lost_host_is_found_again(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    done = []
+
+    async def find(engine: blockpty.Engine) -> None:
+        await asyncio.sleep(0)
+        done.append(engine)
+
+    monkeypatch.setattr(blockpty.Engine, "_find_host", find)
+    engine = blockpty.Engine(home)
+    engine._host_lost()
+    await engine.close()
+    assert done == [engine]

@@ -4,12 +4,17 @@ from __future__ import annotations
 
 import asyncio
 from pathlib import Path
+from typing import cast
 
 import pytest
 
 import blockpty
 from blockpty import Engine
+from blockpty.engine.machine_state import MachineState
+from blockpty.engine.matchers import PatternTimeout
+from blockpty.engine.waiter import Waiter
 from blockpty.runtime import pending
+from blockpty.runtime.background_tasks import BackgroundTasks
 from tests.support.async_tests import async_test
 from tests.support.profile import LONG
 
@@ -84,3 +89,22 @@ async def test_who_asks_again_and_again_does_not_read_all_of_it_again(
         await conversation.close()
         assert (await conversation.verify()).clean
     assert 0 < most < MOST_STEPS
+
+
+class SlowWaiter:
+    """A waiter whose pattern takes too long for the event loop."""
+
+    reads, budget = True, 0.0
+
+    def begin(self, state: MachineState) -> None:
+        raise PatternTimeout
+
+
+@async_test
+async def test_a_slow_pattern_is_a_task_of_the_conversation() -> None:
+    tasks = BackgroundTasks()
+    wait = pending.PendingWait(cast("Waiter", SlowWaiter()), asyncio.get_running_loop().create_future(), tasks)
+    assert wait.begin(MachineState()) is None
+    assert len(tasks) == 1
+    await tasks.close()
+    assert not wait.future.done()
