@@ -22,8 +22,8 @@ from tests.support.tool_scripts import layout
 
 TOP = Path(__file__).resolve().parents[1]
 ROOMS = (
-    "surfaces", "ops", "runtime", "api", "search", "engine", "spool", "host", "screen", "control", "redact", "model",
-    "files", "errors",
+    "surfaces", "ops", "cluster", "search", "runtime", "api", "engine", "spool", "host", "control", "redact", "screen",
+    "model", "files", "errors",
 )  # fmt: skip
 
 
@@ -68,6 +68,8 @@ def test_what_is_allowed_is_not_refused(empty_rooms: Path) -> None:
     (package / "surfaces" / "cli.py").write_text("import click, rich.console, pydantic, blockpty.ops.table\n")
     (package / "ops" / "table.py").write_text("import asyncio, pydantic, blockpty.runtime, blockpty.search\n")
     (package / "runtime" / "conversation.py").write_text("import asyncio, blockpty.engine, blockpty.spool\n")
+    (package / "cluster" / "store.py").write_text("import psycopg, blockpty.search, blockpty.runtime\n")
+    (package / "spool" / "objects.py").write_text("import obstore\n")
     (package / "engine" / "machine.py").write_text("import re, regex, blockpty.model, blockpty.screen\n")
     found = lint_imports(empty_rooms)
     assert found.returncode == 0, found.stdout + found.stderr
@@ -88,6 +90,8 @@ CROSSINGS = (
     ("spool", "blockpty.screen"),
     ("runtime", "blockpty.search"),
     ("runtime", "blockpty.ops"),
+    ("search", "blockpty.cluster"),
+    ("cluster", "blockpty.ops"),
     ("ops", "blockpty.surfaces"),
     ("files", "blockpty.model"),
     ("files", "blockpty.errors"),
@@ -103,6 +107,8 @@ CROSSINGS = (
     ("runtime", "click"),
     ("ops", "starlette.routing"),
     ("runtime", "pydantic"),
+    ("runtime", "psycopg"),
+    ("cluster", "obstore"),
 )
 
 
