@@ -36,7 +36,7 @@ class Engine(ConversationEngine):
         """What searches this home; made when it is first used."""
         from blockpty.search.service import SearchService
 
-        return SearchService(self.home, lambda: tuple(self._conversations), redact=self._redaction[0])
+        return SearchService(self.home, lambda: tuple(self._conversations), redact=self._record.redact)
 
     def __dir__(self) -> list[str]:
         """Offer the operations and what belongs to them."""

@@ -14,6 +14,7 @@ from contextlib import asynccontextmanager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeVar
 
+from msgspec import Struct
 from msgspec.structs import replace
 
 from blockpty.api import limits
@@ -86,6 +87,22 @@ class _Wait(NamedTuple):
     hint: str | None
 
 
+class RecordSettings(Struct, frozen=True):
+    """How the engine has its conversations recorded and shown.
+
+    Attributes:
+        durability: when what is recorded is synced, one of `DURABILITIES`.
+        redact, allow_uncovered: whether secrets are redacted in all that is returned, and whether a call may ask for
+            them.
+        keep_bytes: how much of a record is kept; None: all of it.
+    """
+
+    durability: str = "process"
+    redact: bool = True
+    allow_uncovered: bool = False
+    keep_bytes: int | None = None
+
+
 class RecordOperations(Protocol):
     """What the engine does with a conversation's record as a whole."""
 
@@ -123,16 +140,15 @@ class Conversation(ConversationContext, ConversationChannel):
         host: HostClient,
         ownership: Ownership | None,
         respawn: Callable[[Conversation], Awaitable[OpenResult]],
-        durability: str = "process",
-        redact: bool = True,
-        allow_uncovered: bool = False,
-        keep_bytes: int | None = None,
+        settings: RecordSettings,
     ) -> None:
+        keep_bytes = settings.keep_bytes
         live = RecordFollower(
-            conversation_id, layout, owner=ownership is not None, durability=durability, redact=redact,
+            conversation_id, layout, owner=ownership is not None,
+            durability=settings.durability, redact=settings.redact,
             truncation=(lambda live: LogTruncation(live, keep_bytes)) if keep_bytes is not None else None,
-        )
-        super().__init__(conversation_id, layout, live, host, ownership, TerminalReplies, allow_uncovered)
+        )  # fmt: skip
+        super().__init__(conversation_id, layout, live, host, ownership, TerminalReplies, settings.allow_uncovered)
         self.opened: OpenResult | None = None
         # Ends when the shell of a tmux pane has our hooks, or is left to take them later.
         self.offering: Task[None] | None = None
@@ -146,7 +162,7 @@ class Conversation(ConversationContext, ConversationChannel):
             self.live, self.note, self._watch_idle, lambda: self.host.sample(self.id), self._stands, f"w{self.epoch}."
         )
         self._submission = Submission(self)
-        self._files = FileTransfer(self, self._submission, self._block, allow_uncovered)
+        self._files = FileTransfer(self, self._submission, self._block, settings.allow_uncovered)
         self._cursor = 0
 
     async def attach(self, host: HostClient) -> None:

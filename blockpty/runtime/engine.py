@@ -54,7 +54,7 @@ from blockpty.model.results import (
 )
 from blockpty.runtime import listing, retention, truncation
 from blockpty.runtime.background_tasks import BackgroundTasks
-from blockpty.runtime.conversation import Conversation
+from blockpty.runtime.conversation import Conversation, RecordSettings
 from blockpty.runtime.gate import Gate
 from blockpty.runtime.idle import close_idle
 from blockpty.runtime.importing import import_recording, refuse_imported
@@ -135,12 +135,11 @@ class ConversationEngine:
         self.home = Path(home).absolute() if home is not None else default_home()
         self._session_limit = session_limit
         self._persist = persist
-        self._durability = durability
-        self._redaction = (redact, allow_uncovered)
-        self._bounds = process_limit, shell_nice
+        keep_bytes = keep_conversation_mb * truncation.MIB if keep_conversation_mb is not None else None
+        self._record = RecordSettings(durability, redact, allow_uncovered, keep_bytes)
+        self._process_limit, self._shell_nice = process_limit, shell_nice
         self._idle_timeout = idle_timeout_seconds
-        self._keep = (keep_days, keep_total_mb)
-        self._keep_bytes = keep_conversation_mb * truncation.MIB if keep_conversation_mb is not None else None
+        self._keep_days, self._keep_total_mb = keep_days, keep_total_mb
         self._tasks = BackgroundTasks()
         self._conversations: dict[str, Conversation] = {}
         self._settings: dict[str, dict[str, Any]] = {}
@@ -506,7 +505,7 @@ class ConversationEngine:
         """
         from blockpty.runtime import record_checks
 
-        return await record_checks.check(self, conversation_id, key, redact=self._redaction[0])
+        return await record_checks.check(self, conversation_id, key, redact=self._record.redact)
 
     async def repair(self, conversation_id: str, *, key: str | None = None) -> RepairResult:
         """Derive everything of a conversation again, and return what that changed; stream and timeline stay.
@@ -548,7 +547,7 @@ class ConversationEngine:
     @cached_property
     def listed_redactor(self) -> Redactor:
         """What redacts the lines of conversations that are not taken up; their files hold no nonce."""
-        return Redactor(Mask(), self._redaction[0])
+        return Redactor(Mask(), self._record.redact)
 
     @cached_property
     def audit_log(self) -> AuditLog:
@@ -653,8 +652,8 @@ class ConversationEngine:
             self._suspending = self._tasks.start(self._suspend_unused())
             if self._idle_timeout is not None:
                 self._tasks.start(close_idle(self, self._idle_timeout))
-            if self._keep != (None, None):
-                self._tasks.start(retention.keep_to(self, *self._keep))
+            if self._keep_days is not None or self._keep_total_mb is not None:
+                self._tasks.start(retention.keep_to(self, self._keep_days, self._keep_total_mb))
         if self._stock is None or self._stock.done():
             self._stock = self._tasks.start(self._take_stock())
         return host
@@ -698,7 +697,7 @@ class ConversationEngine:
                 if all(before.get(key) == asked.get(key) for key in ("source", "resume")):
                     return layout
                 meta = {**known, "format": SOURCE_VERSION, "open": asked}
-            checkpoint.replace(layout.meta, meta, force=self._durability != "process")
+            checkpoint.replace(layout.meta, meta, force=self._record.durability != "process")
         return layout
 
     async def _attach(self, name: str, layout: Layout) -> Conversation:
@@ -787,8 +786,7 @@ class ConversationEngine:
 
     def _made(self, name: str, layout: Layout, host: HostClient, ownership: Ownership | None) -> Conversation:
         try:
-            record = (self._durability, *self._redaction, self._keep_bytes)
-            return Conversation(name, layout, host, ownership, self._respawn, *record)
+            return Conversation(name, layout, host, ownership, self._respawn, self._record)
         except BaseException:
             if ownership is not None:
                 ownership.release()
@@ -806,7 +804,7 @@ class ConversationEngine:
         return await first_prompt(conversation, begin, 30000)
 
     async def _start(self, conversation: Conversation, settings: Mapping[str, Any]) -> int:
-        return await start_shell(conversation, settings, self._durability, *self._bounds, self._keep_bytes)
+        return await start_shell(conversation, settings, self._record, self._process_limit, self._shell_nice)
 
 
 def _checked_source(

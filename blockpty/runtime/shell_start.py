@@ -26,7 +26,7 @@ from blockpty.host.sources import SHELL, TYPED, parse_source, plan_source
 from blockpty.model.results import OpenResult
 from blockpty.runtime import truncation
 from blockpty.runtime.arrival import arrive, asks
-from blockpty.runtime.conversation import Conversation
+from blockpty.runtime.conversation import Conversation, RecordSettings
 from blockpty.runtime.rcfiles import write_private
 from blockpty.runtime.shell_entry import REPAIR_SECONDS, can_repair
 from blockpty.runtime.shell_offer import offer_hooks
@@ -49,10 +49,9 @@ QUESTION_CHARACTERS: Final = 80
 async def start_shell(
     conversation: Conversation,
     settings: Mapping[str, Any],
-    durability: str,
+    record: RecordSettings,
     process_limit: int,
     shell_nice: int,
-    keep_bytes: int | None,
 ) -> int:
     """Have the host start a shell with our hooks in it; return where its output begins; raises SpawnFailed."""
     guard, additions, cwd = None, settings.get("env") or {}, settings["cwd"]
@@ -113,8 +112,9 @@ async def start_shell(
     reply = await conversation.host.open(
         conversation.id, directory=str(conversation.directory), argv=made.argv, env=env, cwd=cwd,
         cols=size[0], rows=size[1], persist=bool(settings.get("persist")), entry=entry,
-        durability=durability, process_limit=process_limit, shell_nice=shell_nice,
-        segment_bytes=truncation.segment_bytes(keep_bytes), sandbox=guard.boundary if guard is not None else None,
+        durability=record.durability, process_limit=process_limit, shell_nice=shell_nice,
+        segment_bytes=truncation.segment_bytes(record.keep_bytes),
+        sandbox=guard.boundary if guard is not None else None,
         is_piped=made.is_piped,
     )  # fmt: skip
     conversation.live.pump()

@@ -28,7 +28,7 @@ from blockpty.model.entries import Entry
 from blockpty.model.results import OpenResult, WaitResult
 from blockpty.runtime.advice import Standing
 from blockpty.runtime.completion import Completion
-from blockpty.runtime.conversation import Conversation
+from blockpty.runtime.conversation import Conversation, RecordSettings
 from blockpty.runtime.importing import import_recording
 from blockpty.runtime.record_reader import Position
 from blockpty.runtime.status import mode_of, tty_of
@@ -377,7 +377,10 @@ class ReplayedConversation(Conversation):
     """A conversation that a recording answers; get it from `replayed`."""
 
     def __init__(self, conversation_id: str, layout: Layout, host: RecordedHost) -> None:
-        super().__init__(conversation_id, layout, cast("HostClient", host), Ownership.take(layout.lock), self._another)
+        super().__init__(
+            conversation_id, layout, cast("HostClient", host), Ownership.take(layout.lock), self._another,
+            RecordSettings(),
+        )  # fmt: skip
         self._recorded = host
         self._waiting = _InstantWaiting(
             self.live, self.note, host.quiet, lambda: host.sample(self.id), self._stands, f"w{self.epoch}."
