@@ -34,7 +34,7 @@ from blockpty.model.entries import SEALS
 SPLICE_NONBLOCK = 2
 TAIL_BYTES = 256 * 1024
 LAST_BYTES = 2048
-TICK_NS = 2_000_000
+TICK_SECONDS = 0.002
 PIECE = 256 * 1024
 
 _encode_json = json.JSONEncoder(separators=(",", ":"), ensure_ascii=False).encode
@@ -228,8 +228,10 @@ class Timeline:
     """
 
     def __init__(
-        self, directory: str, pieces: Callable[[int, int], Iterable[bytes]] | None = None, held: int = -1
-    ) -> None:
+        self, directory: str, pieces: Callable[[int, int], Iterable[bytes]] | None = None, held: int = -1,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:  # fmt: skip
+        self._clock = clock
         stream = os.path.join(directory, "stream")
         self._pieces = pieces or (lambda begin, end: stream_pieces(stream, begin, end))
         self._path = timeline_path(directory)
@@ -249,7 +251,8 @@ class Timeline:
         self._link = link_of(self._last_line())
         # Where the last entry stands in the stream; not known where no line can be read.
         self._covered: int | None = last[0]["offset"] if last else None if self.size else 0
-        self._written_ns = 0
+        # When the last entry was written, by the clock; this writer has not written one.
+        self._written = float("-inf")
 
     @property
     def fd(self) -> int:
@@ -307,7 +310,7 @@ class Timeline:
 
     def tick(self, offset: int) -> None:
         """Say that the bytes from `offset` on come now or later, unless the last entry is fresh enough to say so."""
-        if time.monotonic_ns() - self._written_ns > TICK_NS:
+        if self._clock() - self._written > TICK_SECONDS:
             ts = self._now()
             self._append(offset, b'{"offset":%d,"ts":%d,"kind":"tick"}' % (offset, ts))
             self.ts = ts
@@ -340,7 +343,7 @@ class Timeline:
             raise StorageFailed(error, self._path) from error
         self.size += len(line)
         self._link, self._covered = link_of(line[:-1]), offset
-        self._written_ns = time.monotonic_ns()
+        self._written = self._clock()
 
     def close(self) -> None:
         os.close(self._fd)

@@ -37,6 +37,7 @@ import threading
 import time
 import tty
 from collections import deque
+from collections.abc import Callable
 from typing import Any
 
 from blockpty.host.bridge import (
@@ -93,7 +94,8 @@ class FrameReader:
 class SshBridge:
     """One far session, and the connections to it, one after the other."""
 
-    def __init__(self, settings: dict[str, Any]) -> None:
+    def __init__(self, settings: dict[str, Any], clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
         self._settings = settings
         # A connection over which nothing has come for so long is given up; it is asked for an answer before that.
         self._silence = float(settings["silence_seconds"])
@@ -181,7 +183,7 @@ class SshBridge:
         self._connections += 1
         self._peer, self._frames, self._out = ours, FrameReader(), bytearray()
         ours.setblocking(False)
-        self._heard = self._asked = time.monotonic()
+        self._heard = self._asked = self._clock()
         self._recorded(int(hello["inputs"]))
         for number, data in self._kept:
             self._out += framed(b"I", _NUMBER.pack(number) + data)
@@ -241,8 +243,8 @@ class SshBridge:
             self._ssh.wait()
 
     def _pause(self, seconds: float, wake: int) -> None:
-        end = time.monotonic() + seconds
-        while not self._closing and (left := end - time.monotonic()) > 0:
+        end = self._clock() + seconds
+        while not self._closing and (left := end - self._clock()) > 0:
             ready = select.select([wake, *self._terminal()], [], [], left)[0]
             if wake in ready:
                 os.read(wake, 4096)
@@ -259,7 +261,7 @@ class SshBridge:
         assert self._peer is not None
         size = terminal_size()
         while self._ended is None:
-            now = time.monotonic()
+            now = self._clock()
             if now - self._heard > self._silence or (self._closing and now > self._closing):
                 return
             if now - max(self._heard, self._asked) > self._silence / 3:
@@ -272,7 +274,7 @@ class SshBridge:
                     data = self._peer.recv(READ_BYTES)
                     if not data:
                         return
-                    self._heard = time.monotonic()
+                    self._heard = self._clock()
                     self._take(data)
                 if 0 in ready:
                     self._typed()
@@ -336,7 +338,7 @@ class SshBridge:
 
     def hang_up(self) -> None:
         """Have the far shell ended, and leave."""
-        self._closing = self._closing or time.monotonic() + CLOSE_SECONDS
+        self._closing = self._closing or self._clock() + CLOSE_SECONDS
 
 
 def _pass_on(said: Any, greeted: threading.Event) -> None:

@@ -57,7 +57,7 @@ class Terminal:
         self.pid = shell.pid
         self._inner: int | None = None
         self.stream = Stream(shell.directory, shell.segment_bytes)
-        self.timeline = Timeline(shell.directory, self.stream.pieces, shell.lock)
+        self.timeline = Timeline(shell.directory, self.stream.pieces, shell.lock, recorder.loop.clock)
         self.silence = SilenceDetector(self, recorder.loop.clock)
         self.drain = InputDrain(self, self._drop_hidden_input)
         self.disk_full = DiskFull(self)

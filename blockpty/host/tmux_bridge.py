@@ -34,7 +34,7 @@ import subprocess
 import time
 import tty
 import unicodedata
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from blockpty.host.bridge import (
@@ -188,7 +188,8 @@ SEAM_REPLIES = 4
 class Bridge:
     """One pane between control clients, one after the other, and the terminal of this process."""
 
-    def __init__(self, settings: dict[str, Any]) -> None:
+    def __init__(self, settings: dict[str, Any], clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
         self.pane: str = settings["pane"]
         self._settings = settings
         self._nonce: str = settings["nonce"]
@@ -285,9 +286,9 @@ class Bridge:
     def _serve(self, wake: int) -> int | None:
         """Work until the pane is gone, and return the exit status, or until the client is: None."""
         while self._ended is None:
-            wait = None if self._resized_at is None else max(0.0, self._resized_at - time.monotonic())
+            wait = None if self._resized_at is None else max(0.0, self._resized_at - self._clock())
             if self._closing:
-                wait = max(0.0, self._closing - time.monotonic())
+                wait = max(0.0, self._closing - self._clock())
             # What is typed before tmux has attached us stays in the terminal: the connection may not come to be.
             ready = select.select([self._out, wake, *([0] if self._attached else [])], [], [], wait)[0]
             try:
@@ -304,19 +305,19 @@ class Bridge:
                     self._take(data)
                 if 0 in ready:
                     self._typed(os.read(0, 65536))
-                if self._resized_at is not None and time.monotonic() >= self._resized_at:
+                if self._resized_at is not None and self._clock() >= self._resized_at:
                     self._resized_at = None
                     self._seam("resized")
             except BrokenPipeError:
                 return None
-            if self._closing and time.monotonic() >= self._closing:
+            if self._closing and self._clock() >= self._closing:
                 return LOST
         return self._ended
 
     def _rest(self, seconds: float, wake: int) -> None:
         """Wait before the next attempt; what is typed meanwhile waits in the terminal."""
-        until = time.monotonic() + seconds
-        while not self._closing and (left := until - time.monotonic()) > 0:
+        until = self._clock() + seconds
+        while not self._closing and (left := until - self._clock()) > 0:
             if select.select([wake], [], [], left)[0]:
                 os.read(wake, 4096)
 
@@ -327,7 +328,7 @@ class Bridge:
 
     def hang_up(self) -> None:
         """Have a session of ours on another host ended, and leave."""
-        self._closing = self._closing or time.monotonic() + CLOSE_SECONDS
+        self._closing = self._closing or self._clock() + CLOSE_SECONDS
 
     def _leave(self) -> int:
         """End the client, and return its exit status."""
@@ -466,7 +467,7 @@ class Bridge:
             if first[1] != self.pane.encode() or first[4] == b"1":
                 self._ended = 0
             elif (int(first[2]), int(first[3])) != self._size and not self._awaits_seam:
-                self._resized_at = time.monotonic() + SETTLED_SECONDS
+                self._resized_at = self._clock() + SETTLED_SECONDS
 
     # -- seams ----------------------------------------------------------------------------------------------------
 
@@ -532,11 +533,11 @@ class Bridge:
         """
         known = (before, self._size, self._requested)
         requested = None if self._fresh or found in known else found
-        deadline = time.monotonic() + SIZE_SECONDS
+        deadline = self._clock() + SIZE_SECONDS
         while (size := terminal_size()) != self._size:
             if not self._fresh and size not in known:
                 requested = size
-            if time.monotonic() >= deadline:
+            if self._clock() >= deadline:
                 return requested
             time.sleep(0.002)
         # From now on the same size is a new request.
@@ -561,7 +562,7 @@ class Bridge:
         width, height = self._window[0] + cols - self._size[0], self._window[1] + rows - self._size[1]
         self._command(f"refresh-client -C {max(1, width)}x{max(1, height)}")
         # Where the pane keeps its size, ours is to be that again.
-        self._resized_at = time.monotonic() + SETTLED_SECONDS
+        self._resized_at = self._clock() + SETTLED_SECONDS
 
     def _typed(self, data: bytes) -> None:
         if not data:

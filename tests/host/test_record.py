@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from blockpty.host.record import Stream, Timeline
+from blockpty.host.record import TICK_SECONDS, Stream, Timeline
 from tests.support.async_tests import async_test
 from tests.support.host_driver import running_host
 
@@ -47,6 +47,20 @@ def test_time_in_the_record_never_goes_back(tmp_path: Path) -> None:
     timeline = Timeline(str(tmp_path))
     timeline.write(1, "eof")
     assert [entry["ts"] for entry in timeline.tail()] == [future, future]
+    timeline.close()
+
+
+def test_a_tick_is_written_where_the_last_entry_is_not_fresh(tmp_path: Path) -> None:
+    now = 5.0
+    timeline = Timeline(str(tmp_path), clock=lambda: now)
+    timeline.tick(0)
+    now += TICK_SECONDS / 2
+    timeline.tick(1)
+    now += TICK_SECONDS
+    timeline.tick(2)
+    timeline.write(3, "eof")
+    timeline.tick(3)
+    assert [(entry["offset"], entry["kind"]) for entry in timeline.tail()] == [(0, "tick"), (2, "tick"), (3, "eof")]
     timeline.close()
 
 
