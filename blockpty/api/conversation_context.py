@@ -79,7 +79,7 @@ class ConversationContext:
             block_id = newest[0].block_id
         # Taken before the first look: what comes between the two is an event then.
         next_seq = (await conversation.status()).next_seq
-        reader = _LineReader(conversation, block_id)
+        reader = _BlockLineReader(conversation, block_id)
         async with aclosing(cast("AsyncGenerator[object, None]", conversation.events(next_seq))) as events:
             while True:
                 async for line in reader.lines():
@@ -88,7 +88,7 @@ class ConversationContext:
                     return
 
 
-class _LineReader:
+class _BlockLineReader:
     """Reads the complete lines that a block has printed so far."""
 
     def __init__(self, conversation: AnyConversation, block_id: str) -> None:

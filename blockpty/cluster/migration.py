@@ -39,7 +39,7 @@ _OF_BLOCK: Final[tuple[LiteralString, ...]] = (
 )  # fmt: skip
 
 
-class _Place(Struct, frozen=True):
+class _StepTarget(Struct, frozen=True):
     """Where a step runs: `number` of a shard, or None on the coordinator, and how many shards there are."""
 
     connection: Connection
@@ -61,7 +61,7 @@ def _columns(name: str) -> sql.SQL:
     return sql.SQL(_text(name))
 
 
-def _first(place: _Place) -> None:
+def _first(place: _StepTarget) -> None:
     """Make everything."""
     run = place.connection.execute
     if place.number is not None:
@@ -109,7 +109,7 @@ def _index(connection: Connection, name: str, table: sql.Identifier) -> None:
         connection.execute(sql.SQL("CREATE " + statement).format(index=index, table=table))
 
 
-def _terms(place: _Place) -> None:
+def _terms(place: _StepTarget) -> None:
     """Put the numbers of `terms` in the place of folded texts and words, and count; all is indexed again."""
     run = place.connection.execute
     coordinator, holds = place.number is None, place.number is not None or not place.shards
@@ -146,13 +146,13 @@ def _terms(place: _Place) -> None:
         _run_file(place.connection, "index_again.sql")
 
 
-def _at_hand(place: _Place) -> None:
+def _at_hand(place: _StepTarget) -> None:
     """Have on the coordinator all that an overview tells: its blocks, and how many conversations each home has."""
     if place.number is None:
         _run_file(place.connection, "3_coordinator.sql")
 
 
-def _candidates(place: _Place) -> None:
+def _candidates(place: _StepTarget) -> None:
     """Keep the folded text of chunks, and have each shard put chunks and blocks together.
 
     To the coordinator it is then one table each: else it would at times join them itself, row by row (7 s instead of
@@ -185,7 +185,7 @@ def _candidates(place: _Place) -> None:
         ))  # fmt: skip
 
 
-def _cut_again(place: _Place) -> None:
+def _cut_again(place: _StepTarget) -> None:
     """Have all indexed again: lines of more than 16 KiB are cut at other places."""
     run = place.connection.execute
     if place.number is not None or not place.shards:
@@ -198,7 +198,7 @@ def _cut_again(place: _Place) -> None:
         _run_file(place.connection, "index_again.sql")
 
 
-STEPS: Final[tuple[Callable[[_Place], None], ...]] = (_first, _terms, _at_hand, _candidates, _cut_again)
+STEPS: Final[tuple[Callable[[_StepTarget], None], ...]] = (_first, _terms, _at_hand, _candidates, _cut_again)
 VERSION: Final = len(STEPS)
 
 
@@ -257,8 +257,8 @@ def _steps(connection: Connection, coordinator: Database, shards: Sequence[Datab
         for index, shard in enumerate(shards):
             with shard.connection() as there, there.transaction():
                 _prepare(there)
-                STEPS[number](_Place(there, index, shards))
-        STEPS[number](_Place(connection, None, shards))
+                STEPS[number](_StepTarget(there, index, shards))
+        STEPS[number](_StepTarget(connection, None, shards))
         connection.execute("INSERT INTO migration VALUES (%s, now())", (number + 1,))
 
 

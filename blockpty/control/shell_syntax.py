@@ -156,7 +156,7 @@ def parse(text: str) -> Sequence:
     Raises:
         Unparsed: the text is not shell, is too long or too deep, or uses something that is not read here.
     """
-    return _Parser(text).whole()
+    return _CommandParser(text).whole()
 
 
 class WordScanner:
@@ -265,7 +265,7 @@ class WordScanner:
         self.at += 1
 
 
-class _Parser(WordScanner):
+class _CommandParser(WordScanner):
     """The reader of bash, and the here-documents whose bodies follow the current line."""
 
     def __init__(self, text: str, depth: int = 0) -> None:
@@ -652,7 +652,7 @@ class _Parser(WordScanner):
 
     def inner(self, text: str) -> Sequence:
         """Read a text of its own with the steps that are left."""
-        parser = _Parser(text, self.depth)
+        parser = _CommandParser(text, self.depth)
         parser.steps = self.steps
         tree = parser.whole()
         self.steps = parser.steps
@@ -819,7 +819,7 @@ class _Parser(WordScanner):
             redirect.body = (quote(body),) if literal else self.document(body)
 
     def document(self, body: str) -> tuple[Part, ...]:
-        parser = _Parser(body, self.depth)
+        parser = _CommandParser(body, self.depth)
         parser.steps = self.steps
         parts: list[Part] = []
         while parser.at < len(body):

@@ -57,7 +57,7 @@ class _Bell:
             os.close(fd)
 
 
-class _Call:
+class _PendingRequest:
     """A request that is under way."""
 
     __slots__ = ("bell", "fields", "future", "known", "op")
@@ -98,7 +98,7 @@ class HostConnection:
         self._out: deque[tuple[memoryview, list[int]]] = deque()
         self._writing = False
         self._numbers = itertools.count(1)
-        self._calls: dict[int, _Call] = {}
+        self._calls: dict[int, _PendingRequest] = {}
         self._bells: dict[str, _Bell] = {}
         # How long each timeline is, as far as the host has reported.
         self._known: dict[str, int] = {}
@@ -229,7 +229,7 @@ class HostConnection:
             )
             return future
         known = self._known.get(fields.get("conversation", ""), 0)
-        self._calls[number] = _Call(op, fields, future, bell, known)
+        self._calls[number] = _PendingRequest(op, fields, future, bell, known)
         if self._sock is not None:
             self._send(line, [bell.write_fd] if bell is not None else [])
         return future

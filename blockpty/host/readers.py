@@ -34,7 +34,7 @@ _POLLIN: Final = 0x1 | 0x40
 _EPOLLIN: Final = 0x1
 
 
-class _Call(enum.Enum):
+class _Syscall(enum.Enum):
     """System calls that wait for input, by what their arguments are."""
 
     READ = enum.auto()
@@ -45,12 +45,13 @@ class _Call(enum.Enum):
 
 
 _GENERIC: Final = {
-    63: _Call.READ, 65: _Call.READ, 73: _Call.PPOLL, 72: _Call.SELECT, 22: _Call.EPOLL, 441: _Call.EPOLL,
+    63: _Syscall.READ, 65: _Syscall.READ, 73: _Syscall.PPOLL, 72: _Syscall.SELECT,
+    22: _Syscall.EPOLL, 441: _Syscall.EPOLL,
 }  # fmt: skip
 _CALLS: Final = {
     "x86_64": {
-        0: _Call.READ, 19: _Call.READ, 7: _Call.POLL, 271: _Call.PPOLL, 23: _Call.SELECT, 270: _Call.SELECT,
-        232: _Call.EPOLL, 281: _Call.EPOLL, 441: _Call.EPOLL,
+        0: _Syscall.READ, 19: _Syscall.READ, 7: _Syscall.POLL, 271: _Syscall.PPOLL, 23: _Syscall.SELECT,
+        270: _Syscall.SELECT, 232: _Syscall.EPOLL, 281: _Syscall.EPOLL, 441: _Syscall.EPOLL,
     },
     "aarch64": _GENERIC,
     "riscv64": _GENERIC,
@@ -60,7 +61,7 @@ _READING_PLACES: Final = frozenset({"n_tty_read"})
 _POLLING_PLACES: Final = ("do_select", "do_sys_poll", "do_poll", "poll_schedule_timeout", "ep_poll", "do_epoll_wait")
 
 
-class _Wait(enum.Enum):
+class _Certainty(enum.Enum):
     """How sure it is that a thread waits for a key."""
 
     SURE = enum.auto()
@@ -80,9 +81,9 @@ def find_reader(group: int, terminal: str, shell: int = 0, *, canonical: bool, p
     """
     for pid in spawn.group_members(group, shell):
         found = _waiting(pid, terminal, canonical, patient)
-        if found is None or (found is _Wait.LIKELY and not patient):
+        if found is None or (found is _Certainty.LIKELY and not patient):
             continue
-        if _is_relay(pid) and not (canonical and found is _Wait.SURE):
+        if _is_relay(pid) and not (canonical and found is _Certainty.SURE):
             continue
         return pid
     return None
@@ -99,7 +100,7 @@ def sleeps(pid: int) -> int | None:
     return int(rest.split(maxsplit=1)[0]) if name else None
 
 
-def _waiting(pid: int, terminal: str, canonical: bool, patient: bool) -> _Wait | None:
+def _waiting(pid: int, terminal: str, canonical: bool, patient: bool) -> _Certainty | None:
     found = _thread(pid, pid, terminal, canonical)
     if found is not None or not patient:
         return found
@@ -131,7 +132,7 @@ def _links(pid: int) -> list[str]:
     return links
 
 
-def _thread(pid: int, thread: int, terminal: str, canonical: bool) -> _Wait | None:
+def _thread(pid: int, thread: int, terminal: str, canonical: bool) -> _Certainty | None:
     """Return whether a thread waits for a terminal."""
     try:
         with open(f"/proc/{pid}/task/{thread}/syscall", "rb", 0) as file:
@@ -152,29 +153,29 @@ def _thread(pid: int, thread: int, terminal: str, canonical: bool) -> _Wait | No
     if not any(wanted) or (0 in watched and not wanted[watched.index(0)]):
         # It waits for what comes in at its standard input, and would only be interrupted by a key.
         return None
-    return _Wait.SURE if all(wanted) and not limited and thread == pid else _Wait.LIKELY
+    return _Certainty.SURE if all(wanted) and not limited and thread == pid else _Certainty.LIKELY
 
 
 def _is_terminal(pid: int, number: int, terminal: str) -> bool:
     return os.readlink(f"/proc/{pid}/fd/{number}") in (terminal, "/dev/tty")
 
 
-def _watched(pid: int, call: _Call, arguments: list[int]) -> tuple[list[int], bool]:
+def _watched(pid: int, call: _Syscall, arguments: list[int]) -> tuple[list[int], bool]:
     """Return the descriptors that a call waits to read from, and whether it does so for a limited time."""
     first, second = arguments[:2]
-    if call is _Call.READ:
+    if call is _Syscall.READ:
         return [first], False
-    if call is _Call.EPOLL:
+    if call is _Syscall.EPOLL:
         # Event loops watch things of their own as well.
         return _in_epoll(pid, first), True
-    if call is _Call.SELECT:
+    if call is _Syscall.SELECT:
         bits = _memory(pid, second, (min(first, _DESCRIPTORS) + 7) // 8) if second else b""
         numbers = [number for number in range(min(first, 8 * len(bits))) if bits[number // 8] >> number % 8 & 1]
         return numbers, arguments[4] != 0
     entries = struct.iter_unpack("=ihh", _memory(pid, first, _FD_BYTES * min(second, _DESCRIPTORS)))
     numbers = [number for number, events, _ in entries if number >= 0 and events & _POLLIN]
     limit = arguments[2]
-    return numbers, limit != 0 if call is _Call.PPOLL else limit & 0x80000000 == 0
+    return numbers, limit != 0 if call is _Syscall.PPOLL else limit & 0x80000000 == 0
 
 
 def _memory(pid: int, address: int, length: int) -> bytes:
@@ -195,15 +196,15 @@ def _in_epoll(pid: int, number: int) -> list[int]:
     return watched
 
 
-def _by_place(pid: int, thread: int, terminal: str, canonical: bool) -> _Wait | None:
+def _by_place(pid: int, thread: int, terminal: str, canonical: bool) -> _Certainty | None:
     try:
         with open(f"/proc/{pid}/task/{thread}/wchan", "rb", 0) as file:
             place = file.read().decode("ascii", "replace")
     except OSError:
         return None
     if place in _READING_PLACES:
-        return _Wait.SURE if thread == pid else _Wait.LIKELY
+        return _Certainty.SURE if thread == pid else _Certainty.LIKELY
     if not canonical and place.startswith(_POLLING_PLACES) and {terminal, "/dev/tty"} & {*_links(pid)}:
         # A program that takes single keys and sleeps in a poll: what else it watches is not shown.
-        return _Wait.LIKELY
+        return _Certainty.LIKELY
     return None

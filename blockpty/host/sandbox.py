@@ -35,7 +35,7 @@ _OPENAT2, _IO_URING = 437, (425, 426, 427)
 _FAMILIES = [1, 2, 10, 16]
 
 
-class _Machine(NamedTuple):
+class _CallNumbers(NamedTuple):
     """Numbers of system calls; `audit` is what seccomp calls the machine.
 
     `modes`: calls that give a file its mode, and which argument that is. `keys`: those of the kernel's keyrings.
@@ -50,13 +50,13 @@ class _Machine(NamedTuple):
 
 _MACHINES = {
     # open, creat, chmod, fchmod, mknod, openat, mknodat, fchmodat, fchmodat2
-    "x86_64": _Machine(
+    "x86_64": _CallNumbers(
         0xC000003E, 16, 41,
         ((2, 2), (85, 1), (90, 1), (91, 1), (133, 1), (257, 3), (259, 2), (268, 2), (452, 2)),
         (248, 249, 250),
     ),
     # mknodat, fchmod, fchmodat, openat, fchmodat2
-    "aarch64": _Machine(0xC00000B7, 29, 198, ((33, 2), (52, 1), (53, 2), (56, 3), (452, 2)), (217, 218, 219)),
+    "aarch64": _CallNumbers(0xC00000B7, 29, 198, ((33, 2), (52, 1), (53, 2), (56, 3), (452, 2)), (217, 218, 219)),
 }  # fmt: skip
 
 # Rights of Landlock (include/uapi/linux/landlock.h), as bits.
@@ -208,7 +208,7 @@ def _filter_calls(boundary: Boundary, *, unix_sockets: bool) -> None:
         raise OSError(ctypes.get_errno(), "seccomp was refused")
 
 
-def _filter_program(machine: _Machine, *, network: bool, unix_sockets: bool) -> list[tuple[int, int, int, int]]:
+def _filter_program(machine: _CallNumbers, *, network: bool, unix_sockets: bool) -> list[tuple[int, int, int, int]]:
     """Return the filter: (code, jump if true, jump if false, value) each, as in linux/filter.h."""
     load, equal, at_least, any_bit, give = 0x20, 0x15, 0x35, 0x45, 6
     allow, refuse, absent = 0x7FFF0000, 0x00050000 | errno.EPERM, 0x00050000 | errno.ENOSYS

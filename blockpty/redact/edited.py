@@ -79,7 +79,7 @@ def find_edited(data: bytes, find: Callable[[bytes], Spans], columns: Callable[[
         for at in range(begin, end, _LONGEST):
             to = min(at + _LONGEST, end)
             for width in known or _widths(data, at, to):
-                spans += _Drawing(data, find, width).spans(at, to)
+                spans += _DrawnRows(data, find, width).spans(at, to)
     return spans
 
 
@@ -88,7 +88,7 @@ def cover_like(data: bytes, find: Callable[[bytes], Spans], columns: Sequence[in
     texts: set[bytes] = set()
     for begin, end in regions(data):
         for width in columns or _widths(data, begin, end):
-            drawing = _Drawing(data, find, width)
+            drawing = _DrawnRows(data, find, width)
             drawing.spans(begin, end)
             texts |= drawing.texts
     grams = _grams(texts, _GRAM + 1)
@@ -158,7 +158,7 @@ def _widths(data: bytes, begin: int, end: int) -> list[int]:
     return [width for width, _ in said.most_common(_MOST_WIDTHS) if _NARROWEST <= width < _WIDEST] or [_WIDEST]
 
 
-class _Drawing:
+class _DrawnRows:
     """Rows of cells, each a character and the offset of what drew it, -1 for a blank that nothing drew.
 
     Attributes:

@@ -540,7 +540,7 @@ def find_in_plain_lines(lines: bytes, shown: bytes) -> list[tuple[int, int]] | N
     found: list[tuple[int, int]] = []
     for begin, end in spans:  # of which each lies within one line
         line = bisect.bisect_right(seen, begin) - 1
-        places = _Places(lines[raw[line] : raw[line + 1]], _COLOUR_OR_BELL)
+        places = _OriginalOffsets(lines[raw[line] : raw[line + 1]], _COLOUR_OR_BELL)
         pieces = places.shown(begin - seen[line], end - seen[line])
         found += [(raw[line] + at, raw[line] + to) for at, to in pieces]
     return _joined(found)
@@ -565,7 +565,7 @@ def _find_as_shown(part: bytes, more: bool) -> SecretSpans:
     spans, settled = found.spans, len(part)
     if spans or found.settled < len(clean):
         settled = found.settled
-        for places in [_Places(before, pattern) for before, pattern in reversed(taken)]:
+        for places in [_OriginalOffsets(before, pattern) for before, pattern in reversed(taken)]:
             spans = [piece for first, last in spans for piece in places.shown(first, last)]
             settled = places.place(settled)
     if candidates.has_string(part):
@@ -633,7 +633,7 @@ def redact_title(text: str) -> str:
     return redact_spans(data, _joined(spans)).decode("utf-8", "surrogatepass") if spans else text
 
 
-class _Places:
+class _OriginalOffsets:
     """Where the bytes of a text from which something was taken out stood before."""
 
     def __init__(self, data: bytes, pattern: re.Pattern[bytes]) -> None:

@@ -47,7 +47,7 @@ class Answer(Struct, frozen=True):
         }  # fmt: skip
 
 
-class _Pending(Struct, frozen=True):
+class _PendingApproval(Struct, frozen=True):
     approval: Approval
     channel: ControlledTerminal
     answer: asyncio.Future[Answer]
@@ -74,8 +74,8 @@ class ApprovalBook:
 
     def __init__(self, add_rule: Callable[[str], None]) -> None:
         self._add_rule = add_rule
-        self._pending: dict[tuple[str, str], _Pending] = {}
-        self._withdrawn: OrderedDict[tuple[str, str], _Pending] = OrderedDict()
+        self._pending: dict[tuple[str, str], _PendingApproval] = {}
+        self._withdrawn: OrderedDict[tuple[str, str], _PendingApproval] = OrderedDict()
         self._decided: OrderedDict[tuple[str, str], Answer] = OrderedDict()
 
     async def ask(
@@ -87,7 +87,7 @@ class ApprovalBook:
         """
         key = channel.id, approval.approval_id
         answer: asyncio.Future[Answer] = asyncio.get_running_loop().create_future()
-        pending = self._pending[key] = _Pending(approval, channel, answer, audit)
+        pending = self._pending[key] = _PendingApproval(approval, channel, answer, audit)
         decided = Answer("withdrawn", approval.principal, reason="the call was cancelled")
         try:
             channel.note(approval.to_note())
@@ -103,7 +103,7 @@ class ApprovalBook:
                     self._withdrawn.popitem(last=False)
             self._enter(pending, decided)
 
-    def _enter(self, pending: _Pending, decided: Answer) -> None:
+    def _enter(self, pending: _PendingApproval, decided: Answer) -> None:
         self._decided[pending.channel.id, pending.approval.approval_id] = decided
         if len(self._decided) > _MOST_DECIDED:
             self._decided.popitem(last=False)
@@ -173,7 +173,7 @@ class ApprovalBook:
             if conversation_id in (None, name) and not one.answer.done():
                 one.answer.set_result(Answer("withdrawn", "engine", reason=problem.message, problem=problem))
 
-    def _found(self, principal: Principal, conversation_id: str, approval_id: str, digest: str) -> _Pending:
+    def _found(self, principal: Principal, conversation_id: str, approval_id: str, digest: str) -> _PendingApproval:
         _needs_person(principal)
         pending = self._pending.get((conversation_id, approval_id))
         if pending is None or pending.answer.done():
@@ -191,7 +191,7 @@ def _needs_person(principal: Principal) -> None:
         )
 
 
-def _of_digest(pending: _Pending, digest: str) -> _Pending:
+def _of_digest(pending: _PendingApproval, digest: str) -> _PendingApproval:
     if pending.approval.digest != digest:
         raise Stale(
             "this verdict is for something else than what waits", hint="look at approvals again",

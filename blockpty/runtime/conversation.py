@@ -79,7 +79,7 @@ if TYPE_CHECKING:
 H = TypeVar("H", WaitResult, SendResult)
 
 
-class _Wait(NamedTuple):
+class _InputWait(NamedTuple):
     """What an input waits for; the place from which is not known before it is typed."""
 
     request: WaitRequest
@@ -405,7 +405,7 @@ class Conversation(ConversationContext, ConversationChannel):
     def _armed(
         self, match: Match | None, stop: Match | None, timeout_ms: int, view: str, max_bytes: int | None,
         timeout: float | None,
-    ) -> _Wait | None:  # fmt: skip
+    ) -> _InputWait | None:  # fmt: skip
         """Check what an input is to wait for, before it is typed; None for nothing."""
         if match is None:
             if stop is not None:
@@ -415,11 +415,12 @@ class Conversation(ConversationContext, ConversationChannel):
         limits.check("timeout_ms", timeout_ms)
         request = self._waiting.request(match, cursor=0, stop=stop, max_bytes=max_bytes, view=view)
         request.waiter(self.live.stream)  # a pattern that does not compile
-        return _Wait(request, timeout_ms, in_match(match, stop))
+        return _InputWait(request, timeout_ms, in_match(match, stop))
 
     async def _type(
-        self, data: bytes, wait: _Wait | None, author: str | None = None, *, secret: bool = False, stored: bool = False
-    ) -> SendResult:
+        self, data: bytes, wait: _InputWait | None, author: str | None = None, *, secret: bool = False,
+        stored: bool = False,
+    ) -> SendResult:  # fmt: skip
         """Type bytes, and wait from there on for what is asked."""
         sent, place = await self.type_at(data, author, secret, stored=stored)
         if wait is None:
@@ -429,7 +430,7 @@ class Conversation(ConversationContext, ConversationChannel):
         return self._hinted(sent.with_wait(waited), wait.hint)
 
     async def _send_stored(
-        self, name: str, session_id: str | None, author: str, wait: _Wait | None
+        self, name: str, session_id: str | None, author: str, wait: _InputWait | None
     ) -> SendResult:  # fmt: skip
         await running_program(self, session_id)
         if self.gate is None:
@@ -550,7 +551,7 @@ class Conversation(ConversationContext, ConversationChannel):
     async def _modes(self) -> Modes:
         return (await self.look()).frame.modes
 
-    async def _control(self, data: bytes, session_id: str | None, wait: _Wait | None = None) -> SendResult:
+    async def _control(self, data: bytes, session_id: str | None, wait: _InputWait | None = None) -> SendResult:
         self.live.pump()
         if session_id is not None or self.live.state.shell is ShellState.SUBMITTED:
             await running_program(self, session_id)

@@ -61,7 +61,7 @@ def _is_number(value: Any) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value < math.inf
 
 
-class _Known(NamedTuple):
+class _SeekPoint(NamedTuple):
     """How things are after an entry; no entry up to it has a later time or a larger offset."""
 
     latest_ts: int
@@ -81,7 +81,7 @@ class Playback:
         self._screens = SourceScreens(source)
         self.duration_ms = 0
         # How things are after every so many entries, so that a seek need not read all entries before it.
-        self._known = [_Known(0, 0, BEFORE_ALL)]
+        self._known = [_SeekPoint(0, 0, BEFORE_ALL)]
         self.begin_ts = source.opening().ts
         opening, latest, furthest = BEFORE_ALL, 0, 0
         for number, (entry, position) in enumerate(source.entries(0), 1):
@@ -90,7 +90,7 @@ class Playback:
             opening = opening.after(entry, position)
             latest, furthest = max(latest, entry.ts), max(furthest, entry.offset)
             if number % _KNOWN_ENTRIES == 0:
-                self._known.append(_Known(latest, furthest, opening))
+                self._known.append(_SeekPoint(latest, furthest, opening))
             if entry.kind == "note" and entry.offset == source.end:
                 continue  # of an engine that looked at it later
             self.duration_ms = max(self.duration_ms, entry.ts - self.begin_ts)
@@ -192,7 +192,7 @@ class Replay:
         self._woken = asyncio.Event()
         self.speed = speed
         self.idle_limit = idle_limit
-        self._reading = _Reading(source, check_seconds("to_seconds", to_seconds))
+        self._reading = _PlaybackReader(source, check_seconds("to_seconds", to_seconds))
         begin = check_seconds("from_seconds", from_seconds)
         self._target: tuple[str, float] | None = ("seconds", begin or 0.0)
         self._batch: list[Moment] = []
@@ -355,7 +355,7 @@ class Replay:
         return asyncio.get_running_loop().time()
 
 
-class _Reading:
+class _PlaybackReader:
     """A playback that is read in a thread, one call at a time."""
 
     def __init__(self, source: Source, until: float | None) -> None:

@@ -46,7 +46,7 @@ _WRONG: Final[Mapping[str, Callable[[], OSError]]] = {
 Refusal = Callable[[OSError], BlockptyError]
 
 
-class _Answer(NamedTuple):
+class _CommandReply(NamedTuple):
     """What a command said: a word, what belongs to it, and what it printed before."""
 
     word: str
@@ -111,7 +111,7 @@ class TerminalFiles:
     async def _answer(
         self, refusal: Refusal, script: Sequence[str], *arguments: str, typed: bytes | None = None,
         progress: Progress | None = None,
-    ) -> _Answer:  # fmt: skip
+    ) -> _CommandReply:  # fmt: skip
         """Run a command, type what it reads, and return what it says; raises what it says is wrong."""
         channel, live = self._channel, self._channel.live
         # A person may have taken control since the last one.
@@ -137,7 +137,7 @@ class TerminalFiles:
                 hint="it needs sh and printf; was it interrupted?",
             )
         begin = found[-2].end() if len(found) > 1 else 0
-        answer = _Answer(found[-1][1].decode(), found[-1][2].decode().split(), text[begin : found[-1].start()])
+        answer = _CommandReply(found[-1][1].decode(), found[-1][2].decode().split(), text[begin : found[-1].start()])
         _check(answer, refusal)
         return answer
 
@@ -190,7 +190,7 @@ class TerminalFiles:
         return await aside(lambda pace: transform("text", raw), long=False)
 
 
-def _check(answer: _Answer, refusal: Refusal) -> None:
+def _check(answer: _CommandReply, refusal: Refusal) -> None:
     """Raise what a command says is wrong."""
     if answer.word == "TOOL":
         names = ", ".join(answer.rest)

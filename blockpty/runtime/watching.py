@@ -116,7 +116,7 @@ class TerminalWatch:
         # the last was made, and when the next may be.
         self._lagging = self._rests = False
         self._joined_at = self._rests_until = 0.0
-        self._sizes = _Sizes(live, 0)
+        self._sizes = _SizeChanges(live, 0)
         self._opened = asyncio.Event()
 
     def acknowledge(self, cursor: int) -> None:
@@ -183,7 +183,7 @@ class TerminalWatch:
             return self._go_on(await live.joining.point(self._scrollback, cursor), 0)
         self._sent = self._base = cursor
         start = live.points.before(cursor)
-        self._sizes = _Sizes(live, start.timeline, start.state.size, sized=start.state.instance > 0)
+        self._sizes = _SizeChanges(live, start.timeline, start.state.size, sized=start.state.instance > 0)
         await self._sizes.learn()
         return self._sizes.before(cursor)
 
@@ -254,7 +254,7 @@ class TerminalWatch:
         self._sent = self._base = self._joined = point.cursor
         self._resized = 0
         self._sizes.close()
-        self._sizes = _Sizes(self._live, point.timeline)
+        self._sizes = _SizeChanges(self._live, point.timeline)
         return Joined(point, skipped)
 
     def _is_ignored(self) -> bool:
@@ -269,7 +269,7 @@ class TerminalWatch:
         return room if room >= min(wanted, self._window.size // 4) else 0
 
 
-class _Sizes:
+class _SizeChanges:
     """The changes of a terminal's size from a place of the timeline on, each in its place."""
 
     def __init__(

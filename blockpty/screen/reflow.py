@@ -17,7 +17,7 @@ from blockpty.screen.cells import PADDED, SPACER, WRAPPED, Row
 from blockpty.screen.state import SavedCursor, ScreenState
 
 
-class _Place(Struct):
+class _FollowedCell(Struct):
     """A place to be followed: its row among all rows, its column (after the last one where a wrap is pending).
 
     `holds`: its line reaches to it, also over blanks. `beyond`: columns that it is behind its line otherwise.
@@ -38,11 +38,11 @@ def resize(s: ScreenState, cols: int, rows: int) -> None:
     saved = s.saved[0]
     main, alt = (s.other_lines, s.lines) if s.alt else (s.lines, s.other_lines)
     x, y, pending = (saved.x, min(saved.y, s.rows - 1), saved.pending) if s.alt else (s.x, s.y, s.pending)
-    cursor = _Place(len(s.history) + y, x + pending)
+    cursor = _FollowedCell(len(s.history) + y, x + pending)
     at_bottom = cursor.row == len(s.history) + s.rows - 1
-    top = _Place(len(s.history), 0)
+    top = _FollowedCell(len(s.history), 0)
     # On the alternate screen the cursor of the main one is the saved one. What was never saved stays at home.
-    kept = _Place(len(s.history) + min(saved.y, s.rows - 1), saved.x + saved.pending, holds=False)
+    kept = _FollowedCell(len(s.history) + min(saved.y, s.rows - 1), saved.x + saved.pending, holds=False)
     follows = not s.alt and saved != SavedCursor()
     content = _without_blank_end([*s.history, *main], cursor.row, blank)
     if cols != s.cols:
@@ -99,7 +99,7 @@ def _without_blank_end(rows: list[Row], cursor_row: int, mark: str) -> list[Row]
     return rows[:end]
 
 
-def _wrapped(rows: list[Row], cols: int, mark: str, places: tuple[_Place, ...]) -> list[Row]:
+def _wrapped(rows: list[Row], cols: int, mark: str, places: tuple[_FollowedCell, ...]) -> list[Row]:
     """Return the rows wrapped at another width, with the places moved along."""
     made: list[Row] = []
     begin = 0
@@ -130,7 +130,9 @@ def _wrapped(rows: list[Row], cols: int, mark: str, places: tuple[_Place, ...]) 
     return made
 
 
-def _cut_line(text: str, attrs: str, cols: int, mark: str, made: list[Row], inside: list[tuple[_Place, int]]) -> None:
+def _cut_line(
+    text: str, attrs: str, cols: int, mark: str, made: list[Row], inside: list[tuple[_FollowedCell, int]]
+) -> None:
     at = 0
     while at < len(text):
         end = min(at + cols, len(text))

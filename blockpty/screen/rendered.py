@@ -273,7 +273,7 @@ class Drawing(Rendered):
         if len(self._rows) > _REMEMBERED:
             self._rows.clear()
         markup = len(data.translate(None, _MARKUP)) != len(data)
-        return _Lines(self._style, s.cols, s.brushes, self._rows, markup).written(text, s.brush)
+        return _LineWriter(self._style, s.cols, s.brushes, self._rows, markup).written(text, s.brush)
 
 
 class _KnownRow(NamedTuple):
@@ -290,7 +290,7 @@ class _KnownRow(NamedTuple):
     before: int
 
 
-class _Lines:
+class _LineWriter:
     """Lines in a style: text that has no background, in rows of so many columns.
 
     A run of text with one brush is written as one, within its row. Blanks that nothing follows on the last row of a

@@ -25,7 +25,7 @@ def cast(source: Source, version: int) -> Iterator[bytes]:
     """Yield the lines of an asciicast of version 2 or 3."""
     opening = source.opening()
     yield orjson.dumps(_header(source, opening, version)) + b"\n"
-    lines = _Lines(opening.ts, relative=version == 3)
+    lines = _EventLines(opening.ts, relative=version == 3)
     if source.begin > 0:
         # A terminal is a state machine: who sees a part of its output needs the state that it began from.
         yield from lines.output(opening.ts, source.screen(opening))
@@ -67,7 +67,7 @@ def _header(source: Source, opening: Opening, version: int) -> dict[str, Any]:
     return {"version": 3, "term": {"cols": opening.cols, "rows": opening.rows, "type": _TERM}, **about}
 
 
-class _Lines:
+class _EventLines:
     """Events as lines; times since the beginning, or `relative` to the line before."""
 
     def __init__(self, ts: int, *, relative: bool) -> None:

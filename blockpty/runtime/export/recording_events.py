@@ -173,7 +173,7 @@ class Source(Struct, frozen=True):
 
         With `ends` the ends of blocks come too, each between the output before and the output after it.
         """
-        return _Reading(self, opening, marks=marks, ends=ends).moments()
+        return _SourceReader(self, opening, marks=marks, ends=ends).moments()
 
     def output(self, begin: int, end: int, *, drawn: bool = False) -> Generator[bytes, None, None]:
         """Yield the bytes of a part of the stream, as far as it lies in the span; `drawn`: as they are drawn."""
@@ -300,7 +300,7 @@ class SourceScreens:
         self._stream.close()
 
 
-class _Reading:
+class _SourceReader:
     """One way through a source."""
 
     def __init__(self, source: Source, opening: Opening, *, marks: bool, ends: bool) -> None:

@@ -125,7 +125,7 @@ class Attachment:
             engine, lambda: conversation_target(conversation_id), lambda: itertools.repeat(_REJOIN_PAUSE_SECONDS)
         )
         self._lost_at: float | None = None
-        self._terminal = _Terminal()
+        self._terminal = _RawTerminal()
         self._drawing: asyncio.TimerHandle | None = None
         self._unsaying: asyncio.TimerHandle | None = None
         # Whether the question of an agent is said while there is nothing else to say.
@@ -411,7 +411,7 @@ class Attachment:
         await self._look_for_questions()
 
 
-class _Terminal:
+class _RawTerminal:
     """The terminal that attach runs on: raw, and with the modes of the program that is shown.
 
     Attributes:

@@ -82,7 +82,7 @@ async def _show(
 
     find("blocks").parse({"conversation_id": conversation_id})
     async with invocation.open_engine(invocation.home) as engine:
-        transcript = _Transcript(engine, conversation_id)
+        transcript = _LogReader(engine, conversation_id)
         chosen = await transcript.newest(number, failed=failed)
         blocks = chosen if reverse else reversed(chosen)
         if invocation.as_json:
@@ -100,7 +100,7 @@ async def _show(
     return 0
 
 
-class _Transcript:
+class _LogReader:
     """What a log asks of a conversation: reading operations only."""
 
     def __init__(self, engine: Any, conversation_id: str) -> None:
@@ -177,7 +177,7 @@ def has_failed(block: Block) -> bool:
 class _Drawn:
     """Blocks as text for a person."""
 
-    def __init__(self, transcript: _Transcript, *, colour: bool) -> None:
+    def __init__(self, transcript: _LogReader, *, colour: bool) -> None:
         self._transcript = transcript
         self._colour = colour
 

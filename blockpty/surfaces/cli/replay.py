@@ -118,7 +118,7 @@ class _TerminalPlayer:
                     self._take(moment)
                     last = moment
                 self._draw()
-        except _Ended:
+        except _ReplayStopped:
             pass
         finally:
             if self._timer is not None:
@@ -171,11 +171,11 @@ class _TerminalPlayer:
             replay.speed = min(1024.0, max(1 / 64, (replay.speed or 1) * (2 if key == "+" else 0.5)))
         elif key == "q":
             replay.resume()
-            raise _Ended
+            raise _ReplayStopped
         self._say()
 
 
-class _Ended(Exception):
+class _ReplayStopped(Exception):
     """Who looks has seen enough."""
 
 
@@ -200,7 +200,7 @@ def _keys(loop: asyncio.AbstractEventLoop, pressed: Any) -> Iterator[None]:
             data = data[len(key) :]
             try:
                 pressed(key)
-            except _Ended:
+            except _ReplayStopped:
                 ended = True
                 if task is not None:
                     task.cancel()
@@ -215,7 +215,7 @@ def _keys(loop: asyncio.AbstractEventLoop, pressed: Any) -> Iterator[None]:
             raise
         if task is not None:
             task.uncancel()
-        raise _Ended from None
+        raise _ReplayStopped from None
     finally:
         loop.remove_reader(descriptor)
         termios.tcsetattr(descriptor, termios.TCSANOW, before)

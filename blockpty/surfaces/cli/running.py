@@ -46,7 +46,7 @@ async def run_shown(
         while not task.done():
             status = await source.status()
             if status.active_block_id is not None:
-                style = _Own(screen, source.id)
+                style = _CommandOutput(screen, source.id)
                 shown = BlocksShown(source, await source.begin_of_running(status), style)
                 return await _followed(task, shown, status, style)
             # It waits for a person, or has just ended.
@@ -58,7 +58,7 @@ async def run_shown(
             await asyncio.wait((task,))
 
 
-class _Own(Style):
+class _CommandOutput(Style):
     """Output of one block and nothing else; it says when that block has ended."""
 
     def __init__(self, screen: ResultPrinter, conversation_id: str) -> None:
@@ -71,7 +71,9 @@ class _Own(Style):
         self.ended.set()
 
 
-async def _followed(task: asyncio.Future[RunResult], shown: BlocksShown, status: Any, style: _Own) -> RunResult:
+async def _followed(
+    task: asyncio.Future[RunResult], shown: BlocksShown, status: Any, style: _CommandOutput
+) -> RunResult:
     following = asyncio.ensure_future(shown.follow(status))
     try:
         await asyncio.wait((task, following), return_when=asyncio.FIRST_COMPLETED)

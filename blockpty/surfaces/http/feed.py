@@ -87,10 +87,10 @@ class FeedEndpoint:
         await accept(scope, send)
         with self._metrics.stream("websocket"):
             frames = Frames(receive, send, scope["state"]["renew"])
-            await _Connection(self._engine, caller, frames).serve()
+            await _FeedSocket(self._engine, caller, frames).serve()
 
 
-class _Connection:
+class _FeedSocket:
     """One open socket."""
 
     def __init__(self, engine: Any, caller: Caller, frames: Frames) -> None:

@@ -102,8 +102,8 @@ async def _serve(
                 engine, tokens, metrics, hosts=hosts, origins=origins, frames=settings.allowed_frames, mcp=mcp,
                 elsewhere=peers, stop=lambda: leave(), entered=TokenUses(engine.audit_log),
             )  # fmt: skip
-            plain = _Listener(app, settings, tls=False)
-            listeners = [(plain, unix), (_Listener(app, settings, tls=bool(settings.tls_certificate)), tcp)]
+            plain = _SocketServer(app, settings, tls=False)
+            listeners = [(plain, unix), (_SocketServer(app, settings, tls=bool(settings.tls_certificate)), tcp)]
             for listener, _ in listeners:
                 listener.peers = [one for one, _ in listeners]
 
@@ -134,11 +134,11 @@ async def _serve(
                 await peers.close()
 
 
-class _Listener(uvicorn.Server):
+class _SocketServer(uvicorn.Server):
     """uvicorn on one socket; both stop together."""
 
     def __init__(self, app: App, settings: Settings, *, tls: bool) -> None:
-        self.peers: list[_Listener] = [self]
+        self.peers: list[_SocketServer] = [self]
         # No compression: it costs more than a near network, hides how far a slow viewer has fallen back, and the size
         # of what is sent would tell what a secret beside known text may be.
         config: Any = uvicorn.Config(

@@ -149,7 +149,7 @@ class SocketEndpoint:
         await accept(scope, send)
         with self._metrics.stream("websocket"):
             frames = Frames(receive, send, scope["state"]["renew"])
-            connection = _Connection(self._metrics, caller, conversation, frames, asked, self._presence)
+            connection = _ConversationSocket(self._metrics, caller, conversation, frames, asked, self._presence)
             with self._presence.here(conversation.id, caller.principal.name):
                 await connection.serve(hello)
 
@@ -186,7 +186,7 @@ def _message(seen: Joined | SizeChange | Restarted) -> dict[str, Any]:
     return {**screen, "skipped_bytes": seen.skipped} if seen.skipped else screen
 
 
-class _Connection:
+class _ConversationSocket:
     """One open socket."""
 
     def __init__(

@@ -19,7 +19,7 @@ from blockpty.surfaces.mcp.calling import Call, Context
 _SESSION: Final = "mcp-session-id"
 
 
-class _Own(Struct):
+class _SessionConversation(Struct):
     conversation_id: str
     in_passing: bool
 
@@ -28,13 +28,13 @@ class OwnConversations:
     """Knows the own conversation of each session of one server."""
 
     def __init__(self) -> None:
-        self._own: dict[str, _Own] = {}
+        self._own: dict[str, _SessionConversation] = {}
 
     def opened(self, context: Context, conversation_id: str) -> None:
         """Note what `pty_open` or `pty_launch` has opened."""
         session = _session(context)
         if session is not None:
-            self._own[session] = _Own(conversation_id, in_passing=False)
+            self._own[session] = _SessionConversation(conversation_id, in_passing=False)
 
     async def given(self, call: Call, *, opens: bool) -> tuple[str, bool]:
         """Return the conversation that is meant by a call that names none, and whether it was opened for it.
@@ -64,7 +64,7 @@ class OwnConversations:
             )
         conversation_id = str((await call.run("open", {})).to_dict()["conversation_id"])
         # Another call of the session may have opened one in the meantime: both are kept, the later is the own one.
-        self._own[session] = _Own(conversation_id, in_passing=True)
+        self._own[session] = _SessionConversation(conversation_id, in_passing=True)
         return conversation_id, True
 
     async def ended(self, session: str, caller: Caller) -> None:

@@ -34,7 +34,7 @@ _MARGIN: Final = 4
 _KEPT_STRIPS: Final = 2000
 
 
-class _Part(Struct, frozen=True):
+class _ShownPart(Struct, frozen=True):
     """How much of a block is shown: a header, a line that says what is not, and the last lines of its output."""
 
     note: str
@@ -86,7 +86,7 @@ class BlockList(ScrollView, can_focus=True):
         self._modes: dict[str, str] = {}
         # Of the blocks that have a place: their names, how much of each is shown, and where it begins.
         self._arranged: list[str] = []
-        self._parts: list[_Part] = []
+        self._parts: list[_ShownPart] = []
         self._tops: list[int] = [0]
         self._strips: dict[tuple[Any, ...], Strip] = {}
         self._follows = True
@@ -248,24 +248,25 @@ class BlockList(ScrollView, can_focus=True):
         at = bisect_right(self._tops, y) - 1
         return (self._arranged[at], y - self._tops[at]) if 0 <= at < len(self._arranged) else None
 
-    def _part(self, block: Block) -> _Part:
+    def _part(self, block: Block) -> _ShownPart:
         output, mode = self._outputs.get(block.block_id), self._modes.get(block.block_id, "")
         if output is None or mode == "none":
-            return _Part("", 0)
+            return _ShownPart("", 0)
         if output.whole_screen:
-            return _Part("draws on the whole screen", 0)
+            return _ShownPart("draws on the whole screen", 0)
         count, state = len(output.raw), sign(block)
         wanted = count if mode == "all" else shown(count, state)
         if output.left:
             whole = _length(block)
             read = size(max(0, whole - output.left))
-            return _Part(f"the first {read} of {size(whole)}; blockpty read shows the rest", wanted)
+            return _ShownPart(f"the first {read} of {size(whole)}; blockpty read shows the rest", wanted)
         if output.partial and mode != "all":
             wanted = min(wanted, shown(SHORT + 1, state))
             note = f"{size(block.out_bytes)} in all, folded (z shows them)"
         else:
             note = f"{count - wanted:,} lines folded (z shows them)"
-        return _Part(note if (wanted < count or output.partial) and state != "ok" and mode != "all" else "", wanted)
+        noted = (wanted < count or output.partial) and state != "ok" and mode != "all"
+        return _ShownPart(note if noted else "", wanted)
 
     def _index(self, block_id: str) -> int | None:
         return next((at for at, block in enumerate(self.blocks) if block.block_id == block_id), None)
@@ -377,7 +378,7 @@ class BlockList(ScrollView, can_focus=True):
             made = self._strips[key] = self._draw(block, part, line, is_selected, width)
         return made
 
-    def _draw(self, block: Block, part: _Part, line: int, is_selected: bool, width: int) -> Strip:
+    def _draw(self, block: Block, part: _ShownPart, line: int, is_selected: bool, width: int) -> Strip:
         colours, state = self.colours, sign(block)
         ground = colours.selected if is_selected else colours.surface
         edge = {"fail": colours.fail, "run": colours.run}.get(state, colours.accent if is_selected else ground)
