@@ -17,6 +17,7 @@ from tests.scenarios.stage import Stage
 
 BASH = "tests/shellrc/test_bash.py::"
 ZSH = "tests/shellrc/test_zsh.py::"
+SHELLS = "tests/shellrc/test_shells.py::"
 FISH = "tests/shellrc/test_fish.py::"
 HANDOVER = "tests/runtime/test_shell_entry.py::"
 FRAMEWORK = "tests/scenarios/test_rc.py::test_framework"
@@ -118,7 +119,7 @@ ITEMS = (
     Item(39, "a mark is one write, so no output can come between its bytes",
          covered=(77, "tests/engine/test_marks.py::test_a_mark_fits_one_write")),
     Item(40, "no value in a mark needs quoting",
-         covered=(16, BASH + "test_directories", ZSH + "test_directories", FISH + "test_directory")),
+         covered=(16, SHELLS + "test_directories", FISH + "test_directory")),
     Item(41, "the prompt's text in the output is not a prompt", covered=(72, 76)),
     Item(42, "codes of bracketed paste are in no output", quirks.no_paste_codes, both([b"a\n", b"b\n"])),
     Item(43, "a command sent before the shell is ready waits", covered=(82, 89)),
@@ -126,7 +127,7 @@ ITEMS = (
     Item(45, "a mark in two reads is a mark", covered=(77, 101)),
     Item(46, "no output is lost at the begin or the end", covered=(78, 79)),
     Item(47, "133;A in a prompt that is drawn again",
-         covered=(BASH + "test_foreign_terminals_get_their_zones", FISH + "test_osc_133_is_not_doubled"),
+         covered=(SHELLS + "test_foreign_terminals_get_their_zones", FISH + "test_osc_133_is_not_doubled"),
          later="what an attached terminal makes of it: attach"),
     Item(48, "two integrations in one shell leave each other alone: our number is our own", covered=(73,)),
     Item(49, "terminals that print an unknown OSC", reason="nothing is attached to the terminal in this version"),
@@ -136,7 +137,7 @@ ITEMS = (
     Item(52, "ZDOTDIR is the user's", covered=(ZSH + "test_startup_directory_is_the_users",)),
     Item(53, "aliases called like what the hooks use", quirks.sudo_alias, both(SET),
          (31, BASH + "test_functions_with_our_builtins_names")),
-    Item(54, "exec >log: all marks still come", covered=(32, BASH + "test_output_elsewhere")),
+    Item(54, "exec >log: all marks still come", covered=(32, SHELLS + "test_output_elsewhere")),
     Item(55, "exec 2>log: the end still comes", covered=(32, BASH + "test_errors_elsewhere_leaves_the_end")),
     Item(56, "stty raw left behind", covered=(69,)),
     Item(57, "kill -9, exit, set -e: the end without END is the end of the shell", covered=(21, 22, 27)),
@@ -150,7 +151,7 @@ ITEMS = (
          both((0, b"one\ntwo\n", HEALTHY))),
     Item(62, "a decimal comma in a time", reason="no mark holds a time: the recorder has the clock"),
     Item(63, "a directory with line ends, `;`, ESC, or of 4,000 bytes",
-         covered=(16, BASH + "test_directory_of_two_thousand_bytes", ZSH + "test_directory_of_two_thousand_bytes")),
+         covered=(16, SHELLS + "test_directory_of_two_thousand_bytes")),
     Item(64, "printf as a function, an alias, or switched off",
          covered=(31, BASH + "test_disabled_printf_leaves_the_prompt")),
     Item(65, "PROMPT_COMMAND= by a script: the statuses stay right", quirks.prompt_command_gone,

@@ -219,6 +219,10 @@ class Run:
         return found[0]
 
 
+def kinds(marks: list[Mark]) -> list[str]:
+    return [mark.kind.strip("_") for mark in marks]
+
+
 def check_cycle(marks: list[Mark], pid: int, *, before: Mark) -> None:
     """BEGIN, END, PROMPT with the right numbers, all of one instance."""
     kept = [mark for mark in marks if mark.kind not in ("__OUT_END__", "__CWD__", "__LINE__")]
@@ -230,6 +234,13 @@ def check_cycle(marks: list[Mark], pid: int, *, before: Mark) -> None:
         assert mark.fields["n"] == NONCE
         assert mark.fields["i"] == str(pid)
         assert len(mark.raw) <= 512
+
+
+def as_string_version(content: bytes) -> bytes:
+    """Make a newer bash take the branch for 4.4 and 5.0, where PROMPT_COMMAND is a string."""
+    changed = content.replace(b">= 501))", b">= 9901))")
+    assert changed != content
+    return changed
 
 
 @pytest.fixture

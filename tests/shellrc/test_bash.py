@@ -13,20 +13,9 @@ import pytest
 
 from blockpty.host import shells
 
-from .conftest import NONCE, Mark, Run, Terminal, check_cycle
+from .conftest import NONCE, Run, Terminal, as_string_version, check_cycle, kinds
 
 Open = Callable[..., Terminal]
-
-
-def kinds(marks: list[Mark]) -> list[str]:
-    return [mark.kind.strip("_") for mark in marks]
-
-
-def as_string_version(content: bytes) -> bytes:
-    """Make a newer bash take the branch for 4.4 and 5.0, where PROMPT_COMMAND is a string."""
-    changed = content.replace(b">= 501))", b">= 9901))")
-    assert changed != content
-    return changed
 
 
 @pytest.fixture(params=["array", "string"])
@@ -64,16 +53,6 @@ def test_command(bash: Open) -> None:
         before = run.prompt
 
 
-def test_foreign_terminals_get_their_zones(bash: Open) -> None:
-    terminal = bash()
-    terminal.start()
-    run = terminal.run("echo hi; false")
-    begin, end, prompt = run.marks
-    assert terminal.data[: begin.start].endswith(b"\x1b]133;C\x07")
-    assert terminal.data[end.end :].startswith(b"\x1b]133;D;1\x07\x1b]133;A\x07")
-    assert terminal.data[: prompt.start].endswith(b"\x1b]133;B\x07")
-
-
 @pytest.mark.parametrize("typed", ["", "   ", "# only a comment"])
 def test_nothing_to_run(bash: Open, typed: str) -> None:
     terminal = bash()
@@ -107,35 +86,6 @@ def test_interrupt_at_the_prompt(bash: Open) -> None:
     assert kinds(marks)[-2:] == ["END", "PROMPT"]
     assert "BEGIN" not in kinds(marks)
     assert marks[-1].fields["x"] == "130"
-
-
-def test_interrupt_aborts_the_rest(bash: Open) -> None:
-    terminal = bash()
-    terminal.start()
-    terminal.submit("sh -c 'echo started; exec sleep 600'\necho after")
-    terminal.until("__BEGIN__")
-    start = terminal.position
-    terminal.until_text(b"started\r\n")
-    assert terminal.interrupt()[-1].fields["x"] == "130"
-    assert b"after" not in terminal.data[start:]
-
-
-def test_several_lines_are_one_block(bash: Open) -> None:
-    terminal = bash()
-    before = terminal.start()[-1]
-    run = terminal.run("alias shout='echo LOUD'\nshout\ncat <<EOF\n$((1+1))\nEOF\ndeclare kept=yes\nfalse\n\techo $?")
-    check_cycle(run.marks, terminal.pid, before=before)
-    assert run.output == b"LOUD\r\n2\r\n1\r\n"
-    assert terminal.run("echo $kept").output == b"yes\r\n"
-
-
-def test_continuation_prompt(bash: Open) -> None:
-    terminal = bash()
-    terminal.start()
-    terminal.type("echo 'a\r")
-    mark = terminal.until("__PS2__")[-1]
-    assert (mark.fields["n"], mark.number("s")) == (NONCE, 1)
-    assert kinds(terminal.line("b'")) == ["BEGIN", "END", "PROMPT"]
 
 
 def test_redraw_repeats_the_count(bash: Open) -> None:
@@ -212,18 +162,6 @@ def test_a_trace_in_a_file_does_not_get_the_nonce(bash: Open, where: str) -> Non
     trace = (terminal.home / "trace").read_text()
     assert "+ echo hi\n" in trace
     assert NONCE not in trace
-
-
-@pytest.mark.parametrize("redirection", ["exec >/dev/null", "exec 1>&-", "exec >plain_file"])
-def test_output_elsewhere(bash: Open, redirection: str) -> None:
-    terminal = bash()
-    before = terminal.start()[-1]
-    run = terminal.run(redirection)
-    check_cycle(run.marks, terminal.pid, before=before)
-    run2 = terminal.run("echo hi; false")
-    check_cycle(run2.marks, terminal.pid, before=run.prompt)
-    assert run2.status == 1
-    assert b"hi" not in run2.output
 
 
 def test_errors_elsewhere_leaves_the_end(bash: Open) -> None:
@@ -468,46 +406,6 @@ def test_status_underscore_and_pipestatus(bash: Open) -> None:
     assert b"<last_argument>\r\n" in terminal.data[start:]
     terminal.run("(exit 9)")
     assert terminal.run("echo $?").output == b"9\r\n"
-
-
-NAMES = [
-    b"a b", b"a\nb", "ünï ✓".encode(), b"100%", b"a;b", b"esc\x1b[31m", b"bel\x07", b"\xff\xfe", b"it's", b"a:b,c=d",
-    b"-dash", b"$HOME", b"\\", b"*", b"x" * 200, "é".encode() * 100,
-]  # fmt: skip
-
-
-def test_directories(bash: Open) -> None:
-    terminal = bash()
-    terminal.start()
-    for name in NAMES:
-        path = os.fsencode(terminal.home) + b"/" + name
-        os.mkdir(path)
-        run = terminal.run(":", os.fsdecode(path))
-        assert run.status == 0
-        assert terminal.directory_told(run.marks) == path
-        assert all(len(mark.raw) <= 512 for mark in run.marks)
-    assert terminal.run("x=é; echo ${#x}").output == b"1\r\n"
-
-
-def test_directory_of_two_thousand_bytes(bash: Open) -> None:
-    terminal = bash()
-    terminal.start()
-    path = os.fsencode(terminal.home)
-    while len(path) < 2000:
-        path += b"/" + "é;".encode() * 60
-        os.mkdir(path)
-    run = terminal.run(":", os.fsdecode(path))
-    assert terminal.directory_told(run.marks) == path
-    assert all(len(mark.raw) <= 512 for mark in run.marks)
-    assert "CWD" not in terminal.run(":").kinds
-
-
-def test_missing_directory_runs_nothing(bash: Open) -> None:
-    terminal = bash()
-    terminal.start()
-    run = terminal.run("echo never", "/does/not/exist")
-    assert run.status == 1
-    assert b"never" not in run.output
 
 
 def test_line_numbers_stay_true(bash: Open) -> None:

@@ -13,15 +13,11 @@ import pytest
 
 from blockpty.host import shells
 
-from .conftest import NONCE, Mark, Run, Terminal, check_cycle
+from .conftest import NONCE, Run, Terminal, check_cycle, kinds
 
 Open = Callable[..., Terminal]
 
 pytestmark = pytest.mark.needs("fish")
-
-
-def kinds(marks: list[Mark]) -> list[str]:
-    return [mark.kind.strip("_") for mark in marks]
 
 
 def test_first_prompt(open_terminal: Open) -> None:

@@ -15,16 +15,12 @@ from blockpty.testing import FakePty, derive, events_of, every_split, state_of
 from tests.scenarios.stage import PROMPT, Done, open_stage
 from tests.support.async_tests import async_test
 
-from .conftest import NONCE, Mark, Terminal
+from .conftest import NONCE, Terminal, kinds
 
 Open = Callable[..., Terminal]
 
 SHELLS = ("dash", "busybox", "ksh93", "mksh")
 in_each = pytest.mark.parametrize("shell", [pytest.param(shell, marks=pytest.mark.needs(shell)) for shell in SHELLS])
-
-
-def kinds(marks: list[Mark]) -> list[str]:
-    return [mark.kind.strip("_") for mark in marks]
 
 
 @in_each
