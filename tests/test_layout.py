@@ -55,6 +55,10 @@ def test_modules_without_a_test(package: Path, tmp_path: Path) -> None:
     assert layout.without_test(layout.read_package(package), tmp_path / "tests") == ["pack.a.made", "pack.a.three"]
 
 
+def test_every_module_that_does_something_has_a_test_of_its_name() -> None:
+    assert layout.without_test(layout.read_package(layout.TOP / "blockpty"), layout.TOP / "tests") == []
+
+
 def test_lines_of_docs(tmp_path: Path) -> None:
     (tmp_path / "docs" / "how-to").mkdir(parents=True)
     (tmp_path / "README.md").write_text("x" * 120 + "\n")

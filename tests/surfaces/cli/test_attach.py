@@ -26,7 +26,7 @@ from tests.support.processes import stop_server
 from tests.support.tmux_panes import in_shell
 from tests.surfaces.cli.test_answer import CHOICES, agent, asking
 from tests.surfaces.cli.test_hostile import HOSTILE
-from tests.surfaces.http.test_asking_for_control import person
+from tests.surfaces.http.test_control_frames import person
 
 pytestmark = [pytest.mark.needs("bash"), pytest.mark.linux]
 

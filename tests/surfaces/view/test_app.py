@@ -13,7 +13,7 @@ from blockpty.surfaces.view.approvals import DEAD_MS
 from blockpty.surfaces.view.dialogs import Always
 from tests.support.async_tests import async_test
 from tests.surfaces.cli.test_answer import agent, asking
-from tests.surfaces.http.test_asking_for_control import person
+from tests.surfaces.http.test_control_frames import person
 from tests.surfaces.view.pilots import header, listed, screen, shows, until, viewing
 from tests.surfaces.view.test_approvals import Clock
 
