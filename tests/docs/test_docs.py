@@ -28,7 +28,7 @@ from blockpty.model.events import EVENT_TYPES
 from blockpty.ops.schema import error_codes
 from blockpty.ops.table import OPERATIONS
 from blockpty.surfaces.cli.commands import program
-from tests.docs.markdown import TOP, Code, anchors, code_blocks, links, named, pages, prose
+from tests.support.markdown import TOP, Code, anchors, code_blocks, links, named, pages, prose
 from tests.support.profile import LONG
 
 REFERENCE = TOP / "docs" / "reference"

@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from tests.docs.markdown import TOP, links
+from tests.support.markdown import TOP, links
 
 EXAMPLES = sorted((TOP / "docs" / "examples").glob("*.py"))
 PAGE = TOP / "docs" / "how-to" / "programs.md"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from tests.docs.markdown import TOP
+from tests.support.markdown import TOP
 
 PAGE = TOP / "docs" / "topics" / "security.md"
 

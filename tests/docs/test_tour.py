@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import re
 
-from tests.docs.markdown import TOP
+from tests.support.markdown import TOP
 
 PAGE = TOP / "docs" / "topics" / "tour.md"
 MOST_STOPS = 12

@@ -7,13 +7,12 @@ from typing import Any
 import pytest
 
 from blockpty.engine.authentication import Shell
-from blockpty.engine.machine import Machine
 from blockpty.engine.machine_state import MachineState
 from blockpty.engine.marks import Mark, parse_mark
 from blockpty.engine.states import ShellState, Stimulus
 from blockpty.model.events import Event
 from blockpty.testing import FakePty, derive, every_split
-from tests.support.machines import NONCE
+from tests.support.machines import NONCE, play
 
 INNER = "E" * 22
 DEEPER = "F" * 22
@@ -37,13 +36,6 @@ def inside() -> FakePty:
     pty.end()
     pty.prompt()
     return pty
-
-
-def play(pty: FakePty) -> tuple[Machine, list[Event]]:
-    machine, events = Machine(), []
-    for step in pty.recording.steps():
-        events += (machine.feed(step) if isinstance(step, bytes) else machine.apply(step))[0]
-    return machine, events
 
 
 def blocks(events: list[Event]) -> list[tuple[str, str, int | None, str | None]]:

@@ -14,8 +14,7 @@ from blockpty.engine.states import ShellState
 from blockpty.model.entries import ENTRY_KINDS
 from blockpty.testing import FakePty, Recording, derive, every_split
 from blockpty.testing.recordings import events_of, state_of
-from tests.engine.test_states import in_state
-from tests.support.machines import NONCE, at_prompt, blocks_of, running, stops_of, through_json
+from tests.support.machines import NONCE, at_prompt, blocks_of, in_state, running, stops_of, through_json
 
 FIELDS = {
     "spawn": ("instance", "nonce", "pid", "shell", "hooks", "cols", "rows", "system"),

@@ -6,14 +6,10 @@ import itertools
 
 import pytest
 
-from blockpty.engine.machine import Machine
 from blockpty.engine.states import TRANSITIONS, Action, ShellState, Stimulus, diagram
-from blockpty.model.events import Event
 from blockpty.testing import FakePty
-from tests.support.machines import NONCE, at_prompt
+from tests.support.machines import ECHO, NONCE, at_prompt, in_state, play
 
-# What FakePty shows of its first submission.
-ECHO = b" . /c/1\r\n"
 # The END of a line that never ran means something of its own only where another line was submitted, and the note that
 # a shell did not take the hooks only while they are awaited.
 ONLY_IN = {Stimulus.OTHER_END: ShellState.SUBMITTED, Stimulus.ENTRY_ABANDONED: ShellState.STARTING}
@@ -22,37 +18,6 @@ PAIRS = [
     for state, stimulus in itertools.product(ShellState, Stimulus)
     if ONLY_IN.get(stimulus, state) is state
 ]
-
-
-def in_state(
-    state: ShellState, *, inside: bool = False, prompt_only: bool = False, key: bool = False
-) -> FakePty:
-    """Return a terminal whose shell is in this state; `inside`, one that was entered from another."""
-    pty = FakePty()
-    pty.spawn(nonce=NONCE)
-    if prompt_only:
-        pty.output(pty.mark("HELLO", f="ps1"))
-    if inside:
-        pty.prompt()
-        pty.submit("inner")
-        pty.begin()
-        pty.enter("E" * 22)
-    if state is ShellState.STARTING:
-        return pty
-    pty.prompt()
-    if state is ShellState.EDITING:
-        pty.type(b"\x03", echo=False, icanon=False)
-    if state in (ShellState.SUBMITTED, ShellState.RUNNING, ShellState.RETURNING):
-        (pty.submit_key if key else pty.submit)("x")
-        if prompt_only:
-            pty.recording.stream = pty.recording.stream[: -len(ECHO)]
-    if state in (ShellState.RUNNING, ShellState.RETURNING):
-        pty.begin()
-    if state is ShellState.RETURNING:
-        pty.end()
-    if state is ShellState.EXITED:
-        pty.entry("exit", status=0, signal=None)
-    return pty
 
 
 def stimulate(pty: FakePty, stimulus: Stimulus) -> None:
@@ -89,14 +54,6 @@ def stimulate(pty: FakePty, stimulus: Stimulus) -> None:
         pty.entry("note", note={"type": "no_hooks"})
     else:
         pty.entry("exit", status=0, signal=None)
-
-
-def play(pty: FakePty) -> tuple[Machine, list[Event]]:
-    """Return the machine after a recording, and its events."""
-    machine, events = Machine(), []
-    for step in pty.recording.steps():
-        events += (machine.feed(step) if isinstance(step, bytes) else machine.apply(step))[0]
-    return machine, events
 
 
 @pytest.mark.parametrize("state", ShellState)

@@ -12,9 +12,9 @@ from typing import Final
 import pytest
 
 from blockpty.host import readers
-from tests.scenarios.test_tty import can_be_known
+from tests.support.terminal_readers import skip_where_unknown
 
-pytestmark = pytest.mark.linux
+pytestmark = [pytest.mark.linux, skip_where_unknown()]
 
 THREAD: Final = "import sys, threading; t = threading.Thread(target=sys.stdin.read); t.start(); t.join()"
 SELECT: Final = "import select, os; r, w = os.pipe(); select.select([0{more}], [], []{limit})"
@@ -73,12 +73,6 @@ class Terminal:
         self.program.kill()
         self.program.wait()
         os.close(self.master)
-
-
-@pytest.fixture(autouse=True)
-def _known() -> None:
-    if not can_be_known():
-        pytest.skip("this kernel does not tell what the processes of others wait for")
 
 
 @pytest.mark.parametrize("way", WAYS)

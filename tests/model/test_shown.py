@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from blockpty.model.block import ListedBlock
 from blockpty.model.results import RunResult
 from blockpty.model.shown import framed, preformatted, shortened
-
-EVIL = "<script>alert('x')</script>\" onload=\"f()"
+from tests.support.blocks import EVIL, block
 
 
 def test_a_long_value_has_no_end() -> None:
@@ -17,16 +15,6 @@ def test_markup_in_a_text_is_text() -> None:
     for shown in (preformatted(EVIL, summary=EVIL), framed(EVIL, 24)):
         assert "<script" not in shown and "onload=\"" not in shown and "&lt;script&gt;" in shown
     assert framed("", 1).startswith("<iframe sandbox srcdoc=")
-
-
-def block(**fields: object) -> ListedBlock:
-    return ListedBlock.from_dict(
-        {
-            "block_id": "b7", "seq": 7, "kind": "command", "cmd": EVIL, "cwd": "/", "cwd_b64": "Lw==", "ts_begin": 1,
-            "ts_end": 1201, "duration_ms": 1200, "state": "ended", "exit_status": 2, "signal": None, "span": [0, 5],
-            "out_path": None, "out_bytes": 0, "parts": 1, "author": "agent", **fields,
-        }
-    )  # type: ignore[return-value]  # fmt: skip
 
 
 def test_blocks_and_runs_are_short() -> None:

@@ -16,7 +16,7 @@ from blockpty.model.unmet import (
     evidence,
     unmet,
 )
-from tests.model.test_shown import block
+from tests.support.blocks import block
 
 
 @pytest.mark.parametrize(

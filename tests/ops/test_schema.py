@@ -16,8 +16,7 @@ from blockpty.errors import BadRequest, Busy
 from blockpty.ops.schema import document as make_document
 from blockpty.ops.schema import error_codes, render
 from blockpty.ops.table import OPERATIONS
-from tests.ops.test_requests import REFUSED
-from tests.support.operations import PARAMS, RESULTS
+from tests.support.operations import PARAMS, REFUSED, RESULTS
 
 TOP = Path(__file__).resolve().parents[2]
 SCHEMA = TOP / "spool_schema" / "operations-v1.json"

@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 from blockpty.engine.views import View, raw_offset
 from blockpty.model.conditions import parse_conditions
 from blockpty.testing import Recording, wait_on
-from tests.properties.test_records import RECORDS
 from tests.support.machines import (
     Answer,
     property_settings,
@@ -21,6 +20,7 @@ from tests.support.machines import (
     wait_from,
     waiter_for,
 )
+from tests.support.random_records import RECORDS
 
 WORDS = st.sampled_from(
     [b"foo", b"bar", b"abc", b"port 80", b"80", b" ", b"x", b"\r\n", b"\r\n", b"\n", b"\r", b"\x1b[31m", b"\x1b[0K",

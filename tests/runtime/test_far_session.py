@@ -16,11 +16,10 @@ import blockpty
 from blockpty.host.client import HostClient
 from tests.support.async_tests import async_test
 from tests.support.delayed_link import FAR, delayed_link
+from tests.support.far_sessions import SOURCE, TIMEOUT_MS, connection, record_of, run
 from tests.support.profile import LONG
 from tests.support.ssh_server import RUNS_COMMANDS, SshServer, install, ssh_server
 
-SOURCE = "ssh:127.0.0.1"
-TIMEOUT_MS = 60_000
 # 200 by hand: BLOCKPTY_CUTS=200.
 CUTS = int(os.environ.get("BLOCKPTY_CUTS", "24" if LONG else "8"))
 # Of more than one byte, and in colour, so that many cuts are within a character or a sequence.
@@ -49,10 +48,6 @@ async def far_side(server: SshServer) -> AsyncIterator[Path]:
             host.leave()
 
 
-def record_of(directory: Path) -> bytes:
-    return b"".join(path.read_bytes() for path in sorted((directory / "stream").iterdir()))
-
-
 async def live(there: Path) -> int:
     """Return how many shells run on the far side."""
     host = await HostClient.connect(there.parent)
@@ -60,24 +55,6 @@ async def live(there: Path) -> int:
         return len(await host.list())
     finally:
         host.leave()
-
-
-async def connection(conversation: blockpty.Conversation, state: str, connections: int = 1) -> None:
-    """Return when the connection is in this state, and at least so many have been made."""
-    while True:
-        status = await conversation.status()
-        found = status.connection
-        if found is not None and found["state"] == state and found["connections"] >= connections:
-            return
-        if status.exit is not None:
-            pytest.fail(f"it is over: {status.exit}, {record_of(conversation.directory)[-2000:]!r}")
-        await asyncio.sleep(0.01)
-
-
-async def run(conversation: blockpty.Conversation, command: str, status: int, output: str) -> None:
-    result = await conversation.run(command, timeout_ms=TIMEOUT_MS, max_bytes=1 << 20)
-    assert (result.reason, result.block.exit_status, result.block.degraded) == ("prompt", status, None)
-    assert result.output == output
 
 
 @pytest.mark.parametrize("cuts", [4, pytest.param(CUTS, marks=[pytest.mark.slow, pytest.mark.timeout(900)])])

@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 
 import blockpty
-from tests.runtime.test_far_session import SOURCE, TIMEOUT_MS, connection, run
 from tests.support.async_tests import async_test
+from tests.support.far_sessions import SOURCE, TIMEOUT_MS, connection, run
 from tests.support.ssh_server import RUNS_COMMANDS, SshServer, ssh_server
 
 PROMPT = {"token": "PROMPT"}

@@ -11,9 +11,8 @@ import pytest
 import blockpty
 from blockpty.runtime.watching import Joined, Restarted, SizeChange, TerminalWatch
 from blockpty.screen import Emulator
-from tests.screen.test_redraw import shown
 from tests.support.async_tests import async_test
-from tests.support.emulators import TOP
+from tests.support.emulators import TOP, shown
 
 pytestmark = pytest.mark.needs("bash")
 

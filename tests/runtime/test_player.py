@@ -17,8 +17,8 @@ from typing import Any
 import pytest
 
 from blockpty.runtime.export.writer import write
-from tests.runtime.test_replay import timed_session
 from tests.support.exports import saved
+from tests.support.timed_sessions import timed_session
 
 PLAYER = "asciinema-player@3.17.0"
 # Its parsers are not exported; they stand under these names in the one file that has them.

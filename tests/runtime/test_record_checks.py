@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import shutil
 from pathlib import Path
-from typing import Any
 
 import orjson
 import pytest
@@ -15,6 +14,7 @@ from blockpty.runtime.record_checks import check_files
 from blockpty.spool.layout import Layout
 from blockpty.spool.stream import StreamReader
 from tests.support.async_tests import async_test
+from tests.support.record_lines import without_checksums
 
 KEY = "0123456789abcdef of the user"
 
@@ -63,7 +63,7 @@ def forged(directory: Path) -> None:
     for number, line in enumerate(whole):
         entry = orjson.loads(line)
         digest = entry.get("sum")
-        plain = _plain(line)
+        plain = without_checksums(line)
         if number < 2:
             plain["ts"] -= 1
         made.append(linked(orjson.dumps(plain), link, digest))
@@ -74,7 +74,3 @@ def forged(directory: Path) -> None:
         (directory / name).unlink()
     shutil.rmtree(directory / "blocks")
     (directory / "blocks").mkdir()
-
-
-def _plain(line: bytes) -> dict[str, Any]:
-    return {name: value for name, value in orjson.loads(line).items() if name not in ("sum", "prev", "crc")}

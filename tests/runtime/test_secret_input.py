@@ -13,20 +13,8 @@ import blockpty
 from blockpty.redact.secret_prompts import asks_for_secret
 from blockpty.runtime.conversation import Conversation
 from tests.support.async_tests import async_test
+from tests.support.secret_inputs import STARS, TYPED
 
-TYPED = "n3ver-Rec0rded?"
-STARS = """
-import sys, termios, tty
-was = termios.tcgetattr(0)
-tty.setraw(0)
-print(end=sys.argv[1], flush=True)
-length = 0
-while sys.stdin.buffer.raw.read(1) != b"\\r":
-    length += 1
-    print(end=sys.argv[2], flush=True)
-termios.tcsetattr(0, termios.TCSANOW, was)
-print("\\r\\n%d there" % length)
-"""
 READ = "read -rs -p 'Password: ' p; echo; echo ${#p} there"
 
 

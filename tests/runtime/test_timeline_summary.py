@@ -17,9 +17,9 @@ from blockpty.runtime import timeline_summary
 from blockpty.runtime.replay import Playback
 from blockpty.runtime.timeline_summary import summarize
 from blockpty.testing import FakePty
-from tests.runtime.test_replay import timed_session
 from tests.support.async_tests import async_test
 from tests.support.exports import saved
+from tests.support.timed_sessions import timed_session
 
 ANN = Principal("ann", Scope.WRITE, types_as="user")
 

@@ -24,6 +24,8 @@ from blockpty.runtime.record_checks import check_files
 from blockpty.spool import checkpoint
 from blockpty.spool.layout import Layout
 from tests.support.async_tests import async_test
+from tests.support.processes import status_of
+from tests.support.record_lines import without_checksums
 
 pytestmark = pytest.mark.needs("bash")
 
@@ -395,17 +397,16 @@ async def test_a_record_without_links_is_verified_as_before(recorded: tuple[Path
     shutil.copytree(recorded[0], directory)
     # Waits speak of places in the timeline, so the lines keep their length.
     whole = (directory / "timeline.jsonl").read_bytes().splitlines(keepends=True)
-    old = [sealed(orjson.dumps({**_plain(line), "x": "-" * (len(line) - len(unlinked(line)) - 7)})) for line in whole]
+    old = [
+        sealed(orjson.dumps({**without_checksums(line), "x": "-" * (len(line) - len(unlinked(line)) - 7)}))
+        for line in whole
+    ]
     assert [len(line) for line in old] == [len(line) for line in whole]
     (directory / "timeline.jsonl").write_bytes(b"".join(old))
     result = await verified(directory)
     assert result.clean and result.vouched is None and result.head is None
     damage(directory, recorded[1], SEGMENT, cut(500))
     assert not (await verified(directory)).clean
-
-
-def _plain(line: bytes) -> dict[str, Any]:
-    return {name: value for name, value in orjson.loads(line).items() if name not in ("sum", "prev", "crc")}
 
 
 # The same under a server that runs, while its shell lives
@@ -585,7 +586,7 @@ async def test_a_record_that_was_replaced_while_it_rested_is_read_as_it_is(
 async def test_on_a_full_disk_what_waits_for_room_is_no_difference(tmp_path: Path) -> None:
     place = tmp_path / "conversations"
     place.mkdir(mode=0o700)
-    if os.geteuid() != 0 or await _system("mount", "-t", "tmpfs", "-o", "size=2m,mode=700", "tmpfs", str(place)):
+    if os.geteuid() != 0 or await status_of("mount", "-t", "tmpfs", "-o", "size=2m,mode=700", "tmpfs", str(place)):
         pytest.skip("needs to mount a small file system")
     try:
         async with blockpty.Engine(tmp_path) as engine:
@@ -609,14 +610,7 @@ async def test_on_a_full_disk_what_waits_for_room_is_no_difference(tmp_path: Pat
             result = await engine.verify("c1")
             assert result.clean and result.behind == [], told(result)
     finally:
-        assert await _system("umount", "-l", str(place)) == 0
-
-
-async def _system(*arguments: str) -> int:
-    process = await asyncio.create_subprocess_exec(*arguments, stderr=asyncio.subprocess.DEVNULL)
-    return await process.wait()
-
-
+        assert await status_of("umount", "-l", str(place)) == 0
 
 
 def test_the_table_has_sixty_kinds_of_damage() -> None:

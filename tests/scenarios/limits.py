@@ -22,6 +22,7 @@ from blockpty.testing import Recording, derive
 from tests.scenarios import tortures
 from tests.scenarios.interaction import KEYS, program, reading
 from tests.scenarios.stage import EOF, GRACE_MS, PROMPT, SHORT_MS, TIMEOUT_MS, Stage
+from tests.support.processes import status_of
 
 ROOT = Path(__file__).parents[2]
 
@@ -454,11 +455,6 @@ async def names_with_paths(stage: Stage) -> Any:
     return codes, made == [stage.conversation.id]
 
 
-async def _system(*arguments: str) -> int:
-    process = await asyncio.create_subprocess_exec(*arguments, stderr=asyncio.subprocess.DEVNULL)
-    return await process.wait()
-
-
 async def full_disk(stage: Stage) -> Any:
     """A disk without space stops the program, loses nothing, and is over when there is space again."""
     home = Path(stage.engine.home) / "small"
@@ -468,7 +464,7 @@ async def full_disk(stage: Stage) -> Any:
     if sys.platform != "linux" or os.geteuid() != 0 or shutil.which("mount") is None:
         pytest.skip("needs to mount a small file system; tests/host/test_storage.py says more")
     mount = ["mount", "-t", "tmpfs", "-o", "size=8m,mode=700", "tmpfs", str(place)]
-    if await _system(*mount):
+    if await status_of(*mount):
         pytest.skip("cannot mount a small file system here")
     try:
         async with Engine(home) as engine:
@@ -495,5 +491,5 @@ async def full_disk(stage: Stage) -> Any:
             states = [event.fields["state"] for event in await other.events("storage")]
             await other.verified()
     finally:
-        assert await _system("umount", "-l", str(place)) == 0
+        assert await status_of("umount", "-l", str(place)) == 0
     return mode, refused, (told[:2], told.output == whole), states, after

@@ -10,9 +10,11 @@ import pytest
 
 import blockpty
 from tests.scenarios.stage import PROMPT, Stage, in_every_shell, open_stage
-from tests.scenarios.test_tty import can_be_known
 from tests.support.async_tests import async_test
 from tests.support.profile import some_of
+from tests.support.terminal_readers import skip_where_unknown
+
+pytestmark = skip_where_unknown()
 
 INPUT: Final = {"token": "INPUT"}
 KEYS: Final = frozenset({"raw", "alt_screen"})
@@ -129,12 +131,6 @@ BUSY: Final[dict[str, str]] = {
     "passing a terminal on": f'{sys.executable} -c \'import pty; pty.spawn(["sleep", "1.2"])\'',
     "another terminal recorder": "script -q -c 'sleep 1.2' /dev/null",
 }
-
-
-@pytest.fixture(autouse=True)
-def _known() -> None:
-    if not can_be_known():
-        pytest.skip("this kernel does not tell what the processes of others wait for")
 
 
 def prepare(folder: Path) -> None:

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import os
 import shlex
-import subprocess
 import sys
 from pathlib import Path
 from typing import Any, Final
 
 import pytest
 
-from blockpty.host import spawn
 from tests.scenarios.stage import PROMPT, Stage, in_every_shell, open_stage
 from tests.support.async_tests import async_test
+from tests.support.terminal_readers import can_be_known
 
 PYTHON: Final = shlex.quote(sys.executable)
 GETPASS: Final = f"{PYTHON} -c 'import getpass; print(len(getpass.getpass(\"Password: \")))'"
@@ -30,17 +28,6 @@ PROGRAMS: Final[dict[str, tuple[str, Any, str, bytes]]] = {
     # Its own process says that it is there: a Ctrl-C before zsh has given the terminal away does not reach it.
     "sleep": ("sh -c 'echo there; exec sleep 1000'", {"regex": "^there$"}, "running", b"\x03"),
 }
-
-
-def can_be_known() -> bool:
-    """Whether this kernel tells who reads a terminal, also somebody who is not the reader's parent."""
-    yama = Path("/proc/sys/kernel/yama/ptrace_scope")
-    free = os.geteuid() == 0 or not yama.exists() or yama.read_text().strip() == "0"
-    with subprocess.Popen(["/bin/cat"], stdin=subprocess.PIPE) as reader:
-        try:
-            return free and spawn.reads_terminal(reader.pid, "/dev/null") is not None
-        finally:
-            reader.kill()
 
 
 async def tty(stage: Stage, wanted: str, cursor: int) -> tuple[str | None, str | None]:

@@ -8,29 +8,10 @@ import random
 import pytest
 
 from blockpty.screen import Emulator, fastforward
-from tests.support.emulators import fed, random_piece, state
+from tests.support.emulators import fed, output, state
 
 # Random cases; some thousands for a long run.
 CASES = int(os.environ.get("BLOCKPTY_SCREEN_CASES", "300"))
-
-_PURE = [
-    b"abc", "漢字".encode(), "e\u0301".encode(), "\u0301".encode(), "👨\u200d👩".encode(), b"lqk", b"\xff", b"\xe6\xbc",
-    b"\x1b[31m", b"\x1b[0;1;44m", b"\x1b[m", b"\x1b[0m", b"\x1b[38;5;1m", b"\x1b[K", b"\x1b[1K", b"\x1b[2K", b"\x1b[9K",
-    b"\t", b"\x08", b"\x07", b"\r",
-]  # fmt: skip
-
-
-def pure_line(rng: random.Random) -> bytes:
-    words = [rng.choice(_PURE) if rng.random() < 0.8 else b"x" * rng.randrange(60) for _ in range(rng.randrange(5))]
-    return b"".join(words) + rng.choice([b"\r\n", b"\r\n", b"\r\n", b"\n", b"\r\r\n"])
-
-
-def output(rng: random.Random) -> bytes:
-    data = b"".join(random_piece(rng) for _ in range(rng.randrange(12)))
-    for _ in range(rng.randrange(3)):
-        data += b"".join(pure_line(rng) for _ in range(rng.randrange(1, 120)))
-        data += b"".join(random_piece(rng) for _ in range(rng.randrange(4)))
-    return data[: rng.randrange(len(data) + 1)] if rng.random() < 0.2 else data
 
 
 def test_random_output_gives_the_state_of_a_full_feed() -> None:

@@ -10,34 +10,11 @@ from typing import Any
 import pytest
 
 from blockpty.screen import Emulator
-from blockpty.screen.parser import STRING
 from blockpty.screen.redraw import redraw
-from tests.support.emulators import FIXTURES, MISSING, TOP, random_output
+from tests.support.emulators import FIXTURES, MISSING, TOP, random_output, shown
 from tests.support.profile import LONG, some_of
 
 CUTS = 15 if LONG else 5
-
-
-def shown(emulator: Emulator) -> dict[str, Any]:
-    """Return what must be the same: all that may matter for what follows, but for what `redraw` leaves out."""
-    state = {**emulator.dump(), "saved_modes": dict(emulator.saved_modes)}
-    kept = (
-        "title", "icon_title", "cwd", "zone", "alt", "x", "y", "pending", "top", "bottom", "left", "right", "shift",
-        "single_shift", "guarded", "modify_other_keys", "cursor_style", "titles", "tabs", "charsets", "keyboard",
-        "modes", "saved_modes", "parser", "decoder",
-    )  # fmt: skip
-    screens = [
-        [
-            (emulator.clusters.text(row.text), [emulator.brushes.pen(mark) for mark in row.attrs], row.wrapped)
-            for row in rows
-        ]
-        for rows in (emulator.lines, emulator.other_lines, emulator.history)
-    ]
-    shared = {name: state[name] for name in kept}
-    if shared["parser"][0] == STRING:
-        # What kind of string it was is left out.
-        shared["parser"] = STRING
-    return {**shared, "screens": screens, "pen": emulator.brush.pen, "saved": emulator.saved}
 
 
 def cases() -> list[Any]:

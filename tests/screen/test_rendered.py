@@ -8,8 +8,7 @@ import re
 import pytest
 
 from blockpty.screen.rendered import Rendered, plain_lines
-from tests.screen.test_fastforward import output
-from tests.support.emulators import random_output
+from tests.support.emulators import output, random_output
 
 CASES: dict[str, tuple[bytes, str]] = {
     "nothing": (b"", ""),

@@ -10,8 +10,7 @@ import pytest
 from blockpty.screen import Emulator, frames
 from blockpty.screen.protocol import Line
 from blockpty.screen.scrollback import Resize, page
-from tests.screen.test_fastforward import output
-from tests.support.emulators import fed
+from tests.support.emulators import fed, output
 
 NUMBERS = b"".join(b"%d\r\n" % number for number in range(5000))
 

@@ -11,7 +11,6 @@ temporary files of the test, to be compared by eye: if the difference is meant, 
 from __future__ import annotations
 
 import base64
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -22,14 +21,10 @@ from blockpty.model.block import BLOCK_KINDS, BLOCK_STATES, Block
 from blockpty.model.entries import ENTRY_KINDS, Entry
 from blockpty.model.events import EVENT_TYPES, Event
 from blockpty.testing import Derived, Recording, derive
-from tests.support.schemas import SCHEMAS, problem
+from tests.support.record_fixtures import FIXTURES, every, lines
+from tests.support.schemas import problem
 
-FIXTURES = sorted((SCHEMAS / "fixtures").glob("*.jsonl"))
 NAMES = [path.stem for path in FIXTURES]
-
-
-def lines(path: Path) -> list[dict[str, Any]]:
-    return [orjson.loads(line) for line in path.read_bytes().splitlines()]
 
 
 def load(path: Path) -> tuple[dict[str, Any], Recording]:
@@ -142,10 +137,6 @@ def test_every_line_is_what_the_schemas_say(path: Path) -> None:
             assert problem("event-v1", line["event"]) is None, line
         if "block" in line:
             assert problem("block-v1", line["block"]) is None, line
-
-
-def every(name: str) -> Iterator[dict[str, Any]]:
-    return (line[name] for path in FIXTURES for line in lines(path) if name in line)
 
 
 def test_the_fixtures_leave_nothing_out() -> None:

@@ -18,7 +18,7 @@ from blockpty.engine.states import TRANSITIONS, ShellState, Stimulus
 from blockpty.model.block import BLOCK_KINDS, BLOCK_STATES, Block
 from blockpty.model.entries import ENTRY_KINDS
 from blockpty.model.events import EVENT_TYPES
-from tests.spool.test_fixtures import every
+from tests.support.record_fixtures import every
 from tests.support.schemas import SCHEMAS, check_files, kinds, problem, schema, validator
 
 NAMES = ("event-v1", "timeline-v1", "block-v1", "meta-v1", "audit-v1")

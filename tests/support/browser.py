@@ -185,6 +185,13 @@ def sign_in(context: BrowserContext, served: Served) -> Watched:
     return watched
 
 
+def enter(watched: Watched) -> Watched:
+    """Go to the conversation; returns when the screen is live."""
+    watched.page.click(".side .entry")
+    watched.page.wait_for_selector(".screen-head .chip.run")
+    return watched
+
+
 def skip_where_missing() -> pytest.MarkDecorator:
     """Return the mark of tests in a browser."""
     lacks = missing()

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import contextlib
 import io
+import json
 import os
 import subprocess
 import sys
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -61,3 +63,11 @@ def program(*arguments: str, **variables: str) -> subprocess.CompletedProcess[st
         check=False,
         timeout=60,
     )
+
+
+def blockpty(home: Path, *arguments: str) -> dict[str, Any]:
+    status, printed, said = call(*arguments, "--home", str(home), "--json")
+    lines = printed.splitlines() or said.splitlines()
+    assert lines, status
+    found: dict[str, Any] = json.loads(lines[-1])
+    return found

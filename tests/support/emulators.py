@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from blockpty.screen.emulator import Emulator
+from blockpty.screen.parser import STRING
 from blockpty.screen.pens import Pen
 
 TOP = Path(__file__).resolve().parents[2]
@@ -95,3 +96,45 @@ def random_piece(rng: random.Random) -> bytes:
 
 def random_output(rng: random.Random, pieces: int) -> bytes:
     return b"".join(random_piece(rng) for _ in range(pieces))
+
+
+def shown(emulator: Emulator) -> dict[str, Any]:
+    """Return what must be the same: all that may matter for what follows, but for what `redraw` leaves out."""
+    state = {**emulator.dump(), "saved_modes": dict(emulator.saved_modes)}
+    kept = (
+        "title", "icon_title", "cwd", "zone", "alt", "x", "y", "pending", "top", "bottom", "left", "right", "shift",
+        "single_shift", "guarded", "modify_other_keys", "cursor_style", "titles", "tabs", "charsets", "keyboard",
+        "modes", "saved_modes", "parser", "decoder",
+    )  # fmt: skip
+    screens = [
+        [
+            (emulator.clusters.text(row.text), [emulator.brushes.pen(mark) for mark in row.attrs], row.wrapped)
+            for row in rows
+        ]
+        for rows in (emulator.lines, emulator.other_lines, emulator.history)
+    ]
+    shared = {name: state[name] for name in kept}
+    if shared["parser"][0] == STRING:
+        # What kind of string it was is left out.
+        shared["parser"] = STRING
+    return {**shared, "screens": screens, "pen": emulator.brush.pen, "saved": emulator.saved}
+
+
+_PURE = [
+    b"abc", "漢字".encode(), "e\u0301".encode(), "\u0301".encode(), "👨\u200d👩".encode(), b"lqk", b"\xff", b"\xe6\xbc",
+    b"\x1b[31m", b"\x1b[0;1;44m", b"\x1b[m", b"\x1b[0m", b"\x1b[38;5;1m", b"\x1b[K", b"\x1b[1K", b"\x1b[2K", b"\x1b[9K",
+    b"\t", b"\x08", b"\x07", b"\r",
+]  # fmt: skip
+
+
+def pure_line(rng: random.Random) -> bytes:
+    words = [rng.choice(_PURE) if rng.random() < 0.8 else b"x" * rng.randrange(60) for _ in range(rng.randrange(5))]
+    return b"".join(words) + rng.choice([b"\r\n", b"\r\n", b"\r\n", b"\n", b"\r\r\n"])
+
+
+def output(rng: random.Random) -> bytes:
+    data = b"".join(random_piece(rng) for _ in range(rng.randrange(12)))
+    for _ in range(rng.randrange(3)):
+        data += b"".join(pure_line(rng) for _ in range(rng.randrange(1, 120)))
+        data += b"".join(random_piece(rng) for _ in range(rng.randrange(4)))
+    return data[: rng.randrange(len(data) + 1)] if rng.random() < 0.2 else data

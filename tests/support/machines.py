@@ -18,6 +18,7 @@ from hypothesis import HealthCheck, settings
 from blockpty.engine.echo import EchoFilter
 from blockpty.engine.machine import Machine
 from blockpty.engine.machine_state import MachineState
+from blockpty.engine.states import ShellState
 from blockpty.engine.waiter import Outcome, Waiter
 from blockpty.model.conditions import Condition, Eof, Idle, Prompt, Regex, Text, parse_conditions
 from blockpty.model.entries import Entry
@@ -383,3 +384,44 @@ def _pattern_hits(
         if not phase:
             line = position
     return []
+
+
+# What FakePty shows of its first submission.
+ECHO = b" . /c/1\r\n"
+
+
+def in_state(state: ShellState, *, inside: bool = False, prompt_only: bool = False, key: bool = False) -> FakePty:
+    """Return a terminal whose shell is in this state; `inside`, one that was entered from another."""
+    pty = FakePty()
+    pty.spawn(nonce=NONCE)
+    if prompt_only:
+        pty.output(pty.mark("HELLO", f="ps1"))
+    if inside:
+        pty.prompt()
+        pty.submit("inner")
+        pty.begin()
+        pty.enter("E" * 22)
+    if state is ShellState.STARTING:
+        return pty
+    pty.prompt()
+    if state is ShellState.EDITING:
+        pty.type(b"\x03", echo=False, icanon=False)
+    if state in (ShellState.SUBMITTED, ShellState.RUNNING, ShellState.RETURNING):
+        (pty.submit_key if key else pty.submit)("x")
+        if prompt_only:
+            pty.recording.stream = pty.recording.stream[: -len(ECHO)]
+    if state in (ShellState.RUNNING, ShellState.RETURNING):
+        pty.begin()
+    if state is ShellState.RETURNING:
+        pty.end()
+    if state is ShellState.EXITED:
+        pty.entry("exit", status=0, signal=None)
+    return pty
+
+
+def play(pty: FakePty) -> tuple[Machine, list[Event]]:
+    """Return the machine after a recording, and its events."""
+    machine, events = Machine(), []
+    for step in pty.recording.steps():
+        events += (machine.feed(step) if isinstance(step, bytes) else machine.apply(step))[0]
+    return machine, events

@@ -301,3 +301,53 @@ class RecordingEngine:
         if isinstance(result, BlockptyError):
             raise result
         return result
+
+
+C1 = {"conversation_id": "c1"}
+# operation, parameters, the parameter that the message names
+REFUSED: list[tuple[str, dict[str, Any], str]] = [
+    # missing and unknown
+    ("status", {}, "conversation_id"),
+    ("run", {**C1}, "command"),
+    ("wait_for", {**C1}, "match"),
+    ("resize", {**C1, "cols": 80}, "rows"),
+    ("status", {**C1, "verbose": True}, "verbose"),
+    ("open", {"size": [80, 24]}, "size"),
+    # nothing is converted
+    ("resize", {**C1, "cols": "80", "rows": 24}, "cols"),
+    ("resize", {**C1, "cols": 80.0, "rows": 24}, "cols"),
+    ("resize", {**C1, "cols": True, "rows": 24}, "cols"),
+    ("exec_block", {**C1, "command": "x", "queue": 1}, "queue"),
+    ("exec_block", {**C1, "command": "x", "queue": "true"}, "queue"),
+    ("exec_block", {**C1, "command": None}, "command"),
+    ("exec_block", {**C1, "command": ["ls"]}, "command"),
+    ("send", {**C1, "data": b"bytes"}, "data"),
+    ("open", {"env": {"A": 1}}, "env.A"),
+    ("open", {"env": ["A=1"]}, "env"),
+    # bounds
+    ("resize", {**C1, "cols": 0, "rows": 24}, "cols"),
+    ("resize", {**C1, "cols": 80, "rows": 1001}, "rows"),
+    ("open", {"cols": 1001}, "cols"),
+    ("run", {**C1, "command": "x", "timeout_ms": -1}, "timeout_ms"),
+    ("run", {**C1, "command": "x", "timeout_ms": 3_600_001}, "timeout_ms"),
+    ("run", {**C1, "command": "x", "max_bytes": 0}, "max_bytes"),
+    ("read", {**C1, "max_bytes": 64 * 1024 * 1024 + 1}, "max_bytes"),
+    ("read", {**C1, "from_cursor": -1}, "from_cursor"),
+    ("wait_for", {**C1, "match": "x", "max_bytes": 0}, "max_bytes"),
+    ("blocks", {**C1, "page": -1}, "page"),
+    ("blocks", {**C1, "page_size": 1001}, "page_size"),
+    ("events", {**C1, "from_seq": -1}, "from_seq"),
+    ("interrupt", {**C1, "grace_ms": 60_001}, "grace_ms"),
+    ("exec_block", {**C1, "command": "x" * (16 * 1024 * 1024 + 1)}, "command"),
+    # choices
+    ("read", {**C1, "view": "html"}, "view"),
+    ("wait_for", {**C1, "match": "x", "view": "html"}, "view"),
+    ("kill", {**C1, "signal": "SIGUSR1"}, "signal"),
+    ("interrupt", {**C1, "up_to": "STOP"}, "up_to"),
+    ("send", {**C1, "data": "x", "author": "engine"}, "author"),
+    # names
+    *(
+        ("status", {"conversation_id": name}, "conversation_id")
+        for name in ("", "../x", "a/b", ".x", "-x", "x\n", "ü", "x" * 129, 7)
+    ),
+]

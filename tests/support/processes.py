@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import fcntl
 import json
@@ -117,3 +118,8 @@ def _command_line(pid: int) -> str:
         ["ps", "-o", "command=", "-p", str(pid)], capture_output=True, text=True, check=False, timeout=10
     )
     return listing.stdout.strip()
+
+
+async def status_of(*arguments: str) -> int:
+    process = await asyncio.create_subprocess_exec(*arguments, stderr=asyncio.subprocess.DEVNULL)
+    return await process.wait()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import socket
+import stat
 from collections.abc import Callable
 from pathlib import Path
 
@@ -30,3 +31,7 @@ UNSAFE: dict[str, Callable[[Path, Path], object]] = {
     "socket": _socket,
     "link to a device": lambda place, victim: place.symlink_to("/dev/zero"),
 }
+
+
+def mode(path: Path) -> int:
+    return stat.S_IMODE(os.lstat(path).st_mode)

@@ -11,20 +11,12 @@ from typing import Any
 
 import pytest
 
-from tests.support.cli_calls import call
+from tests.support.cli_calls import blockpty
 from tests.support.processes import stop_server
 from tests.support.small_disk import fill, make_room, small_disk
 
 SMALL_KIB = 2048
 ROOMY_KIB = 64 * 1024
-
-
-def blockpty(home: Path, *arguments: str) -> dict[str, Any]:
-    status, printed, said = call(*arguments, "--home", str(home), "--json")
-    lines = printed.splitlines() or said.splitlines()
-    assert lines, status
-    found: dict[str, Any] = json.loads(lines[-1])
-    return found
 
 
 def kill(*pids: int) -> None:

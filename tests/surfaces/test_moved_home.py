@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from blockpty.surfaces.private_files import server_directory
+from tests.support.cli_calls import blockpty
 from tests.support.processes import stop_server
-from tests.surfaces.test_full_disk import blockpty
 
 pytestmark = [pytest.mark.linux, pytest.mark.needs("bash")]
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import hmac
 import json
 import os
-import stat
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -16,10 +15,7 @@ from blockpty.control.principals import OWNER, Scope
 from blockpty.errors import BadRequest, BlockptyError, NotFound, SpoolCorrupt, Unauthorized
 from blockpty.surfaces.private_files import owner_token, renew_owner_token, server_directory, write_private
 from blockpty.surfaces.tokens import TokenBook, add_token, list_tokens, remove_token
-
-
-def mode(path: Path) -> int:
-    return stat.S_IMODE(os.lstat(path).st_mode)
+from tests.support.unsafe_files import mode
 
 
 def test_files_are_private_and_a_token_has_256_bits(home: Path) -> None:

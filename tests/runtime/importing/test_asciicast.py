@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 
 from blockpty.runtime.export.writer import write
-from tests.runtime.test_replay import timed_session
 from tests.support.async_tests import async_test
 from tests.support.exports import MIB, saved, small_session
 from tests.support.imports import HEADER, HEADER_3, cast, imported, text_of
+from tests.support.timed_sessions import timed_session
 
 
 @async_test

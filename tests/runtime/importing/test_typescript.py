@@ -12,10 +12,10 @@ import pytest
 
 from blockpty.model.entries import Entry
 from blockpty.runtime.export.writer import write
-from tests.runtime.test_replay import timed_session
 from tests.support.async_tests import async_test
 from tests.support.exports import saved
 from tests.support.imports import imported, text_of
+from tests.support.timed_sessions import timed_session
 
 
 def counted(path: Path) -> bytes:

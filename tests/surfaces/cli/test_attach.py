@@ -20,13 +20,13 @@ import pytest
 from blockpty.errors import UserInControl
 from blockpty.screen.emulator import Emulator
 from blockpty.surfaces.client import Client
+from tests.support.asking_agents import CHOICES, agent, asking
 from tests.support.async_tests import async_test
 from tests.support.cli_terminal import on_terminal, start, unsafe
+from tests.support.hostile_output import HOSTILE
 from tests.support.processes import stop_server
+from tests.support.terminal_sockets import person
 from tests.support.tmux_panes import in_shell
-from tests.surfaces.cli.test_answer import CHOICES, agent, asking
-from tests.surfaces.cli.test_hostile import HOSTILE
-from tests.surfaces.http.test_control_frames import person
 
 pytestmark = [pytest.mark.needs("bash"), pytest.mark.linux]
 

@@ -14,16 +14,12 @@ import pytest
 
 import blockpty
 from tests.support.cli_terminal import on_terminal, unsafe
+from tests.support.hostile_output import HOSTILE
 from tests.support.processes import stop_server
 from tests.support.profile import one_in_turn, some_of
 
 pytestmark = [pytest.mark.needs("bash"), pytest.mark.linux]
 
-# Title, screen clear, cursor report, device string, C1 in UTF-8 and as a byte, lone ESC, CR, backspace, BEL, bidi, SGR.
-HOSTILE = (
-    b"\x1b]0;OWNED\x07\x1b[2J\x1b[6n\x1bP$qm\x1b\\\xc2\x9b5n\x1b]52;c;aGk=\x1b\\over\rwritten\x08\xe2\x80\xae\x1b[31mred"
-    b"\x1b"
-)
 BROKEN = HOSTILE + b"\x9b5n\x9b"
 SHOWN = "OWNED"
 # A directory's name: what a file system allows of that. Twice the word, because a table may fold a path within one.

@@ -13,8 +13,8 @@ import pytest
 import blockpty
 from blockpty.screen.emulator import Emulator
 from tests.support.cli_terminal import on_terminal, start, unsafe
+from tests.support.hostile_output import HOSTILE
 from tests.support.processes import stop_server
-from tests.surfaces.cli.test_hostile import HOSTILE
 
 pytestmark = [pytest.mark.needs("bash"), pytest.mark.linux]
 

@@ -2,48 +2,20 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import AsyncIterator
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import AsyncExitStack
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from blockpty import Client
 from blockpty.runtime import control
-from blockpty.surfaces.live_socket import conversation_target
 from blockpty.surfaces.private_files import owner_token
 from blockpty.surfaces.tokens import add_token, remove_token
 from tests.support.async_tests import async_test
 from tests.support.http_client import serving
-from tests.surfaces.http.test_socket import Terminal, joined
+from tests.support.terminal_sockets import Person, joined
 
 pytestmark = pytest.mark.needs("bash")
-
-
-@asynccontextmanager
-async def person(home: Path, name: str) -> AsyncIterator[Person]:
-    """Give the socket of a person of this name on c1."""
-    token = add_token(home, name, "write", None, 0, "user")
-    async with Client(home, token=token) as client, await client.websocket(conversation_target("c1")) as socket:
-        yield Person(socket)
-
-
-class Person(Terminal):
-    """A person's socket."""
-
-    async def does(self, kind: str) -> None:
-        self.told.clear()
-        await self._socket.send(json.dumps({"type": kind}))
-
-    async def sees(self, kind: str, **fields: Any) -> dict[str, Any]:
-        """Return the first message of a kind with these fields since something was done last."""
-        while True:
-            for told in self.told:
-                if told["type"] == kind and all(told.get(name) == value for name, value in fields.items()):
-                    return told
-            await self.next()
 
 
 @async_test

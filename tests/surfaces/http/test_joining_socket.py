@@ -14,10 +14,10 @@ from blockpty.engine.marks import INTRODUCER
 from blockpty.screen.emulator import Emulator
 from blockpty.spool.timeline import TimelineReader
 from blockpty.surfaces.http import socket as endpoint
-from tests.screen.test_redraw import shown
 from tests.support.async_tests import async_test
+from tests.support.emulators import shown
 from tests.support.http_client import http, serving
-from tests.surfaces.http.test_socket import joined
+from tests.support.terminal_sockets import joined
 
 if TYPE_CHECKING:
     from websockets.asyncio.client import ClientConnection

@@ -12,7 +12,7 @@ from blockpty.surfaces.http.presence import Presence, Present
 from blockpty.surfaces.tokens import add_token
 from tests.support.async_tests import async_test
 from tests.support.http_client import serving
-from tests.surfaces.http.test_socket import Terminal, joined
+from tests.support.terminal_sockets import Terminal, joined
 
 
 @async_test

@@ -12,11 +12,11 @@ import pytest
 
 from blockpty import Client
 from blockpty.surfaces.client import RemoteConversation
-from tests.runtime.test_secret_input import STARS, TYPED
 from tests.support.async_tests import async_test
 from tests.support.http_client import http, post, serving
 from tests.support.mcp_clients import connected, ok
-from tests.surfaces.http.test_socket import joined
+from tests.support.secret_inputs import STARS, TYPED
+from tests.support.terminal_sockets import joined
 
 pytestmark = pytest.mark.needs("bash")
 

@@ -7,7 +7,6 @@ import contextlib
 import json
 import os
 import socket
-import stat
 import subprocess
 import sys
 import tempfile
@@ -30,6 +29,7 @@ from blockpty.surfaces.settings import Settings
 from blockpty.surfaces.tokens import add_token
 from tests.support.async_tests import async_test
 from tests.support.http_server import read_answer, serving
+from tests.support.unsafe_files import mode
 
 NOBODY = 65534
 AS_ROOT = pytest.mark.skipif(os.geteuid() != 0, reason="needs root, to become another user")
@@ -45,10 +45,6 @@ async def started(home: Path) -> AsyncIterator[Client]:
         finally:
             for one in (await client.list()).conversations:
                 await client.call("close", {"conversation_id": one.conversation_id})
-
-
-def mode(path: Path) -> int:
-    return stat.S_IMODE(os.lstat(path).st_mode)
 
 
 def processes() -> dict[int, bytes]:

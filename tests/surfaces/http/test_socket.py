@@ -11,60 +11,16 @@ from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
-from websockets.asyncio.client import ClientConnection, connect
 from websockets.exceptions import InvalidStatus
 
 from blockpty import Client, UserInControl
 from blockpty.surfaces.http import socket as endpoint
-from blockpty.surfaces.private_files import owner_token
 from blockpty.surfaces.tokens import add_token
 from tests.support.async_tests import async_test
 from tests.support.http_client import serving
+from tests.support.terminal_sockets import Terminal, joined
 
 pytestmark = pytest.mark.needs("bash")
-
-
-def joined(home: Path, url: str, query: str = "", *, token: str | None = None, **options: Any) -> connect:
-    """Connect to c1's terminal."""
-    address = f"{url.replace('http', 'ws')}/v1/conversations/c1/ws{query}"
-    headers = {"Authorization": f"Bearer {token or owner_token(home)}"}
-    return connect(address, additional_headers=headers, proxy=None, max_size=None, **options)
-
-
-class Terminal:
-    """What one client has seen: its bytes with the cursor that they end at, and the other messages."""
-
-    def __init__(self, socket: ClientConnection) -> None:
-        self._socket = socket
-        self.cursor = -1
-        self.pieces: list[tuple[int, bytes]] = []
-        self.told: list[dict[str, Any]] = []
-
-    async def next(self) -> None:
-        message = await self._socket.recv()
-        if isinstance(message, bytes):
-            self.pieces.append((self.cursor, message))
-            self.cursor += len(message)
-            return
-        content = json.loads(message)
-        self.told.append(content)
-        if content["type"] in ("hello", "resync", "screen"):
-            self.cursor = content["cursor"]
-
-    async def until(self, text: bytes) -> None:
-        while text not in b"".join(data for _, data in self.pieces):
-            await self.next()
-
-    async def until_told(self, kind: str) -> dict[str, Any]:
-        while not any(content["type"] == kind for content in self.told):
-            await self.next()
-        return next(content for content in self.told if content["type"] == kind)
-
-    async def answer(self, frame: str | bytes, kind: str) -> dict[str, Any]:
-        """Send a frame; return the first message of this kind that comes after it."""
-        self.told.clear()
-        await self._socket.send(frame)
-        return await self.until_told(kind)
 
 
 @async_test

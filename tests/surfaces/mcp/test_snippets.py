@@ -8,7 +8,7 @@ from typing import Any, Final
 
 import pytest
 
-from tests.docs.markdown import TOP, code_blocks
+from tests.support.markdown import TOP, code_blocks
 
 PAGE: Final = TOP / "docs" / "how-to" / "agents.md"
 URL: Final = "http://127.0.0.1:7717/mcp"

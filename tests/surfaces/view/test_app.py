@@ -11,11 +11,10 @@ from blockpty.errors import ApprovalDenied
 from blockpty.surfaces.client import Client
 from blockpty.surfaces.view.approvals import DEAD_MS
 from blockpty.surfaces.view.dialogs import Always
+from tests.support.asking_agents import agent, asking
 from tests.support.async_tests import async_test
-from tests.surfaces.cli.test_answer import agent, asking
-from tests.surfaces.http.test_control_frames import person
-from tests.surfaces.view.pilots import header, listed, screen, shows, until, viewing
-from tests.surfaces.view.test_approvals import Clock
+from tests.support.pilots import Clock, header, listed, screen, shows, until, viewing
+from tests.support.terminal_sockets import person
 
 pytestmark = [pytest.mark.needs("bash"), pytest.mark.linux]
 

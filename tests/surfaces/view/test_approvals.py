@@ -3,14 +3,7 @@
 from __future__ import annotations
 
 from blockpty.surfaces.view.approvals import DEAD_MS, ShownQuestion
-
-
-class Clock:
-    def __init__(self) -> None:
-        self.ms = 0.0
-
-    def __call__(self) -> float:
-        return self.ms
+from tests.support.pilots import Clock
 
 
 def question(digest: str) -> dict[str, str]:

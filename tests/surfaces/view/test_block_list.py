@@ -9,7 +9,7 @@ import pytest
 from blockpty.surfaces.client import Client
 from blockpty.surfaces.view import output
 from tests.support.async_tests import async_test
-from tests.surfaces.view.pilots import drawn, header, rows, shows, until, viewing
+from tests.support.pilots import drawn, header, rows, shows, until, viewing
 
 pytestmark = [pytest.mark.needs("bash"), pytest.mark.linux]
 

@@ -12,7 +12,7 @@ import pytest
 from blockpty.surfaces.client import Client
 from blockpty.surfaces.view.finding import Find
 from tests.support.async_tests import async_test
-from tests.surfaces.view.pilots import header, rows, screen, shows, until, viewing
+from tests.support.pilots import header, rows, screen, shows, until, viewing
 
 pytestmark = [pytest.mark.needs("bash"), pytest.mark.linux]
 

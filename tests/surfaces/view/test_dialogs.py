@@ -8,7 +8,7 @@ import pytest
 
 from blockpty.surfaces.client import Client
 from tests.support.async_tests import async_test
-from tests.surfaces.view.pilots import viewing
+from tests.support.pilots import viewing
 
 pytestmark = [pytest.mark.needs("bash"), pytest.mark.linux]
 

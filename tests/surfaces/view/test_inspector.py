@@ -11,7 +11,7 @@ from blockpty.surfaces.client import Client
 from blockpty.surfaces.view.inspector import Inspector, difference
 from blockpty.surfaces.view.theme import DARK
 from tests.support.async_tests import async_test
-from tests.surfaces.view.pilots import until, viewing
+from tests.support.pilots import until, viewing
 
 
 def test_a_diff_has_colours_and_its_text_is_safe() -> None:

@@ -9,7 +9,7 @@ import pytest
 from blockpty.surfaces.client import Client
 from blockpty.surfaces.view.app import ViewProgram
 from tests.support.async_tests import async_test
-from tests.surfaces.view.pilots import header, until, viewing
+from tests.support.pilots import header, until, viewing
 
 pytestmark = [pytest.mark.needs("bash"), pytest.mark.linux]
 

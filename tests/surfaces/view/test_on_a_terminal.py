@@ -14,8 +14,8 @@ import pytest
 from blockpty.surfaces.client import Client
 from tests.support.async_tests import async_test
 from tests.support.cli_terminal import on_terminal, start
+from tests.support.hostile_output import HOSTILE
 from tests.support.tmux_panes import Tmux, pane
-from tests.surfaces.cli.test_hostile import HOSTILE
 
 pytestmark = [pytest.mark.needs("bash"), pytest.mark.linux]
 

@@ -12,7 +12,7 @@ from blockpty.surfaces.view.output import LONGEST, draw, shown, split
 from blockpty.surfaces.view.strips import fitted, safe, segments, visible
 from blockpty.surfaces.view.theme import DARK, LIGHT
 from tests.support.cli_terminal import unsafe
-from tests.surfaces.cli.test_hostile import HOSTILE
+from tests.support.hostile_output import HOSTILE
 
 
 def text(raw: str) -> str:

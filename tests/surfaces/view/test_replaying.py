@@ -9,7 +9,7 @@ import pytest
 from blockpty.surfaces.client import Client
 from blockpty.surfaces.view.replaying import ReplayView
 from tests.support.async_tests import async_test
-from tests.surfaces.view.pilots import until, viewing
+from tests.support.pilots import until, viewing
 
 pytestmark = [pytest.mark.needs("bash"), pytest.mark.linux]
 

@@ -10,7 +10,7 @@ from textual.widgets import Static
 from blockpty.surfaces.client import Client
 from blockpty.surfaces.view.search import Search
 from tests.support.async_tests import async_test
-from tests.surfaces.view.pilots import shows, until, viewing
+from tests.support.pilots import shows, until, viewing
 
 pytestmark = [pytest.mark.needs("bash"), pytest.mark.linux]
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import pytest
 
-from tests.support.browser import Served, Watched, sign_in, skip_where_missing
+from tests.support.browser import Served, Watched, enter, sign_in, skip_where_missing
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -24,14 +24,6 @@ pytestmark = [skip_where_missing(), pytest.mark.needs("bash"), pytest.mark.slow,
 def served(served: Served) -> Iterator[Served]:
     yield served
     served.cli("release-control", "c1", check=False)
-
-
-def _enter(context: BrowserContext, served: Served) -> Watched:
-    """Sign in and go to the conversation; returns when the screen is live."""
-    watched = sign_in(context, served)
-    watched.page.click(".side .entry")
-    watched.page.wait_for_selector(".screen-head .chip.run")
-    return watched
 
 
 def _agent(served: Served) -> dict[str, str]:
@@ -69,7 +61,7 @@ def _command(watched: Watched, words: str) -> None:
 
 
 def test_stop_goes_on_to_stronger_signals_and_all_can_be_halted(context: BrowserContext, served: Served) -> None:
-    watched = _enter(context, served)
+    watched = enter(sign_in(context, served))
     page = watched.page
     for deaf_to, name, how in (("INT", "End it", "SIGTERM"), ("INT TERM", "Kill it", "SIGKILL")):
         served.cli("exec-block", "c1", f"bash -c 'trap \"\" {deaf_to}; echo up; while :; do sleep 1000; done'")
@@ -274,7 +266,7 @@ def test_nothing_is_sent_to_a_program_but_what_a_person_types(
     """Though the page may type, and so would answer; and what it sends goes nowhere but to the program."""
     script = tmp_path / "asking.sh"
     script.write_text("".join(f"printf '{one}'\n" for one in ASKING) + "printf '\\n%s-%s\\n' the end\n")
-    watched = _enter(context, served)
+    watched = enter(sign_in(context, served))
     page = watched.page
     page.keyboard.press("t")
     page.wait_for_selector(".glass.mine")
@@ -321,7 +313,7 @@ def test_nothing_is_sent_to_a_program_but_what_a_person_types(
 
 def test_a_screen_that_is_too_wide_is_panned_and_made_to_fit(context: BrowserContext, served: Served) -> None:
     served.cli("resize", "c1", "200", "24")
-    watched = _enter(context, served)
+    watched = enter(sign_in(context, served))
     page = watched.page
     glass = "document.querySelector('.glass')"
     watched.until_script(f"document.querySelector('.xterm-screen').offsetWidth > {glass}.clientWidth")
@@ -377,7 +369,7 @@ def test_what_is_pasted_is_shown_first_where_it_has_lines_or_control_characters(
     context: BrowserContext, served: Served
 ) -> None:
     context.grant_permissions(["clipboard-read", "clipboard-write"])
-    watched = _enter(context, served)
+    watched = enter(sign_in(context, served))
     page = watched.page
 
     def paste(text: str) -> None:
@@ -470,7 +462,7 @@ def test_an_approval_counts_only_what_was_meant_for_it_and_says_who_answered(
 ) -> None:
     _policy(served, ASKS)
     headers = _agent(served)
-    watched = _enter(context, served)
+    watched = enter(sign_in(context, served))
     page = watched.page
     answers: list[str] = []
     page.on("request", lambda one: answers.append(one.url) if one.url.endswith(("/approve", "/deny")) else None)
@@ -621,7 +613,7 @@ def test_axe_finds_nothing_in_what_comes_and_goes(context: BrowserContext, serve
     from axe_playwright_python.sync_playwright import Axe
 
     _policy(served, ASKS)
-    watched = _enter(context, served)
+    watched = enter(sign_in(context, served))
     page = watched.page
     found: dict[str, Any] = {}
 

@@ -10,20 +10,12 @@ from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
-from tests.support.browser import Served, Watched, sign_in, skip_where_missing
+from tests.support.browser import Served, Watched, enter, sign_in, skip_where_missing
 
 if TYPE_CHECKING:
     from playwright.sync_api import APIResponse, Browser, BrowserContext, Route
 
 pytestmark = [skip_where_missing(), pytest.mark.needs("bash"), pytest.mark.slow, pytest.mark.timeout(240)]
-
-
-def _enter(context: BrowserContext, served: Served) -> Watched:
-    """Sign in and go to the conversation; returns when the screen is live."""
-    watched = sign_in(context, served)
-    watched.page.click(".side .entry")
-    watched.page.wait_for_selector(".screen-head .chip.run")
-    return watched
 
 
 def _run(watched: Watched, command: str) -> None:
@@ -74,7 +66,7 @@ def test_a_signed_in_page_outlives_its_server(context: BrowserContext, served: S
 
 
 def test_a_command_shows_as_a_block_and_on_the_screen(context: BrowserContext, served: Served) -> None:
-    watched = _enter(context, served)
+    watched = enter(sign_in(context, served))
     _run(watched, "echo one-$((20 + 22)); seq 1 40; false")
     failed = watched.page.locator(".block.fail")
     failed.wait_for()
@@ -92,7 +84,7 @@ def test_a_command_shows_as_a_block_and_on_the_screen(context: BrowserContext, s
 def test_a_block_grows_while_its_command_prints_without_a_pause(
     context: BrowserContext, served: Served, tmp_path: Path
 ) -> None:
-    watched = _enter(context, served)
+    watched = enter(sign_in(context, served))
     enough = tmp_path / "enough"
     _run(watched, f"n=0; until [ -e {enough} ]; do echo line-$((n += 1)); sleep 0.05; done")
     last = "+(document.querySelector('.block.run .row:last-child')?.textContent.match(/line-(\\d+)/) ?? [0, 0])[1]"
@@ -105,7 +97,7 @@ def test_a_block_grows_while_its_command_prints_without_a_pause(
 
 
 def test_what_runs_says_for_how_long(context: BrowserContext, served: Served) -> None:
-    watched = _enter(context, served)
+    watched = enter(sign_in(context, served))
     _run(watched, "read answer")
     facts = "document.querySelector('.block.run .meta').textContent"
     watched.page.locator(".block.run").wait_for()
@@ -123,7 +115,7 @@ def test_what_runs_says_for_how_long(context: BrowserContext, served: Served) ->
 def test_a_screen_that_fell_behind_says_so_without_moving_the_blocks(
     context: BrowserContext, served: Served, tmp_path: Path
 ) -> None:
-    watched = _enter(context, served)
+    watched = enter(sign_in(context, served))
     flood = tmp_path / "flood"
     flood.write_text("".join(f"line {number}\n" for number in range(400_000)))
     top = "document.querySelector('.blocks').getBoundingClientRect().top"
@@ -138,7 +130,7 @@ def test_a_screen_that_fell_behind_says_so_without_moving_the_blocks(
 
 
 def test_a_long_output_has_rows_for_what_is_in_view(context: BrowserContext, served: Served) -> None:
-    watched = _enter(context, served)
+    watched = enter(sign_in(context, served))
     _run(watched, "seq 1 50000")
     block = watched.page.locator(".block.ok")
     block.wait_for()
@@ -168,7 +160,7 @@ def test_a_long_output_has_rows_for_what_is_in_view(context: BrowserContext, ser
 
 
 def test_a_long_output_that_is_out_of_view_is_left_alone(context: BrowserContext, served: Served) -> None:
-    watched = _enter(context, served)
+    watched = enter(sign_in(context, served))
     _run(watched, "seq 1 50000")
     watched.page.locator(".block.ok").wait_for()
     _run(watched, "seq 1 150")
@@ -212,7 +204,7 @@ def test_a_long_output_keeps_its_colours_from_line_to_line(
     log = tmp_path / "log"
     log.write_text("".join([f"{line(number)}\n" for number in range(count)]))
     assert log.stat().st_size > 4 * 256 * 1024
-    watched = _enter(context, served)
+    watched = enter(sign_in(context, served))
     _run(watched, f"cat {log}")
     block = watched.page.locator(".block.ok")
     block.wait_for()
@@ -324,7 +316,7 @@ def test_vim_is_shown_cell_by_cell_and_typed_into_after_taking_over(
 ) -> None:
     file = tmp_path / "plan.md"
     file.write_text("# Plan\n\n- [x] one\n- [ ] two 文字 é\n")
-    watched = _enter(context, served)
+    watched = enter(sign_in(context, served))
     served.cli("exec-interactive", "c1", f"vim -u NONE -N {file}")
     watched.until(lambda: "# Plan" in watched.screen(), "vim draws")
     watched.until(lambda: watched.screen() == served.rows(), "the screen is that of the engine")
@@ -349,7 +341,7 @@ def test_vim_is_shown_cell_by_cell_and_typed_into_after_taking_over(
 
 
 def test_a_status_that_is_late_takes_no_control_away(context: BrowserContext, served: Served) -> None:
-    watched = _enter(context, served)
+    watched = enter(sign_in(context, served))
     late: list[tuple[Route, APIResponse]] = []
     watched.page.route("**/status", lambda route: late.append((route, route.fetch())))
     served.cli("run", "c1", "true")  # the page looks at the status where a command has ended
@@ -368,7 +360,7 @@ def test_a_status_that_is_late_takes_no_control_away(context: BrowserContext, se
 
 
 def test_who_only_watches_types_nothing(context: BrowserContext, served: Served) -> None:
-    watched = _enter(context, served)
+    watched = enter(sign_in(context, served))
     before = served.rows()
     watched.page.click(".glass")
     watched.page.keyboard.type("echo no\n")
@@ -380,7 +372,7 @@ def test_who_only_watches_types_nothing(context: BrowserContext, served: Served)
 
 
 def test_a_killed_server_leaves_no_gap(context: BrowserContext, served: Served) -> None:
-    watched = _enter(context, served)
+    watched = enter(sign_in(context, served))
     _run(watched, "for i in $(seq 1 400); do echo line-$i; sleep 0.01; done")
     watched.until(lambda: any(row.startswith("line-") for row in watched.screen()), "it prints")
     served.kill()
@@ -426,7 +418,7 @@ def test_an_approval_is_shown_exactly_and_answered(context: BrowserContext, serv
     (served.home / "policy.toml").write_text(policy)
     served.kill()
     served.start()
-    watched = _enter(context, served)
+    watched = enter(sign_in(context, served))
     agent = json.loads(served.cli("token", "add", "helper", "--json"))["token"]
     headers = {"Authorization": f"Bearer {agent}"}
     body = {"command": "git push --dry-run nowhere\u202e"}
@@ -480,7 +472,7 @@ def test_hostile_output_is_only_text(context: BrowserContext, served: Served, tm
     there = (f"bash {script}", f"cd '{directory}'", f"true '{markup}'", f"bash {script}; false")
     for command in there:
         served.cli("run", "c1", command, check=False)
-    watched = _enter(context, served)
+    watched = enter(sign_in(context, served))
     _run(watched, f"bash {script}; echo '<svg onload=window.pwned=1>'; cat {script}")
     watched.until_script("document.querySelectorAll('.block:not(.run)').length === 5")
     for button in watched.page.locator(".fold button").all():

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.support.browser import Served, Watched, sign_in, skip_where_missing
+from tests.support.browser import Served, Watched, enter, sign_in, skip_where_missing
 from tests.support.profile import LONG
 from tests.support.tcp_proxy import TcpProxy, between
 
@@ -24,12 +24,6 @@ LOST = ("WebSocket connection", "Failed to load resource")
 PRINTS = "for ((i = 1; ; i++)); do echo line-$i; [[ -e '{0}' ]] && break; read -t 0.02; done <> <(:); echo last-$i"
 BUFFER = """() => { const b = document.querySelector('.glass').terminal.buffer.active;
 return Array.from({length: b.length}, (_, y) => b.getLine(y).translateToString(true)) }"""
-
-
-def _enter(watched: Watched) -> Watched:
-    watched.page.click(".side .entry")
-    watched.page.wait_for_selector(".screen-head .chip.run")
-    return watched
 
 
 def _printed(watched: Watched) -> int:
@@ -58,7 +52,7 @@ def _check(watched: Watched, served: Served) -> None:
 def test_several_pages_and_a_killed_server(chromium: Browser, served: Served, tmp_path: Path) -> None:
     contexts = [chromium.new_context() for _ in range(PAGES)]
     try:
-        pages = [_enter(sign_in(context, served)) for context in contexts]
+        pages = [enter(sign_in(context, served)) for context in contexts]
         end = tmp_path / "end"
         served.cli("exec-block", "c1", PRINTS.format(end))
         for watched in pages:
@@ -96,7 +90,7 @@ def _far(context: BrowserContext, served: Served, network: TcpProxy) -> Watched:
     watched.page.clock.install()
     watched.page.goto(f"http://127.0.0.1:{network.port}/#code={code}")
     watched.page.wait_for_selector(".side .entry")
-    return _enter(watched)
+    return enter(watched)
 
 
 def test_a_network_that_breaks_connections_while_the_clock_jumps(

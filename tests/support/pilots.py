@@ -73,3 +73,11 @@ def listed(program: ViewProgram) -> list[str]:
     """Return the lines of the list of conversations."""
     options = [program.list.get_option_at_index(at) for at in range(program.list.option_count)]
     return [line.rstrip() for one in options if isinstance(one.prompt, Text) for line in one.prompt.plain.split("\n")]
+
+
+class Clock:
+    def __init__(self) -> None:
+        self.ms = 0.0
+
+    def __call__(self) -> float:
+        return self.ms

@@ -1,0 +1,31 @@
+"""What this kernel tells about the processes that read a terminal."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+from blockpty.host import spawn
+
+
+@cache
+def can_be_known() -> bool:
+    """Whether this kernel tells who reads a terminal, also somebody who is not the reader's parent."""
+    yama = Path("/proc/sys/kernel/yama/ptrace_scope")
+    free = os.geteuid() == 0 or not yama.exists() or yama.read_text().strip() == "0"
+    with subprocess.Popen(["/bin/cat"], stdin=subprocess.PIPE) as reader:
+        try:
+            return free and spawn.reads_terminal(reader.pid, "/dev/null") is not None
+        finally:
+            reader.kill()
+
+
+def skip_where_unknown() -> pytest.MarkDecorator:
+    """Return the mark of tests that need it."""
+    return pytest.mark.skipif(
+        not can_be_known(), reason="this kernel does not tell what the processes of others wait for"
+    )
