@@ -50,3 +50,13 @@ class Entry(NamedTuple):
     def to_dict(self) -> dict[str, Any]:
         """Return the line as written, keys in the order of the file format."""
         return {"offset": self.offset, "ts": self.ts, "kind": self.kind, **self.fields}
+
+
+def terminal_size(entry: Entry) -> tuple[int, int] | None:
+    """Return the columns and rows that an entry gives the terminal; None for any other entry."""
+    if entry.kind not in ("spawn", "resize"):
+        return None
+    cols, rows = entry.fields.get("cols"), entry.fields.get("rows")
+    if not isinstance(cols, int) or not isinstance(rows, int) or not 0 < cols <= 1000 or not 0 < rows <= 1000:
+        return None
+    return cols, rows

@@ -98,3 +98,8 @@ class Operation(Struct, frozen=True):
 _INTEGER = re.compile("[-+]?[0-9]+")
 _NO_INTEGER = "Input should be a valid integer"
 _REPHRASED = {"missing": "is missing", "extra_forbidden": "no parameter has this name"}
+
+
+def unwrapped(text: str) -> str:
+    """Return a docstring without its line breaks, so that wrapping one anew changes nothing."""
+    return "\n\n".join(" ".join(paragraph.split()) for paragraph in text.split("\n\n"))

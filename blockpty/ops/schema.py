@@ -15,7 +15,7 @@ from pydantic import TypeAdapter
 
 from blockpty import errors
 from blockpty.model.events import Event
-from blockpty.ops.operation import Operation
+from blockpty.ops.operation import Operation, unwrapped
 from blockpty.ops.table import OPERATIONS
 
 VERSION: Final = 1
@@ -89,7 +89,7 @@ def _error_classes(cls: type[errors.BlockptyError]) -> Iterator[type[errors.Bloc
 def _operation(operation: Operation) -> dict[str, Any]:
     streamed = operation.result is Event
     return {
-        "description": _paragraphs(operation.doc),
+        "description": unwrapped(operation.doc),
         "effect": operation.effect.value,
         "shape": operation.shape.value,
         "route": {"method": operation.route[0], "path": operation.route[1]},
@@ -108,11 +108,6 @@ def _complete_result(schema: dict[str, Any], left_out: frozenset[str]) -> None:
     schema["required"] = [name for name in schema["properties"] if name not in left_out]
 
 
-def _paragraphs(text: str) -> str:
-    """Return a docstring without its line breaks, so that wrapping one anew changes nothing here."""
-    return "\n\n".join(" ".join(paragraph.split()) for paragraph in text.split("\n\n"))
-
-
 def _plain(schema: Any, *, named: bool = False) -> Any:
     """Drop titles and empty statements; `named` is set where keys are names of parameters or definitions."""
     if isinstance(schema, list):
@@ -120,7 +115,7 @@ def _plain(schema: Any, *, named: bool = False) -> Any:
     if not isinstance(schema, dict):
         return schema
     return {
-        key: _paragraphs(value)
+        key: unwrapped(value)
         if key == "description" and isinstance(value, str)
         else _plain(value, named=key in ("properties", "$defs") and not named)
         for key, value in schema.items()

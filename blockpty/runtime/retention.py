@@ -45,14 +45,14 @@ def check_budget(keep_days: int | None, keep_total_mb: int | None, keep_conversa
         raise BadRequest(f"keep_total_mb cannot be {keep_total_mb}", hint="0 or more MiB")
 
 
-def size_of(directory: str | Path) -> int:
+def disk_usage(directory: str | Path) -> int:
     """Return the bytes that the files below a directory take."""
     taken = 0
     with contextlib.suppress(OSError), os.scandir(directory) as entries:
         for entry in entries:
             with contextlib.suppress(OSError):
                 is_directory = entry.is_dir(follow_symlinks=False)
-                taken += size_of(entry.path) if is_directory else entry.stat(follow_symlinks=False).st_blocks * 512
+                taken += disk_usage(entry.path) if is_directory else entry.stat(follow_symlinks=False).st_blocks * 512
     return taken
 
 
@@ -69,7 +69,7 @@ def erase(layout: Layout) -> int:
     """Remove a conversation's files; return how many bytes they took. Raises ArchiveUnreachable, NotFound,
     StorageFull."""
     archived.forget(layout)
-    freed = size_of(layout.directory)
+    freed = disk_usage(layout.directory)
     going = layout.directory.with_name(f"{_GOING}{secrets.token_hex(8)}")
     try:
         with full_is_an_error(layout.directory):
@@ -78,10 +78,6 @@ def erase(layout: Layout) -> int:
         raise NotFound(f"no conversation is called {layout.directory.name}") from None
     shutil.rmtree(going, ignore_errors=True)
     return freed
-
-
-def _size(layout: Layout) -> int:
-    return size_of(layout.directory)
 
 
 def sweep(home: Path) -> None:
@@ -105,7 +101,9 @@ async def delete(engine: Home, conversation_id: str, *, dry_run: bool = False) -
     if ownership is None:
         raise Busy(f"another engine owns {name}", hint="close that engine first")
     try:
-        return DeleteResult(cursor, await asyncio.to_thread(_size if dry_run else erase, layout))
+        if dry_run:
+            return DeleteResult(cursor, await asyncio.to_thread(disk_usage, layout.directory))
+        return DeleteResult(cursor, await asyncio.to_thread(erase, layout))
     finally:
         ownership.release()
 
@@ -140,7 +138,7 @@ def _measured(home: Path) -> list[tuple[float, str, int]]:
     """(when last used, name, bytes) of every conversation, the oldest first."""
     directory = conversations_directory(home)
     names = [name for name in os.listdir(directory) if not name.startswith(".")] if directory.is_dir() else []
-    return sorted((last_used(Layout(directory / name)), name, size_of(directory / name)) for name in names)
+    return sorted((last_used(Layout(directory / name)), name, disk_usage(directory / name)) for name in names)
 
 
 async def keep_to(engine: Home, keep_days: int | None, keep_total_mb: int | None) -> None:

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
 from blockpty.errors import BadRequest
-from blockpty.model.entries import Entry
+from blockpty.model.entries import Entry, terminal_size
 from blockpty.model.results import ScreenResult
 from blockpty.runtime.drawn import DrawnStream
 from blockpty.runtime.record_reader import Position
@@ -117,23 +117,13 @@ class ScreenReader:
         self.screen.advance(offset)
 
     def _resize(self, entry: Entry) -> None:
-        size = size_of(entry)
+        size = terminal_size(entry)
         if size is None:
             return
         if entry.kind == "spawn" and self._sized:
             self.screen.restart(AFTER_ANOTHER)
         self.screen.resize(*size)
         self._sized = True
-
-
-def size_of(entry: Entry) -> tuple[int, int] | None:
-    """Return the columns and rows that an entry gives the terminal; None for any other entry."""
-    if entry.kind not in ("spawn", "resize"):
-        return None
-    cols, rows = entry.fields.get("cols"), entry.fields.get("rows")
-    if not isinstance(cols, int) or not isinstance(rows, int) or not 0 < cols <= 1000 or not 0 < rows <= 1000:
-        return None
-    return cols, rows
 
 
 class Screens:

@@ -12,7 +12,7 @@ from typing import Any, Final, Generic, TypeVar
 
 from blockpty.engine.records import control_of, word
 from blockpty.model.block import Block
-from blockpty.model.entries import Entry
+from blockpty.model.entries import Entry, terminal_size
 from blockpty.model.timeline_results import (
     ControlChange,
     Silence,
@@ -21,7 +21,7 @@ from blockpty.model.timeline_results import (
     TimelineResize,
     TimelineResult,
 )
-from blockpty.runtime.export.recording_events import Source, size_of
+from blockpty.runtime.export.recording_events import Source
 from blockpty.spool.line_reader import iterate_lines
 
 T = TypeVar("T")
@@ -121,7 +121,7 @@ class _Summary:
         if not (entry.kind == "note" and entry.offset == self._source.end):
             # Else it is one of an engine that looked at it later.
             self.duration_ms = self._now
-        size = size_of(entry)
+        size = terminal_size(entry)
         if size is not None:
             fresh = entry.kind == "spawn" and self._started
             self._started = self._started or entry.kind == "spawn"

@@ -34,7 +34,7 @@ from blockpty.spool.journal import Journal
 from blockpty.spool.layout import Layout
 from blockpty.spool.log_start import load_log_start
 from blockpty.spool.masking import Mask
-from blockpty.spool.storage import open_file
+from blockpty.spool.storage import file_size, open_file
 from blockpty.spool.stream import StreamReader
 
 _COMPARED = ("matched", "reason", "to_cursor", "index", "span", "match_text", "groups")
@@ -84,7 +84,7 @@ class Seen(Struct, frozen=True):
             size = stream.size()
         finally:
             stream.close()
-        record = Position(size, layout.timeline.stat().st_size if layout.timeline.exists() else 0)
+        record = Position(size, file_size(layout.timeline))
         return cls(ends, forced, lying, vouched if written is None else written, record, until or record, damaged)
 
 
@@ -145,7 +145,7 @@ class _Verification:
         reader = RecordReader(self._layout, self._stream)
         # The stream is read twice: for the chain of the timeline, and to derive all else from it.
         derived = self._derived()
-        self._progress.begin("verify", 2 * self._length + sum(map(_size, derived)))
+        self._progress.begin("verify", 2 * self._length + sum(map(file_size, derived)))
         try:
             chain, sealed_to = self._record()
             try:
@@ -351,14 +351,7 @@ class _Verification:
             self._pace()
             if path.exists() and _contains(path, nonces):
                 self._sink.differ("I7", path.name, "holds a nonce")
-            self._progress.add(_size(path))
-
-
-def _size(path: Path) -> int:
-    try:
-        return path.stat().st_size
-    except FileNotFoundError:
-        return 0
+            self._progress.add(file_size(path))
 
 
 def _contains(path: Path, needles: Sequence[bytes]) -> bool:

@@ -22,10 +22,10 @@ from msgspec import Struct
 
 from blockpty.api.limits import SCROLLBACK
 from blockpty.errors import BadCursor, BadRequest
-from blockpty.model.entries import Entry
+from blockpty.model.entries import Entry, terminal_size
 from blockpty.runtime.joining import JoinPoint
 from blockpty.runtime.reading import HOLD_SECONDS, StreamPiece, covered_piece
-from blockpty.runtime.screens import AFTER_ANOTHER, size_of
+from blockpty.runtime.screens import AFTER_ANOTHER
 from blockpty.spool.timeline import TimelineReader
 
 if TYPE_CHECKING:
@@ -290,7 +290,7 @@ class _SizeChanges:
         while self._reader.position < until:
             position = self._reader.position
             for entry, after in self._reader.read_new(until, some=True):
-                if (size := size_of(entry)) is not None:
+                if (size := terminal_size(entry)) is not None:
                     self._entries.append((entry, size, after))
             if self._reader.position == position:
                 return

@@ -27,6 +27,7 @@ from blockpty.spool.layout import Layout, conversations_directory
 from blockpty.spool.line_reader import LineReader
 from blockpty.spool.log_start import load_log_start
 from blockpty.spool.masking import Mask
+from blockpty.spool.storage import file_size
 from blockpty.spool.stream import StreamReader
 from blockpty.spool.timeline import TimelineReader
 
@@ -74,7 +75,7 @@ class Record:
 
     def timeline_size(self) -> int:
         """Return the size of the timeline; 0 when there is none."""
-        return _size(self._layout.timeline)
+        return file_size(self._layout.timeline)
 
     def read(self, begin: int, length: int) -> bytes:
         """Return bytes of the stream, nonces covered."""
@@ -134,7 +135,7 @@ class Record:
 
     def _learn(self) -> None:
         """Learn nonces that have come since, so that none is shown."""
-        size = _size(self._timeline)
+        size = file_size(self._timeline)
         if not self._known:
             begin = _beginning(self._layout.timeline)
             if begin != self._begin:
@@ -163,7 +164,7 @@ class Record:
 
     def tail(self, position: IndexWatermark, rest: Callable[[], None] = lambda: None) -> Tail:
         """Return what is not indexed, as of now. `rest` is called between steps: without a checkpoint all is read."""
-        if _size(self._layout.blocks) < position.lines:
+        if file_size(self._layout.blocks) < position.lines:
             # They were lost with the power, or are being derived anew.
             position = position._replace(lines=0)
         with self._lock:
@@ -223,13 +224,6 @@ class Record:
         with self._lock:
             self._stream.close()
             self._known = False
-
-
-def _size(path: str | Path) -> int:
-    try:
-        return os.stat(path).st_size
-    except FileNotFoundError:
-        return 0
 
 
 def _beginning(path: Path) -> bytes:

@@ -9,7 +9,7 @@ from typing import Any, Final, NamedTuple
 
 from blockpty.errors import SpoolCorrupt
 from blockpty.spool.layout import Layout
-from blockpty.spool.storage import open_file
+from blockpty.spool.storage import file_size, open_file
 
 MAX_DIFFERENCES: Final = 100
 # What is shown on both sides of a difference, in bytes.
@@ -35,7 +35,7 @@ class Lying(NamedTuple):
             outputs = frozenset(os.listdir(layout.outputs))
         except FileNotFoundError:
             outputs = frozenset()
-        return cls((_size(layout.events), _size(layout.blocks)), outputs)
+        return cls((file_size(layout.events), file_size(layout.blocks)), outputs)
 
 
 class CompareSink:
@@ -178,10 +178,3 @@ def foreign(names: Collection[str], derived: Collection[str], first_block: int) 
         if name.endswith(".out") and name not in derived
         and not ((number := name.partition("_")[0]).isdigit() and int(number) < first_block)
     }  # fmt: skip
-
-
-def _size(path: Path) -> int:
-    try:
-        return path.stat().st_size
-    except FileNotFoundError:
-        return 0

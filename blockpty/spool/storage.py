@@ -119,6 +119,14 @@ def restored(descriptor: int, path: Path) -> int:
     return fresh
 
 
+def file_size(path: str | Path) -> int:
+    """Return how many bytes a file has; 0 where there is none."""
+    try:
+        return os.stat(path).st_size
+    except FileNotFoundError:
+        return 0
+
+
 def read_file(path: Path) -> bytes:
     """Return the content of a small file; raises as `open_file` does."""
     with open(open_file(path), "rb") as file:

@@ -18,7 +18,7 @@ from blockpty.engine.marks import INTRODUCER, MAX_MARK
 from blockpty.engine.records import exit_number
 from blockpty.engine.views import Unmarked
 from blockpty.model.block import Block
-from blockpty.model.entries import Entry
+from blockpty.model.entries import Entry, terminal_size
 from blockpty.runtime.drawn import DrawnStream
 from blockpty.runtime.record_reader import Position
 from blockpty.runtime.redactor import Redactor
@@ -112,7 +112,7 @@ class Opening(NamedTuple):
 
     def after(self, entry: Entry, position: int) -> Opening:
         """Return how things are after one more entry; `position`: that after its line."""
-        size = size_of(entry) or (self.cols, self.rows)
+        size = terminal_size(entry) or (self.cols, self.rows)
         spawned = entry.kind == "spawn"
         shell = str(entry.fields.get("shell", "")) if spawned else self.shell
         return Opening(entry.ts, *size, shell, self.started or spawned, position)
@@ -228,7 +228,7 @@ class Source(Struct, frozen=True):
             for entry, _ in self.entries(opening.timeline):
                 if entry.offset > self.end:
                     break
-                size = size_of(entry)
+                size = terminal_size(entry)
                 if size is not None:
                     yield from until(entry.offset)
                     fresh = entry.kind == "spawn"
@@ -324,7 +324,7 @@ class _SourceReader:
                     break
                 yield from self._until(entry.offset)
                 self._ts = max(self._ts, entry.ts)
-                size = size_of(entry)
+                size = terminal_size(entry)
                 if size is not None:
                     yield Resized(self._ts, *size, fresh=entry.kind == "spawn" and started)
                     started = started or entry.kind == "spawn"
@@ -381,13 +381,3 @@ class _SourceReader:
                 yield Began(self._ts, self._block)
             self._open = self._block if self._ends else None
             self._block = next(self._blocks, None)
-
-
-def size_of(entry: Entry) -> tuple[int, int] | None:
-    """Return the columns and rows that an entry gives the terminal; None where it gives none."""
-    if entry.kind not in ("spawn", "resize"):
-        return None
-    cols, rows = entry.fields.get("cols"), entry.fields.get("rows")
-    if isinstance(cols, int) and isinstance(rows, int) and 0 < cols <= 1000 and 0 < rows <= 1000:
-        return cols, rows
-    return None

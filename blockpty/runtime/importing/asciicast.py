@@ -25,8 +25,8 @@ from blockpty.runtime.importing.parts import (
     Shown,
     Sized,
     bad,
+    checked_size,
     seconds_of,
-    size_of,
     status_of,
     text_of,
 )
@@ -103,7 +103,8 @@ def _lines(name: str, about: dict[str, Any], file: IO[bytes]) -> Iterator[Part]:
             yield Border(at_ms, _bytes(data).decode())
         elif code == "r":
             cols, _, rows = data.partition("x")
-            yield Sized(at_ms, *size_of(where, *(int(part) if _is_number(part) else part for part in (cols, rows))))
+            given = (int(part) if _is_number(part) else part for part in (cols, rows))
+            yield Sized(at_ms, *checked_size(where, *given))
         elif code == "x":
             status, over = status_of(data), True
     if over:
@@ -115,7 +116,7 @@ def _is_number(text: str) -> bool:
 
 
 def _header(where: str, about: dict[str, Any], cols: Any, rows: Any) -> Header:
-    size = size_of(where, cols, rows)
+    size = checked_size(where, cols, rows)
     began = about.get("timestamp")
     env = about.get("env")
     shell = env.get("SHELL") if isinstance(env, dict) else None

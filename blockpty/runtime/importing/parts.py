@@ -82,7 +82,7 @@ def bad(where: str, what: str, hint: str = "") -> BadRequest:
     return BadRequest(f"{where}: {what}", hint=hint or known)
 
 
-def size_of(where: str, cols: Any, rows: Any) -> tuple[int, int]:
+def checked_size(where: str, cols: Any, rows: Any) -> tuple[int, int]:
     """Return a terminal's size, or raise BadRequest."""
     for value in (cols, rows):
         if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= MAX_SIZE:

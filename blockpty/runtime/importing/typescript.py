@@ -25,8 +25,8 @@ from blockpty.runtime.importing.parts import (
     Shown,
     Sized,
     bad,
+    checked_size,
     seconds_of,
-    size_of,
     status_of,
     text_of,
 )
@@ -92,7 +92,7 @@ class _Pair:
                     yield Cut(at_ms)
                     return
             elif kind == b"S" and (found := _SIZE.search(value)):
-                cols, rows = size_of(where, int(found[2]), int(found[1]))
+                cols, rows = checked_size(where, int(found[2]), int(found[1]))
                 yield Sized(at_ms, cols, rows)
         if not begun:
             yield self._header(self._name)
@@ -156,7 +156,7 @@ class _Pair:
         cols, rows = facts.get("COLUMNS", ""), facts.get("LINES", "")
         # script without a terminal of its own says nothing, or -1.
         known = all(value.isascii() and value.isdigit() and len(value) < 10 for value in (cols, rows))
-        size = size_of(where, int(cols), int(rows)) if known else (80, 24)
+        size = checked_size(where, int(cols), int(rows)) if known else (80, 24)
         began = None
         try:
             began = round(datetime.fromisoformat(facts.get("START_TIME", "")).timestamp() * 1000)

@@ -17,7 +17,7 @@ from msgspec.structs import replace
 
 from blockpty.errors import BadRequest
 from blockpty.model.events import Event
-from blockpty.ops.operation import Effect, Operation, Shape
+from blockpty.ops.operation import Effect, Operation, Shape, unwrapped
 from blockpty.ops.requests import ConversationRequest
 from blockpty.ops.table import OPERATIONS
 from blockpty.surfaces.mcp.bounds import (
@@ -99,7 +99,7 @@ def hints(effect: Effect, *, harmless: bool = False, same_again: bool = False) -
 def _of(operation: Operation) -> PtyTool:
     name = operation.name
     streams = operation.shape is Shape.STREAM
-    description = _unwrapped(operation.doc)
+    description = unwrapped(operation.doc)
     if name in _NOTES:
         description = f"{description}\n\n{_NOTES[name]}"
     listed = Tool(
@@ -127,10 +127,6 @@ def takes_own(operation: Operation) -> bool:
     """Whether a call that names no conversation means the session's own."""
     required = issubclass(operation.request, ConversationRequest)
     return required and operation.name not in _NAMED
-
-
-def _unwrapped(text: str) -> str:
-    return "\n\n".join(" ".join(paragraph.split()) for paragraph in text.split("\n\n"))
 
 
 async def _called(call: Call, operation: Operation) -> Answer:
@@ -295,7 +291,7 @@ def _table() -> dict[str, PtyTool]:
     tools["pty_launch"] = PtyTool(
         Tool(
             name="pty_launch",
-            description=_unwrapped(LAUNCH.doc),
+            description=unwrapped(LAUNCH.doc),
             input_schema=input_schema(LAUNCH.request),
             output_schema=LAUNCHED,
             # It runs any command.
