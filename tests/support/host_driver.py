@@ -116,7 +116,12 @@ async def death(pid: int) -> None:
     except ProcessLookupError:
         return
     loop, ended = asyncio.get_running_loop(), asyncio.Event()
-    loop.add_reader(pidfd, ended.set)
+
+    def died() -> None:
+        loop.remove_reader(pidfd)  # it stays readable
+        ended.set()
+
+    loop.add_reader(pidfd, died)
     try:
         async with asyncio.timeout(BOUND_SECONDS):
             await ended.wait()

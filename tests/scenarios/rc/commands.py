@@ -107,7 +107,13 @@ async def _interrupt(stage: Stage) -> None:
     os.mkfifo(gate, 0o600)
     descriptor = os.open(gate, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     loop, runs = asyncio.get_running_loop(), asyncio.Event()
-    loop.add_reader(descriptor, runs.set)
+
+    def opened() -> None:
+        # It stays readable, and the loop would do nothing else while the call below returns.
+        loop.remove_reader(descriptor)
+        runs.set()
+
+    loop.add_reader(descriptor, opened)
     try:
         begun = await stage.conversation.exec_block(INTERRUPTED)
         async with asyncio.timeout(TIMEOUT_MS / 1000):
