@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from blockpty.screen.snapshot import Snapshot, render
-from tests.support.browser import Served, Watched, sign_in, skip_where_missing
+from tests.support.browser import Served, Watched, enter, sign_in, skip_where_missing
 from tests.support.cli_calls import program
 from tests.support.emulators import FIXTURES, MISSING, fed
 from tests.support.profile import LONG, some_of
@@ -86,9 +86,7 @@ OWN = {
 
 
 def _live(context: BrowserContext, served: Served) -> Watched:
-    watched = sign_in(context, served)
-    watched.page.click(".side .entry")
-    watched.page.wait_for_selector(".screen-head .chip.run")
+    watched = enter(sign_in(context, served))
     # The connection is there before the screen, which would be drawn over what a test gives the terminal.
     watched.until(lambda: any(watched.screen()), "the screen has come")
     return watched
