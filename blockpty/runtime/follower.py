@@ -13,7 +13,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import math
-import shutil
 import time
 from collections.abc import Callable, Iterable, Mapping
 from functools import cached_property
@@ -29,6 +28,7 @@ from blockpty.runtime.background_tasks import BackgroundTasks
 from blockpty.runtime.deriver import Deriver
 from blockpty.runtime.drawn import DrawnStream
 from blockpty.runtime.expected_echo import ExpectedEcho
+from blockpty.runtime.rcfiles import remove_private
 from blockpty.runtime.record_reader import Position, RecordReader, Step, resume_points
 from blockpty.runtime.redactor import Redactor
 from blockpty.runtime.scheduler import scheduler_of
@@ -61,8 +61,6 @@ ALONE_BYTES: Final = 256 * 1024
 RECHECK_SECONDS: Final = 0.25
 # Notifications are not lost in practice: another recorder that takes over sends one.
 LONGEST_RECHECK_SECONDS: Final = 60.0
-# How long a submitted command may take to begin before input is typed, or a signal sent, all the same.
-BEGIN_SECONDS: Final = 5.0
 
 _POINT_EVENTS: Final = frozenset({"input", "prompt", "agent_block_begin"})
 _WITH_NONCE: Final = frozenset({"spawn", "note"})
@@ -286,24 +284,11 @@ class RecordFollower:
         if state.shell is ShellState.STARTING or self._cleaned_instance == state.instance:
             return
         if self.deriver.active:
-            # The shell has read its rc file to the end: the nonce is not needed on disk any more.
+            # The shell has read its rc file to the end.
             self._cleaned_instance = state.instance
-            shutil.rmtree(self.layout.directory / "rc" / str(state.instance), ignore_errors=True)
+            remove_private(self.layout.directory, state.instance)
 
     # Submissions
-
-    async def begun(self, seconds: float) -> None:
-        """Return when nothing that was submitted is still to begin and will say so, or the time is up."""
-        deadline = self._loop.time() + seconds
-        self.pump()
-        while self.state.shell is ShellState.SUBMITTED and self._says_begin() and self._loop.time() < deadline:
-            await self.subscribers.changed(deadline - self._loop.time())
-
-    def _says_begin(self) -> bool:
-        # bash writes BEGIN to where its prompt goes.
-        shell = self.state.current
-        lost = shell.name == "bash" and (shell.integrity_reason or "").startswith("prompt_lost")
-        return shell.begins and not lost
 
     def submitted(self, request: str) -> tuple[int, int]:
         """Return number and time of the block that a recorded submission became."""

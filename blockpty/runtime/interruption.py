@@ -13,8 +13,7 @@ from blockpty.engine.states import ShellState
 from blockpty.errors import BadRequest, Exited, NotFound, StorageFull
 from blockpty.host.shells import clear_keys
 from blockpty.model.results import DoneResult
-from blockpty.runtime.follower import BEGIN_SECONDS
-from blockpty.runtime.sessions import lost_its_prompt
+from blockpty.runtime.sessions import lost_its_prompt, wait_for_begin
 
 if TYPE_CHECKING:
     from blockpty.host.client import Inspected
@@ -187,7 +186,7 @@ async def interrupt(channel: ConversationChannel, up_to: str, grace_ms: int) -> 
     up_to = signal_name(up_to, SIGNALS)
     if channel.live.state.block is None and channel.live.state.submission is None:
         return DoneResult(channel.cursor, how="nothing_runs")
-    await channel.live.begun(BEGIN_SECONDS)
+    await wait_for_begin(channel.live)
     return DoneResult(channel.cursor, how=await _signals(channel, up_to, grace_ms / 1000) or "running")
 
 

@@ -10,14 +10,16 @@ from blockpty.engine.outcome import CONNECTION_LOST
 from blockpty.engine.states import ShellState
 from blockpty.errors import ConnectionLost, Exited, NoSession
 from blockpty.model.results import SendResult
-from blockpty.runtime.follower import BEGIN_SECONDS
 from blockpty.runtime.status import is_session
 
+# How long a submitted command may take to begin before input is typed, or a signal sent, all the same.
+BEGIN_SECONDS: Final = 5.0
 CLEAR_SECONDS: Final = 0.6
 CLEAR_TRIES: Final = 3
 
 if TYPE_CHECKING:
     from blockpty.runtime.channel import ConversationChannel
+    from blockpty.runtime.follower import RecordFollower
 
 
 def ended(conversation_id: str, state: MachineState) -> Exited:
@@ -85,13 +87,29 @@ async def may_type(channel: ConversationChannel, session_id: str | None, author:
         await running_program(channel, session_id)
 
 
+async def wait_for_begin(live: RecordFollower, seconds: float = BEGIN_SECONDS) -> None:
+    """Return when nothing that was submitted is still to begin and will say so, or the time is up."""
+    loop = asyncio.get_running_loop()
+    deadline = loop.time() + seconds
+    live.pump()
+    while live.state.shell is ShellState.SUBMITTED and _says_begin(live.state) and loop.time() < deadline:
+        await live.subscribers.changed(deadline - loop.time())
+
+
+def _says_begin(state: MachineState) -> bool:
+    # bash writes BEGIN to where its prompt goes.
+    shell = state.current
+    lost = shell.name == "bash" and (shell.integrity_reason or "").startswith("prompt_lost")
+    return shell.begins and not lost
+
+
 async def running_program(channel: ConversationChannel, session_id: str | None) -> None:
     """Check that something runs, and wait until it has the terminal; a startup file that asks something is such.
 
     What is typed between a submission and its BEGIN meets the line editor's terminal modes: its CR would not be a
     line end for the program (measured: `read` never returns).
     """
-    await channel.live.begun(BEGIN_SECONDS)
+    await wait_for_begin(channel.live)
     alive(channel)
     state = channel.live.state
     if state.shell not in (ShellState.RUNNING, ShellState.SUBMITTED, ShellState.STARTING):

@@ -12,6 +12,7 @@ import pytest
 
 import blockpty
 from blockpty.runtime import checkpoint_writer, deriver
+from blockpty.runtime.sessions import wait_for_begin
 from tests.support.async_tests import async_test
 
 STREAM = f"{0:020d}"
@@ -111,7 +112,7 @@ async def test_nobody_hears_of_what_cannot_be_forced(
 
         begun = await conversation.exec_block("read x; echo one")
         waiting = asyncio.create_task(conversation.wait_for({"token": "PROMPT"}, from_cursor=begun.cursor))
-        await conversation.live.begun(5)
+        await wait_for_begin(conversation.live, 5)
         monkeypatch.setattr(os, "fdatasync", broken)
         await conversation.send("x\r")
         async with asyncio.timeout(30):

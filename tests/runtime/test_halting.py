@@ -14,6 +14,7 @@ from blockpty.errors import (
     Halted,
     NotFound,
 )
+from blockpty.runtime.sessions import wait_for_begin
 from tests.support.async_tests import async_test
 from tests.support.policies import ASKS, asked, write_policy
 
@@ -31,7 +32,7 @@ async def test_a_halt_survives_its_engine(home: Path) -> None:
         await engine.open("two", shell="bash", persist=True)
         with acting(BOT):
             running = asyncio.ensure_future(one.run("sleep 1000"))
-            await one.live.begun(10)
+            await wait_for_begin(one.live, 10)
             halted = await engine.halt("one")
             assert halted.conversations == [{"conversation_id": "one", "how": "SIGINT"}]
             assert (await running).block.exit_status == 130

@@ -10,7 +10,7 @@ import pytest
 
 from blockpty.errors import SpoolCorrupt
 from blockpty.host.shells.plans import ShellPlan
-from blockpty.runtime.rcfiles import write_private
+from blockpty.runtime.rcfiles import remove_private, write_private
 
 
 def plan_of(*files: tuple[str, bytes]) -> ShellPlan:
@@ -42,3 +42,10 @@ def test_a_link_in_the_way_is_not_followed(tmp_path: Path) -> None:
     with pytest.raises(SpoolCorrupt, match="zdot"):
         write_private(inside, plan_of(("zdot/.zshrc", b"zsh")))
     assert list(outside.iterdir()) == [outside / "target"]
+
+
+def test_only_those_of_one_shell_are_removed(tmp_path: Path) -> None:
+    write_private(tmp_path, plan_of(("rc/1/bashrc", b"old"), ("rc/12/bashrc", b"new")))
+    remove_private(tmp_path, 1)
+    remove_private(tmp_path, 1)
+    assert [path.name for path in (tmp_path / "rc").iterdir()] == ["12"]

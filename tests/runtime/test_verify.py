@@ -21,6 +21,7 @@ import blockpty
 from blockpty.files.lines import link_of, linked, sealed
 from blockpty.model.results import VerifyResult
 from blockpty.runtime.record_checks import check_files
+from blockpty.runtime.sessions import wait_for_begin
 from blockpty.spool import checkpoint
 from blockpty.spool.layout import Layout
 from tests.support.async_tests import async_test
@@ -592,7 +593,7 @@ async def test_on_a_full_disk_what_waits_for_room_is_no_difference(tmp_path: Pat
         async with blockpty.Engine(tmp_path) as engine:
             conversation = await engine.open("c1", shell="bash", env={"HISTFILE": "/dev/null"})
             begun = await conversation.exec_block("read -r _; seq 30000")
-            await conversation.live.begun(5)
+            await wait_for_begin(conversation.live, 5)
             ballast = place / "ballast"
             with contextlib.suppress(OSError), ballast.open("ab", buffering=0) as file:
                 while True:
