@@ -1,4 +1,4 @@
-"""Safe open: only a regular file owned by us, and the content of a removed file at its path again.
+"""Safe open of regular files owned by us, and what is done about open files that were removed.
 
 A link is not followed, a FIFO is not waited for, a device is not touched. A file that has a second name is not written
 to, and no file in a directory that is a link or belongs to another user.
@@ -9,6 +9,7 @@ from __future__ import annotations
 import errno
 import os
 import stat
+from time import monotonic
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
@@ -22,6 +23,9 @@ _ALWAYS: Final = os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY
 _DIRECTORY: Final = getattr(os, "O_PATH", os.O_RDONLY) | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _COPY: Final = 1024 * 1024
 _WRITES: Final = os.O_WRONLY | os.O_RDWR
+
+CHECK_SECONDS: Final = 1.0
+"""How long a removal may go unnoticed. Nothing is lost meanwhile: an open file keeps what is written to it."""
 
 
 class UnsafeFile(OSError):
@@ -108,6 +112,23 @@ def make_directory(path: str) -> None:
 def is_removed(descriptor: int) -> bool:
     """Whether an open file has no name any more: no reader can find what is written to it now."""
     return os.fstat(descriptor).st_nlink == 0
+
+
+class Rarely:
+    """Says at most once a second that it is time to check again whether a file was removed or replaced."""
+
+    __slots__ = ("_next",)
+
+    def __init__(self) -> None:
+        self._next = monotonic() + CHECK_SECONDS
+
+    def due(self) -> bool:
+        """Return whether the last check is a second ago; the caller then checks."""
+        now = monotonic()
+        if now < self._next:
+            return False
+        self._next = now + CHECK_SECONDS
+        return True
 
 
 def restore_file(descriptor: int, path: str | Path) -> int:

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final
 
 from blockpty.errors import SpoolCorrupt, SpoolError, StorageFull
-from blockpty.files.rarely import Rarely
+from blockpty.files.opening import Rarely
 from blockpty.model.block import Block
 from blockpty.model.events import Event
 from blockpty.runtime.checkpoint_writer import CheckpointWriter

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Final
 
 from blockpty.errors import SpoolError
-from blockpty.files.rarely import Rarely
+from blockpty.files.opening import Rarely
 from blockpty.spool.storage import full_is_an_error, open_file, read_file
 
 NAME: Final = "halted.json"

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from blockpty.errors import BadRequest, BlockptyError
-from blockpty.files.rarely import Rarely
+from blockpty.files.opening import Rarely
 from blockpty.spool.storage import full_is_an_error, open_file, read_file
 
 if TYPE_CHECKING:

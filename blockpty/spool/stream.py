@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Final
 
 from blockpty.errors import SpoolError
-from blockpty.files.rarely import Rarely
+from blockpty.files.opening import Rarely
 from blockpty.files.segments import segment_name, segment_offsets
 from blockpty.spool import archived
 from blockpty.spool.log_start import BEGINNING, load_log_start

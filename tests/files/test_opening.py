@@ -4,11 +4,21 @@ from __future__ import annotations
 
 import os
 import stat
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from blockpty.files.opening import UnsafeFile, is_removed, make_directory, open_regular, restore_file
+from blockpty.files import opening
+from blockpty.files.opening import (
+    CHECK_SECONDS,
+    Rarely,
+    UnsafeFile,
+    is_removed,
+    make_directory,
+    open_regular,
+    restore_file,
+)
 from tests.support.unsafe_files import PRECIOUS, UNSAFE
 
 FLAGS = (os.O_RDONLY, os.O_RDWR | os.O_CREAT, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
@@ -96,3 +106,27 @@ def test_a_removed_file_comes_back_whole(tmp_path: Path) -> None:
     os.close(removed)
     os.close(fresh)
     assert [*tmp_path.iterdir()] == [path]
+
+
+@pytest.fixture
+def wait(monkeypatch: pytest.MonkeyPatch) -> Callable[[float], None]:
+    """Have so many seconds go by."""
+    now = 100.0
+    monkeypatch.setattr(opening, "monotonic", lambda: now)
+
+    def later(seconds: float) -> None:
+        nonlocal now
+        now += seconds
+
+    return later
+
+
+def test_a_check_is_due_a_second_after_the_last_one(wait: Callable[[float], None]) -> None:
+    check = Rarely()
+    assert not check.due(), "what was just opened was there"
+    wait(CHECK_SECONDS / 2)
+    assert not check.due()
+    wait(CHECK_SECONDS / 2)
+    assert check.due() and not check.due(), "once"
+    wait(10 * CHECK_SECONDS)
+    assert check.due() and not check.due(), "seconds that went by unasked are not made up for"

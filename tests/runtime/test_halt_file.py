@@ -6,13 +6,13 @@ from pathlib import Path
 
 import pytest
 
-from blockpty.files import rarely
+from blockpty.files import opening
 from blockpty.runtime.halt_file import NAME, HaltFile
 
 
 @pytest.fixture(autouse=True)
 def at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(rarely, "SECONDS", 0.0)
+    monkeypatch.setattr(opening, "CHECK_SECONDS", 0.0)
 
 
 def test_another_engine_notices(tmp_path: Path) -> None:

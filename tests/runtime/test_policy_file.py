@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from blockpty.errors import BadRequest
-from blockpty.files import rarely
+from blockpty.files import opening
 from blockpty.runtime.policy_file import NAME, PolicyFile
 
 RULE = '[[rule]]\nname = "{name}"\naction = "deny"\ncommands = ["rm"]\n'
@@ -15,7 +15,7 @@ RULE = '[[rule]]\nname = "{name}"\naction = "deny"\ncommands = ["rm"]\n'
 
 @pytest.fixture(autouse=True)
 def at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(rarely, "SECONDS", 0.0)
+    monkeypatch.setattr(opening, "CHECK_SECONDS", 0.0)
 
 
 def names(file: PolicyFile) -> list[str]:
