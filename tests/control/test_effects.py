@@ -6,7 +6,7 @@ import pytest
 
 from blockpty.control.effects import EFFECTS, has_effect
 from blockpty.control.shell_commands import Known, simple_commands
-from tests.control.corpus import CWD, HOME
+from tests.support.command_texts import CWD, HOME
 
 
 def has(name: str, text: str, cwd: str | None = CWD) -> bool:

@@ -25,7 +25,7 @@ from blockpty.control.policy import (
     parse_policy,
 )
 from blockpty.errors import BadRequest
-from tests.control.corpus import CWD, HOME, lines, texts
+from tests.support.command_texts import CWD, HOME, lines, texts
 
 TOP = Path(__file__).resolve().parents[2]
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from blockpty.control.shell_commands import MOST_COMMANDS, Known, simple_commands
 from blockpty.control.simple_command import SEVERAL, UNKNOWN, SimpleCommand
-from tests.control.corpus import CWD, HOME, lines, texts
+from tests.support.command_texts import CWD, HOME, lines, texts
 from tests.support.profile import one_in_turn
 
 KNOWN = Known(CWD, HOME)

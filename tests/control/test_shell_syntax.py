@@ -17,7 +17,7 @@ from blockpty.control.shell_syntax import (
     quote,
     unquote,
 )
-from tests.control.corpus import lines, texts
+from tests.support.command_texts import lines, texts
 
 
 def one(text: str) -> Simple | Compound:

@@ -6,7 +6,7 @@ import pytest
 
 from blockpty.control.shell_commands import Known, simple_commands
 from blockpty.control.simple_command import SimpleCommand
-from tests.control.corpus import CWD, HOME
+from tests.support.command_texts import CWD, HOME
 
 
 def unknown(text: str, shell: str = "bash") -> list[SimpleCommand]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-DATA = Path(__file__).parent / "data"
+DATA = Path(__file__).resolve().parents[1] / "control" / "data"
 CWD = "/home/me/proj"
 HOME = "/home/me"
 
