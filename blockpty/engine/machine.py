@@ -305,6 +305,14 @@ class Machine:
         if self.state.echo.ends_at(self.state.submission) is not None:
             self._step(Stimulus.ECHOED, token.begin, token.end, None)
 
+    def _runs_unmarked(self, silence: Mapping[str, Any]) -> bool:
+        """Whether the shell has left its line editor for a command, of which it has said that no BEGIN will come."""
+        state = self.state
+        if state.shell is not ShellState.SUBMITTED or not (state.submission or {}).get("unmarked"):
+            return False
+        # To the host, a shell inside a shell is a child as well.
+        return silence.get("icanon") is True or (silence.get("foreground") == "child" and not state.outer)
+
     def _entered(self) -> str:
         """Return the text of the command that begins now, and forget the command line."""
         return self.state.line.entered(self.state.current, self.state.size[0])
@@ -426,6 +434,8 @@ class Machine:
         elif unread:
             state.dirty = True
             self._step(Stimulus.TYPED, entry.offset, entry.offset, None)
+        if self._runs_unmarked(fields):
+            self._step(Stimulus.ECHOED, entry.offset, entry.offset, None)
         if state.shell is ShellState.IDLE and not is_busy:
             # Typed behind another line: that line's program has read it.
             state.submission = None
@@ -654,7 +664,7 @@ class Machine:
             other, doubt = self._is_other(mark), self._is_unlike()
             self._blocks.open(end, self._entered(), "other_input" if doubt else None, other=other)
         elif action is Action.OPEN_ECHOED:
-            self._blocks.open_unseen("prompt_only", end)
+            self._blocks.open_unseen("begin_lost", end)
         elif action in (Action.ADD_PART, Action.REOPEN):
             self._blocks.add_part(begin, end, self._entered())
         elif action is Action.END_OUTPUT:

@@ -151,6 +151,9 @@ class Submission:
             fields: dict[str, Any] = {"kind": kind, "cmd": command, "request": request}
             if awaited:
                 fields["awaited"] = True
+            shell = channel.live.state.current
+            if not shell.begins and not shell.prompt_only:
+                fields["unmarked"] = True
             again: _Typed | None = None
             while True:
                 # From here to the input nothing is awaited, so what is decided about is what will happen.

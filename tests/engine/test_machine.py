@@ -14,7 +14,7 @@ from blockpty.engine.states import ShellState
 from blockpty.model.entries import ENTRY_KINDS
 from blockpty.testing import FakePty, Recording, derive, every_split
 from blockpty.testing.recordings import events_of, state_of
-from tests.support.machines import NONCE, at_prompt, blocks_of, in_state, running, stops_of, through_json
+from tests.support.machines import NONCE, at_prompt, blocks_of, in_state, running, stops_of, through_json, unmarked
 
 FIELDS = {
     "spawn": ("instance", "nonce", "pid", "shell", "hooks", "cols", "rows", "system"),
@@ -433,6 +433,32 @@ def test_an_offer_is_taken_by_the_hello_with_its_nonce_and_by_no_other() -> None
     assert state.offered is None and MachineState.from_dict(state.to_dict()) == state
     for cuts in every_split(terminal.recording.stream):
         assert derive(terminal.recording, cuts) == derived
+
+
+@pytest.mark.parametrize(
+    ("silence", "begins"),
+    [
+        ({"icanon": True, "foreground": "shell"}, True),
+        ({"icanon": False, "foreground": "child"}, True),
+        ({"icanon": False, "foreground": "shell"}, False),
+    ],
+    ids=["a builtin", "a program in raw mode", "the line editor"],
+)
+def test_a_block_begins_at_a_silence_where_no_begin_comes(silence: dict[str, Any], begins: bool) -> None:
+    pty = unmarked()
+    begin = len(pty.recording.stream)
+    pty.output(b"hello\r\n")
+    pty.silence(**silence)
+    assert (state_of(pty.recording).shell is ShellState.RUNNING) == begins
+    pty.output(b"later\r\n")
+    end = len(pty.recording.stream)
+    pty.end(3)
+    pty.prompt(3)
+    derived = derive(pty.recording)
+    (block,) = (orjson.loads(line) for line in derived.blocks.splitlines())
+    assert (block["span"], block["exit_status"], block["degraded"]) == ([begin, end], 3, "begin_lost")
+    for cuts in every_split(pty.recording.stream):
+        assert derive(pty.recording, cuts) == derived
 
 
 def test_a_submission_that_comes_while_a_block_is_open_leaves_no_block_without_an_end() -> None:

@@ -14,7 +14,7 @@ from blockpty.engine.views import HELD_LIMIT
 from blockpty.engine.waiter import Outcome
 from blockpty.model.conditions import parse_conditions
 from blockpty.testing import wait_on
-from tests.support.machines import Answer, at_prompt, finished, running, slow_wait, the_same, waiter_for
+from tests.support.machines import Answer, at_prompt, finished, running, slow_wait, the_same, unmarked, waiter_for
 from tests.support.profile import LONG
 
 ESCAPED = b"a\r\n\x1b[0mb\r\n"
@@ -140,6 +140,32 @@ def test_output_of_a_block_whose_begin_was_lost_is_seen_alike_for_every_cut() ->
     pty.prompt()
     for match in ("hello", {"regex": "hello"}, {"token": "PROMPT"}):
         the_same(pty.recording, lambda match=match: waiter_for(match, 0))
+
+
+@pytest.mark.parametrize("match", ["hello", "later", {"regex": "hello\\nlater"}])
+def test_output_is_seen_before_its_end_where_no_begin_comes(match: Any) -> None:
+    pty = unmarked()
+    typed, printed = pty.recording.entries[-1].offset, len(pty.recording.stream)
+    pty.output(b"hello\r\n")
+    pty.silence()
+    pty.output(b"later\r\n")
+    before = len(pty.recording.stream)
+    pty.end()
+    pty.prompt()
+    for begin in (typed, printed):
+        outcome = the_same(pty.recording, lambda begin=begin: waiter_for(match, begin))
+        assert outcome.matched
+        assert outcome.at <= before
+    assert not the_same(pty.recording, lambda: waiter_for("/c/1", typed)).matched, "the echo is not output"
+
+
+def test_output_without_a_pause_is_seen_at_its_end_where_no_begin_comes() -> None:
+    pty = unmarked()
+    typed = pty.recording.entries[-1].offset
+    pty.output(b"hello\r\n")
+    pty.end()
+    pty.prompt()
+    assert the_same(pty.recording, lambda: waiter_for("hello", typed)).matched
 
 
 @pytest.mark.parametrize("stop", ["two", {"regex": "two"}, {"idle_ms": 25}, {"token": "PROMPT"}])

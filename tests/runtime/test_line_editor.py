@@ -103,6 +103,31 @@ async def test_a_command_without_a_begin_is_typed_once(
     assert not got.exists() or got.read_bytes() == b""
 
 
+@async_test
+async def test_a_wait_sees_the_output_of_a_command_without_a_begin(home: Path) -> None:
+    Path(os.environ["HOME"], ".bashrc").write_text("readonly PS0=\n")
+    async with blockpty.Engine(home) as engine:
+        conversation = await engine.open("c1", shell="bash")
+        begun = await conversation.exec_block("echo up; read line; echo got $line")
+        assert (await conversation.wait_for("up", from_cursor=begun.cursor)).matched
+        await conversation.send_line("it")
+        done = await conversation.wait_for({"regex": "got (\\w+)"}, from_cursor=begun.cursor)
+        assert done.groups == {"1": "it"}, done
+        await conversation.wait_for({"token": "PROMPT"}, from_cursor=begun.cursor)
+        asked = await conversation.run("read -p 'name? ' line; echo got $line")
+        assert (asked.reason, asked.output) == ("input", "name? ")
+        await conversation.send_line("it")
+        await conversation.wait_for({"token": "PROMPT"}, from_cursor=asked.cursor)
+        for command, output, status in (("echo 'a", None, 2), ("echo hi", "hi\n", 0)):
+            ran = await conversation.run(command)
+            assert (ran.reason, ran.block.exit_status) == ("prompt", status)
+            assert output is None or ran.output == output
+        blocks = (await conversation.blocks()).blocks
+        assert [block.degraded for block in blocks] == ["begin_lost"] * 5
+        assert (await conversation.verify()).clean
+        await conversation.close()
+
+
 def _typed(directory: Path) -> list[dict[str, Any]]:
     entries = map(json.loads, (directory / "timeline.jsonl").read_text().splitlines())
     return [entry for entry in entries if entry["kind"] == "input"]

@@ -69,6 +69,17 @@ def running(command: str = "x", kind: str = "command") -> tuple[FakePty, int]:
     return pty, len(pty.recording.stream)
 
 
+def unmarked(command: str = "x") -> FakePty:
+    """Return a terminal with a submitted command in a shell that has said that no BEGIN will come for it."""
+    pty = at_prompt()
+    pty.prompts += 1
+    pty.output(b"$ " + pty.mark("PROMPT", x=0, b=""))
+    pty.submit(command)
+    typed = next(entry for entry in reversed(pty.recording.entries) if entry.kind == "input")
+    typed.fields["submit"]["unmarked"] = True
+    return pty
+
+
 def finished(output: bytes, status: int = 0) -> tuple[Recording, int]:
     """Return the record of a command with this output, and where the output begins."""
     pty, begin = running()
