@@ -38,7 +38,7 @@ _SEQUENCE: Final = (
     rb"|\x1b[ -/]{0,8}[0-~]"
     rb"|\x1b"
 )
-# With the asterisks that cover a nonce, since what is shown is masked before it gets here.
+# With the asterisks that hide a nonce, since what is shown is masked before it gets here.
 _OUR_MARK: Final = rb"\x1b\]7717;[0-9A-Za-z+/=%._:,;*\-]{0,512}(?:\x07|\x1b\\)"
 _UNFINISHED: Final = re.compile(
     rb"\x1b(?:\[[0-?]{0,256}[ -/]{0,8}|(?:\](?!" + _PALETTE + rb")|[PX^_])" + _STRING + rb"\x1b?|[ -/]{0,8})?"

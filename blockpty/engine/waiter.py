@@ -268,7 +268,7 @@ class Waiter:
             self._redactor.flush()
         return self._take(self._filter.flush())
 
-    def _covered(self, redactor: WaitRedactor, pieces: list[tuple[int, bytes]]) -> list[tuple[int, bytes]]:
+    def _redacted(self, redactor: WaitRedactor, pieces: list[tuple[int, bytes]]) -> list[tuple[int, bytes]]:
         """Return what is settled of the pieces that came and of those held back."""
         self._held += pieces
         ready: list[tuple[int, bytes]] = []
@@ -280,7 +280,7 @@ class Waiter:
         return ready
 
     def _take(self, pieces: list[tuple[int, bytes]]) -> Outcome | None:
-        for offset, data in pieces if self._redactor is None else self._covered(self._redactor, pieces):
+        for offset, data in pieces if self._redactor is None else self._redacted(self._redactor, pieces):
             if offset < self._cursor:
                 data, offset = data[self._cursor - offset :], self._cursor
             if not data:

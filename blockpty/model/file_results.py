@@ -31,7 +31,7 @@ class GetFileResult(Result, frozen=True):
         bytes, digest: length and SHA-256 in hex of what is returned: of the file, unless it is `redacted`.
         data: the content, where it is UTF-8; data_b64: where it is not. Both are None where it went to `local_path`.
         how: as in the result of `put_file`.
-        redacted: secrets in it are covered, so it is not the file as it is there.
+        redacted: secrets were redacted, so this differs from the file.
     """
 
     bytes: int

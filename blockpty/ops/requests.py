@@ -592,7 +592,7 @@ class PutFileRequest(ConversationRequest):
 class GetFileRequest(ConversationRequest):
     """Read a file where the shell is, exactly; text comes as data, anything else as data_b64.
 
-    What looks like a secret is covered, and the result says so. It needs a prompt.
+    Secrets are redacted, and the result says so. It needs a prompt.
     """
 
     path: FilePath
@@ -604,7 +604,7 @@ class GetFileRequest(ConversationRequest):
     )
     redact: bool | None = Field(
         default=None,
-        description="Whether secrets are covered; by default as in all that leaves. false needs allow_uncovered.",
+        description="Redact secrets; by default as in all output. false needs allow_uncovered.",
     )
 
 

@@ -3,7 +3,7 @@
 Rules of this file: pure. A line editor draws only what changes: where something is put into the middle of a token, or a
 character of it is replaced, the bytes hold the token in parts, in another order and more than once. So the lines around
 such a change are drawn here, on rows that know of each cell which byte drew it. Where they show a secret at any time,
-these bytes are covered, whatever else was drawn in its cells, and what was drawn elsewhere and is like a part of it.
+these bytes are redacted, whatever else was drawn in its cells, and what was drawn elsewhere and is like a part of it.
 
 Nothing is known of the screen. How wide it is follows from what editors send where a row ends; where that is not sent,
 rows have no end.

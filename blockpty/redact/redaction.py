@@ -132,8 +132,8 @@ _CODE: Final = re.compile(rb"%([0-9A-Fa-f]{2})")
 # Pieces that are looked at together; a command as long as can be has fewer.
 _MOST_PIECES: Final = 64
 
-# The beginning of a token, and what may follow it where a part of it is covered, colours too.
-_COVERED_IN_PART: Final = rb"(?:%s)(?=[\w*./+=\x1b\[-]{0,255}\*{4})[\w*./+=\x1b\[-]+" % b"|".join(
+# The beginning of a token, and what may follow it where a part of it is redacted, colours too.
+_PARTLY_REDACTED: Final = rb"(?:%s)(?=[\w*./+=\x1b\[-]{0,255}\*{4})[\w*./+=\x1b\[-]+" % b"|".join(
     re.escape(literal) for literal, least, _ in TOKEN_LITERALS if not least and len(literal) > 2
 )
 _CHARACTER: Final = re.compile(
@@ -619,7 +619,7 @@ def _find_in_strings(part: bytes, more: bool, spans: list[tuple[int, int]]) -> i
 
 
 def redact_address(text: str) -> str:
-    """Return a text with its secrets covered, those that are percent-encoded as well."""
+    """Return a text with its secrets redacted, those that are percent-encoded as well."""
     data = text.encode("utf-8", "surrogatepass")
     spans = find(data).spans
     _find_in_pieces(data, [(0, len(data))], False, spans)
@@ -627,7 +627,7 @@ def redact_address(text: str) -> str:
 
 
 def redact_title(text: str) -> str:
-    """Return a title with its secrets covered, also what is left of one where it was cut."""
+    """Return a title with its secrets redacted, also what is left of one where it was cut."""
     data = text.encode("utf-8", "surrogatepass")
     spans = find(data).spans + [(cut.start(cut.lastindex or 0), cut.end()) for cut in cut_token().finditer(data)]
     return redact_spans(data, _joined(spans)).decode("utf-8", "surrogatepass") if spans else text
@@ -687,7 +687,7 @@ def line_begin(data: bytes, at: int) -> int:
 
 
 def redact_output(data: bytes, *, more: bool = False) -> bytes:
-    """Return what a terminal is sent with its secrets covered; the length stays. `more` as in `find`."""
+    """Return what a terminal is sent with its secrets redacted; the length stays. `more` as in `find`."""
     spans = find_shown(data, more=more).spans
     if not spans:
         return data
@@ -720,7 +720,7 @@ def completed(data: bytes) -> bytes:
     if b"****" not in data:
         return data
     lines = data.split(b"\n")
-    return b"\n".join([re.sub(_COVERED_IN_PART, _lettered, line) if b"****" in line else line for line in lines])
+    return b"\n".join([re.sub(_PARTLY_REDACTED, _lettered, line) if b"****" in line else line for line in lines])
 
 
 def _lettered(token: re.Match[bytes]) -> bytes:
@@ -728,7 +728,7 @@ def _lettered(token: re.Match[bytes]) -> bytes:
 
 
 def redact_known(data: bytes, known: Sequence[bytes]) -> bytes:
-    """Return a text without control sequences in which known secrets, and pieces of them at its ends, are covered."""
+    """Return a text without control sequences with known secrets, and pieces of them at its ends, redacted."""
     spans = []
     for secret in known:
         if data in secret:
@@ -746,7 +746,7 @@ def redact_known(data: bytes, known: Sequence[bytes]) -> bytes:
 
 
 def redact_spans(data: bytes, spans: list[tuple[int, int]]) -> bytes:
-    """Return data with spans of it covered; the length stays, and so do blanks and line ends."""
+    """Return data with spans of it redacted; the length stays, and so do blanks and line ends."""
     out = bytearray(data)
     for begin, end in spans:
         piece = data[begin:end]
@@ -755,7 +755,7 @@ def redact_spans(data: bytes, spans: list[tuple[int, int]]) -> bytes:
 
 
 def _asterisk(character: re.Match[bytes]) -> bytes:
-    """Return what covers a character with as many bytes, and as wide where that follows from its first byte."""
+    """Return what replaces a character, with as many bytes and as wide where that follows from its first byte."""
     found = character[0]
     if len(found) == 1:
         return b"*"
@@ -767,10 +767,10 @@ def _asterisk(character: re.Match[bytes]) -> bytes:
 
 
 def redact_text(text: str) -> str:
-    """Return a text with its secrets covered: as many characters, line for line and column for column.
+    """Return a text with its secrets redacted: as many characters, line for line and column for column.
 
     Control sequences may be in it and stay. A secret that is not in the text as a whole may not be known as one; where
-    texts are cut out of a longer one, cover that.
+    texts are cut out of a longer one, redact that.
     """
     data = text.encode("utf-8", "surrogatepass")
     shown = redact_output(data)

@@ -632,7 +632,7 @@ class Conversation(ConversationContext, ConversationChannel):
         """Read a file where the shell is; `content` of the result has its bytes.
 
         `local_path`: a file of this machine to put it in. A file of more than `max_bytes`, 1 to 64 MiB, is refused.
-        `redact`: whether secrets are covered, by default as in all that leaves. Raises as `put_file`, and Forbidden for
+        `redact`: redact secrets; by default as in all output. Raises as `put_file`, and Forbidden for
         `redact` false where the engine does not allow that.
         """
         return await self._files.get(path, local_path, max_bytes, redact)

@@ -85,7 +85,7 @@ class FileTransfer:
         limits.check("max_bytes", max_bytes)
         if redact is False and channel.live.redactor.redact and not self._allow_uncovered:
             raise Forbidden(
-                "secrets leave this engine covered only",
+                "this engine returns redacted output only",
                 hint="allow_uncovered (BLOCKPTY_ALLOW_UNCOVERED, serve --allow-uncovered) lets a file show them",
             )
         if local_path is not None:
@@ -101,8 +101,8 @@ class FileTransfer:
                     place, max_bytes, partial(_refused, path), partial(_too_long, path)
                 )
             redactor = Redactor(channel.live.mask, channel.live.redactor.redact if redact is None else redact)
-            shown = await aside(lambda pace: _covered(redactor, content), long=False)
-            # The digest of what is covered would tell it, to one who knows the rest.
+            shown = await aside(lambda pace: _redacted(redactor, content), long=False)
+            # A digest of the whole file would let a caller who knows the rest guess the secret.
             digest = hashlib.sha256(shown).hexdigest()
             if local_path is not None:
                 await _written(local_path, shown)
@@ -237,7 +237,7 @@ async def _written(path: str, data: bytes) -> None:
         raise _refused(path, problem) from None
 
 
-def _covered(redactor: Redactor, content: bytes) -> bytes:
+def _redacted(redactor: Redactor, content: bytes) -> bytes:
     """Return content without the secrets in it: in a text anywhere, in other files within texts."""
     try:
         content.decode("utf-8")

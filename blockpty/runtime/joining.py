@@ -1,6 +1,6 @@
 """Joining a terminal that is running: its whole state as output, at a cursor from which the bytes go on.
 
-Rules of this file: the output makes a new terminal of the same size what ours is there, with secrets covered. It is
+Rules of this file: the output makes a new terminal of the same size what ours is there, with secrets redacted. It is
 drawn in a thread, forwards only, and once for all who want it at one place. Nothing is drawn before a client joins.
 """
 
@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Final, Protocol
 from msgspec import Struct
 
 from blockpty.api.limits import SCROLLBACK
-from blockpty.runtime.covered_screen import cover
 from blockpty.runtime.drawn import DrawnStream
 from blockpty.runtime.record_reader import Position
+from blockpty.runtime.redacted_screen import redact_emulator
 from blockpty.runtime.redactor import Redactor
 from blockpty.runtime.worker_threads import Pace, aside
 from blockpty.screen.emulator import Emulator
@@ -136,7 +136,7 @@ class Joining:
         copy = Emulator.restore(screen.dump()["screen"])
         # Places before the last one are asked for elsewhere.
         reader.points.clear()
-        cover(copy, redactor, self._stream, screen.end)
+        redact_emulator(copy, redactor, self._stream, screen.end)
         self._last = (place, screen.end, reader.position.timeline, copy)
 
     def close(self) -> None:

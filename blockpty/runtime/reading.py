@@ -42,7 +42,7 @@ _SHARED_PARTS: Final = 8
 # Another engine writes its lines after we learn that the stream grew. Where the system does not tell of changes of
 # files (a network file system), they are looked for so often.
 _RECHECK_SECONDS: Final = 1.0
-# How long the beginning of what may be a secret is held back from who follows; then it leaves covered.
+# How long a follower waits for the rest of a possible secret; then it gets the beginning, redacted.
 HOLD_SECONDS: Final = 0.2
 # Growth of a block is sent at most once in so long to a follower of events without their text, and while there is some
 # to send, events are looked for so often.
@@ -312,11 +312,11 @@ class StreamPiece(Struct, frozen=True):
 async def follow_stream(
     live: RecordFollower, from_cursor: int | None, limit_bytes: int | None
 ) -> AsyncIterator[StreamPiece]:
-    """Yield the stream's bytes from a cursor on and then as they come, covered, until the record is closed.
+    """Yield the stream's bytes from a cursor on and then as they come, redacted, until the record is closed.
 
     Nothing is queued: the next piece is read when it is asked for. Who has fallen back by more than `limit_bytes` is
-    sent on to a later cursor (the last quarter of that), and can read what lies between at leisure. What may be
-    the beginning of a secret waits for the rest; when that does not come, it leaves covered.
+    sent on to a later cursor (the last quarter of that), and can read what lies between at leisure. The
+    beginning of a possible secret waits for the rest; when that does not come, it is sent redacted.
     """
     live.pump()
     quiet = False
@@ -338,7 +338,7 @@ async def follow_stream(
                     cursor += skipped
                     yield StreamPiece(cursor, b"", skipped)
                     continue
-                data = covered_piece(live, cursor, end, end, quiet=quiet)
+                data = redacted_piece(live, cursor, end, end, quiet=quiet)
                 if not data:
                     break
                 cursor += len(data)
@@ -351,8 +351,8 @@ async def follow_stream(
             changed.cancel()
 
 
-def covered_piece(live: RecordFollower, cursor: int, stop: int, end: int, *, quiet: bool) -> bytes:
-    """Return the bytes from a cursor on, at most up to `stop`, as they leave; `end` is where the stream ends by now.
+def redacted_piece(live: RecordFollower, cursor: int, stop: int, end: int, *, quiet: bool) -> bytes:
+    """Return the bytes from a cursor on, at most up to `stop`, redacted; `end` is where the stream ends by now.
 
     None of what may be the beginning of a secret at its end, unless it is `quiet`: nothing has come for a while.
     """

@@ -65,7 +65,7 @@ _KEY: Final = b"PRIVATE KEY"
 
 
 def masked(stream: StreamReader, mask: Mask, begin: int, length: int, first: int | None = None) -> bytes:
-    """Return bytes of the stream with nonces covered, also those of which only a part lies in the range.
+    """Return bytes of the stream with nonces masked, also those of which only a part lies in the range.
 
     `first` is where the stream begins, for who has asked already: that takes longer than to read.
     """
@@ -199,8 +199,8 @@ class Redactor:
         """Redact what a terminal shows, and return with it the text of the last `lines` of the rows above it.
 
         With `joined` a row that goes on in the next one is one with it.
-        Widths stay. The hashes are those of what is left: a hash of what is covered would tell it, since with the rest
-        known one can try what it may be, at each cursor in turn.
+        Widths stay. The hashes are those of the redacted rows: with a hash of the secret, a caller who knows the rest
+        could try what it may be, at each cursor in turn.
         """
         frame = seen.frame
         before = above or seen.above

@@ -129,7 +129,7 @@ class ScreenReader:
 class Screens:
     """The screens of a live record: the one of its end, and readers of other places. No screen shows a nonce.
 
-    `mask` gives what covers them now.
+    `mask` gives what hides them now.
     """
 
     def __init__(self, layout: Layout, stream: DrawnStream, mask: Callable[[], Mask]) -> None:
@@ -165,7 +165,7 @@ class Screens:
         return self._newest
 
     def eye(self, position: Position, redact: bool = False) -> RecordScreenSource:
-        """Return what sees the terminal from a place on, with `redact` its secrets covered; close it when done."""
+        """Return what sees the terminal from a place on, with `redact` without its secrets; close it when done."""
         newest = self._newest
         if newest is None or _is_before(newest.position, position):
             dumped = self.now(position).dump()

@@ -183,7 +183,7 @@ class TerminalFiles:
                 return  # it has ended, and says why
 
     async def _output(self, run: Submitted) -> bytes:
-        """Return what the command has printed, with nothing covered."""
+        """Return what the command has printed, with nothing redacted."""
         live = self._channel.live
         begin, end = own_block(self._channel.id, live, run, self._find).span
         raw = live.stream.read(begin, (end or begin) - begin)

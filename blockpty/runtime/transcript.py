@@ -416,8 +416,8 @@ class Transcript:
         `format`: cast and cast3 (asciicast v2 and v3), typescript (of script(1), exact bytes), text, html, markdown,
         jsonl. What is larger than `max_bytes`, 1 to 64 MiB, and every typescript, goes to a file (0600) in the home's
         `exports/`, which is the caller's to delete; after seven days a later export does. Memory does not grow with the
-        size. `redact`: whether secrets are covered, by default as in all that leaves. Cancelling leaves no file. Raises
-        BadRequest, BadCursor, Forbidden (uncovered, and the engine does not allow it), NotFound, StorageFull.
+        size. `redact`: redact secrets; by default as in all output. Cancelling leaves no file. Raises BadRequest,
+        BadCursor, Forbidden (`redact` is false and the engine does not allow that), NotFound, StorageFull.
         """
         from blockpty.runtime.export.writer import check_format, export
 
@@ -425,7 +425,7 @@ class Transcript:
         limits.check("max_bytes", max_bytes)
         if redact is False and self.live.redactor.redact and not self._allow_uncovered:
             raise Forbidden(
-                "secrets leave this engine covered only",
+                "this engine returns redacted output only",
                 hint="allow_uncovered (BLOCKPTY_ALLOW_UNCOVERED, serve --allow-uncovered) lets an export show them",
             )
         self.live.pump()

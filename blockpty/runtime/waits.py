@@ -30,7 +30,7 @@ class WaitRequest(Struct, frozen=True):
     """What was asked, as it is recorded.
 
     Attributes:
-        redact: it sees no secrets, as in all that leaves.
+        redact: it sees no secrets, as in all output.
         idle_from: time (ms) from which a quiet time counts; None: it may have begun before the wait.
         blanks: a condition on the screen may ask for a blank at the end of a row.
         shown_view: in which view the result shows the text; not recorded, since nothing follows from it.

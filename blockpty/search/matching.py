@@ -29,7 +29,7 @@ Remaining = Callable[[], float]
 """Seconds that are left; it raises OutOfTime when there are none."""
 
 Free = Callable[[int, int], bool]
-"""Whether a span of characters holds nothing that is covered."""
+"""Whether a span of characters holds nothing that is redacted."""
 
 
 class Matcher:
@@ -55,7 +55,7 @@ class Matcher:
             self._ahead = regex.compile(query.text, self._pattern.flags | regex.MULTILINE)
 
     def reach(self, window: Window, remaining: Remaining) -> tuple[int, int] | None:
-        """Return the lines of a chunk that can match once its secrets are covered, as a span of its text, or None.
+        """Return the lines of a chunk that can match once its secrets are redacted, as a span of its text, or None.
 
         A match that touches no secret is made of the same characters with and without, but what stands beside it may
         differ: an expression that looks there can match anywhere.
@@ -81,7 +81,7 @@ class Matcher:
     def find(self, window: Window, remaining: Remaining, free: Free | None = None) -> list[tuple[int, int]]:
         """Return where it is found among the chunk's own characters, as spans of its text in ascending order.
 
-        `free` turns down what overlaps a covered secret: a match, or one of the words.
+        `free` turns down what overlaps a redacted secret: a match, or one of the words.
         """
         found: list[tuple[int, int]] = []
         if self._find is not None:

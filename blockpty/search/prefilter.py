@@ -23,7 +23,7 @@ from blockpty.search.text import COLOURED, MIXED, PLAIN
 if TYPE_CHECKING:
     from blockpty.search.breaks import Breaks
 
-# What a nonce is covered with, and what stands for bytes that are no character: they cannot be found in the bytes.
+# What a nonce is masked with, and what stands for bytes that are no character: they cannot be found in the bytes.
 _STANDING_FOR: Final = frozenset("*\ufffd")
 # Control sequences as colours are made of: each is taken out whole, and nothing else.
 _CSI: Final = rb"\x1b\[[0-?]{0,64}[@-~]"

@@ -1,6 +1,6 @@
 """The records of a home as a search reads them: its conversations, their blocks, and their text.
 
-Rules of this file: nothing is written, and no shell, host or engine is needed. What is shown has its nonces covered.
+Rules of this file: nothing is written, and no shell, host or engine is needed. What is shown has its nonces masked.
 """
 
 from __future__ import annotations
@@ -78,7 +78,7 @@ class Record:
         return file_size(self._layout.timeline)
 
     def read(self, begin: int, length: int) -> bytes:
-        """Return bytes of the stream, nonces covered."""
+        """Return bytes of the stream, nonces masked."""
         with self._lock:
             self._learn()
             if begin < (first := self._stream.begin):
@@ -92,7 +92,7 @@ class Record:
             return Redactor(self._mask).spans(self._stream, begin, end, self._stream.begin)
 
     def pieces(self, spans: Iterable[tuple[int, int]]) -> list[tuple[int, bytes]]:
-        """Return what is kept of spans of the stream, nonces covered, each with where it begins."""
+        """Return what is kept of spans of the stream, nonces masked, each with where it begins."""
         with self._lock:
             self._learn()
             first = self._stream.begin
@@ -121,7 +121,7 @@ class Record:
             self._stream.expect(spans)
 
     def bare(self, spans: Iterable[tuple[int, int]]) -> list[bytes]:
-        """Return what is kept of spans of the stream, nothing covered: to look for something in it, not to show it."""
+        """Return what is kept of spans of the stream, nothing masked: to look for something in it, not to show it."""
         with self._lock:
             return [self._bare(begin, end - begin) for begin, end in spans]
 

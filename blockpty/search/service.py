@@ -34,7 +34,7 @@ _KEPT: Final = 4
 _LOOK_SECONDS: Final = 0.02
 
 
-def _covered(block: Block) -> Block:
+def _redacted(block: Block) -> Block:
     shown = redact_text(block.cmd)
     return block if shown == block.cmd else replace(block, cmd=shown)
 
@@ -119,16 +119,16 @@ class SearchService:
             if isinstance(index, Catalogue):
                 with contextlib.suppress(IndexUnavailable):
                     seen = index.overview(asked)
-                    return self._covered(seen), seen.partial or not whole
-            return self._covered(scanned(records, asked)), False
+                    return self._redacted(seen), seen.partial or not whole
+            return self._redacted(scanned(records, asked)), False
 
-    def _covered(self, seen: Overview) -> Overview:
+    def _redacted(self, seen: Overview) -> Overview:
         if not self._redact:
             return seen
         return replace(
             seen,
-            conversations=[(*one[:4], _covered(one[4])) for one in seen.conversations],
-            blocks=[(name, _covered(block)) for name, block in seen.blocks],
+            conversations=[(*one[:4], _redacted(one[4])) for one in seen.conversations],
+            blocks=[(name, _redacted(block)) for name, block in seen.blocks],
         )
 
     @contextmanager

@@ -169,7 +169,7 @@ class CommandWindow(Window):
 
 
 def windows(read: Callable[[int, int], bytes], begin: int, end: int, number: int = 1) -> Iterator[Window]:
-    """Cut `[begin, end)` of a stream; `read(offset, length)` gives its bytes, nonces covered.
+    """Cut `[begin, end)` of a stream; `read(offset, length)` gives its bytes, nonces masked.
 
     `number` is that of the chunk that begins there.
     """

@@ -40,7 +40,7 @@ class Sink(Protocol):
 
 
 class OutputFile:
-    """The `.out` file of the open block: CR LF is LF, nonces are covered."""
+    """The `.out` file of the open block: CR LF is LF, nonces are masked."""
 
     def __init__(self, name: str, size: int = 0, carry: bytes = b"") -> None:
         self.name = name

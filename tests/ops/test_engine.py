@@ -64,7 +64,7 @@ async def test_it_waits_for_the_index_and_says_how_far_that_is(
 
 
 @async_test
-async def test_lines_around_a_match_come_covered_as_all_output(tmp_path: Path) -> None:
+async def test_lines_around_a_match_come_redacted_as_all_output(tmp_path: Path) -> None:
     async with Engine(tmp_path) as engine:
         conversation = await engine.open("c1", shell="bash")
         secret = "AKIA" + "Q" * 16

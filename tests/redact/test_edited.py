@@ -122,7 +122,7 @@ def test_a_token_put_together_in_any_order_in_one_row(seed: int) -> None:
     assert max(map(len, pieces(shown)), default=0) <= MOST, shown
 
 
-def test_ordinary_output_that_goes_back_is_covered_no_more_than_before() -> None:
+def test_ordinary_output_that_goes_back_is_redacted_no_more_than_before() -> None:
     texts = [
         b"".join(b"\r\x1b[K%3d%% |%-40s| token 0x%08x" % (one, b"#" * one, one * 7919) for one in range(40)),
         b"".join(b"\x1b[2A\x1b[2Kabc%d: Pulling 12%d kB\r\n\n" % (one, one) for one in range(40)),

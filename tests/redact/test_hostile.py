@@ -81,7 +81,7 @@ def test_a_crowd_of_words_that_are_given_values_is_a_secret() -> None:
         assert find(apart).spans == []
 
 
-def test_a_value_that_is_too_long_is_covered_as_far_as_words_in_it_reach() -> None:
+def test_a_value_that_is_too_long_is_redacted_as_far_as_words_in_it_reach() -> None:
     line = b"x pwd=" + b"a1B2" * 600 + b"token=" + b"c3D4" * 1000 + b" end"
     (begin, end), *others = find(line).spans
     assert not others and line[:begin] == b"x pwd=" and line[end:] == b" end"

@@ -33,14 +33,14 @@ def texts(place: Path) -> Iterator[tuple[Path, bytes]]:
 
 
 @pytest.mark.parametrize("name", [*PLACES])
-def test_little_is_covered_of_what_is_no_secret(name: str) -> None:
+def test_little_is_redacted_of_what_is_no_secret(name: str) -> None:
     if not PLACES[name].is_dir():
         pytest.skip(f"no {PLACES[name]} here")
     found = [(path, data[at:to]) for path, data in texts(PLACES[name]) for at, to in find_shown(data).spans]
     assert len(found) <= 1, found
 
 
-def test_nothing_is_covered_of_numbers() -> None:
+def test_nothing_is_redacted_of_numbers() -> None:
     chance = random.Random(1)
     ids = "".join(f"{uuid.UUID(int=chance.getrandbits(128))} {chance.getrandbits(256):064x}\n" for _ in range(5000))
     rows = "".join(f"{at:08x}  {chance.randbytes(16).hex(' ')}  |................|\n" for at in range(0, 80_000, 16))

@@ -36,7 +36,7 @@ def assert_hidden(shown: bytes, original: bytes, at: list[int]) -> None:
 
 
 @each_shape
-def test_a_secret_is_covered_and_nothing_else(shape: Shape) -> None:
+def test_a_secret_is_redacted_and_nothing_else(shape: Shape) -> None:
     shown = redact_text(shape.text)
     assert len(shown) == len(shape.text)
     assert len(shown.encode()) == len(shape.text.encode())
@@ -84,7 +84,7 @@ def test_line_ends_of_a_terminal_change_nothing(shape: Shape) -> None:
 
 
 @pytest.mark.parametrize("shape", ONE_LINE, ids=lambda shape: shape.name.replace(" ", "_"))
-def test_a_secret_in_a_title_is_covered(shape: Shape) -> None:
+def test_a_secret_in_a_title_is_redacted(shape: Shape) -> None:
     data = b"\x1b]0;" + shape.text.rstrip("\n").encode() + b"\x07$ "
     shown = redact_output(data)
     assert len(shown) == len(data)
@@ -149,7 +149,7 @@ def test_many_secrets_in_one_long_line_of_nothing_else() -> None:
 
 
 @pytest.mark.parametrize("shape", ONE_LINE, ids=lambda shape: shape.name.replace(" ", "_"))
-def test_a_secret_that_an_editor_draws_key_by_key_is_covered(shape: Shape) -> None:
+def test_a_secret_that_an_editor_draws_key_by_key_is_redacted(shape: Shape) -> None:
     data, drawn, at = shape.text.rstrip("\n").encode(), b"", []
     secret = set(places(shape))
     looked_at = set(some_of(range(len(data))))
@@ -168,7 +168,7 @@ def _encoded(text: bytes) -> bytes:
     return b"".join(b"%c" % one if chr(one).isalnum() and one < 128 else b"%%%02X" % one for one in text)
 
 
-def test_a_secret_that_a_mark_carries_is_covered_and_the_mark_stays_one() -> None:
+def test_a_secret_that_a_mark_carries_is_redacted_and_the_mark_stays_one() -> None:
     token = b"ghp_" + b"4fK9" * 9
     command = b"export A=1 MY_TOKEN=" + token + b" B=2"
     begin, end = b"\x1b]7717;__CMD__;n=abcdef;i=1;s=1;c=0;p=1;d=", b"\x07"
@@ -229,7 +229,7 @@ ROW_ENDS = {
     ],
     ids=lambda one: one if isinstance(one, str) else one.name.replace(" ", "_"),
 )
-def test_a_secret_over_the_end_of_an_editors_row_is_covered(shape: Shape, editor: str) -> None:
+def test_a_secret_over_the_end_of_an_editors_row_is_redacted(shape: Shape, editor: str) -> None:
     data = shape.text.rstrip("\n").encode()
     secret = set(places(shape))
     for cut in sorted(secret)[1::4]:
@@ -252,7 +252,7 @@ def test_a_secret_over_the_end_of_an_editors_row_is_covered(shape: Shape, editor
 
 
 @pytest.mark.parametrize("shape", ONE_LINE, ids=lambda shape: shape.name.replace(" ", "_"))
-def test_a_secret_that_is_drawn_over_itself_is_covered(shape: Shape) -> None:
+def test_a_secret_that_is_drawn_over_itself_is_redacted(shape: Shape) -> None:
     data, drawn, at = shape.text.rstrip("\n").encode(), b"", []
     secret = set(places(shape))
     for number in range(len(data)):

@@ -33,7 +33,7 @@ def redact_spans(data: bytes, cuts: Sequence[int], begin: int = 0) -> bytes:
 
 
 @pytest.mark.parametrize("shape", SHAPES, ids=lambda shape: shape.name)
-def test_a_shape_is_covered_at_every_cut(shape: Shape) -> None:
+def test_a_shape_is_redacted_at_every_cut(shape: Shape) -> None:
     text = b"so it is\r\n" + shape.text.encode() + b"and on\r\n"
     expected = redact_output(text)
     for cut in some_of(range(0, len(text), max(1, len(text) // 100))):
@@ -41,7 +41,7 @@ def test_a_shape_is_covered_at_every_cut(shape: Shape) -> None:
     assert redact_spans(text, range(len(text))) == expected
 
 
-def test_a_long_text_is_covered_as_the_whole_is() -> None:
+def test_a_long_text_is_redacted_as_the_whole_is() -> None:
     chosen = random.Random(16)
     lines = [shape.text.replace("\n", "\r\n") for shape in SHAPES] + [f"{one}\r\n" for one in HARMLESS]
     lines += ["-----\r\n", "x" * 90 + "\r\n", "\x1b[1mtoken\x1b[0m=\r\n"] * 40

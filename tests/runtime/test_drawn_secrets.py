@@ -126,7 +126,7 @@ async def test_where_a_link_leads(home: Path, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("size", [1, 700, 64 * 1024, 300_000])
-def test_pieces_of_any_size_are_covered_as_the_whole(size: int) -> None:
+def test_pieces_of_any_size_are_redacted_as_the_whole(size: int) -> None:
     # A secret over each border at which pieces are looked at together.
     text = (f"{'x' * 60}\n" * 1074)[: 64 * 1024 - 12] + f" {TOKEN}\n"
     data = (text * 3)[-3_000 if size == 1 else 0 :].encode()

@@ -53,7 +53,7 @@ async def indexed(home: Path, blocks: int) -> None:
 
 @pytest.mark.parametrize("waits_for_index", [False, True])
 @async_test
-async def test_no_search_tells_what_is_covered(home: Path, tmp_path: Path, waits_for_index: bool) -> None:
+async def test_no_search_reveals_what_is_redacted(home: Path, tmp_path: Path, waits_for_index: bool) -> None:
     """Indexed or not, and a lookaround that touches nothing of the secret itself tells nothing either."""
     async with blockpty.Engine(home) as engine:
         conversation = await engine.open("c1", shell="bash")
@@ -87,7 +87,7 @@ async def test_no_search_tells_what_is_covered(home: Path, tmp_path: Path, waits
 
 
 @async_test
-async def test_no_wait_tells_what_is_covered(home: Path, tmp_path: Path) -> None:
+async def test_no_wait_reveals_what_is_redacted(home: Path, tmp_path: Path) -> None:
     async with blockpty.Engine(home) as engine:
         conversation = await engine.open("c1", shell="bash")
         await printed(conversation, tmp_path)
@@ -107,7 +107,7 @@ async def test_no_wait_tells_what_is_covered(home: Path, tmp_path: Path) -> None
 
 
 @async_test
-async def test_a_wait_sees_a_secret_covered_that_comes_while_it_waits(home: Path) -> None:
+async def test_a_wait_sees_a_secret_redacted_that_comes_while_it_waits(home: Path) -> None:
     """Key by key; what is no secret in the end is seen when that is known."""
     async with blockpty.Engine(home) as engine:
         conversation = await engine.open("c1", shell="bash")
@@ -129,7 +129,7 @@ async def test_a_wait_sees_a_secret_covered_that_comes_while_it_waits(home: Path
 
 
 @async_test
-async def test_no_filter_tells_what_is_covered(home: Path, tmp_path: Path) -> None:
+async def test_no_filter_reveals_what_is_redacted(home: Path, tmp_path: Path) -> None:
     async with blockpty.Engine(home) as engine:
         conversation = await engine.open("c1", shell="bash")
         await printed(conversation, tmp_path)
@@ -208,7 +208,7 @@ async def test_no_screen_shows_the_rest_of_a_secret_whose_beginning_scrolled_off
 
 
 @async_test
-async def test_no_hash_of_a_screen_tells_what_is_covered(home: Path) -> None:
+async def test_no_hash_of_a_screen_reveals_what_is_redacted(home: Path) -> None:
     """Who knows the rest of the screen could try every value of a secret against a hash of all of it."""
     hashes = set()
     async with blockpty.Engine(home) as engine:

@@ -167,7 +167,7 @@ async def test_another_user_gets_no_more_than_the_shell(home: Path, closing_dire
 
 
 @async_test
-async def test_secrets_are_covered_unless_the_engine_shows_them(home: Path, tmp_path: Path) -> None:
+async def test_secrets_are_redacted_unless_the_engine_shows_them(home: Path, tmp_path: Path) -> None:
     secret = "API_TOKEN=ghp_" + "aB3dE5gH7j" * 4
     (tmp_path / "x").write_text(f"{secret}\nrest\n")
     async with blockpty.Engine(home) as engine:

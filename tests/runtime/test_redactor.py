@@ -105,7 +105,7 @@ async def test_blocks_events_screens_and_exports_show_none(home: Path, tmp_path:
 
 
 @async_test
-async def test_a_wait_matches_what_leaves_and_tells_it_covered(home: Path) -> None:
+async def test_a_wait_matches_and_returns_redacted_output(home: Path) -> None:
     async with blockpty.Engine(home) as engine:
         conversation = await engine.open("c1", shell="bash")
         await conversation.exec_block(f"echo 'password: {PASSWORD}'")
@@ -190,7 +190,7 @@ async def test_an_export_shows_them_only_when_it_is_asked_to_and_may(home: Path)
     async with blockpty.Engine(home) as engine:
         conversation = await engine.open("c1", shell="bash", persist=True)
         await conversation.run(f"echo {TOKEN}")
-        with pytest.raises(Forbidden, match="covered only"):
+        with pytest.raises(Forbidden, match="redacted output only"):
             await conversation.export("text", redact=False)
         for redact in (None, True):
             assert TOKEN not in ((await conversation.export("text", redact=redact)).data or "")
@@ -288,7 +288,7 @@ async def test_what_is_typed_at_a_password_prompt_is_in_no_file_whoever_types_it
 
 
 @pytest.mark.parametrize("shape", SHAPES, ids=lambda shape: shape.name.replace(" ", "_"))
-def test_a_range_is_covered_as_the_whole_is(tmp_path: Path, shape: Shape) -> None:
+def test_a_range_is_redacted_as_the_whole_is(tmp_path: Path, shape: Shape) -> None:
     text = ("some text before it\r\n" * 3 + shape.text.replace("\n", "\r\n") + "and after it\r\n").encode()
     (tmp_path / f"{0:020d}").write_bytes(text)
     stream, redactor = StreamReader(tmp_path), Redactor(Mask())

@@ -9,7 +9,7 @@ import pytest
 
 import blockpty
 from blockpty.errors import BadCursor, BadRequest
-from blockpty.runtime.reading import StreamPiece, covered_piece
+from blockpty.runtime.reading import StreamPiece, redacted_piece
 from blockpty.runtime.watching import FlowWindow, Joined, Restarted, SizeChange, TerminalWatch
 from blockpty.screen.emulator import Emulator
 from tests.support.async_tests import async_test
@@ -167,7 +167,7 @@ async def test_who_follows_a_flood_gets_what_a_read_gives_wherever_a_secret_lies
         for room in (1, 1000, 65_536, 262_144):
             at, steps = begin, 0
             while at < end and steps < 40:
-                data = covered_piece(live, at, min(at + room, end), end, quiet=True)
+                data = redacted_piece(live, at, min(at + room, end), end, quiet=True)
                 assert data and data == whole[at - begin : at - begin + len(data)], (room, at)
                 # Small steps only around the borders of the parts.
                 at, steps = at + max(len(data), 65_536 - 2 if room == 1 else 0), steps + 1

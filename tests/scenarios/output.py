@@ -74,7 +74,7 @@ async def random_bytes(stage: Stage) -> Any:
             stage.told(result.block).output == data,
             stage.stream()[begin:end] == printed,
             # One in 150 such files has what looks like a password to a reader who has no reason to doubt it.
-            _is_covered(raw, printed, most=100),
+            _is_redacted(raw, printed, most=100),
         ),
         "text": ("\ufffd" in text, "\x1b" not in text and "\0" not in text),
         "next": await stage.done("echo next"),
@@ -83,7 +83,7 @@ async def random_bytes(stage: Stage) -> Any:
     }
 
 
-def _is_covered(shown: bytes, sent: bytes, *, most: int) -> bool:
+def _is_redacted(shown: bytes, sent: bytes, *, most: int) -> bool:
     """Whether bytes are those that were sent, but for at most so many that are covered by an asterisk."""
     covered = [one for one, other in zip(shown, sent, strict=False) if one != other]
     return len(shown) == len(sent) and set(covered) <= {ord("*")} and len(covered) <= most

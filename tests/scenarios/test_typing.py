@@ -125,7 +125,7 @@ async def test_a_staged_command_is_not_told_twice(shell: str, home: Path) -> Non
 
 @in_every_shell()
 @async_test(timeout_seconds=60)
-async def test_the_nonce_is_covered_in_what_is_typed(shell: str, home: Path) -> None:
+async def test_the_nonce_is_masked_in_what_is_typed(shell: str, home: Path) -> None:
     async with open_stage(home, shell) as stage:
         await type_out(stage, [f"echo {stage.nonce}\r".encode()])
         assert [block.cmd for block in await stage.blocks()] == ["echo " + "*" * len(stage.nonce)]

@@ -131,7 +131,7 @@ def test_other_letters_that_are_folded_into_ascii_are_seen() -> None:
         assert Matcher(query).find(window, lambda: 60.0) and Prefilter(plan(query)).among([split], [window.kind]), split
 
 
-def test_what_is_covered_or_stands_for_bytes_is_not_looked_for_in_them() -> None:
+def test_what_is_redacted_or_stands_for_bytes_is_not_looked_for_in_them() -> None:
     for text in ("a*", "\ufffd"):
         assert Prefilter(plan(Query(text))).may_match(b"another")
     assert not Prefilter(plan(Query("ab"))).may_match(b"another")

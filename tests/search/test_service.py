@@ -71,7 +71,7 @@ async def test_it_is_indexed_soon_and_the_index_may_go_at_any_time(tmp_path: Pat
 
 
 @async_test
-async def test_a_secret_on_the_line_of_a_match_is_covered(tmp_path: Path) -> None:
+async def test_a_secret_on_the_line_of_a_match_is_redacted(tmp_path: Path) -> None:
     async with Engine(tmp_path) as engine:
         conversation = await engine.open("c1", shell="bash")
         secret = "ghp_" + "aB3dE5gH7jK9mN1pQ3sT5vW7yZ9bC1dE3fG5"

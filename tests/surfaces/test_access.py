@@ -181,7 +181,7 @@ async def test_secrets_are_shown_to_no_token_but_an_administrators(home: Path) -
                 # An administrator is told by the engine, which does not allow it unless it is told to.
                 no = (403, "forbidden") if wanted is False or scope != "admin" else (400, "bad_request")
                 assert (answer.status, answer.code) == no
-                assert (b"covered only" in answer.body) is (scope == "admin" and wanted is False)
+                assert (b"redacted output only" in answer.body) is (scope == "admin" and wanted is False)
             answer = await server.ask("POST", path, {"format": "text"}, token=token)
             assert answer.status == 200 and b"corr3ct" not in answer.body and b"password: ***" in answer.body
 

@@ -34,7 +34,7 @@ _HTML: Final = RowStyle(markup.html_line, markup.html_text, markup.html_around)
 def text(source: Source) -> Iterator[bytes]:
     """Yield what a person saw in the end, as plain text."""
     opening = source.opening()
-    yield from _covered(source, _drawn(source, opening, Rendered(opening.cols, opening.rows)))
+    yield from _redacted(source, _drawn(source, opening, Rendered(opening.cols, opening.rows)))
 
 
 def html(source: Source) -> Iterator[bytes]:
@@ -42,12 +42,12 @@ def html(source: Source) -> Iterator[bytes]:
     opening = source.opening()
     title = source.conversation_id if source.block is None else f"{source.conversation_id} {source.block.block_id}"
     yield markup.page_begin(title).encode()
-    yield from _covered(source, _drawn(source, opening, Drawing(opening.cols, opening.rows, _HTML)), tagged=True)
+    yield from _redacted(source, _drawn(source, opening, Drawing(opening.cols, opening.rows, _HTML)), tagged=True)
     yield markup.PAGE_END.encode()
 
 
-def _covered(source: Source, parts: Iterable[Part], *, tagged: bool = False) -> Iterator[bytes]:
-    """Yield what was drawn, with the secrets covered that are there only now: letters struck over, a corrected line."""
+def _redacted(source: Source, parts: Iterable[Part], *, tagged: bool = False) -> Iterator[bytes]:
+    """Yield what was drawn, without the secrets that only drawing shows: letters struck over, a corrected line."""
     drawn = source.redactor.drawn(tagged=tagged)
     for part in parts:
         yield drawn.feed(part.text.encode("utf-8", "replace"), as_printed=part.as_printed)
@@ -156,7 +156,7 @@ def markdown(source: Source) -> Iterator[bytes]:
             yield from _fenced("sh", [block.cmd.encode("utf-8", "replace")])
         rendered = Rendered(opening.cols, opening.rows)
         unmarked = View("ansi", max(block.span[0], source.begin))
-        yield from _fenced("text", _covered(source, _seen(rendered, unmarked, _output(source, block))))
+        yield from _fenced("text", _redacted(source, _seen(rendered, unmarked, _output(source, block))))
 
 
 def _seen(rendered: Rendered, unmarked: View, pieces: Iterable[OutputLines]) -> Iterator[Part]:

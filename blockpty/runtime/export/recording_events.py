@@ -1,7 +1,7 @@
 """Recording events: a span of the record in its order, with the times at which it happened; what exports are made of.
 
 Rules of this file: read forwards, a piece at a time, so that memory does not grow with the record. A byte has the time
-of the last timeline entry at or before it. Nonces and secrets are covered in every byte that leaves.
+of the last timeline entry at or before it. Nonces and secrets are redacted in every byte of output.
 """
 
 from __future__ import annotations
@@ -127,7 +127,7 @@ class Source(Struct, frozen=True):
 
     Attributes:
         conversation_id, layout: whose record.
-        redactor: what is covered in it.
+        redactor: redacts its secrets.
         begin, end: offsets in the stream; `end` is not inside a mark.
         timeline: how far the timeline is read.
         block: the only block that is exported, or None for a span.

@@ -1,6 +1,6 @@
 """A pair of files as script(1) writes them: the terminal's bytes, and their times in its "advanced" format.
 
-Rules of this file: byte-exact, our own marks included; only nonces are covered, by as many asterisks. The first line
+Rules of this file: byte-exact, our own marks included; only nonces are masked, with as many asterisks. The first line
 of the log, and its end, are script's own and not counted: scriptreplay(1) passes them over. It does not look at the
 `H` lines either that say where blocks begin and end; an import does.
 """

@@ -1,6 +1,6 @@
 """Local files of `put-file` and `get-file`: this program reads and writes them, wherever the server is.
 
-Rules of this file: what goes to a terminal goes there safely, and what is covered is said.
+Rules of this file: what goes to a terminal goes there safely, and what is redacted is said.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def taken_local(operation: str, values: Mapping[str, Any]) -> tuple[dict[str, An
 def delivered_file(result: GetFileResult, output: str | None, *, as_json: bool) -> GetFileResult | None:
     """Put a file where it belongs; return what is still to be shown of it, None for nothing."""
     if result.redacted and not as_json:
-        click.echo("blockpty: secrets are covered, so this is not the file as it is there", err=True)
+        click.echo("blockpty: secrets were redacted, so this differs from the file", err=True)
     if output is None or (as_json and output == _STREAM):
         return result
     if output != _STREAM:

@@ -170,7 +170,7 @@ def _read(result: Mapping[str, Any], params: Mapping[str, Any]) -> str:
 def _file(result: Mapping[str, Any], _params: Mapping[str, Any]) -> str:
     lines = [f"{result['bytes']} bytes, sha256 {result['digest']}"]
     if result["redacted"]:
-        lines.append("secrets are covered, so this is not the file as it is there")
+        lines.append("secrets were redacted, so this differs from the file")
     if result["data_b64"] is not None:
         return "\n".join([*lines, f"no text; in base64: {result['data_b64']}"])
     return _with_output(lines, result["data"] or "")

@@ -59,13 +59,13 @@ def test_standard_output_gets_the_bytes(capfdbinary: pytest.CaptureFixture[bytes
     assert capfdbinary.readouterr() == (CONTENT, b"")
 
 
-def test_a_local_file_gets_the_bytes_and_what_is_covered_is_said(
+def test_a_local_file_gets_the_bytes_and_redaction_is_reported(
     tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
     assert run(got(CONTENT, redacted=True), "get-file", "c1", "there", str(tmp_path / "x")) == 0
     assert (tmp_path / "x").read_bytes() == CONTENT
     shown = capfd.readouterr()
-    assert hashlib.sha256(CONTENT).hexdigest() in shown.out and "secrets are covered" in shown.err
+    assert hashlib.sha256(CONTENT).hexdigest() in shown.out and "secrets were redacted" in shown.err
 
 
 def test_json_has_the_content_unless_it_went_to_a_file(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from blockpty.runtime.covered_screen import cover
+from blockpty.runtime.redacted_screen import redact_emulator
 from blockpty.runtime.redactor import Redactor
 from blockpty.screen import Emulator
 from blockpty.screen.redraw import redraw
@@ -21,13 +21,13 @@ def covered(data: bytes, tmp_path: Path, *, redact: bool = True) -> Emulator:
     emulator.feed(data)
     stream = StreamReader(tmp_path / "stream")
     try:
-        cover(emulator, Redactor(Mask(), redact), stream, len(data))
+        redact_emulator(emulator, Redactor(Mask(), redact), stream, len(data))
     finally:
         stream.close()
     return emulator
 
 
-def test_secrets_are_covered_wherever_they_are(tmp_path: Path) -> None:
+def test_secrets_are_redacted_wherever_they_are(tmp_path: Path) -> None:
     places = (
         b"key %s\r\n\r\n\r\n\r\n\r\n\r\n", b"on \xe6\xbc\xa2 %s\r\n", b"%s\x1b[?1049hx", b"\x1b[?1049h%s\r\n",
         b"\x1b]2;%s\x07", b"\x1b]1;%s\x07", b"\x1b]2;%s\x07\x1b[22;2t", b"\x1b]2;un %s", b"\x1b]7;file://h/%s\x07",

@@ -1,7 +1,7 @@
-"""Covering of an emulator: what of its state could show a secret is replaced, so that it can be drawn elsewhere.
+"""Redaction of an emulator: all of its state that could show a secret, so that it can be drawn elsewhere.
 
-Rules of this file: the emulator belongs to the caller and is changed. Rows are covered as those of a `screen` result
-are, each of the two screens with what stands above it; columns stay.
+Rules of this file: the emulator belongs to the caller and is changed. Rows are redacted as those of a `screen` result
+are, each of the two screens with the rows above it; columns stay.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ from blockpty.screen.protocol import Cursor, Frame, Line
 from blockpty.screen.snapshot import Snapshot
 from blockpty.spool.stream import StreamReader
 
-_COVER = "*"
+_ASTERISK = "*"
 
 
-def cover(emulator: Emulator, redactor: Redactor, stream: StreamReader, offset: int) -> None:
-    """Cover the secrets in everything that an emulator holds at an offset of the stream."""
+def redact_emulator(emulator: Emulator, redactor: Redactor, stream: StreamReader, offset: int) -> None:
+    """Redact everything that an emulator holds at an offset of the stream."""
     main, alt = emulator.lines, emulator.other_lines
     if emulator.alt:
         main, alt = alt, main
@@ -38,8 +38,8 @@ def cover(emulator: Emulator, redactor: Redactor, stream: StreamReader, offset: 
         frame = Frame(emulator.cols, len(rows), lines, cursor, alt=is_alt)
         seen, _ = redactor.screen(Snapshot(frame, offset, offset, ()), stream)
         for row, before, after in zip(rows, lines, seen.frame.lines, strict=True):
-            _cover_row(emulator, row, before, after)
-    _cover_pens(emulator, redactor)
+            _redact_row(emulator, row, before, after)
+    _redact_pens(emulator, redactor)
     emulator.title = _title(redactor, emulator.title)
     emulator.icon_title = _title(redactor, emulator.icon_title)
     emulator.titles = [_title(redactor, title) for title in emulator.titles]
@@ -49,8 +49,8 @@ def cover(emulator: Emulator, redactor: Redactor, stream: StreamReader, offset: 
         emulator.parser.restore([state, redactor.text(str(held), more=True), too_long])
 
 
-def _cover_row(emulator: Emulator, row: Row, before: Line, after: Line) -> None:
-    """Put the covered text in the place of a row's, cell by cell."""
+def _redact_row(emulator: Emulator, row: Row, before: Line, after: Line) -> None:
+    """Replace the text of a row by the redacted one, cell by cell."""
     text = "".join([run.text for run in after.runs])
     if text == "".join([run.text for run in before.runs]):
         return
@@ -58,22 +58,22 @@ def _cover_row(emulator: Emulator, row: Row, before: Line, after: Line) -> None:
     at = 0
     for character in row.text:
         if character == SPACER:
-            cells.append(SPACER if cells[-1] != _COVER else " ")
+            cells.append(SPACER if cells[-1] != _ASTERISK else " ")
             continue
         whole = emulator.clusters.text(character)
-        cells.append(character if text[at : at + len(whole)] == whole else _COVER)
+        cells.append(character if text[at : at + len(whole)] == whole else _ASTERISK)
         at += len(whole)
     row.text = "".join(cells)
 
 
-def _cover_pens(emulator: Emulator, redactor: Redactor) -> None:
-    """Cover the addresses of links."""
+def _redact_pens(emulator: Emulator, redactor: Redactor) -> None:
+    """Redact the addresses of links."""
     brushes = emulator.brushes
     marks = {}
     for number in range(len(brushes)):
         pen = brushes.pen(chr(number))
-        if (covered := _pen(redactor, pen)) != pen:
-            marks[number] = brushes.of(covered).mark
+        if (redacted := _pen(redactor, pen)) != pen:
+            marks[number] = brushes.of(redacted).mark
     if not marks:
         return
     rows: Sequence[Row] = emulator.all_rows()
