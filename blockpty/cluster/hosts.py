@@ -95,7 +95,7 @@ class Hosts:
         self.leases.release(connection, held)
 
     def held(self) -> Sequence[Lease]:
-        """Return the leases that this home believes to hold."""
+        """Return the leases that this home holds, as far as it knows."""
         with self._lock:
             return list(self._held.values())
 

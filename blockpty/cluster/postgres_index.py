@@ -398,14 +398,14 @@ class PostgresIndex:
         )
 
     def close(self) -> None:
-        """Let go of the leases that this index has taken, and of the connections."""
+        """Release the leases that this index has taken, and close the connections."""
         with contextlib.suppress(psycopg.Error):
             if self._took:
                 self.database.run(self.hosts.release)
         self.disconnect()
 
     def disconnect(self) -> None:
-        """Let go of the connections."""
+        """Close the connections."""
         if self._pool is not None:
             self._pool.shutdown(wait=True)
         self.database.close()

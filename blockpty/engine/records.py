@@ -118,7 +118,7 @@ def new_nonce(entry: Entry) -> str:
 
 
 def nonce_of(fields: Mapping[str, Any]) -> str:
-    """Return the nonce of a spawn entry, or an empty one, with which no mark is believed and nothing is masked."""
+    """Return the nonce of a spawn entry, or an empty one, with which no mark is accepted and nothing is masked."""
     nonce = word(fields, "nonce") or ""
     return nonce if len(nonce) == NONCE_LENGTH and nonce.isascii() else ""
 

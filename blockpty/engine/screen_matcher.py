@@ -1,6 +1,6 @@
 """Screen matching: the conditions on what the terminal shows, and when they are tried.
 
-Rules of this file: a screen is judged at places that the record names, never at those of the reader: at silences, at
+Rules of this file: a screen is matched at places that the record names, never at those of the reader: at silences, at
 prompts and ends, and while a program draws without a pause at the ticks of the timeline, `SCREEN_MATCH_MS` apart. So
 the answer is the same live and on replay. What draws the screen is behind `ScreenSource`.
 """

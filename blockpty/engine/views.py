@@ -22,7 +22,7 @@ from ahocorasick_rs import BytesAhoCorasick
 
 VIEWS: Final = ("raw", "ansi", "text", "rendered")
 
-# Longest control string without a line end that is still believed; xterm and VTE cap theirs in the same range.
+# Longest control string without a line end that is still accepted; xterm and VTE cap theirs in the same range.
 STRING_LIMIT: Final = 8192
 HELD_LIMIT: Final = STRING_LIMIT + 2
 # CRs in front of an LF that are one line end together with it; programs that print CR LF through ONLCR make two.

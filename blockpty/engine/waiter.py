@@ -82,7 +82,7 @@ class Waiter:
         view: `text`, `ansi` or `raw`.
         max_bytes: give up after this many bytes of the view.
         echo: match the echo of what was typed as well.
-        eye: draws the terminal, for conditions on the screen.
+        screen_source: draws the terminal, for conditions on the screen.
         idle_from: time (ms) from which a quiet time counts at the earliest.
         blanks: a condition on the screen may ask for a blank at the end of a row.
         redactor: redacts what is not to be matched; what may become a secret is matched when that is known, at the
@@ -101,7 +101,7 @@ class Waiter:
         view: str = "text",
         max_bytes: int | None = None,
         echo: bool = False,
-        eye: ScreenSource | None = None,
+        screen_source: ScreenSource | None = None,
         redactor: WaitRedactor | None = None,
         idle_from: int | None = None,
         blanks: bool = False,
@@ -109,7 +109,7 @@ class Waiter:
         self._conditions = tuple(conditions)
         self._all = [*self._conditions, *stops]
         self._screen_matcher = ScreenMatcher(self._all, blanks=blanks)
-        self.eye = eye
+        self.screen_source = screen_source
         self._matchers = [(index, matcher) for index, item in enumerate(self._all) if (matcher := _matcher(item))]
         self._cursor = cursor
         self._view_name = view
@@ -422,9 +422,9 @@ class Waiter:
 
     def _look(self, at: int) -> Outcome | None:
         """Look at the screen at a place that the record names."""
-        if not self._screen_matcher or self.eye is None:
+        if not self._screen_matcher or self.screen_source is None:
             return None
-        seen = self._screen_matcher.find(*self.eye.look(at), self.budget)
+        seen = self._screen_matcher.find(*self.screen_source.look(at), self.budget)
         if seen is None:
             return None
         return self._decided(seen.which, at, TextMatch(at, (at, at), seen.text, seen.groups))

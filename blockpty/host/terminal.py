@@ -293,7 +293,7 @@ class Terminal:
 
         self.recorder.loop.after(RETRY_SECONDS, again)
 
-    def force(self) -> None:
+    def sync_now(self) -> None:
         """Make stream and timeline durable; nothing is moved while that fails."""
         try:
             self.sync.sync_now()
@@ -306,7 +306,7 @@ class Terminal:
             self._stop_moving(failure, self._go_on)
 
     def _go_on(self) -> None:
-        self.force()
+        self.sync_now()
         self.move()
         if self.failed is None:
             self.update_interest()
@@ -528,7 +528,7 @@ class Terminal:
         return not self.ended and self.failed is None
 
     def _finish(self) -> None:
-        """Write the last entries and let go."""
+        """Write the last entries and close the files."""
         self.input.end()
         try:
             self.disk_full.ends()

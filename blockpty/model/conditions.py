@@ -148,7 +148,7 @@ def condition_to_wire(condition: Condition) -> Any:
 
 
 def match_to_wire(match: Any) -> Any:
-    """Return the wire form of what a wait was given; what is none already stays, to be refused where it is judged."""
+    """Return the wire form of what a wait was given; what is none already stays, to be refused where it is checked."""
     if isinstance(match, (list, tuple)):
         return [match_to_wire(item) for item in match]
     return condition_to_wire(match) if isinstance(match, Condition) else match

@@ -45,7 +45,7 @@ class Engine(ConversationEngine):
         return offered(super().__dir__())
 
     async def close(self) -> None:
-        """Close what was opened without `persist`, and let go of the rest."""
+        """Close what was opened without `persist`, and detach from the rest."""
         if "home_search" in vars(self):
             await self.home_search.close()
             del self.home_search

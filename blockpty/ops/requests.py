@@ -2,7 +2,7 @@
 
 Rules of this file: data only. A class is the request of one operation; its docstring is the operation's description in
 help texts, OpenAPI and MCP; its fields stand in the order of the Python signature. Nothing is converted: "5" is no
-number and 1 is no flag. What needs the state of a conversation to be judged is left to the conversation.
+number and 1 is no flag. The conversation itself checks what depends on its state.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ _CONDITION: Final[list[dict[str, Any]]] = [
     },
 ]
 _CONDITIONS: Final = [*_CONDITION, {"type": "array", "minItems": 1, "items": {"anyOf": _CONDITION}}]
-# The engine itself judges conditions, so that a bad one is a `bad_condition` with its own hint on every surface.
+# The engine itself checks conditions, so that a bad one is a `bad_condition` with its own hint on every surface.
 Conditions = Annotated[Any, WithJsonSchema({"anyOf": _CONDITIONS})]
 OptionalConditions = Annotated[Any, WithJsonSchema({"anyOf": [*_CONDITIONS, {"type": "null"}]})]
 

@@ -27,10 +27,10 @@ from blockpty.redact.candidates import BETWEEN_TEXTS, HIDDEN, HIDDEN_BEGUN, SILE
 from blockpty.redact.edited import cover_like, find_edited, may_change
 from blockpty.redact.shapes import (
     ASSIGNED,
+    CHECKED_BYTES,
     CROWD,
     CROWDED,
     FOLLOWING,
-    JUDGED,
     NAMED,
     NAMING,
     PASSWORD_LINE,
@@ -142,8 +142,8 @@ _CHARACTER: Final = re.compile(
 _ASTERISKS: Final = bytes(one if one in b"\r\n\t " else 42 for one in range(256))
 
 
-# The match at a place, the groups that may be its value, how long that is, what judges it, and what is looked at
-# before.
+# The match at a place, the groups that may be its value, how long that is, what decides whether it is a secret, and
+# what is looked at before.
 _Shape = tuple[
     Callable[[bytes, int], "re.Match[bytes] | None"],
     tuple[str, ...],
@@ -281,7 +281,7 @@ def _named_at(
                 spans.append((end, longer))
                 end = longer
             continue
-        for match, groups, least, judge, may_be, is_named in _shapes_of(word):
+        for match, groups, least, is_secret, may_be, is_named in _shapes_of(word):
             if may_be is not None and not may_be(text, at):
                 continue
             if is_named is not None and at < closed and not is_named(text, at):
@@ -306,7 +306,7 @@ def _named_at(
             value = value.rstrip(b",;)]}")
             if value and (
                 (is_bare and to - begin > _FURTHEST_SIGN and _is_crowded(assigned, at, to))
-                or judge(text, found, value[:JUDGED] if word in ASSIGNED else value)
+                or is_secret(text, found, value[:CHECKED_BYTES] if word in ASSIGNED else value)
             ):
                 spans.append((begin, begin + len(value)))
                 if is_bare and to > end:
@@ -320,7 +320,7 @@ def _shapes_of(word: bytes) -> tuple[_Shape, ...]:
     return tuple(
         (
             shape.pattern.match, ("value",) if "value" in shape.pattern.groupindex else ("quoted", "bare"),
-            shape.least, shape.judge, shape.may_be, shape.is_named,
+            shape.least, shape.is_secret, shape.may_be, shape.is_named,
         )
         for shape in NAMED
         if shape.word == word
@@ -358,7 +358,7 @@ def _following(text: bytes, places: dict[bytes, list[int]], spans: list[tuple[in
                 spans.append((begin, end))
                 continue
             value = text[begin:end].rstrip(b",;)]}")
-            if value and shape.judge(text, found, value):
+            if value and shape.is_secret(text, found, value):
                 spans.append((begin, begin + len(value)))
     return settled
 

@@ -240,15 +240,15 @@ class NamedShape(NamedTuple):
     Attributes:
         word: what is looked for, in lower case.
         expression: matches from the word on; one of its groups is the value.
-        judge: whether the value of a match in a text is a secret; asked only where the text goes on behind it.
-        least: bytes of the shortest value that the judge takes for one.
+        is_secret: whether the value of a match in a text is a secret; asked only where the text goes on behind it.
+        least: bytes of the shortest value that can be one.
         may_be: whether what stands around the word allows it; most words are turned down by a look at one byte.
         is_named: whether what stands before the word allows a secret that ends before the text does.
     """
 
     word: bytes
     expression: bytes
-    judge: Callable[[bytes, re.Match[bytes], bytes], bool]
+    is_secret: Callable[[bytes, re.Match[bytes], bytes], bool]
     least: int = 1
     may_be: Callable[[bytes, int], bool] | None = None
     is_named: Callable[[bytes, int], bool] | None = None
@@ -425,18 +425,22 @@ _ASSIGNED: Final = (
 _SPACED: Final = rb"(?P<rest>[A-Za-z-]{0,16}+)[ \t]{1,4}(?P<quote>[\"']?)(?P<value>[^\s\"']{1,4096})"
 
 
-_Judge = Callable[[bytes, re.Match[bytes], bytes], bool]
+_IsSecret = Callable[[bytes, re.Match[bytes], bytes], bool]
 
 
 def _assigned(
-    name: bytes, judge: _Judge, least: int, word: bytes = b"", is_named: Callable[[bytes, int], bool] | None = None
+    name: bytes,
+    is_secret: _IsSecret,
+    least: int,
+    word: bytes = b"",
+    is_named: Callable[[bytes, int], bool] | None = None,
 ) -> NamedShape:
     # In any case only the word: with the flag each character of the rest would be looked up twice.
-    return NamedShape(word or name, b"(?i:" + name + b")" + _ASSIGNED, judge, least, is_named=is_named)
+    return NamedShape(word or name, b"(?i:" + name + b")" + _ASSIGNED, is_secret, least, is_named=is_named)
 
 
-def _spaced(name: bytes, judge: _Judge, word: bytes = b"") -> NamedShape:
-    return NamedShape(word or name, b"(?i:" + name + b")" + _SPACED, judge, may_be=_is_flag)
+def _spaced(name: bytes, is_secret: _IsSecret, word: bytes = b"") -> NamedShape:
+    return NamedShape(word or name, b"(?i:" + name + b")" + _SPACED, is_secret, may_be=_is_flag)
 
 
 NAMED: Final = (
@@ -507,7 +511,7 @@ class FollowingShape(NamedTuple):
         least, most: so many bytes may stand between that and the match.
         breaks: bytes that may not stand there.
         expression: what has the value; matches nowhere else but where its first byte is.
-        judge: as of a `NamedShape`.
+        is_secret: as of a `NamedShape`.
     """
 
     words: tuple[bytes, ...]
@@ -516,7 +520,7 @@ class FollowingShape(NamedTuple):
     most: int
     breaks: bytes
     expression: bytes
-    judge: _Judge
+    is_secret: _IsSecret
 
     @property
     def opener(self) -> re.Pattern[bytes]:
@@ -614,8 +618,8 @@ def begun_of(word: bytes) -> Callable[[bytes, int], re.Match[bytes] | None]:
 ASSIGNED: Final = frozenset((b"pass", b"pwd", b"secret", b"token", b"key", b"auth"))
 """Words behind which a value is assigned."""
 
-JUDGED: Final = 512
-"""So much of what is assigned is judged, however long it is."""
+CHECKED_BYTES: Final = 512
+"""So much of an assigned value is checked, however long it is."""
 
 CROWD: Final = 8
 CROWDED: Final = 512

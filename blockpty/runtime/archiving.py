@@ -65,7 +65,7 @@ async def _ship(engine: Home, name: str, url: str, dry_run: bool) -> int:
         raise Busy(f"{name} cannot be read", hint="verify tells why") from None
     if name in await engine.live():
         raise Busy(f"the shell of {name} runs", hint="close it first")
-    await engine.let_go(name)
+    await engine.detach(name)
     ownership = Ownership.take(layout.lock)
     if ownership is None:
         raise Busy(f"another engine owns {name}", hint="close that engine first")

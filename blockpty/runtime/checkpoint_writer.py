@@ -1,7 +1,7 @@
 """Checkpoint writer: syncs a record's derived files and writes its checkpoint, in a thread wherever possible.
 
 Rules of this file: a checkpoint never vouches for what is not durable (unless nothing is ever synced), one is
-written at a time, and never an older one after a newer. Forcing takes milliseconds for each file, so it happens in a
+written at a time, and never an older one after a newer. A sync takes milliseconds for each file, so it happens in a
 thread; what fails there is tried again on the loop, where the failure is raised.
 """
 
@@ -34,15 +34,15 @@ class CheckpointWriter:
     """Saves one record; `vouch` returns what a checkpoint holds now, None while there is nothing to vouch for.
 
     Attributes:
-        forces: whether anything is forced at all.
-        failed: whether something that was to be forced in a thread was not.
+        syncs: whether anything is synced at all.
+        failed: whether something that was to be synced in a thread was not.
     """
 
     def __init__(
-        self, loop: asyncio.AbstractEventLoop, layout: Layout, forces: bool,
+        self, loop: asyncio.AbstractEventLoop, layout: Layout, syncs: bool,
         vouch: Callable[[bool], dict[str, Any] | None],
     ) -> None:  # fmt: skip
-        self.forces = forces
+        self.syncs = syncs
         self.failed = False
         self._loop = loop
         self._layout = layout
@@ -83,9 +83,9 @@ class CheckpointWriter:
             if self._under_way is not None:
                 # What it took over may not be durable yet.
                 sink.doubt(1)
-            if self.forces:
-                sink.force()
-            checkpoint.replace(self._layout.checkpoint, record, force=self.forces)
+            if self.syncs:
+                sink.sync()
+            checkpoint.replace(self._layout.checkpoint, record, durable=self.syncs)
 
     async def ahead(self, sink: FileSink) -> None:
         """Do in a thread what `now` with `last` would do; `now` has nothing left to do unless something comes between.
@@ -95,15 +95,15 @@ class CheckpointWriter:
         self.stop()
         while (work := self._under_way) is not None:
             await asyncio.wait((work,))
-        if self.forces and (record := self._vouch(True)) is not None:
+        if self.syncs and (record := self._vouch(True)) is not None:
             await asyncio.wait((self._beside(sink, record),))
 
-    def force(self, sink: FileSink) -> None:
+    def sync(self, sink: FileSink) -> None:
         """Have what was written synced soon; when that fails, `failed` is set."""
         if self._under_way is None:
             self._beside(sink, None)
 
-    async def forced(self, sink: FileSink) -> None:
+    async def synced(self, sink: FileSink) -> None:
         """Have what was written synced, or return when what is being synced is. Cancelling is safe."""
         if self._under_way is not None:
             await asyncio.wait((self._under_way,))
@@ -112,7 +112,7 @@ class CheckpointWriter:
 
     def _due(self, sink: FileSink) -> None:
         self._timer = None
-        if not self.forces:
+        if not self.syncs:
             self.now(sink, last=False)
         elif self._under_way is not None:
             # What it syncs is not durable yet.
@@ -124,7 +124,7 @@ class CheckpointWriter:
 
     def _beside(self, sink: FileSink, record: dict[str, Any] | None) -> asyncio.Future[None]:
         self._file.newest += record is not None
-        count, files = sink.unforced, sink.unforced_files()
+        count, files = sink.unsynced, sink.unsynced_files()
         work = self._loop.run_in_executor(None, self._file.write, files, record, self._file.newest)
         self._under_way = work
 
@@ -159,4 +159,4 @@ class _CheckpointFile:
         if record is not None:
             with self.lock:
                 if number == self.newest:
-                    checkpoint.replace(self._path, record, force=True)
+                    checkpoint.replace(self._path, record, durable=True)

@@ -79,7 +79,7 @@ class Deriver:
         `first_block`: the first that may be kept among the outputs after a start that was not in order.
         """
         self._sink = FileSink(
-            self._layout, forces=self.syncs, marks=marks, first_block=first_block, check=self._refuse_replaced
+            self._layout, syncs=self.syncs, marks=marks, first_block=first_block, check=self._refuse_replaced
         )
         self._settled = False
         self._journal = Journal(self._conversation_id, self._stream, self._sink, mask)
@@ -179,14 +179,14 @@ class Deriver:
             self._durability == "block" and any(event.type in _BORDERS for event in events)
         )
         if not (before_notifying or self._unsynced or self._checkpoints.failed):
-            if self.syncs and (self._sink.unforced >= SYNC_BYTES or self._sink.crowded):
-                self._checkpoints.force(self._sink)
+            if self.syncs and (self._sink.unsynced >= SYNC_BYTES or self._sink.crowded):
+                self._checkpoints.sync(self._sink)
             return
         self._unsynced, self._checkpoints.failed = True, False
         try:
             if self._durability in ("block", "always"):
                 self._sync_record()
-            self._sink.force()
+            self._sink.sync()
         except OSError as problem:
             raise StorageFull(
                 f"{self._conversation_id} cannot be synced to the disk: {problem.strerror}",
@@ -197,7 +197,7 @@ class Deriver:
     async def uncrowd(self) -> None:
         """Wait until few finished files are left to sync: an old record yields them faster than a thread syncs them."""
         while self.syncs and self._sink is not None and self._sink.crowded:
-            await self._checkpoints.forced(self._sink)
+            await self._checkpoints.synced(self._sink)
 
     def _remember(self, events: Iterable[Event]) -> None:
         for event in events:

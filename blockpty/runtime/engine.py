@@ -89,22 +89,23 @@ class ConversationEngine:
     """Conversations of one home; an async context manager.
 
     Leaving it closes the conversations it opened without `persist`; the others, and all shells if the process dies,
-    run on in the PTY host, and the next engine takes them up where they are.
+    keep running in the PTY host, and the next engine resumes them.
 
     Args:
-        home: where transcripts and sockets live; default as in the documentation of the configuration.
-        session_limit: how many shells may be open in this home at once.
+        home: directory of transcripts and sockets; default as in the documentation of the configuration.
+        session_limit: how many shells may be open in this home at once, 1 or more.
         persist: whether `open` keeps shells for later engines by default.
         durability: what a loss of power may cost: `process`, `interval`, `block` or `always`.
         redact, allow_uncovered: redact secrets in all that is returned (files hold them); `export` may be asked not to.
         process_limit: how many processes a conversation may have at once; 0: no bound.
-        shell_nice: how far shells stand back for the processor, the more are at work, as a nice value of their
-            sessions: 0 to 19; 0: not at all.
-        idle_timeout_seconds: a conversation is closed when nothing was printed, typed or waited for in it for so long,
-            and no command runs; an interactive session is no such command. None: never.
-        keep_days: delete conversations whose shell has ended and that were not used for so long. None: never.
+        shell_nice: highest nice value of busy shells' sessions, 0 to 19; it rises with their number. 0: always 0.
+        idle_timeout_seconds: close a conversation when nothing was printed, typed or waited for in it for this long,
+            more than 0, and no command runs; an interactive session does not count as a command. None: never.
+        keep_days: delete conversations whose shell has ended and that were not used for so many days. None: never.
         keep_total_mb: delete the oldest conversations whose shell has ended while all take more MiB. None: never.
         keep_conversation_mb: drop the oldest part of a record while its files take more MiB, 8 or more. None: never.
+
+    Raises BadRequest for a value out of its range.
     """
 
     def __init__(
@@ -170,7 +171,7 @@ class ConversationEngine:
         await self.close()
 
     async def close(self) -> None:
-        """Close what was opened without `persist`, and let go of the rest; an `open` that is under way is refused."""
+        """Close what was opened without `persist`, and detach from the rest; an `open` that is under way is refused."""
         with acting(ENGINE):
             await self._close()
 
@@ -204,7 +205,7 @@ class ConversationEngine:
             for conversation, over in awaited:
                 group.create_task(fail(conversation, over))
 
-        async def let_go(conversation: Conversation) -> None:
+        async def detach(conversation: Conversation) -> None:
             async with together:
                 if conversation.id in self._transient:
                     try:
@@ -216,7 +217,7 @@ class ConversationEngine:
 
         async with asyncio.TaskGroup() as group:
             for conversation in self._conversations.values():
-                group.create_task(let_go(conversation))
+                group.create_task(detach(conversation))
         self._conversations.clear()
         self._transient.clear()
         if self._host is not None:
@@ -450,7 +451,7 @@ class ConversationEngine:
         """Delete conversations that were not used for `keep_days`, then the oldest until all take `keep_total_mb`.
 
         With `dry_run` the result says which would be deleted, and none is.
-        Those whose shell runs, and those that another engine has taken up, stay. Raises BadRequest.
+        Those whose shell runs, and those that another engine owns, stay. Raises BadRequest.
         """
         with self.gate.allowed("prune"):
             return await retention.prune(self, keep_days, keep_total_mb, dry_run=dry_run)
@@ -460,8 +461,8 @@ class ConversationEngine:
         with self.gate.allowed("delete", conversation_id):
             return await retention.delete(self, conversation_id, dry_run=dry_run)
 
-    async def let_go(self, conversation_id: str) -> int:
-        """Detach from a conversation if this engine has taken it up; return where its stream ends, 0 if it has not."""
+    async def detach(self, conversation_id: str) -> int:
+        """Detach from a conversation if it is attached; return where its stream ends, 0 if it is not."""
         conversation = self._conversations.pop(conversation_id, None)
         self._suspended.pop(conversation_id, None)
         self._transient.discard(conversation_id)
@@ -493,8 +494,8 @@ class ConversationEngine:
         """Return the names of the conversations whose shell runs."""
         return frozenset(item.conversation for item in await (await self.connected()).list())
 
-    def taken_up(self, conversation_id: str) -> Conversation | None:
-        """Return a conversation that this engine has taken up, None for any other."""
+    def attached(self, conversation_id: str) -> Conversation | None:
+        """Return a conversation that is attached, None for any other."""
         return self._conversations.get(conversation_id)
 
     async def verify(self, conversation_id: str, *, key: str | None = None) -> VerifyResult:
@@ -541,12 +542,12 @@ class ConversationEngine:
 
     @cached_property
     def looks(self) -> listing.RecordLooks:
-        """What was found in records that are not taken up."""
+        """What was found in records that are not attached."""
         return listing.RecordLooks()
 
     @cached_property
     def listed_redactor(self) -> Redactor:
-        """What redacts the lines of conversations that are not taken up; their files hold no nonce."""
+        """Redactor for the lines of conversations that are not attached; their files hold no nonce."""
         return Redactor(Mask(), self._record.redact)
 
     @cached_property
@@ -697,11 +698,11 @@ class ConversationEngine:
                 if all(before.get(key) == asked.get(key) for key in ("source", "resume")):
                     return layout
                 meta = {**known, "format": SOURCE_VERSION, "open": asked}
-            checkpoint.replace(layout.meta, meta, force=self._record.durability != "process")
+            checkpoint.replace(layout.meta, meta, durable=self._record.durability != "process")
         return layout
 
     async def _attach(self, name: str, layout: Layout) -> Conversation:
-        """Take a conversation up; who asks meanwhile waits for the same one."""
+        """Attach to a conversation; concurrent callers wait for the same one."""
         async with self._locks.setdefault(name, asyncio.Lock()):
             if name in self._conversations:
                 return self._conversations[name]
@@ -729,10 +730,10 @@ class ConversationEngine:
             return conversation
 
     async def _suspend_ended(self, kept: int | None = None, *, unused_since: float | None = None) -> None:
-        """Let go of conversations that have ended, but for those that were used last: they hold files and memory."""
+        """Suspend conversations that have ended, but for those that were used last: they hold files and memory."""
         ended = [known for known in self._conversations.values() if known.over]
         for conversation in ended[: max(0, len(ended) - (ENDED_KEPT if kept is None else kept))]:
-            # Who asks for it meanwhile takes it up when all its files are closed.
+            # A concurrent caller attaches to it again when all its files are closed.
             async with self._locks.setdefault(conversation.id, asyncio.Lock()):
                 if self._conversations.get(conversation.id) is not conversation:
                     continue
@@ -745,7 +746,7 @@ class ConversationEngine:
                 self._touched(conversation.id)
 
     async def _suspend_unused(self) -> None:
-        """Let go of what has ended and is not asked for any more."""
+        """Suspend conversations that have ended and are no longer used."""
         loop = asyncio.get_running_loop()
         while True:
             await asyncio.sleep(UNUSED_SECONDS)

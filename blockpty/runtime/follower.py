@@ -133,7 +133,7 @@ class RecordFollower:
         self.waits = WaitRegistry()
         self.subscribers = Subscribers()
         self.deriver = Deriver(
-            conversation_id, layout, self.stream, durability, lambda: self.reader.force(), self._checkpoint
+            conversation_id, layout, self.stream, durability, lambda: self.reader.sync(), self._checkpoint
         )
         try:
             self._resume(owner)

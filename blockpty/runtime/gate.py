@@ -183,8 +183,8 @@ class Gate:
         asked = sample.echo is False and asks_for_secret(channel.last_output())
         hidden = tty == "password" or asked
         right = Right.PASSWORD if secret or hidden else Right.INPUT
-        # A line may come in pieces: each is judged with what is there of it. Keys that enter or drop the line add
-        # nothing to what was judged.
+        # A line may come in pieces: each is checked with the line so far. Keys that enter or drop the line add
+        # nothing to what was checked.
         adds = not hidden and bool(data.strip(LINE_KEYS))
         text = (self._lines.get(channel.id, "") if adds else "") + data.decode("utf-8", "backslashreplace")
         return replace(

@@ -24,10 +24,10 @@ class Home(Protocol):
     async def conversation(self, conversation_id: str) -> Conversation:
         """Return a conversation that exists."""
 
-    def taken_up(self, conversation_id: str) -> Conversation | None:
+    def attached(self, conversation_id: str) -> Conversation | None:
         """Return a conversation that is attached, None for any other."""
 
-    async def let_go(self, conversation_id: str) -> int:
+    async def detach(self, conversation_id: str) -> int:
         """Detach from a conversation; return where its stream ends."""
 
     async def refuse_replaced(self, conversation: Conversation) -> None:

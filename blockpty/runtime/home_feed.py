@@ -70,11 +70,11 @@ class ListedEngine(Protocol):
 
     @property
     def looks(self) -> RecordLooks:
-        """What was found in records that are not taken up."""
+        """What was found in records that are not attached."""
 
     @property
     def listed_redactor(self) -> Redactor:
-        """What redacts the lines of conversations that are not taken up."""
+        """Redactor for the lines of conversations that are not attached."""
 
     async def list(self) -> ListResult:
         """Return all conversations."""
@@ -83,10 +83,10 @@ class ListedEngine(Protocol):
         """Return the names of those whose shell runs."""
 
     async def conversation(self, conversation_id: str) -> Conversation:
-        """Take one up."""
+        """Attach to one."""
 
-    def taken_up(self, conversation_id: str) -> Conversation | None:
-        """Return one that is taken up."""
+    def attached(self, conversation_id: str) -> Conversation | None:
+        """Return one that is attached."""
 
     async def connected(self) -> HostClient:
         """Return the connection to the host."""
@@ -102,7 +102,7 @@ class HomeFeed:
         self._lines: _HomeLines | None = None
 
     def touch(self, conversation_id: str) -> None:
-        """Look at a conversation again: it was taken up, suspended or deleted."""
+        """Look at a conversation again: it was attached, suspended or deleted."""
         if self._lines is not None:
             self._lines.touch({conversation_id})
 
@@ -232,14 +232,14 @@ class _HomeLines:
         """
         before, self._live = self._live, await self._engine.live()
         for name in self._live - before:
-            if self._engine.taken_up(name) is None:
+            if self._engine.attached(name) is None:
                 with contextlib.suppress(BlockptyError, OSError):
                     await self._engine.conversation(name)
         shown = {name for name, (_, change) in self.lines.items() if change.info is not None and change.info.live}
         ended = (before | shown) - self._live
         for name in ended:
             # Its end is in the record, and an engine that joined late may not be notified of it.
-            if (known := self._engine.taken_up(name)) is not None and not known.live.closed:
+            if (known := self._engine.attached(name)) is not None and not known.live.closed:
                 known.live.pump()
         return set(self._live - before) | ended
 
@@ -257,7 +257,7 @@ class _HomeLines:
     async def _look(self, name: str) -> ConversationInfo | None:
         """Return the line of one conversation; None when it is no more."""
         engine = self._engine
-        known = engine.taken_up(name)
+        known = engine.attached(name)
         pid: int | None = None
         if known is not None and not known.over and known.live.state.pid.isdigit():
             pid = int(known.live.state.pid)
@@ -269,7 +269,7 @@ class _HomeLines:
 
     def _watch(self, name: str) -> None:
         """Have a conversation looked at again when its record grows."""
-        known = self._engine.taken_up(name)
+        known = self._engine.attached(name)
         watched = self._watches.get(name)
         if watched is not None:
             live, watch = watched
@@ -284,7 +284,7 @@ class _HomeLines:
 
     def _enter(self, name: str, info: ConversationInfo | None) -> None:
         """Keep what is known of a conversation now; it counts as changed unless it only printed."""
-        known = self._engine.taken_up(name)
+        known = self._engine.attached(name)
         change = HomeChange(name, info, *self._approvals(name, known), known.live.bells.last if known else None)
         old = self.lines.get(name)
         if old is None and info is None:

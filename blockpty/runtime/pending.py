@@ -45,7 +45,7 @@ async def begin_wait(
     echo = live.echo.filter
     known = nothing_held and (not live.state.inputs or echo is not None)
     ahead = since is None and request.cursor >= position.offset and known
-    source = live.screens.eye(position if ahead else start.position, request.redact) if looks else None
+    source = live.screens.source(position if ahead else start.position, request.redact) if looks else None
     waiter = request.waiter(live.stream, source)
     wait = PendingWait(waiter, asyncio.get_running_loop().create_future(), live.tasks)
     outcome: Outcome | None = None
@@ -113,8 +113,8 @@ class PendingWait:
 
     def cancel(self) -> None:
         """Stop looking."""
-        if self.waiter.eye is not None:
-            self.waiter.eye.close()
+        if self.waiter.screen_source is not None:
+            self.waiter.screen_source.close()
         if self._task is not None:
             self._task.cancel()
 

@@ -1,8 +1,7 @@
 """`verify`, `repair` and `seal` of one conversation: what is asked of the engine before the files are compared.
 
-Rules of this file: `verify` takes nothing up. Who takes a conversation up mends it: the recorder a torn line, the
-engine what is derived. So one that this engine has not taken up is compared as it lies there; only `repair` and `seal`
-take it up.
+Rules of this file: `verify` does not attach to a conversation, since that repairs it: the recorder repairs a torn line,
+the engine what is derived. So one that is not attached is compared as its files are; only `repair` and `seal` attach.
 """
 
 from __future__ import annotations
@@ -40,7 +39,7 @@ async def check(engine: Home, conversation_id: str, key: str | None, *, redact: 
         found = (await engine.sizes()).get(name)
         return Position(*found) if found is not None else None
 
-    conversation = engine.taken_up(name)
+    conversation = engine.attached(name)
     if conversation is not None:
         await engine.refuse_replaced(conversation)
     return await check_files(name, layout, conversation, key, sizes, redact=redact)
@@ -55,7 +54,7 @@ async def check_files(
     *,
     redact: bool = True,
 ) -> VerifyResult:
-    """Compare files with a record, which may be taken up; `sizes` asks the recorder how far a live one goes.
+    """Compare files with a record, which may be attached; `sizes` asks the recorder how far a live one goes.
 
     A record whose oldest part is dropped meanwhile is compared once more, from where it begins then.
     """

@@ -145,10 +145,10 @@ class RecordReader:
         self.position = Position(offset + len(data), timeline)
         return Step(data, None, events, signals, self.machine.state.classified, timeline)
 
-    def force(self) -> None:
+    def sync(self) -> None:
         """Sync what has been read, whichever process wrote it: a file is synced as a whole."""
-        self._stream.force()
-        self._timeline.force()
+        self._stream.sync()
+        self._timeline.sync()
 
     def close(self) -> None:
         """Close the timeline; the stream belongs to the caller."""

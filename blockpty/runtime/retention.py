@@ -1,6 +1,6 @@
 """Retention: deleting conversations, and which of them are deleted to keep a budget in days or bytes.
 
-Only conversations whose shell has ended, and that no other engine has taken up, are ever deleted; the oldest go
+Only conversations whose shell has ended, and that no other engine owns, are ever deleted; the oldest go
 first, by when something was last recorded in them. A conversation goes whole: it is renamed to a name that is no
 conversation's, then removed, so that half of one is never seen; what a killed engine left of that is removed by the
 next.
@@ -93,7 +93,7 @@ async def delete(engine: Home, conversation_id: str, *, dry_run: bool = False) -
     name = check_conversation_id(conversation_id)
     if name in await engine.live():
         raise Busy(f"the shell of {name} runs", hint="close it first")
-    cursor = await engine.let_go(name)
+    cursor = await engine.detach(name)
     layout = Layout(conversations_directory(engine.home) / name)
     if not layout.directory.is_dir():
         raise NotFound(f"no conversation is called {name}", hint="list names those that exist")

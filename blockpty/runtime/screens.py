@@ -164,8 +164,8 @@ class Screens:
             self._newest = ScreenReader(self._layout, self._read, settled=self._stream.settled)
         return self._newest
 
-    def eye(self, position: Position, redact: bool = False) -> RecordScreenSource:
-        """Return what sees the terminal from a place on, with `redact` without its secrets; close it when done."""
+    def source(self, position: Position, redact: bool = False) -> RecordScreenSource:
+        """Return the screens from a place on, with `redact` without secrets; close the source when done."""
         newest = self._newest
         if newest is None or _is_before(newest.position, position):
             dumped = self.now(position).dump()

@@ -3,7 +3,7 @@
 Rules of this file: nothing is typed unless a line editor reads at this moment. The hooks are read from a private file
 where the shell can see our files. Elsewhere one line asks the shell what it is, and the hooks follow with echo off;
 what the shell says of itself then decides how its commands are handed over. The timeline tells of it first, so that
-the marks of the other shell are believed from there on.
+the marks of the other shell are accepted from there on.
 """
 
 from __future__ import annotations
@@ -105,7 +105,7 @@ async def enter_shell(channel: ConversationChannel, shell: str | None, seconds: 
             shown = await shows_a_prompt(channel, seconds)
         finally:
             if not shown:
-                # Also when the caller has gone: the marks of the shell before must be believed again.
+                # Also when the caller has gone: the marks of the shell before must be accepted again.
                 channel.note({"type": "leave", "nonce": nonce})
         if not shown:
             await channel.noted()

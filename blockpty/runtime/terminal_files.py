@@ -1,7 +1,7 @@
 """Files through a terminal: commands of the engine in the shell at its prompt, wherever that is.
 
 Rules of this file: what is typed is never part of a command, and never recorded. Every answer carries a digest, and is
-believed only with the right one.
+accepted only with the right one.
 """
 
 from __future__ import annotations

@@ -62,7 +62,7 @@ class LogTruncation:
         self._task: asyncio.Task[None] | None = None
 
     def resume(self) -> None:
-        """Take up what an earlier engine noted and began; raises SpoolCorrupt."""
+        """Resume what an earlier engine noted and began; raises SpoolCorrupt."""
         layout = self._live.layout
         beginning = load_log_start(layout.directory)
         if beginning is not None:

@@ -44,7 +44,7 @@ class Seen(Struct, frozen=True):
     """What a verification begins with, looked at in this order, since each may only grow.
 
     Attributes:
-        saved: the checkpoint; forced: how far the files were durable. Both: stream, timeline. None: not known.
+        saved: the checkpoint; synced: how far the files were durable. Both: stream, timeline. None: not known.
         lying: what lies there of what is derived.
         written: how much of the journals was written once, and so must be there.
         record: how long stream and timeline are.
@@ -54,7 +54,7 @@ class Seen(Struct, frozen=True):
     """
 
     saved: Position | None
-    forced: Position | None
+    synced: Position | None
     lying: Lying
     written: tuple[int, int]
     record: Position
@@ -77,7 +77,7 @@ class Seen(Struct, frozen=True):
             except (KeyError, TypeError, ValueError, IndexError):
                 damaged = "ends" in saved
         noted = read_synced(str(layout.directory))
-        forced = Position(noted.stream, noted.timeline) if noted is not None else None
+        synced = Position(noted.stream, noted.timeline) if noted is not None else None
         lying = Lying.of(layout)
         stream = StreamReader(layout.stream)
         try:
@@ -85,7 +85,7 @@ class Seen(Struct, frozen=True):
         finally:
             stream.close()
         record = Position(size, file_size(layout.timeline))
-        return cls(ends, forced, lying, vouched if written is None else written, record, until or record, damaged)
+        return cls(ends, synced, lying, vouched if written is None else written, record, until or record, damaged)
 
 
 def verify(
@@ -212,7 +212,7 @@ class _Verification:
             seen.record.timeline, frozenset(at.timeline for at, _ in seals),
             lambda offset: self._progress.reach(min(offset - self._first, self._length)),
         )  # fmt: skip
-        known_to = (("the checkpoint", seen.saved), ("`forced`", seen.forced), ("the recorder", seen.least))
+        known_to = (("the checkpoint", seen.saved), ("`forced`", seen.synced), ("the recorder", seen.least))
         for name, known in known_to:
             if known is not None and known.offset > seen.record.offset:
                 sink.differ("I1", "stream", f"ends at {seen.record.offset}, {name} has seen {known.offset} bytes")

@@ -55,7 +55,7 @@ class WaitRequest(Struct, frozen=True):
         kinds = {*map(type, self.conditions), *map(type, self.stops)}
         return Screen in kinds or Changed in kinds
 
-    def waiter(self, stream: StreamReader, eye: RecordScreenSource | None = None) -> Waiter:
+    def waiter(self, stream: StreamReader, source: RecordScreenSource | None = None) -> Waiter:
         """Return a fresh waiter on a stream; raises BadCondition when a pattern does not compile."""
 
         def before(offset: int, length: int) -> bytes:
@@ -69,7 +69,7 @@ class WaitRequest(Struct, frozen=True):
             view=self.view,
             max_bytes=self.max_bytes,
             echo=self.echo,
-            eye=eye,
+            screen_source=source,
             redactor=StreamRedactor(before) if self.redact else None,
             idle_from=self.idle_from,
             blanks=self.blanks,
@@ -227,8 +227,8 @@ def _is_certain(state: MachineState, position: Position, echo: EchoFilter | None
 
 def advance(waiter: Waiter, step: Step) -> Outcome | None:
     """Give a waiter one step of the record; raises PatternTimeout."""
-    if waiter.eye is not None:
-        waiter.eye.timeline = step.timeline
+    if waiter.screen_source is not None:
+        waiter.screen_source.timeline = step.timeline
     return waiter.advance(step.data, step.signals, step.classified)
 
 
@@ -242,8 +242,8 @@ def evaluate(
     screens: Screens,
 ) -> Outcome | None:
     """Answer a recorded wait from the record alone: existing data up to `seen`, new data up to `horizon`."""
-    eye = screens.eye(start.position, request.redact) if request.looks else None
-    waiter = request.waiter(stream, eye)
+    source = screens.source(start.position, request.redact) if request.looks else None
+    waiter = request.waiter(stream, source)
     waiter.budget = PATIENCE
     reader = RecordReader(layout, stream, start.state, start.timeline)
     try:
@@ -261,5 +261,5 @@ def evaluate(
         return None
     finally:
         reader.close()
-        if eye is not None:
-            eye.close()
+        if source is not None:
+            source.close()

@@ -1,6 +1,6 @@
 """The executor of one search: candidates of the index and what is not indexed yet, merged, newest first, verified.
 
-Rules of this file: a match is what `matching` says of the stream's own bytes, whatever the index believes. So results
+Rules of this file: a match is what `matching` says of the stream's own bytes, whatever the index says. So results
 are complete and exact with a good index, an old one and none; a bad one only costs time.
 """
 

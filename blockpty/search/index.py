@@ -149,7 +149,7 @@ class Index(Protocol):
         """Drop everything and begin anew."""
 
     def close(self) -> None:
-        """Let go of the storage; what was added stays."""
+        """Close the storage; what was added stays."""
 
 
 class IndexUnavailable(Exception):

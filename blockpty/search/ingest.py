@@ -12,7 +12,7 @@ from blockpty.search.index import IndexEntry, IndexWatermark
 from blockpty.search.records import Records
 from blockpty.search.text import AHEAD, CHUNK, Window
 
-# A block that still runs is taken up when so much of it is not indexed.
+# A block that still runs is indexed when so much of it is not indexed.
 OPEN_BYTES: Final = 256 * 1024
 
 

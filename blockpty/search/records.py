@@ -214,7 +214,7 @@ class Record:
         end = block.span[1]
         yield from windows(self.read, at, cursor if end is None else end, number)
 
-    def let_go(self) -> None:
+    def close_removed(self) -> None:
         """Close the files when one of them was removed, which would go on taking space."""
         if self._stream.holds_removed():
             self.close()
@@ -315,7 +315,7 @@ class Records:
         """Return the conversations, all or those given, of which something may not be indexed, last used last."""
         directory = str(self._directory)
         for record in [*self._kept.values()]:
-            record.let_go()
+            record.close_removed()
         found = []
         for name in self.names() if names is None else names:
             position = positions.get(name)

@@ -53,7 +53,7 @@ def ship(layout: Layout, url: str) -> int:
     old = keys - {*beside, *(one["key"] for one in whole)}
     with full_is_an_error(layout.stream):
         record = {"format": checkpoint.FORMAT_VERSION, "url": url, "segments": whole, "beside": [*beside, *sorted(old)]}
-        checkpoint.replace(layout.stream / NAME, record, force=True)
+        checkpoint.replace(layout.stream / NAME, record, durable=True)
         sync_directory(layout.stream)
     for key in old:  # of a timeline that was shorter; who is killed here has it in the list still
         store.delete(key)

@@ -25,15 +25,15 @@ NEWEST_VERSION: Final = SOURCE_VERSION
 OPEN_FORMAT: Final = 2
 
 
-def replace(path: Path, record: Mapping[str, Any], *, force: bool = False) -> None:
-    """Write a file 0600 beside its place and move it there; with `force` its content is durable by then."""
+def replace(path: Path, record: Mapping[str, Any], *, durable: bool = False) -> None:
+    """Write a file 0600 beside its place and move it there; with `durable` its content is synced by then."""
     temporary = path.with_name(f".{path.name}.new")
     descriptor = open_file(temporary, os.O_CREAT | os.O_TRUNC | os.O_WRONLY)
     try:
         left = memoryview(sealed(orjson.dumps(record)))
         while left:
             left = left[os.write(descriptor, left) :]
-        if force:
+        if durable:
             os.fdatasync(descriptor)
     finally:
         os.close(descriptor)

@@ -111,7 +111,7 @@ class LineReader:
         room = min(max(_SOME, held) if some else _PIECE, max(0, size - begin) + _GROWTH)
         return room if until is None else max(0, min(room, until - begin))
 
-    def force(self) -> None:
+    def sync(self) -> None:
         """Make the file's content durable."""
         if self._descriptor >= 0:
             os.fdatasync(self._descriptor)

@@ -102,8 +102,8 @@ def set_log_start(layout: Layout, beginning: LogStart) -> None:
     """Let a record begin there; durable when this returns. Raises OSError, SpoolError."""
     meta = checkpoint.load_meta(layout.meta)
     if meta["format"] < CUT_VERSION:
-        checkpoint.replace(layout.meta, {**meta, "format": CUT_VERSION}, force=True)
-    checkpoint.replace(layout.directory / BEGINNING, beginning.to_dict(), force=True)
+        checkpoint.replace(layout.meta, {**meta, "format": CUT_VERSION}, durable=True)
+    checkpoint.replace(layout.directory / BEGINNING, beginning.to_dict(), durable=True)
     # The new names are durable before anything is removed there.
     sync_directory(layout.directory)
 

@@ -77,7 +77,7 @@ class Lines:
         self._name = path.name
         self.mark = mark
         # Whether something was written since the last sync.
-        self.unforced = False
+        self.unsynced = False
         self.descriptor = open_file(path, os.O_CREAT | os.O_RDWR)
         self._end = os.fstat(self.descriptor).st_size
 
@@ -100,7 +100,7 @@ class Lines:
         place = self.mark.size
         found = os.pread(self.descriptor, len(fresh), place) if place < self._end else b""
         # What is there already was written by an engine that may have been killed before it was durable.
-        self.unforced = True
+        self.unsynced = True
         if found != fresh:
             self._put(fresh, found)
         self._end = max(self._end, place + len(fresh))
@@ -143,16 +143,16 @@ class FileSink:
 
     Attributes:
         events, blocks: the journals.
-        unforced: bytes written since `force`.
+        unsynced: bytes written since `sync`.
         made_again: whether what had been removed was made again, since it was last asked.
         removed: set it to have the next write check whether files or their directories were removed.
     """
 
     def __init__(
-        self, layout: Layout, *, forces: bool = False, marks: Mapping[str, Any] | None = None,
+        self, layout: Layout, *, syncs: bool = False, marks: Mapping[str, Any] | None = None,
         first_block: int | None = None, check: Callable[[], None] = lambda: None,
     ) -> None:  # fmt: skip
-        self.unforced = 0
+        self.unsynced = 0
         self.made_again = False
         self.removed = False
         self._check = check
@@ -160,7 +160,7 @@ class FileSink:
         self._outputs = -1
         # After a start that was not in order, what a record left that is lost now may lie among the outputs.
         self._first_block = first_block
-        self._forces = forces
+        self._syncs = syncs
         self._finished: list[int] = []
         self._layout = layout
         self._directory = str(layout.directory)
@@ -195,7 +195,7 @@ class FileSink:
             self._open_descriptor = descriptor
         if data:
             write_all(self._open_descriptor, data, position, name)
-            self.unforced += len(data)
+            self.unsynced += len(data)
             if position == self._open_mark.size:
                 crc = crc32(data, self._open_mark.crc)
                 self._open_mark = self._open_mark._replace(size=position + len(data), crc=crc)
@@ -218,8 +218,8 @@ class FileSink:
     def lines(self, events: list[tuple[int, bytes]], blocks: list[tuple[int, bytes]]) -> None:
         """Have lines in the journals; those that were given before are passed over."""
         self._keep()
-        self.unforced += self.events.write(events)
-        self.unforced += self.blocks.write(blocks)
+        self.unsynced += self.events.write(events)
+        self.unsynced += self.blocks.write(blocks)
 
     def _keep(self) -> None:
         """Make what was removed meanwhile again, as far as it is open here: the journals, the open block's output."""
@@ -261,24 +261,24 @@ class FileSink:
                     os.replace(self._layout.outputs / name, self._layout.outputs / f"{name}.torn")
             self._first_block = None
 
-    def force(self) -> None:
+    def sync(self) -> None:
         """Make everything that was written durable; what was finished since is kept open for that."""
-        if self.unforced:
+        if self.unsynced:
             for descriptor in self._written():
                 os.fdatasync(descriptor)
-            self._forced()
-        self._let_go()
+            self._synced()
+        self._close_finished()
 
-    def unforced_files(self) -> list[int]:
-        """Return descriptors, of the caller's own, of all that `force` would sync: to do that beside the loop.
+    def unsynced_files(self) -> list[int]:
+        """Return descriptors, of the caller's own, of all that `sync` would sync: to do that beside the loop.
 
         It counts as durable from now on; a caller whose sync fails says so by `doubt`.
         """
         found = []
-        if self.unforced:
+        if self.unsynced:
             found = [os.dup(descriptor) for descriptor in self._written()]
-            self._forced()
-        self._let_go()
+            self._synced()
+        self._close_finished()
         return found
 
     @property
@@ -288,17 +288,17 @@ class FileSink:
 
     def doubt(self, count: int) -> None:
         """So many bytes that count as durable may not be."""
-        self.unforced += count
-        self.events.unforced = self.blocks.unforced = True
+        self.unsynced += count
+        self.events.unsynced = self.blocks.unsynced = True
 
     def _written(self) -> list[int]:
         """Return the files that have something to sync: a sync of any other waits for the disk all the same."""
-        journals = [lines.descriptor for lines in (self.events, self.blocks) if lines.unforced]
+        journals = [lines.descriptor for lines in (self.events, self.blocks) if lines.unsynced]
         return [*self._finished, *((self._open_descriptor,) if self._open_descriptor >= 0 else ()), *journals]
 
-    def _forced(self) -> None:
-        self.unforced = 0
-        self.events.unforced = self.blocks.unforced = False
+    def _synced(self) -> None:
+        self.unsynced = 0
+        self.events.unsynced = self.blocks.unsynced = False
 
     def marks(self) -> dict[str, Any]:
         """Return what a checkpoint vouches for, JSON-compatible; `FileSink` and `hold` take it."""
@@ -326,11 +326,11 @@ class FileSink:
         """Close the files."""
         self._close_out()
         self._close_outputs()
-        self._let_go()
+        self._close_finished()
         self.events.close()
         self.blocks.close()
 
-    def _let_go(self) -> None:
+    def _close_finished(self) -> None:
         while self._finished:
             os.close(self._finished.pop())
 
@@ -346,8 +346,8 @@ class FileSink:
             if not self._open_mark.size:
                 # Nothing was written: a missing file means the same.
                 os.close(self._finished.pop())
-            elif not self._forces:
-                self._let_go()
+            elif not self._syncs:
+                self._close_finished()
             elif len(self._finished) > _FINISHED:
                 oldest = self._finished.pop(0)
                 os.fdatasync(oldest)

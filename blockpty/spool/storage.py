@@ -44,7 +44,7 @@ def refused(name: str | Path, problem: OSError) -> SpoolError | OSError:
     return storage_full(name, problem) if problem.errno in REFUSED else problem
 
 
-_MENDS: Final = {
+_REMEDIES: Final = {
     errno.ENOSPC: "free some space",
     errno.EDQUOT: "free some space",
     errno.EROFS: "mount it for writing, or choose another home (BLOCKPTY_HOME)",
@@ -60,7 +60,7 @@ def storage_full(name: str | Path, problem: OSError) -> StorageFull:
     why = os.strerror(problem.errno or errno.EIO)
     return StorageFull(
         f"no space left for {name}" if space else f"{name} cannot be written: {why}",
-        hint=f"{_MENDS.get(problem.errno or 0, 'look at the disk')}; what waits for it goes on by itself",
+        hint=f"{_REMEDIES.get(problem.errno or 0, 'look at the disk')}; waiting work resumes automatically",
         details={"errno": code},
     )  # fmt: skip
 

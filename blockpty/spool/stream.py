@@ -134,7 +134,7 @@ class StreamReader:
         except (OSError, IndexError):
             return False  # closed meanwhile by its user
 
-    def force(self) -> None:
+    def sync(self) -> None:
         """Make the newest segment durable (the writer has done that for those before it)."""
         self._discover()
         if self._segments:

@@ -91,9 +91,9 @@ class TimelineReader:
         """Byte position after the last line that was read."""
         return self._lines.position
 
-    def force(self) -> None:
+    def sync(self) -> None:
         """Make the file's content durable."""
-        self._lines.force()
+        self._lines.sync()
 
     def close(self) -> None:
         """Close the file."""

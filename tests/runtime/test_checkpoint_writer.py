@@ -64,14 +64,14 @@ async def test_who_waits_for_the_syncs_has_none_of_them_on_the_loop(
         real(descriptor)
 
     monkeypatch.setattr(os, "fdatasync", counted)
-    sink = FileSink(Layout(tmp_path), forces=True)
+    sink = FileSink(Layout(tmp_path), syncs=True)
     writer = CheckpointWriter(asyncio.get_running_loop(), Layout(tmp_path), True, lambda last: None)
     for number in range(10 * FINISHED):
         name = f"blocks/{number + 1}_1.out"
         sink.out(name, 0, b"x")
         sink.out_end(name, 1)
         while sink.crowded:
-            await writer.forced(sink)
-    await writer.forced(sink)
+            await writer.synced(sink)
+    await writer.synced(sink)
     sink.close()
     assert len(on_loop) >= 9 * FINISHED and not any(on_loop)

@@ -38,7 +38,7 @@ async def test_without_persist_the_shell_ends_with_the_engine(home: Path) -> Non
 
 
 @async_test
-async def test_a_persistent_conversation_is_taken_up_where_it_was(home: Path) -> None:
+async def test_a_persistent_conversation_is_resumed_where_it_was(home: Path) -> None:
     async with blockpty.Engine(home) as engine:
         conversation = await engine.open("c1", persist=True)
         await conversation.run("export KEPT=yes; cd /")

@@ -262,4 +262,4 @@ async def test_what_has_ended_is_listed_with_its_last_block(home: Path) -> None:
     async with blockpty.Engine(home) as engine, following(engine) as follower:
         last = follower.lines["c1"].last
         assert last is not None and last.block_id == f"b{follower.lines['c1'].blocks}"
-        assert engine.taken_up("c1") is None
+        assert engine.attached("c1") is None

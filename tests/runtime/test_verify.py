@@ -571,7 +571,7 @@ async def test_a_record_that_was_replaced_while_it_rested_is_read_as_it_is(
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr("blockpty.runtime.engine.ENDED_KEPT", 0)
             await engine._suspend_ended()
-        assert engine.taken_up("c1") is None
+        assert engine.attached("c1") is None
         shutil.rmtree(directory)
         shutil.copytree(recorded[0], directory)
         again = await engine.conversation("c1")

@@ -12,10 +12,10 @@ from typing import Final, NamedTuple
 
 from blockpty.redact.shapes import (
     ASSIGNED,
+    CHECKED_BYTES,
     CROWD,
     CROWDED,
     FOLLOWING,
-    JUDGED,
     NAMED,
     PASSWORD_LINE,
     PRIVATE_KEY_PIECE,
@@ -410,8 +410,8 @@ def _named(text: bytes, more: bool) -> Iterator[tuple[int, int, bool]]:
             crowd = len([one for one in assigned if at < one < min(end, at + CROWDED)])
             crowded = "bare" in groups and end - begin > 64 and crowd >= CROWD and value == whole
             value = value.rstrip(b",;)]}")
-            judged = value[:JUDGED] if shape.word in ASSIGNED else value
-            if value and (crowded or shape.judge(text, found, judged)):
+            checked = value[:CHECKED_BYTES] if shape.word in ASSIGNED else value
+            if value and (crowded or shape.is_secret(text, found, checked)):
                 yield begin, begin + len(value), False
 
 
@@ -429,5 +429,5 @@ def _following(text: bytes, more: bool) -> Iterator[tuple[int, int, bool]]:
                 value = text[begin:end].rstrip(b",;)]}")
                 if more and end == len(text):
                     yield begin, end, True
-                elif value and shape.judge(text, found, value):
+                elif value and shape.is_secret(text, found, value):
                     yield begin, begin + len(value), False

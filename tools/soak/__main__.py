@@ -44,7 +44,7 @@ FAULTS = ("engine", "recorder", "keeper", "shell", "stop", "full", "derived", "i
 ANSWER_SECONDS = 400
 FILE_SYSTEM_MIB = 400
 # What memory may grow by between the first and the last third of a soak, and descriptors: an engine keeps up to 16
-# finished outputs of a conversation open, until they are forced together.
+# finished outputs of a conversation open, until they are synced together.
 GROWTH_KIB = 32 * 1024
 GROWTH_FILES = 16
 # An engine that has just come up is smaller than one that has worked, so a few looks say nothing.

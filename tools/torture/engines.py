@@ -1,6 +1,6 @@
 """kill -9 of the engine at random points, while a shell prints what is known beforehand.
 
-Each life of the engine is a forked process that takes the conversation up, submits a command of its own if the shell is
+Each life of the engine is a forked process that attaches, submits a command of its own if the shell is
 at a prompt, and follows what comes until it is killed. After some lives an engine that is not killed looks at
 everything: each command is one block, its output is exactly what it must have printed, and `verify` finds nothing.
 """
@@ -23,7 +23,7 @@ from tests.support.processes import directory_of_homes
 from tools.torture.report import Row
 
 LIVES = 20
-# Every second kill comes early: while the engine takes the conversation up, and while it submits.
+# Every second kill comes early: while the engine attaches to the conversation, and while it submits.
 LONGEST_SECONDS = (0.4, 0.06)
 LINES = 300_000
 LINES_PER_STEP = 1300

@@ -1,6 +1,6 @@
 """A medium that forgets: every write and every forcing of a record is noted, then power is lost at a random moment.
 
-Recorder and engine write a conversation, in one process. Of what was written and not forced at the moment of the loss,
+Recorder and engine write a conversation, in one process. Of what was written and not synced at the moment of the loss,
 each sector of 512 bytes independently holds what was written to it up to some random moment; the file's length is that
 of some moment, too. Then the recorder mends what is found, the next engine derives from it, and all of it must be what
 a prefix of the conversation gives, with everything in it that somebody was told of and that the durability promises.
@@ -51,7 +51,7 @@ class Medium:
     def __init__(self, directory: Path) -> None:
         self._directory = f"{directory}/"
         self._real = {name: getattr(os, name) for name in _CALLS}
-        # (file, "write" | "cut" | "force" | "move" | "gone", offset or name, data)
+        # (file, "write" | "cut" | "sync" | "move" | "gone", offset or name, data)
         self.done: list[tuple[str, str, Any, bytes]] = []
         # Called before each call: a test may let it fail.
         self.before: Any = None
@@ -117,7 +117,7 @@ class Medium:
         self._ask("fdatasync", file)
         # What a disk would need a moment for.
         if file is not None and os.path.isfile(self._directory + file):
-            self._note(file, "force")
+            self._note(file, "sync")
 
     _fsync = _fdatasync
 
@@ -152,7 +152,7 @@ class Medium:
 
 class _File:
     def __init__(self) -> None:
-        self._forced = b""
+        self._synced = b""
         self._since: list[tuple[int, bytes]] = []
         self._cuts: list[tuple[int, int]] = []
 
@@ -161,16 +161,16 @@ class _File:
             self._since.append((place, data))
         elif what == "cut":
             # The file systems keep the order of lengths.
-            self._forced = _with(self._forced, self._since)[:place]
+            self._synced = _with(self._synced, self._since)[:place]
             self._since = []
         else:
-            self._forced = _with(self._forced, self._since)
+            self._synced = _with(self._synced, self._since)
             self._since = []
 
     def found(self, chance: random.Random) -> bytes:
         """What a sector holds is what it held after some of the writes; the length is one that the file had."""
-        whole = _with(self._forced, self._since)
-        states = [self._forced]
+        whole = _with(self._synced, self._since)
+        states = [self._synced]
         for place, data in self._since[-64:]:
             states.append(_with(states[-1], [(place, data)]) if self._since[-64:] == self._since else whole)
         length = len(chance.choice(states))

@@ -104,7 +104,7 @@ async def _one(home: Path, name: str, size: int, row: Row) -> None:
     row.found |= {
         "engine grew": f"{grown / 2**20:.1f} MiB", "speed": f"{size / 1e6 / seconds:.1f} MB/s",
         "a terminal that is only read": f"{size / 1e6 / only_read:.1f} MB/s", "share": f"{only_read / seconds:.2f}",
-        "one that is moved into a file, not forced": f"{size / 1e6 / moved:.1f} MB/s",
+        "one that is moved into a file, not synced": f"{size / 1e6 / moved:.1f} MB/s",
         "share of that": f"{moved / seconds:.2f}",
         "processor time": f"engine {worked:.1f} s, recorder {moving:.1f} s; what moves into a file {bare_worked:.1f} s",
         "last 4 KiB read in": f"{tail * 1000:.1f} ms", "load": f"{os.getloadavg()[0]:.1f}",

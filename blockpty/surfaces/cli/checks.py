@@ -14,8 +14,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final, Literal
 
-from msgspec import Struct
-from msgspec.structs import asdict
+from msgspec import Struct, field, to_builtins
 
 _MIB: Final = 1024 * 1024
 # Per conversation the host holds four descriptors in each of two processes, beside its own few.
@@ -30,16 +29,17 @@ _SECONDS: Final = 3.0
 
 
 class Finding(Struct, frozen=True):
-    """What one check found; `mend` says what to do about it."""
+    """Result of one check; `remedy` says what to do about it."""
 
     name: str
     status: Literal["ok", "warning", "failed"]
     message: str
-    mend: str = ""
+    remedy: str = field(default="", name="mend")  # words: on the wire
 
     def to_dict(self) -> dict[str, Any]:
         """Return the JSON form."""
-        return asdict(self)
+        found: dict[str, Any] = to_builtins(self)
+        return found
 
 
 # Programs
@@ -163,17 +163,17 @@ def check_default_shell() -> Finding:
 
 def check_terminals() -> Finding:
     """Whether a pseudo-terminal can be had, and how many more."""
-    mend = "close conversations or terminals, or raise kernel.pty.max with sysctl"
+    remedy = "close conversations or terminals, or raise kernel.pty.max with sysctl"
     try:
         for descriptor in os.openpty():
             os.close(descriptor)
     except OSError as error:
-        return Finding("terminals", "failed", f"no pseudo-terminal can be opened: {error.strerror}", mend)
+        return Finding("terminals", "failed", f"no pseudo-terminal can be opened: {error.strerror}", remedy)
     used, most = _number("/proc/sys/kernel/pty/nr"), _number("/proc/sys/kernel/pty/max")
     if used is None or most is None:
         return Finding("terminals", "ok", "a pseudo-terminal can be opened")
     message = f"{used} of {most} pseudo-terminals are used"
-    return Finding("terminals", "warning", message, mend) if most - used < _FEW_TERMINALS else Finding(
+    return Finding("terminals", "warning", message, remedy) if most - used < _FEW_TERMINALS else Finding(
         "terminals", "ok", message
     )  # fmt: skip
 
@@ -191,10 +191,10 @@ def check_open_files() -> Finding:
     if hard == resource.RLIM_INFINITY:
         return Finding("files", "ok", "open files are not limited")
     message = f"a process may open {hard} files (soft limit {soft})"
-    mend = "raise the hard limit: ulimit -Hn, or LimitNOFILE in a service"
+    remedy = "raise the hard limit: ulimit -Hn, or LimitNOFILE in a service"
     if hard < _TOO_FEW_FILES:
-        return Finding("files", "failed", message, mend)
-    return Finding("files", "warning", message, mend) if hard < _FEW_FILES else Finding("files", "ok", message)
+        return Finding("files", "failed", message, remedy)
+    return Finding("files", "warning", message, remedy) if hard < _FEW_FILES else Finding("files", "ok", message)
 
 
 def check_processes() -> Finding:
@@ -206,8 +206,8 @@ def check_processes() -> Finding:
     if used is None:
         return Finding("processes", "ok", f"this user may have {soft} processes")
     message = f"this user has {used} of {soft} processes"
-    mend = "end some, or raise the limit: ulimit -u, or TasksMax in a service"
-    return Finding("processes", "warning", message, mend) if soft - used < _FEW_PROCESSES else Finding(
+    remedy = "end some, or raise the limit: ulimit -u, or TasksMax in a service"
+    return Finding("processes", "warning", message, remedy) if soft - used < _FEW_PROCESSES else Finding(
         "processes", "ok", message
     )  # fmt: skip
 
@@ -243,8 +243,8 @@ def check_sandbox() -> Finding:
 def check_home(home: Path) -> Finding:
     """Whether the home and what lies in it belong to this user alone."""
     refused: list[str] = []
-    mended: list[str] = []
-    mends: list[str] = []
+    repairable: list[str] = []
+    remedies: list[str] = []
     for path in (home, home / "conversations", home / "host"):
         try:
             found = os.lstat(path)
@@ -252,31 +252,31 @@ def check_home(home: Path) -> Finding:
             continue
         except OSError as error:
             refused.append(f"{path}: {error.strerror}")
-            mends.append("choose another home with --home or BLOCKPTY_HOME")
+            remedies.append("choose another home with --home or BLOCKPTY_HOME")
             continue
         mode = stat.S_IMODE(found.st_mode)
         if stat.S_ISLNK(found.st_mode):
             refused.append(f"{path} is a symbolic link")
-            mends.append(f"set BLOCKPTY_HOME to what it points to, {os.path.realpath(path)}, or remove the link")
+            remedies.append(f"set BLOCKPTY_HOME to what it points to, {os.path.realpath(path)}, or remove the link")
         elif not stat.S_ISDIR(found.st_mode):
             refused.append(f"{path} is not a directory")
-            mends.append("move it away")
+            remedies.append("move it away")
         elif found.st_uid != os.geteuid():
             refused.append(f"{path} belongs to user {found.st_uid}")
-            mends.append("choose another home with --home or BLOCKPTY_HOME")
+            remedies.append("choose another home with --home or BLOCKPTY_HOME")
         elif mode & 0o700 != 0o700 or not os.access(path, os.R_OK | os.W_OK | os.X_OK):
             refused.append(f"{path} has mode {mode:04o}, which keeps its owner out")
-            mends.append(f"chmod 700 {path}")
+            remedies.append(f"chmod 700 {path}")
         elif mode & 0o077:
-            (refused if path.name == "host" else mended).append(f"{path} has mode {mode:04o}, others may enter it")
-            mends.append(f"chmod 700 {path}")
-    if refused or mended:
-        return Finding("home", "failed" if refused else "warning", "; ".join(refused + mended), "; ".join(mends))
+            (refused if path.name == "host" else repairable).append(f"{path} has mode {mode:04o}, others may enter it")
+            remedies.append(f"chmod 700 {path}")
+    if refused or repairable:
+        return Finding("home", "failed" if refused else "warning", "; ".join(refused + repairable), "; ".join(remedies))
     if not home.exists():
         parent = nearest(home)
         if not os.access(parent, os.W_OK | os.X_OK):
-            mend = "choose another home with --home or BLOCKPTY_HOME"
-            return Finding("home", "failed", f"{home} is not there and {parent} is not writable", mend)
+            remedy = "choose another home with --home or BLOCKPTY_HOME"
+            return Finding("home", "failed", f"{home} is not there and {parent} is not writable", remedy)
         return Finding("home", "ok", f"{home} will be made when it is first used")
     return Finding("home", "ok", f"{home} belongs to this user alone")
 
@@ -294,12 +294,12 @@ def check_disk(home: Path) -> Finding:
     found = os.statvfs(nearest(home))
     free = found.f_bavail * found.f_frsize
     message = f"{free // _MIB:,} MiB are free for {home}"
-    mend = "make space, or choose a home elsewhere; when none is left, the programs in the terminals stand still"
+    remedy = "make space, or choose a home elsewhere; when none is left, the programs in the terminals stand still"
     if found.f_files and not found.f_favail:
-        return Finding("disk", "failed", f"{message}, but no inodes", mend)
+        return Finding("disk", "failed", f"{message}, but no inodes", remedy)
     if free < _TOO_LITTLE_SPACE:
-        return Finding("disk", "failed", message, mend)
-    return Finding("disk", "warning", message, mend) if free < _LITTLE_SPACE else Finding("disk", "ok", message)
+        return Finding("disk", "failed", message, remedy)
+    return Finding("disk", "warning", message, remedy) if free < _LITTLE_SPACE else Finding("disk", "ok", message)
 
 
 def check_splice(home: Path) -> Finding:
@@ -318,7 +318,7 @@ def check_splice(home: Path) -> Finding:
             finally:
                 os.close(descriptor)
     except OSError as error:
-        return Finding("splice", "warning", f"not checked: {parent}: {error.strerror}", "mend the home first")
+        return Finding("splice", "warning", f"not checked: {parent}: {error.strerror}", "repair the home first")
     if works:
         return Finding("splice", "ok", f"works on {parent}")
     return Finding("splice", "warning", f"does not work on {parent}: {loss}", "use a home on a local file system")

@@ -353,7 +353,7 @@ async def _call(engine: Any, name: str, params: Mapping[str, Any]) -> Any:
     from blockpty.surfaces.client import Client
 
     if isinstance(engine, Client):
-        # The server judges the parameters; the models that do would take longer to load than all the rest.
+        # The server checks the parameters; the models that do would take longer to load than all the rest.
         return await engine.call(name, params)
     from blockpty.ops.dispatch import call
 

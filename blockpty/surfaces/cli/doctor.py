@@ -96,6 +96,6 @@ def _show(finding: Finding) -> None:
     status = f"{finding.status:<7}"
     shown = f"\x1b[{_COLOURS[finding.status]}m{status}\x1b[0m" if coloured else status
     sys.stdout.write(f"{shown}  {finding.name:<13}  {one_line(finding.message)}\n")
-    if finding.mend:
-        sys.stdout.write(f"{'':<24}{one_line(finding.mend)}\n")
+    if finding.remedy:
+        sys.stdout.write(f"{'':<24}{one_line(finding.remedy)}\n")
     sys.stdout.flush()

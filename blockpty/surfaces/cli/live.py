@@ -15,7 +15,7 @@ from blockpty.surfaces.cli.render import colours_wanted
 from blockpty.surfaces.sanitize import sanitize
 
 _RESET: Final = "\x1b[0m"
-# The beginning of what may become a colour; what is longer than a colour may be is not believed.
+# The beginning of what may become a colour; what is longer than a colour may be is not one.
 _UNFINISHED: Final = re.compile(r"\x1b(?:\[[0-9;:]{0,64})?\Z")
 _COLOURS: Final = re.compile(r"\x1b\[[0-9;:]*m")
 

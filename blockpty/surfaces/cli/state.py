@@ -131,9 +131,9 @@ def check_conversations(home: Path) -> Finding:
     if unread or open_to_others:
         facts += [f"cannot be read: {_some(unread)}"] * bool(unread)
         facts += [f"others may enter: {_some(open_to_others)}"] * bool(open_to_others)
-        mends = ["restore meta.json, or move the conversation out of the home"] * bool(unread)
-        mends += [f"chmod 700 {directory}/*"] * bool(open_to_others)
-        return Finding("conversations", "warning", "; ".join(facts), "; ".join(mends))
+        remedies = ["restore meta.json, or move the conversation out of the home"] * bool(unread)
+        remedies += [f"chmod 700 {directory}/*"] * bool(open_to_others)
+        return Finding("conversations", "warning", "; ".join(facts), "; ".join(remedies))
     return Finding("conversations", "ok", "; ".join(facts))
 
 
@@ -156,8 +156,8 @@ def check_server(home: Path) -> Finding:
             wrong.append(path)
     if wrong:
         names = " ".join(map(str, wrong))
-        mend = f"chmod go= {names}, or remove what is not yours; if others could read a token, make a new one"
-        return Finding("server", "failed", f"not for this user alone: {names}", mend)
+        remedy = f"chmod go= {names}, or remove what is not yours; if others could read a token, make a new one"
+        return Finding("server", "failed", f"not for this user alone: {names}", remedy)
     if not there:
         return Finding("server", "ok", "none has been started in this home")
     if "socket" in there and not _listens(directory / "socket"):
@@ -229,12 +229,12 @@ def check_port(home: Path) -> Finding:
             return Finding("port", "ok", f"{name} is free")
         except OSError as error:
             if error.errno != errno.EADDRINUSE:
-                mend = "have serve use another with --port"
-                return Finding("port", "warning", f"{name} cannot be used: {error.strerror}", mend)
+                remedy = "have serve use another with --port"
+                return Finding("port", "warning", f"{name} cannot be used: {error.strerror}", remedy)
     if _port_of_server(home) == PORT:
         return Finding("port", "ok", f"the server of this home has {name}")
-    mend = "a server of this home takes a free one; choose one with serve --port, or end the other program"
-    return Finding("port", "warning", f"another program has {name}", mend)
+    remedy = "a server of this home takes a free one; choose one with serve --port, or end the other program"
+    return Finding("port", "warning", f"another program has {name}", remedy)
 
 
 def _port_of_server(home: Path) -> int | None:

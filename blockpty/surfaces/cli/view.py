@@ -70,7 +70,7 @@ def show(invocation: Invocation, command: str, conversation_id: str | None, *, o
         raise click.UsageError(f"{command} needs a terminal; without one, use {other}")
     require("view", f"blockpty {command}", "textual")
     for name in ("COLUMNS", "LINES"):
-        # Textual would believe them, also after the window has changed.
+        # Textual would use them, also after the window has changed.
         os.environ.pop(name, None)
     # Textual takes Escape and a key that follows at once for Alt and that key; a person is slower than this.
     os.environ.setdefault("ESCDELAY", "25")

@@ -144,9 +144,9 @@ class _FeedSocket:
             shown: dict[str, tuple[int, int]] = {}
             while asked.ids and not self._asks.is_set():
                 for name in asked.ids:
-                    known = self._engine.taken_up(name)
+                    known = self._engine.attached(name)
                     cursor = known.cursor if known is not None else 0
-                    # One that has ended is drawn once; what is not taken up has not changed.
+                    # One that has ended is drawn once; what is not attached has not changed.
                     if name in shown and (known is None or shown[name][0] == cursor):
                         continue
                     found = await self._screen(name, shown[name][1] if name in shown else None)

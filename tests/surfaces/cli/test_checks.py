@@ -30,7 +30,7 @@ def test_the_home_is_for_its_owner_alone(tmp_path: Path, mode: int, status: str)
     found = checks.check_home(home)
     home.chmod(0o700)
     assert found.status == status
-    assert found.mend == ("" if status == "ok" else f"chmod 700 {home}")
+    assert found.remedy == ("" if status == "ok" else f"chmod 700 {home}")
 
 
 @pytest.mark.parametrize("name", ["conversations", "host"])
@@ -41,7 +41,7 @@ def test_a_link_or_a_file_in_the_home_is_refused(tmp_path: Path, name: str) -> N
     path.symlink_to(tmp_path)
     found = checks.check_home(home)
     assert (found.status, found.message) == ("failed", f"{path} is a symbolic link")
-    assert str(tmp_path) in found.mend
+    assert str(tmp_path) in found.remedy
     path.unlink()
     path.write_bytes(b"")
     found = checks.check_home(home)

@@ -37,7 +37,7 @@ def found(*arguments: str, status: int) -> dict[str, Finding]:
     assert report["ok"] is True
     assert report["failed"] == sum(one.status == "failed" for one in findings.values())
     assert report["warnings"] == sum(one.status == "warning" for one in findings.values())
-    assert all(one.mend for one in findings.values() if one.status != "ok")
+    assert all(one.remedy for one in findings.values() if one.status != "ok")
     return findings
 
 
@@ -149,7 +149,7 @@ def test_what_killed_ones_left(home: Path) -> None:
     (home / "server" / "token").write_text("secret")
     os.chmod(home / "server" / "token", 0o644)
     findings = found(status=1)
-    assert findings["server"].status == "failed" and str(home / "server" / "token") in findings["server"].mend
+    assert findings["server"].status == "failed" and str(home / "server" / "token") in findings["server"].remedy
 
 
 # The machine
@@ -245,4 +245,4 @@ def test_sandbox(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sandboxing.sandbox, "landlock_abi", lambda: 0)
     found = checks.check_sandbox()
     assert found.status == "warning"
-    assert "bubblewrap" in found.mend
+    assert "bubblewrap" in found.remedy

@@ -31,7 +31,7 @@ def test_a_process_that_does_not_listen(home: Path) -> None:
         (home / "host" / "pid").write_text(json.dumps({"keeper": other.pid, "recorder": None}))
         finding = state.check_host(home)
         other.stdin.close()
-    assert finding.status == "failed" and f"kill {other.pid}" in finding.mend
+    assert finding.status == "failed" and f"kill {other.pid}" in finding.remedy
     (home / "host" / "pid").unlink()
 
 

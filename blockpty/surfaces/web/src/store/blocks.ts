@@ -23,7 +23,7 @@ export function merged(list: Block[], others: Block[]): Block[] {
   return [...bySeq.values()].sort((one, other) => one.seq - other.seq);
 }
 
-/** Let go of the blocks at the beginning, or at the end, where there are more than so many. */
+/** Drop the blocks at the beginning, or at the end, where there are more than so many. */
 export function cut(state: Blocks, most: number, where: "beginning" | "end"): Blocks {
   if (state.list.length <= most) return state;
   const list = where === "end" ? state.list.slice(0, most) : state.list.slice(-most);
