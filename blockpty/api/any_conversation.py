@@ -212,7 +212,7 @@ class AnyConversation(Protocol):
         style: str = "plain",
         from_line: int | None = None,
     ) -> ReadResult:
-        """Read a piece of the transcript, from a cursor or of a block; the next piece begins at the result's cursor."""
+        """Read part of the transcript, from a cursor or of a block; the next piece begins at the result's cursor."""
 
     async def blocks(
         self,
@@ -337,10 +337,10 @@ class AnyConversation(Protocol):
         """Hand control back to agents. Only a person may ask for it, not only the one who has control."""
 
     async def approve(self, approval_id: str, digest: str, *, scope: str = "once") -> VerdictResult:
-        """Allow what waits for that. Only a person may ask for it."""
+        """Approve pending input. Only a person may do that."""
 
     async def deny(self, approval_id: str, digest: str, *, reason: str | None = None) -> VerdictResult:
-        """Refuse what waits. Only a person may ask for it."""
+        """Deny pending input. Only a person may do that."""
 
     async def export(
         self,

@@ -224,13 +224,15 @@ def parse_policy(text: str) -> Policy:
     """Read the text of a `policy.toml`.
 
     Raises:
-        BadRequest: it is no TOML, or has an unknown key, a wrong type, an unknown name or a bad pattern; the message
-            names the rule and its line.
+        BadRequest: it is not valid TOML, or has an unknown key, a wrong type, an unknown name or a bad pattern; the
+            message names the rule and its line.
     """
     try:
         table = tomllib.loads(text)
     except (ValueError, RecursionError) as error:
-        raise BadRequest(f"policy.toml is no TOML: {error}", hint="see the TOML manual, https://toml.io") from error
+        raise BadRequest(
+            f"policy.toml is not valid TOML: {error}", hint="see the TOML manual, https://toml.io"
+        ) from error
     known = ("version", "default", "rule", "sandbox", "levels", "approval_timeout_seconds", "secret")
     _known_keys(table, known, "the policy", 0)
     version = table.get("version", 1)
@@ -333,11 +335,11 @@ def _value(key: str, value: Any, where: str, line: int) -> Any:
     kind = _KEYS[key]
     if kind is str:
         if not isinstance(value, str):
-            raise _wrong(where, line, f"has {key} = {value!r}, which is no text")
+            raise _wrong(where, line, f"has {key} = {value!r}, which is not a string")
         return value
     texts = [value] if isinstance(value, str) else value
     if not isinstance(texts, list) or not texts or not all(isinstance(one, str) and one for one in texts):
-        raise _wrong(where, line, f"has {key} = {value!r}, which is no list of texts")
+        raise _wrong(where, line, f"has {key} = {value!r}, which is not a list of strings")
     convert = cast("Callable[[list[str]], Any]", kind)
     try:
         return convert(texts)

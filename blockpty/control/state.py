@@ -79,5 +79,5 @@ def halted_by(who: str, everywhere: bool = False) -> Halted:
     """Return the error for an agent that was halted."""
     return Halted(
         f"{who} has halted agents{' in all conversations' if everywhere else ''}",
-        hint="a person lets them go on with release", details={"halted": who, "all": everywhere},
+        hint="a person can allow it with release", details={"halted": who, "all": everywhere},
     )  # fmt: skip

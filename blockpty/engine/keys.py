@@ -189,7 +189,7 @@ def _caret(keys: str, position: int) -> bytes:
     control = _control(following)
     if control is None or following in "/ ":
         raise BadRequest(
-            f"keys: ^{following} at character {position} is no control character",
+            f"keys: ^{following} at character {position} is not a control character",
             hint="write ^^ for a literal ^; control characters are ^@, ^A to ^Z, ^[, ^\\, ^], ^_ and ^?",
             details={"position": position},
         )

@@ -152,7 +152,7 @@ class HostClient(HostConnection):
             BadRequest: the running host speaks another protocol version.
         """
         path = os.fspath(home)
-        last: BlockptyError = InternalError("the host leaves as fast as it is started")
+        last: BlockptyError = InternalError("the host exits as soon as it starts")
         for _ in range(20):
             try:
                 sock = await _socket(path, start=start)
@@ -255,7 +255,7 @@ class HostClient(HostConnection):
 
     async def unsubscribe(self, conversation: str) -> None:
         """Call the callback no more."""
-        self._drop_bell(conversation)
+        self._drop_subscription(conversation)
         await self._ask("unsubscribe", {"conversation": conversation})
 
     async def input(

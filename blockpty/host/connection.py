@@ -1,13 +1,14 @@
 """Connection to the host, on asyncio, that outlives the recorder at its other end.
 
-This file knows framing, doorbells and what may be asked twice; which operations there are is in `client.py`. A request
-goes out at once, on the socket itself: a round trip costs two system calls here and no task.
+This file knows framing, subscriptions and what may be asked twice; which operations there are is in `client.py`. A
+request goes out at once, on the socket itself: a round trip costs two system calls here and no task.
 
-Carrying on: when the connection ends, a new one is made as long as a host listens. Doorbells are handed over again and
-rung once (a ring may have been lost). What has no answer is asked again. That is harmless for most operations; an
-`input` with a `req` and a `note` say how far the timeline was known, and the host looks there first, so that they are
-entered once; `open` is recognised by the nonce in its entry. Only `signal`, an `input` without `req`, and one that was
-just being written fail with `internal`, details {"retry": true}: they may or may not have been done.
+Carrying on: when the connection ends, a new one is made as long as a host listens. Notification descriptors are
+passed again and each callback is called once (a notification may have been lost). What has no answer is asked again.
+That is harmless for most operations; an `input` with a `req` and a `note` say how far the timeline was known, and the
+host looks there first, so that they are entered once; `open` is recognised by the nonce in its entry. Only `signal`, an
+`input` without `req`, and one that was just being written fail with `internal`, details {"retry": true}: they may or
+may not have been done.
 """
 
 from __future__ import annotations
@@ -37,8 +38,8 @@ _MAX_REQUEST = protocol.MAX_LINE - 1024  # room for what is added when it is ask
 _encode_any = json.JSONEncoder(separators=(",", ":")).encode
 
 
-class _Bell:
-    """One doorbell: the descriptor that the recorder writes to, the one that we read, and the callback."""
+class _Subscription:
+    """The notification descriptor that the recorder writes to, the one that we read, and the callback."""
 
     __slots__ = ("callback", "epoch", "read_fd", "write_fd")
 
@@ -60,15 +61,16 @@ class _Bell:
 class _PendingRequest:
     """A request that is under way."""
 
-    __slots__ = ("bell", "fields", "future", "known", "op")
+    __slots__ = ("subscription", "fields", "future", "known", "op")
 
     def __init__(
-        self, op: str, fields: Mapping[str, Any], future: asyncio.Future[dict[str, Any]], bell: _Bell | None, known: int
+        self, op: str, fields: Mapping[str, Any], future: asyncio.Future[dict[str, Any]],
+        subscription: _Subscription | None, known: int,
     ) -> None:  # fmt: skip
         self.op = op
         self.fields = fields
         self.future = future
-        self.bell = bell
+        self.subscription = subscription
         self.known = known
 
     @property
@@ -81,7 +83,7 @@ class _PendingRequest:
 
 
 class HostConnection:
-    """Requests and doorbells over one socket after another.
+    """Requests and notifications over one socket after another.
 
     Attributes:
         closed: done when the connection has ended for good.
@@ -99,7 +101,7 @@ class HostConnection:
         self._writing = False
         self._numbers = itertools.count(1)
         self._calls: dict[int, _PendingRequest] = {}
-        self._bells: dict[str, _Bell] = {}
+        self._subscriptions: dict[str, _Subscription] = {}
         # How long each timeline is, as far as the host has reported.
         self._known: dict[str, int] = {}
         self._reconnecting: asyncio.Task[None] | None = None
@@ -116,8 +118,8 @@ class HostConnection:
             self._reconnecting = None
         self._detach()
         self._end("the connection to the host was ended")
-        for conversation in [*self._bells]:
-            self._drop_bell(conversation)
+        for conversation in [*self._subscriptions]:
+            self._drop_subscription(conversation)
 
     def _attach(self, sock: socket.socket) -> None:
         sock.setblocking(False)
@@ -202,17 +204,19 @@ class HostConnection:
         return True
 
     def _resume(self) -> None:
-        """Hand the doorbells over again, ring them, ask again what can be asked again."""
-        for conversation, bell in self._bells.items():
-            self._send(_subscribe_line(conversation, bell.epoch), [bell.write_fd])
+        """Subscribe again, call each callback, and ask again what can be asked again."""
+        for conversation, subscription in self._subscriptions.items():
+            self._send(_subscribe_line(conversation, subscription.epoch), [subscription.write_fd])
         for number, call in self._calls.items():
-            self._send(call.again(number), [call.bell.write_fd] if call.bell is not None else [])
-        for bell in [*self._bells.values()]:
-            bell.callback()
+            self._send(call.again(number), [call.subscription.write_fd] if call.subscription is not None else [])
+        for subscription in [*self._subscriptions.values()]:
+            subscription.callback()
 
     # -- sending and receiving ------------------------------------------------------------------------------------
 
-    def _ask(self, op: str, fields: Mapping[str, Any], bell: _Bell | None = None) -> asyncio.Future[dict[str, Any]]:
+    def _ask(
+        self, op: str, fields: Mapping[str, Any], subscription: _Subscription | None = None
+    ) -> asyncio.Future[dict[str, Any]]:
         future: asyncio.Future[dict[str, Any]] = self._loop.create_future()
         if self._sock is None and self._reconnecting is None:
             future.set_exception(InternalError("there is no connection to the host", details={"retry": False}))
@@ -229,9 +233,9 @@ class HostConnection:
             )
             return future
         known = self._known.get(fields.get("conversation", ""), 0)
-        self._calls[number] = _PendingRequest(op, fields, future, bell, known)
+        self._calls[number] = _PendingRequest(op, fields, future, subscription, known)
         if self._sock is not None:
-            self._send(line, [bell.write_fd] if bell is not None else [])
+            self._send(line, [subscription.write_fd] if subscription is not None else [])
         return future
 
     def _send(self, line: bytes, fds: list[int]) -> None:
@@ -307,32 +311,32 @@ class HostConnection:
             else:
                 call.future.set_exception(rebuilt(message["error"]))
 
-    # -- doorbells ------------------------------------------------------------------------------------------------
+    # -- subscriptions --------------------------------------------------------------------------------------------
 
     async def _subscribe(self, conversation: str, epoch: int, callback: Callable[[], object]) -> dict[str, Any]:
-        bell = _Bell(epoch, callback)
+        subscription = _Subscription(epoch, callback)
         try:
-            answer = await self._ask("subscribe", {"conversation": conversation, "epoch": epoch}, bell)
+            answer = await self._ask("subscribe", {"conversation": conversation, "epoch": epoch}, subscription)
         except BaseException:
-            bell.close()
+            subscription.close()
             raise
-        self._drop_bell(conversation)
-        self._bells[conversation] = bell
-        self._loop.add_reader(bell.read_fd, self._rung, bell)
+        self._drop_subscription(conversation)
+        self._subscriptions[conversation] = subscription
+        self._loop.add_reader(subscription.read_fd, self._notified, subscription)
         return answer
 
-    def _rung(self, bell: _Bell) -> None:
+    def _notified(self, subscription: _Subscription) -> None:
         try:
-            os.read(bell.read_fd, 65536 if bell.read_fd != bell.write_fd else 8)
+            os.read(subscription.read_fd, 65536 if subscription.read_fd != subscription.write_fd else 8)
         except BlockingIOError:
             pass  # it was read already
-        bell.callback()
+        subscription.callback()
 
-    def _drop_bell(self, conversation: str) -> None:
-        bell = self._bells.pop(conversation, None)
-        if bell is not None:
-            self._loop.remove_reader(bell.read_fd)
-            bell.close()
+    def _drop_subscription(self, conversation: str) -> None:
+        subscription = self._subscriptions.pop(conversation, None)
+        if subscription is not None:
+            self._loop.remove_reader(subscription.read_fd)
+            subscription.close()
 
 
 def _line(message: Mapping[str, Any]) -> bytes:

@@ -115,8 +115,8 @@ class TerminalContext(Protocol):
 class ConnectedClient:
     """One connection, and the notification descriptors that came over it, by conversation."""
 
-    __slots__ = ("bells", "channel")
+    __slots__ = ("subscriptions", "channel")
 
     def __init__(self, channel: Channel) -> None:
         self.channel = channel
-        self.bells: dict[str, int] = {}
+        self.subscriptions: dict[str, int] = {}

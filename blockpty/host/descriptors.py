@@ -10,7 +10,8 @@ import os
 import resource
 
 EXHAUSTED = (errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM)
-# What a conversation takes: in the host its terminal, pipe, lock, process, files and doorbell; as much in an engine.
+# What a conversation takes: in the host its terminal, pipe, lock, process, files and notification descriptor; as many
+# in an engine.
 EACH = 10
 _RESERVED, _PART = 64, 4
 

@@ -315,5 +315,5 @@ def check_lines(data: bytes) -> None:
 def storage_full(failure: StorageFailed) -> Refused:
     return Refused(
         "storage_full", f"{failure.path} cannot grow: {failure.strerror}",
-        "free space; the terminal waits and goes on by itself", path=failure.path, errno=failure.name,
+        "free space; the terminal waits and resumes automatically", path=failure.path, errno=failure.name,
     )  # fmt: skip

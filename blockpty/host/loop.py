@@ -85,10 +85,10 @@ class Loop:
         self._timers: list[Timer] = []
         self._order = itertools.count()
         self._finished: deque[Work] = deque()
-        self._bell = os.pipe()
-        for fd in self._bell:
+        self._wake_pipe = os.pipe()
+        for fd in self._wake_pipe:
             os.set_blocking(fd, False)
-        self.watch(self._bell[0], IN, self._rung)
+        self.watch(self._wake_pipe[0], IN, self._woken)
 
     def watch(self, fd: int, mask: int, call: Callable[[int], None]) -> None:
         """Call `call(ready mask)` when `fd` is ready for something in `mask`; 0 stops that."""
@@ -131,13 +131,13 @@ class Loop:
     def _ended(self, work: Work) -> None:
         """In its thread."""
         self._finished.append(work)
-        # EAGAIN: it is ringing already.
+        # EAGAIN: the pipe is full, so the loop wakes already.
         with contextlib.suppress(OSError):
-            os.write(self._bell[1], b"!")
+            os.write(self._wake_pipe[1], b"!")
 
-    def _rung(self, mask: int) -> None:
+    def _woken(self, mask: int) -> None:
         with contextlib.suppress(BlockingIOError):
-            os.read(self._bell[0], 4096)
+            os.read(self._wake_pipe[0], 4096)
         while self._finished:
             work = self._finished.popleft()
             work.then(work)
@@ -166,6 +166,6 @@ class Loop:
                     due()
 
     def close(self) -> None:
-        for fd in self._bell:
+        for fd in self._wake_pipe:
             os.close(fd)
         self._selector.close()

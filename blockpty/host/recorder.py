@@ -48,7 +48,7 @@ class Recorder:
         self.splice = state.splice
         self.terminals: dict[str, Terminal] = {}
         self.clients: dict[int, ConnectedClient] = {}
-        self.bells: dict[str, Notifier] = {}
+        self.notifiers: dict[str, Notifier] = {}
         self.tickets: dict[str, Pending] = {}
         self.closing: dict[str, Closing] = {}
         self.child_link: Channel
@@ -90,17 +90,17 @@ class Recorder:
     # -- terminals (RecorderContext) ------------------------------------------------------------------------------
 
     def grew(self, conversation: str, count: int) -> None:
-        bell = self.bells.get(conversation)
-        if bell is not None:
-            bell.grown += count
+        notifier = self.notifiers.get(conversation)
+        if notifier is not None:
+            notifier.grown += count
             self._dirty.add(conversation)
 
     def _notify(self) -> None:
         now = self.loop.clock()
         for conversation in self._dirty:
-            bell = self.bells.get(conversation)
-            if bell is not None:
-                bell.notify(self.loop, now)
+            notifier = self.notifiers.get(conversation)
+            if notifier is not None:
+                notifier.notify(self.loop, now)
         self._dirty.clear()
 
     def tell_keeper(self, shell: ShellHandle) -> None:
@@ -288,7 +288,7 @@ class Recorder:
         unwatch_children(self._wake)
         self.link.close()
         for client in self.clients.values():
-            for fd in client.bells.values():
+            for fd in client.subscriptions.values():
                 os.close(fd)
             client.channel.close()
         for terminal in self.terminals.values():
@@ -378,7 +378,7 @@ class Recorder:
     def _disconnect(self, client: ConnectedClient) -> None:
         if self.clients.pop(client.channel.fd, None) is not None:
             self.loop.forget(client.channel.fd)
-            for conversation in list(client.bells):
+            for conversation in list(client.subscriptions):
                 self.unsubscribe(client, conversation)
             client.channel.close()
             self.check_leave()
@@ -386,16 +386,16 @@ class Recorder:
     def subscribe(self, client: ConnectedClient, conversation: str, fd: int) -> None:
         self.unsubscribe(client, conversation)
         os.set_blocking(fd, False)
-        client.bells[conversation] = fd
-        self.bells.setdefault(conversation, Notifier()).add(fd)
+        client.subscriptions[conversation] = fd
+        self.notifiers.setdefault(conversation, Notifier()).add(fd)
 
     def unsubscribe(self, client: ConnectedClient, conversation: str) -> None:
-        fd = client.bells.pop(conversation, None)
+        fd = client.subscriptions.pop(conversation, None)
         if fd is not None:
-            bell = self.bells[conversation]
-            bell.fds.remove(fd)
-            if not bell.fds:
-                del self.bells[conversation]
+            notifier = self.notifiers[conversation]
+            notifier.fds.remove(fd)
+            if not notifier.fds:
+                del self.notifiers[conversation]
             os.close(fd)
 
     # -- leaving --------------------------------------------------------------------------------------------------

@@ -115,7 +115,7 @@ def hello(recorder: Recorder, client: ConnectedClient, request: dict[str, Any]) 
     if request.get("protocol") != protocol.PROTOCOL:
         raise Refused(
             "bad_request", f"the running host speaks protocol {protocol.PROTOCOL}",
-            "close its conversations, so that it leaves", protocol=protocol.PROTOCOL,
+            "close its conversations, so that it exits", protocol=protocol.PROTOCOL,
         )  # fmt: skip
     state = recorder.state
     return {

@@ -87,7 +87,7 @@ def parse_source(text: str) -> TerminalSource | None:
         return None
     if kind not in KINDS or not colon:
         raise BadRequest(
-            f"{text[:40]!r} is no source",
+            f"{text[:40]!r} is not a source",
             hint=f"shell, or one of {', '.join(f'{name}:{form}' for name, (form, *_) in KINDS.items())}",
         )
     form, read, hooks, is_piped = KINDS[kind]
@@ -148,7 +148,7 @@ def _host(target: str) -> tuple[str, ...]:
     """
     found = _SSH.fullmatch(target)
     if found is None or not 0 < int(found["port"] or 22) < 65536:
-        raise BadRequest(f"{target[:60]!r} is no name of a host", hint="ssh:[user@]host[:port]; an IPv6 address in []")
+        raise BadRequest(f"{target[:60]!r} is not a host name", hint="ssh:[user@]host[:port]; an IPv6 address in []")
     user = ("-l", found["user"]) if found["user"] else ()
     port = ("-p", found["port"]) if found["port"] else ()
     return ("ssh", "-tt", "-e", "none", "-o", "SendEnv=LANG LC_*", *port, *user, "--", found["host"] or found["six"])
@@ -172,7 +172,7 @@ def _pane(target: str) -> tuple[str, ...]:
     """Return the arguments that stand for `tmux:target`; what is started is the bridge (`tmux_bridge.py`)."""
     if target.startswith("-") or not target.isprintable():
         raise BadRequest(
-            f"{target[:60]!r} is no target of tmux", hint="session, session:window, session:window.pane or %pane"
+            f"{target[:60]!r} is not a tmux target", hint="session, session:window, session:window.pane or %pane"
         )
     return ("tmux", "-C", "attach-session", "-t", target)
 

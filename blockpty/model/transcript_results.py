@@ -7,7 +7,7 @@ from blockpty.model.result import REVIVED, Result
 
 
 class ReadResult(Result, frozen=True):
-    """A piece of the transcript.
+    """Part of the transcript.
 
     Attributes:
         data: the view as text, invalid UTF-8 replaced; data_b64: exact bytes, for view `raw` only.

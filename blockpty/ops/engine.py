@@ -140,8 +140,8 @@ class Engine(ConversationEngine):
     ) -> ArchiveResult:
         """Ship the stream of a conversation, or of all that have ended, to the object store, and remove it here.
 
-        Where that is says BLOCKPTY_ARCHIVE_URL. What is read later comes back by itself. `keep_days`: of all, those
-        that were used in so many days stay. Cancelling waits for the one that is on its way; neither that nor a crash
+        BLOCKPTY_ARCHIVE_URL names the store. A stream is fetched when it is read. `keep_days`: of all, those that
+        were used in so many days stay. Cancelling waits for the one that is on its way; neither that nor a crash
         loses anything. Raises ArchiveUnreachable, BadRequest; Busy and NotFound for one that is named.
         """
         from blockpty.runtime import archiving

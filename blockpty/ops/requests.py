@@ -371,7 +371,7 @@ class WaitForRequest(ConversationRequest):
 
 
 class ReadRequest(ConversationRequest):
-    """Read a piece of the transcript, from a cursor or of a block; the next piece begins at the result's cursor."""
+    """Read part of the transcript, from a cursor or of a block; the next piece begins at the result's cursor."""
 
     from_cursor: Cursor | None = Field(
         default=None, description="Where to read from; by default the beginning, of the block if one is given."
@@ -801,7 +801,7 @@ class ReleaseControlRequest(ConversationRequest):
 
 
 class ApprovalsRequest(Request):
-    """List what waits for a person to allow it: each with the exact input, its digest and the rule that asks."""
+    """List pending approvals, each with the exact input, its digest and the rule that asks."""
 
     conversation_id: ConversationId | None = Field(default=None, description="Only this conversation.")
 
@@ -815,7 +815,7 @@ class _VerdictRequest(ConversationRequest):
 
 
 class ApproveRequest(_VerdictRequest):
-    """Allow what waits for that. Only a person may ask for it."""
+    """Approve pending input. Only a person may do that."""
 
     scope: Literal["once", "conversation", "always"] = Field(
         default="once",
@@ -825,7 +825,7 @@ class ApproveRequest(_VerdictRequest):
 
 
 class DenyRequest(_VerdictRequest):
-    """Refuse what waits. Only a person may ask for it."""
+    """Deny pending input. Only a person may do that."""
 
     reason: str | None = Field(default=None, max_length=2000, description="Why; the agent gets it.")
 

@@ -396,7 +396,7 @@ class Conversation(ConversationContext, ConversationChannel):
             try:
                 data = base64.b64decode(data_b64 or "", validate=True)
             except ValueError:  # binascii.Error is one; characters beyond ASCII are another
-                raise BadRequest("data_b64 is no base64") from None
+                raise BadRequest("data_b64 is not valid base64") from None
         author = current().author(author)
         await may_type(self, session_id, author)
         typed = await self._type(encoded(data) if isinstance(data, str) else data, wait, author, secret=secret)

@@ -190,7 +190,7 @@ class Deriver:
         except OSError as problem:
             raise StorageFull(
                 f"{self._conversation_id} cannot be synced to the disk: {problem.strerror}",
-                hint="look at the disk; what waits for it goes on by itself",
+                hint="look at the disk; waiting work resumes automatically",
             ) from None
         self._unsynced = False
 

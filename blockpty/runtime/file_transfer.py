@@ -221,7 +221,7 @@ async def _given(data: str | bytes | None, data_b64: str | None, local_path: str
         try:
             content = base64.b64decode(data_b64, validate=True)
         except ValueError:
-            raise BadRequest("data_b64 is no base64") from None
+            raise BadRequest("data_b64 is not valid base64") from None
     else:
         content = encoded(data) if isinstance(data, str) else bytes(data or b"")
     if len(content) > limits.MOST_FILE:

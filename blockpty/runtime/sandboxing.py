@@ -76,7 +76,7 @@ async def prepare(name: str, *, home: Path, directory: Path, cwd: str, host_vers
     if not host_version.isdigit() or int(host_version) < LEAST_HOST:
         raise SpawnFailed(
             "the PTY host that runs is of an older version and makes no sandboxes",
-            hint="close its conversations, so that it leaves",
+            hint="close its conversations, so that it exits",
         )
     return await aside(lambda pace: _prepared(name, home, directory, cwd), long=False)
 

@@ -308,7 +308,9 @@ class LineRange(NamedTuple):
             raise BadRequest(f"a range of lines has no format {style}", hint="use text or agent")
         found = cls(0 if first is None else first, rows - 1 if last is None else last)
         if found.first > found.last:
-            raise BadRequest(f"the lines {found.first} to {found.last} are none", hint="first_line comes first")
+            raise BadRequest(
+                f"the range {found.first} to {found.last} is empty", hint="first_line must not be after last_line"
+            )
         return found
 
     @property

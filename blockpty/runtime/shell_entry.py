@@ -78,7 +78,7 @@ async def enter_shell(channel: ConversationChannel, shell: str | None, seconds: 
     name = shell or _name(sample)
     if name not in HANDED_OVER:
         raise BadRequest(
-            f"{name!r} is no shell that takes hooks while it runs",
+            f"{name!r} is not a shell that can load hooks while it runs",
             hint=f"shell names what is at the prompt: {' or '.join(sorted(HANDED_OVER))}",
         )
     if sample.icanon is not False:

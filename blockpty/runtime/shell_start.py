@@ -34,7 +34,7 @@ from blockpty.runtime.ssh_options import kept_alive, resumed
 from blockpty.runtime.status import mode_of, source_text
 from blockpty.runtime.tmux_panes import bridged, find_pane, follow_size
 
-# Files, doorbell and lock of one conversation in the engine, and what the rest of the program may need.
+# Files, notification descriptor and lock of one conversation in the engine, and what the rest of the program may need.
 DESCRIPTORS_ELSE: Final = 200
 # How long a program that takes no hooks is waited for to start one that does, and how often that is looked at.
 FOREIGN_SECONDS: Final = 5.0

@@ -387,7 +387,7 @@ class Submission:
             if state.hooks_lost:
                 raise NoPrompt(
                     f"{channel.id} lost its shell integration: {state.current.integrity_reason}",
-                    hint="reset starts a fresh shell; send and wait_for work on",
+                    hint="reset starts a fresh shell; send and wait_for still work",
                 )
             if state.shell is ShellState.IDLE and self._is_unsettled(state) and self._clock() < settled_by:
                 await channel.live.subscribers.changed(settled_by - self._clock())
@@ -498,7 +498,7 @@ def _refuse_busy(conversation_id: str, state: MachineState, queue: bool, redacto
 
 def _check_command(command: str) -> None:
     if not isinstance(command, str):
-        raise BadRequest("the command is no text")
+        raise BadRequest("the command is not a string")
     if "\0" in command:
         raise BadRequest(
             "the command holds a NUL byte, which no shell can take", hint="remove it, or write the data to a file"
@@ -514,7 +514,7 @@ def _check_cwd(state: MachineState, cwd: str | None) -> None:
         return  # a shell that does not tell where it is; `cd` will find out
     # Of pathlib and of this, only this says no to a name that is too long for any directory.
     if not os.path.isdir(os.path.join(state.current.cwd or "/", cwd)):
-        raise BadRequest(f"the directory {cwd[:99]!r} is no directory", hint="create it first, or leave cwd out")
+        raise BadRequest(f"{cwd[:99]!r} is not a directory", hint="create it first, or leave cwd out")
 
 
 def encoded(text: str) -> bytes:

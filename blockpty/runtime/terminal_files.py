@@ -168,7 +168,7 @@ class TerminalFiles:
             await live.subscribers.changed(deadline - loop.time())
         raise NoPrompt(
             f"the shell of {channel.id} does not come back to its prompt",
-            hint="call it again: it goes on with what is there",
+            hint="call it again: the transfer resumes",
         )
 
     async def _type(self, data: bytes) -> None:

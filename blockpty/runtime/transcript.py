@@ -470,7 +470,8 @@ class Transcript:
             begin, end = block.span[0], state.classified if block.span[1] is None else block.span[1]
         if not 0 <= begin <= end <= position.offset:
             raise BadCursor(
-                f"{begin} to {end} is no span of the {position.offset} bytes there are", hint="use cursors from results"
+                f"{begin} to {end} is not a span of the {position.offset} bytes there are",
+                hint="use cursors from results",
             )
         unfinished = tuple([open_record(one, state) for one in (state.block, state.background) if one is not None])
         redactor = Redactor(Mask(self.live.mask.nonces), self.live.redactor.redact)

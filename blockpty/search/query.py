@@ -57,7 +57,7 @@ class MatchKey(NamedTuple):
             values = None
         kinds = (int, str, int, int, int)
         if not isinstance(values, list) or [type(value) for value in values] != list(kinds):
-            raise BadRequest("page is no cursor of a search", hint="use `next` of an earlier result, unchanged")
+            raise BadRequest("page is not a search cursor", hint="use `next` of an earlier result, unchanged")
         return cls(*values)
 
 

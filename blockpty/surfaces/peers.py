@@ -135,7 +135,7 @@ def add_peer(home: Path, address: str, token: str) -> None:
             "machine",
         )
     if not _TOKEN.fullmatch(token):
-        raise BadRequest("that is no token", hint="`blockpty token add` on the other host shows one, once")
+        raise BadRequest("not a token", hint="`blockpty token add` on the other host shows one, once")
     _change(home, address, f"{address} {token}")
 
 

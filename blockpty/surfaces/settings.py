@@ -92,7 +92,7 @@ def _file(home: Path) -> Mapping[str, Any]:
         raise BadRequest(f"{path} cannot be read: {problem}", hint="correct or remove it") from None
     table = content.get("server", {})
     if not isinstance(table, dict):
-        raise BadRequest(f"{path}: server is no table", hint="write [server], and the settings below it")
+        raise BadRequest(f"{path}: server must be a table", hint="write [server], and the settings below it")
     return table
 
 

@@ -85,7 +85,7 @@ def add_token(
 
 
 def remove_token(home: Path, name: str) -> None:
-    """Forget a token: from now on it is unknown. Raises NotFound."""
+    """Delete a token: from now on it is unknown. Raises NotFound."""
     directory = server_directory(home)
     with locked(directory):
         records = _load(directory)

@@ -58,11 +58,11 @@ BAD = {
     '[[rule]]\nname = "default.x"\naction = "ask"': "name",
     '[[rule]]\nname = "a"\naction = "forbid"': "action",
     f'{RULE}comands = ["git"]': "did you mean commands",
-    f"{RULE}commands = [1]": "list of texts",
-    f"{RULE}commands = []": "list of texts",
+    f"{RULE}commands = [1]": "list of strings",
+    f"{RULE}commands = []": "list of strings",
     f'{RULE}commands = [" "]': "bad commands",
-    f'{RULE}cwd = ""': "list of texts",
-    f"{RULE}reason = 3": "no text",
+    f'{RULE}cwd = ""': "list of strings",
+    f"{RULE}reason = 3": "not a string",
     f'{RULE}effects = ["burn"]': "burn",
     f'{RULE}rights = ["fly"]': "fly",
     f'{RULE}types_as = ["cat"]': "cat",
@@ -140,7 +140,7 @@ def test_what_no_schema_can_say_is_refused_by_the_parser_alone(rule: str) -> Non
 
 @pytest.mark.parametrize("text", NO_TOML)
 def test_what_is_no_toml_is_refused(text: str) -> None:
-    with pytest.raises(BadRequest, match="no TOML"):
+    with pytest.raises(BadRequest, match="not valid TOML"):
         parse_policy(text)
 
 

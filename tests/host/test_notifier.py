@@ -1,4 +1,4 @@
-"""How often a doorbell rings: at once for little, at the end of each window in a flood, and always after the last."""
+"""How often subscribers are notified: at once of little, at the end of each window in a flood, always of the last."""
 
 from __future__ import annotations
 
@@ -38,64 +38,64 @@ def clock() -> ManualClock:
     return ManualClock()
 
 
-class Rung:
+class Subscriber:
     def __init__(self, clock: ManualClock, monkeypatch: pytest.MonkeyPatch) -> None:
         self.times: list[float] = []
         self.clock = clock
-        self.bell = Notifier()
-        self.bell.fds.append(-1)
+        self.notifier = Notifier()
+        self.notifier.fds.append(-1)
         monkeypatch.setattr(os, "write", lambda fd, data: self.times.append(clock.now))
 
     def grow(self, count: int) -> None:
         loop: Any = self.clock
-        self.bell.grown += count
-        self.bell.notify(loop, self.clock.now)
+        self.notifier.grown += count
+        self.notifier.notify(loop, self.clock.now)
 
 
 def test_a_client_that_comes_late_is_notified_of_what_was_before(
     clock: ManualClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     written: list[int] = []
-    rung = Rung(clock, monkeypatch)
+    subscriber = Subscriber(clock, monkeypatch)
     monkeypatch.setattr(os, "write", lambda fd, data: written.append(fd))
-    rung.bell.add(7)
+    subscriber.notifier.add(7)
     assert written == [7]
-    rung.grow(1)
+    subscriber.grow(1)
     assert written == [7, -1, 7]
 
 
 def test_little_rings_at_once(clock: ManualClock, monkeypatch: pytest.MonkeyPatch) -> None:
-    rung = Rung(clock, monkeypatch)
+    subscriber = Subscriber(clock, monkeypatch)
     for number in range(1, 11):
-        rung.grow(WINDOW_BYTES // 20)
-        assert len(rung.times) == number
+        subscriber.grow(WINDOW_BYTES // 20)
+        assert len(subscriber.times) == number
     clock.pass_to(clock.now + 1)
-    rung.grow(0)
-    assert len(rung.times) == 11
+    subscriber.grow(0)
+    assert len(subscriber.times) == 11
     assert clock.timers == []
 
 
 @pytest.mark.parametrize("count", [500, 4096, WINDOW_BYTES, 10 * WINDOW_BYTES])
 def test_a_flood_rings_once_in_a_window(clock: ManualClock, monkeypatch: pytest.MonkeyPatch, count: int) -> None:
-    rung = Rung(clock, monkeypatch)
+    subscriber = Subscriber(clock, monkeypatch)
     start = clock.now
     for step in range(10_000):
         clock.pass_to(start + step * 10e-6)
-        rung.grow(count)
+        subscriber.grow(count)
     seconds = clock.now - start
     clock.pass_to(clock.now + 1)
-    assert rung.times[-1] >= start + seconds
+    assert subscriber.times[-1] >= start + seconds
     # The first window rings for what came before it was a flood.
-    assert len(rung.times) <= seconds / FLOOD_SECONDS + WINDOW_BYTES / count + 2
+    assert len(subscriber.times) <= seconds / FLOOD_SECONDS + WINDOW_BYTES / count + 2
 
 
 def test_after_a_flood_little_rings_at_once_again(clock: ManualClock, monkeypatch: pytest.MonkeyPatch) -> None:
-    rung = Rung(clock, monkeypatch)
-    rung.grow(WINDOW_BYTES)
-    assert rung.times == []
+    subscriber = Subscriber(clock, monkeypatch)
+    subscriber.grow(WINDOW_BYTES)
+    assert subscriber.times == []
     clock.pass_to(clock.now + WINDOW_SECONDS)
-    assert len(rung.times) == 1
+    assert len(subscriber.times) == 1
     clock.pass_to(clock.now + FLOOD_SECONDS)
-    rung.grow(10)
-    assert len(rung.times) == 2
-    assert rung.times[-1] == clock.now
+    subscriber.grow(10)
+    assert len(subscriber.times) == 2
+    assert subscriber.times[-1] == clock.now

@@ -30,7 +30,7 @@ class BarePath:
         self._buffer = b""
         self._needle = b""
         self._future: asyncio.Future[str] | None = None
-        asyncio.get_running_loop().add_reader(bell, self._rung)
+        asyncio.get_running_loop().add_reader(bell, self._woken)
 
     def type(self, data: bytes) -> None:
         """Have something typed."""
@@ -42,7 +42,7 @@ class BarePath:
         self._future = asyncio.get_running_loop().create_future()
         return await self._future
 
-    def _rung(self) -> None:
+    def _woken(self) -> None:
         os.read(self._bell, CHUNK)
         data = os.pread(self._file, CHUNK, self._offset)
         self._offset += len(data)

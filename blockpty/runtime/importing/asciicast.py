@@ -133,10 +133,13 @@ def _header(where: str, about: dict[str, Any], cols: Any, rows: Any) -> Header:
 def _version_1(name: str, file: IO[bytes]) -> Iterator[Part]:
     content = file.read(MAX_V1 + 1)
     if len(content) > MAX_V1:
-        raise bad(name, f"no asciicast 2 or 3, and over the {MAX_V1} bytes that one of version 1 may have")
+        raise bad(name, f"not an asciicast 2 or 3, and over the {MAX_V1} bytes that one of version 1 may have")
     about = _json(content)
     if not isinstance(about, dict) or about.get("version") != 1 or not isinstance(about.get("stdout"), list):
-        raise bad(name, "no asciicast: its first line is no header of version 2 or 3, and it is none of version 1")
+        raise bad(
+            name,
+            "not an asciicast: its first line is not a header of version 2 or 3, and the whole is not one of version 1",
+        )
     yield _header(name, about, about.get("width"), about.get("height"))
     passed = 0.0
     for index, event in enumerate(about["stdout"]):

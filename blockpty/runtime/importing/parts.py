@@ -93,7 +93,7 @@ def checked_size(where: str, cols: Any, rows: Any) -> tuple[int, int]:
 def seconds_of(where: str, value: Any) -> float:
     """Return a time in seconds, or raise BadRequest."""
     if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
-        raise bad(where, f"{str(value)[:20]!r} is no time")
+        raise bad(where, f"{str(value)[:20]!r} is not a time")
     if not 0 <= value <= MAX_SECONDS:
         raise bad(where, f"the time {value:.6g} s lies before the begin, or more than a hundred years after it")
     return float(value)

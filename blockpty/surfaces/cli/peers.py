@@ -34,7 +34,7 @@ def command() -> click.Command:
             ),
             click.Command("list", params=[*anywhere()], help="List addresses.", callback=click.pass_obj(_list)),
             click.Command(
-                "remove", params=[address, *anywhere()], help="Ask a server no more.", callback=click.pass_obj(_remove)
+                "remove", params=[address, *anywhere()], help="Remove a server.", callback=click.pass_obj(_remove)
             ),
         ],
     )  # fmt: skip

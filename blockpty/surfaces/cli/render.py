@@ -221,7 +221,7 @@ class ResultPrinter:
     def runs_on(self, params: Mapping[str, Any]) -> None:
         """Say that the command that `run` has started keeps running."""
         name = shlex.quote(str(params["conversation_id"]))
-        self.note(f"blockpty: the command runs on in {name}", style="33")
+        self.note(f"blockpty: the command keeps running in {name}", style="33")
         self.note(f"  stop it: blockpty interrupt {name}")
         self.note(f"  wait for its end: blockpty wait-for {name} {shlex.quote(_PROMPT)}")
 
@@ -275,7 +275,7 @@ class ResultPrinter:
                 f"All of it: blockpty read {name} --block-id {block.block_id} --max-bytes {result.output_bytes}"
             )
         if result.timed_out:
-            self.note(f"blockpty: {_time_up(params)}; {block.block_id} runs on", style="33")
+            self.note(f"blockpty: {_timed_out(params)}; {block.block_id} keeps running", style="33")
             self._go_on(name, _PROMPT, result.cursor)
         elif block.exit_status is None:
             why = _WHY.get(result.reason) if block.state == "running" else None
@@ -311,7 +311,7 @@ class ResultPrinter:
             return
         name = shlex.quote(str(params["conversation_id"]))
         if result.reason == "timeout":
-            self.note(f"blockpty: no match, {_time_up(params)}", style="33")
+            self.note(f"blockpty: no match, {_timed_out(params)}", style="33")
             match = params["match"]
             self._go_on(name, match if isinstance(match, str) else json.dumps(match), result.cursor)
         else:
@@ -331,7 +331,7 @@ class ResultPrinter:
             self.note(f"  {one_line(_in_commands(hint))}")
 
     def _go_on(self, name: str, match: str, cursor: int) -> None:
-        self.note(f"  go on: blockpty wait-for {name} {shlex.quote(match)} --from-cursor {cursor}")
+        self.note(f"  continue with: blockpty wait-for {name} {shlex.quote(match)} --from-cursor {cursor}")
 
     def _read(self, result: ReadResult) -> None:
         if result.data_b64 is not None and not self._terminal:
@@ -342,7 +342,7 @@ class ResultPrinter:
         if result.truncated_before is not None:
             self.note(f"blockpty: what was before {result.truncated_before} is not kept any more")
         if not result.eof:
-            self.note(f"blockpty: go on with --from-cursor {result.cursor}")
+            self.note(f"blockpty: continue with --from-cursor {result.cursor}")
 
     def _conversations(self, result: ListResult) -> None:
         rows = [_conversation_row(conversation) for conversation in result.conversations]
@@ -411,7 +411,7 @@ class ResultPrinter:
         if result.missing:
             self.note(f"blockpty: did not answer: {', '.join(map(one_line, result.missing))}", style="33")
         elif result.partial:
-            self.note(f"blockpty: {_time_up(params)} before all was looked at", style="33")
+            self.note(f"blockpty: {_timed_out(params)} before everything was searched", style="33")
         if result.next is not None:
             self.note(f"blockpty: more with --page {result.next}")
 
@@ -584,9 +584,9 @@ def _block_row(block: Block) -> tuple[Any, ...]:
     return (block.block_id, moment(block.ts_begin), block.duration_ms, status, block.out_bytes, command)
 
 
-def _time_up(params: Mapping[str, Any]) -> str:
+def _timed_out(params: Mapping[str, Any]) -> str:
     given = params.get("timeout_ms")
-    return "the time is up" if given is None else f"{given} ms are up"
+    return "timed out" if given is None else f"timed out after {given} ms"
 
 
 def _compact(value: Any) -> str:

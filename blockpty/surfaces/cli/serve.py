@@ -204,7 +204,7 @@ def _stop(invocation: Invocation, home: Path) -> int:
         fcntl.flock(lock, fcntl.LOCK_EX)
     finally:
         os.close(lock)
-    print(json.dumps({"ok": True}) if invocation.as_json else "the server has gone; shells run on")
+    print(json.dumps({"ok": True}) if invocation.as_json else "the server has stopped; shells keep running")
     return 0
 
 

@@ -44,7 +44,7 @@ def command() -> click.Command:
             ),
             click.Command("list", params=[*anywhere()], help="List them by name.", callback=click.pass_obj(_list)),
             click.Command(
-                "remove", params=[name, *anywhere()], help="Forget a token.", callback=click.pass_obj(_remove)
+                "remove", params=[name, *anywhere()], help="Delete a token.", callback=click.pass_obj(_remove)
             ),
             click.Command(
                 "renew", params=[*anywhere()], help="Replace the owner's token.", callback=click.pass_obj(_renew)

@@ -90,7 +90,7 @@ class PointInTime(ParamType):
             return max(0, round(datetime.fromisoformat(value).timestamp() * 1000))
         except (ValueError, OverflowError):
             self.fail(
-                f"{value!r} is no time: give how long ago ({_EXAMPLES}), a date such as 2026-11-22 or "
+                f"{value!r} is not a time: give how long ago ({_EXAMPLES}), a date such as 2026-11-22 or "
                 "2026-11-22T14:30, or milliseconds since 1970",
                 param,
                 ctx,

@@ -98,7 +98,7 @@ class _SocketQuery(BaseModel):
             raise ValueError("redraw needs join")
         for name in self.types.split(",") if self.types is not None else ():
             if name not in EVENT_TYPES:
-                raise ValueError(f"types: {name[:40]!r} is no type of event")
+                raise ValueError(f"types: {name[:40]!r} is not an event type")
         return self
 
     @property

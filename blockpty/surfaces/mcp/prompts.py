@@ -32,7 +32,8 @@ looks at what is there from a cursor on, so nothing that was printed in the mean
 1. The first pty_run opens a terminal, and later calls go on in it: its shell keeps its directory, variables and
    history. For a second one, pty_open, and give its conversation_id with the calls that are meant for it.
 2. A command that ends by itself: pty_run. Read its exit status, not the last line. Give timeout_ms for long ones. When
-   the time is up the command runs on: do not start it again, pty_wait_for {"token": "PROMPT"} from the cursor given.
+   it times out the command keeps running: do not start it again, but pty_wait_for {"token": "PROMPT"} from the cursor
+   given.
 3. A program that talks (REPL, installer, debugger, ssh):
    a. pty_run starts it, and answers with the reason "input" when it asks for something.
    b. pty_send_line with match types the answer and waits for what follows, such as ">>> " or

@@ -196,5 +196,5 @@ def _number(query: Mapping[str, str], name: str) -> int | None:
     if text is None:
         return None
     if not (text.isascii() and text.isdecimal() and len(text) < 20):
-        raise BadRequest(f"{name} is no number: {text[:40]!r}")
+        raise BadRequest(f"{name} is not a number: {text[:40]!r}")
     return int(text)

@@ -19,7 +19,7 @@ MAX_TEXT_BYTES: Final = 64 * 1024
 
 _JOINT: Final = re.compile(r"\n\[\.\.\. \d+ of (\d+) bytes left out, read on at cursor (\d+) \.\.\.\]\n")
 _WHY: Final[Mapping[str, str]] = {
-    "timeout": "the time is up",
+    "timeout": "timed out",
     "password": "the program waits for a password; ask the user to type it, do not guess",
     "incomplete_input": "the shell waits for the rest of the command (a quote or bracket is open); pty_ctrl_c drops it",
     "hooks_lost": "the shell has lost its hooks; pty_status says why, pty_reset starts a new one",
@@ -33,8 +33,8 @@ _WHY: Final[Mapping[str, str]] = {
 _OPERATION: Final = re.compile(r"\b(send_line|send_keys|ctrl_c|ctrl_d|request_user_input|enter_shell)\b")
 _PREFIXED: Final = r"pty_\1"
 _NEXT: Final[Mapping[str, str]] = {
-    "approval_denied": "this was refused, and nothing of it was typed. Do not try the same in another form. Go on with "
-    "what does not need it, or tell the user what you wanted to do and why",
+    "approval_denied": "this was refused, and nothing of it was typed. Do not try the same in another form. Continue "
+    "with what does not need it, or tell the user what you wanted to do and why",
     "user_in_control": "a person is typing in this terminal. Do not try again until control is handed back (pty_status "
     "says who has control), and look at the screen first then: it may have changed",
     "halted": "a person has stopped you. Do nothing more in this terminal, tell the user where you are, and wait to be "
@@ -91,7 +91,7 @@ def _run(result: Mapping[str, Any], params: Mapping[str, Any]) -> str:
     if block["state"] == "running":
         why = _WHY.get(result["reason"], result["reason"])
         program = one_line(str(result["foreground"]))
-        lines.append(f"not ended: {why}; it runs on (tty {result['tty']}, foreground {program})")
+        lines.append(f"not ended: {why}; it keeps running (tty {result['tty']}, foreground {program})")
         lines += _hint(result)
         if result["reason"] == "input":
             answer = {"conversation_id": name, "text": "...", "match": [{"token": "INPUT"}, {"token": "PROMPT"}]}

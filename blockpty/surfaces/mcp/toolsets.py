@@ -30,8 +30,8 @@ _WAITS: Final = ("match", "timeout_ms")
 _CORE: Final[Mapping[str, tuple[str, Sequence[str]]]] = {
     "pty_run": (
         "Run a shell command and wait for its end; gives exit status and output (head and tail when long). Directory "
-        "and variables are kept between calls. It runs on after timeout_ms, and when it asks for input: then answer "
-        "with pty_send_line or pty_send_keys.",
+        "and variables are kept between calls. It keeps running after timeout_ms, and when it asks for input: then "
+        "answer with pty_send_line or pty_send_keys.",
         ("command", "cwd", "timeout_ms", "max_bytes"),
     ),
     "pty_send_line": (

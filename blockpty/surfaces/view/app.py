@@ -510,7 +510,7 @@ class ViewProgram(App[None], inherit_bindings=False):
         if viewed.askers:
             return f"{safe(viewed.askers[0])} asks for control. ^] hands it over."
         if status.halted is not None:
-            return f"{safe(status.halted)} has halted agents: they may type nothing. blockpty release lets them go on."
+            return f"{safe(status.halted)} has halted agents: they may type nothing. blockpty release allows it again."
         listed = self.home.conversations.get(viewed.id)
         needs = listed.info.needs if listed is not None else []
         if "storage" in needs:

@@ -337,7 +337,7 @@ def test_a_wait_says_how_it_ended(run: Run, matched: bool, reason: str, status: 
 def test_a_timeout_says_how_to_go_on(run: Run) -> None:
     engine = answering("run", finished("running", None, reason="timeout"))
     _, _, errors = run("run", "c1", "x", "--timeout-ms", "500", engine=engine)
-    assert "500 ms" in errors and "b7 runs on" in errors
+    assert "500 ms" in errors and "b7 keeps running" in errors
     assert """blockpty wait-for c1 '{"token": "PROMPT"}' --from-cursor 20""" in errors
     engine = answering("wait_for", WaitResult(False, "timeout", 20))
     assert "blockpty wait-for c1 'two words' --from-cursor 20" in run("wait-for", "c1", "two words", engine=engine)[2]

@@ -58,7 +58,7 @@ async def test_leaving_says_what_runs_on(home: Path) -> None:
         shown = spawn(home, "run", "c1", f"echo begun; cat {gate}")
         shown.expect("begun\r\n")
         shown.sendintr()
-        shown.expect("the command runs on in c1")
+        shown.expect("the command keeps running in c1")
         shown.expect("blockpty interrupt c1")
         shown.expect(pexpect.EOF)
         shown.close()
