@@ -1,4 +1,4 @@
-"""What conversations of an engine and of a server share in Python: contexts, lines, `expect`, bounds of numbers.
+"""Python interface that an engine's and a server's conversations share: contexts, lines, `expect`, bounds of numbers.
 
 Words: docs/reference/glossary.md.
 """

@@ -1,6 +1,6 @@
-"""What a conversation is in Python beside its operations: a context that closes it, a source of lines, an `expect`.
+"""Python conveniences of a conversation: a context that closes it, an iterator of its lines, and `expect`.
 
-Conversations of an engine and of a server share this. It asks for nothing but operations.
+Conversations of an engine and of a server share this. It needs nothing but the operations.
 """
 
 from __future__ import annotations

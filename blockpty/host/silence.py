@@ -1,7 +1,8 @@
-"""Silence in one terminal: entered 25 ms after each burst of output, at thresholds that clients watch, and once more
-when the terminal reads in another way than it did.
+"""Silence detector of one terminal.
 
-This is the one place where the passing of time becomes a fact in the record. It does not know what silence means.
+It enters a silence 25 ms after each burst of output, at thresholds that clients watch, and once more when the terminal
+reads in another way than it did. Only here the passing of time becomes a fact in the record; what silence means is not
+known here.
 
 No system reports that a program has turned echo off without printing anything, as `read -s` does. So the modes are
 checked again, each time after half as long as it has been quiet: a change is seen before twice the time has gone by,

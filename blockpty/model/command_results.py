@@ -26,7 +26,7 @@ class SessionResult(Result, frozen=True):
 
 
 class RunResult(Result, frozen=True):
-    """A command ran, or its time was up or it waits for input, and it runs on.
+    """Outcome of a command: it ended, or it timed out or waits for input and keeps running.
 
     Attributes:
         block: the block's record; state `running` when it has not ended.

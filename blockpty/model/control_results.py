@@ -8,7 +8,7 @@ from blockpty.model.result import Result
 
 
 class ControlResult(Result, frozen=True):
-    """Who may type into a conversation now.
+    """Control of a conversation: who may type into it.
 
     Attributes:
         control: `agent`, `user` or `shared`, as in `status`.
@@ -39,14 +39,14 @@ class HaltResult(Result, frozen=True):
 
 
 class UserInputResult(Result, frozen=True):
-    """How a request to a person ended: `done`, `cancelled` or `timeout`."""
+    """Outcome of a request to a person: `done`, `cancelled` or `timeout`."""
 
     outcome: str
     cursor: int
 
 
 class ApprovalsResult(Result, frozen=True):
-    """What waits for a person to allow it, the oldest first.
+    """Pending approvals, the oldest first.
 
     Attributes:
         approvals: each with `approval_id`, `conversation_id`, `principal`, `operation`, `sentence`, `text` (the exact

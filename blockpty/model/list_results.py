@@ -9,7 +9,7 @@ from blockpty.model.result import REVIVED, Result
 
 
 class BlockSummary(Result, frozen=True):
-    """What a list says of a block; the fields are those of the block's record."""
+    """Summary of a block in a list; the fields are those of the block's record."""
 
     block_id: str
     cmd: str

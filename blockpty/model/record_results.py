@@ -65,7 +65,7 @@ class CaptureResult(Result, frozen=True):
 
 
 class VerifyResult(Result, frozen=True):
-    """What comparing everything with what follows from stream and timeline showed.
+    """Differences between the files and what follows from stream and timeline.
 
     Attributes:
         clean: no differences.
@@ -105,7 +105,7 @@ class SealResult(Result, frozen=True):
 
 
 class RepairResult(Result, frozen=True):
-    """What repairing changed.
+    """Changes made by a repair.
 
     Attributes:
         changed: what differed or was behind before, and does not now: {"where", "message"} each, as `verify` said.

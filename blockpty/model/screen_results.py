@@ -9,7 +9,7 @@ from blockpty.model.shown import framed, preformatted
 
 
 class ScreenResult(Result, frozen=True):
-    """What a terminal shows.
+    """Contents of a terminal's screen.
 
     Attributes:
         content: the screen in the format that was asked for; `json` as JSON text.

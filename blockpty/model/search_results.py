@@ -7,7 +7,7 @@ from blockpty.model.result import REVIVED, Result
 
 
 class Activity(Result, frozen=True):
-    """What a conversation has done.
+    """Activity of a conversation.
 
     Attributes:
         live: its shell runs.
@@ -36,7 +36,7 @@ class FoundBlock(Result, frozen=True):
 
 
 class OverviewResult(Result, frozen=True):
-    """What a home has done, or all that share its catalogue, as far as it is indexed: blocks count within a second.
+    """Activity of a home, or of all that share its catalogue, as far as it is indexed: blocks count within a second.
 
     Attributes:
         conversations: those that did something last, the newest first.

@@ -20,7 +20,7 @@ class OpenResult(Result, frozen=True):
 
 
 class StatusResult(Result, frozen=True):
-    """Where a conversation is.
+    """State of a conversation's shell and terminal.
 
     Attributes:
         mode: `starting`, `idle`, `block_running`, `interactive` or `exited`.
@@ -86,7 +86,7 @@ class DoneResult(Result, frozen=True):
 
 
 class ScrollbackResult(Result, frozen=True):
-    """How many lines above the screen can be asked for."""
+    """Number of lines above the screen that can be requested."""
 
     cursor: int
     scrollback_lines: int

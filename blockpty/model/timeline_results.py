@@ -48,7 +48,7 @@ class TimelineResize(Result, frozen=True):
 
 
 class ControlChange(Result, frozen=True):
-    """Who may type from here on; `state`, `who` and `halted` as in the event `control`."""
+    """Change of control: who may type from here on; `state`, `who` and `halted` as in the event `control`."""
 
     at_ms: int
     cursor: int

@@ -45,7 +45,7 @@ class BlockResult(Result, frozen=True):
 
 
 class DiffResult(Result, frozen=True):
-    """How the output of a block differs from that of another one, by default of the previous run of its command.
+    """Differences between the output of a block and that of another, by default the previous run of its command.
 
     Attributes:
         block, against: the two records.

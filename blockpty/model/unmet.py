@@ -25,7 +25,7 @@ SHOWN_LINES: Final = 12
 
 
 class NotMatched(BlockptyError):
-    """What was expected did not come.
+    """The wait ended without what was expected.
 
     Attributes:
         result: how the wait ended; of `run`, its result.

@@ -10,7 +10,7 @@ from blockpty.model.result import Result
 
 
 class WaitResult(Result, frozen=True):
-    """How a wait ended.
+    """Outcome of a wait.
 
     Attributes:
         matched: whether a condition held.
@@ -50,7 +50,7 @@ class WaitResult(Result, frozen=True):
 
 
 class SendResult(Result, frozen=True):
-    """Input went to the terminal; with `match`, how the wait ended that began right behind it.
+    """Input went to the terminal; with `match`, also the outcome of the wait that began right behind it.
 
     Attributes:
         cursor: where the input was typed; with `match` where to go on.

@@ -1,4 +1,4 @@
-"""A terminal, as seen by what decides who may type into it."""
+"""Protocol of a terminal for the control of who may type into it."""
 
 from __future__ import annotations
 

@@ -381,9 +381,9 @@ class Conversation(ConversationContext, ConversationChannel):
         `secret`: neither the bytes nor their number are recorded; what the terminal or the program prints of them is.
         Without it that holds only where a program asks for a secret with echo off. `secret_name`: in place of data, a
         secret that a person has stored under this name, and Enter; the policy says where it may be typed, and that it
-        must be asked for with echo off. Raises NoSession when nothing runs
-        that could take them, LineTooLong when the terminal would cut a line.
-        `accepted_bytes` is less than given when the program did not take them within five seconds.
+        must be asked for with echo off. Raises NoSession when nothing runs that could take them, LineTooLong when the
+        terminal would cut a line. `accepted_bytes` is less than given when the program did not take them within five
+        seconds.
         `match`, `stop`, `timeout_ms` (or `timeout`, in seconds), `view`, `max_bytes`: wait as `wait_for` does, from
         exactly this input on; the result then says how that ended. Cancelling leaves typed what was typed.
         """
@@ -577,11 +577,10 @@ class Conversation(ConversationContext, ConversationChannel):
         """Wait until something appears in the output, or one of several things.
 
         The answer is a function of the record, `from_cursor` and `match`; only the deadline is not. Without
-        `from_cursor`:
-        from where the last wait ended, else from where the running block was submitted. `timeout_ms` 0 looks once;
-        `timeout`: seconds, in its place. A timeout is a result. Quiet times (`idle_ms`) count from the wait's own
-        beginning, unless `from_cursor` asks about the past. `view` rendered searches the view text, and shows what a
-        person sees. `context`: lines around a match to return. Raises BadCondition, BadCursor, NoSession.
+        `from_cursor` the wait begins where the last one ended, else where the running block was submitted. `timeout_ms`
+        0 looks once; `timeout`: seconds, in its place. A timeout is a result. Quiet times (`idle_ms`) count from the
+        wait's own beginning, unless `from_cursor` asks about the past. `view` rendered searches the view text, and
+        shows what a person sees. `context`: lines around a match to return. Raises BadCondition, BadCursor, NoSession.
         """
         timeout_ms = limits.milliseconds(timeout, timeout_ms)
         limits.check("timeout_ms", timeout_ms)

@@ -1,4 +1,4 @@
-"""A home, as seen by what acts on its conversations as wholes: retention, archiving, checks, closing when idle."""
+"""Protocol of a home for what acts on whole conversations: retention, archiving, checks, closing when idle."""
 
 from __future__ import annotations
 

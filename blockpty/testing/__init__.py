@@ -3,6 +3,8 @@
 `replayed` makes a conversation of a recording, for the test of an agent that takes one; nothing of that starts a
 process or reads a clock. `blockpty.testing.plugin` is a plugin of pytest that gives a test a real shell. Names are
 looked up at first use: the plugin is loaded in every run of pytest, and most of them have no use for it.
+
+Words: docs/reference/glossary.md.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """The table of scenarios: number, what happens, who plays it, and what must come out in each shell.
 
-Rules of this file: `expected` is the whole answer. The functions only collect what was observed and judge nothing,
-so where
-bash and zsh differ it is seen here. The numbers are those of the survey of terminal tools from which the list was made.
+Rules of this file: `expected` is the whole answer. The functions only collect what was observed and check nothing, so
+where bash and zsh differ it is seen here. The numbers are those of the survey of terminal tools from which the list was
+made.
 """
 
 from __future__ import annotations

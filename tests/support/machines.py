@@ -1,8 +1,7 @@
 """Recordings to test the engine with, every way of cutting them, and a slow reference for views and waits.
 
 Rules of this file: the reference is written from the definitions in words (one byte, one line end, one silence at a
-time,
-on the whole text), shares no code with the engine, and is allowed to be slow.
+time, on the whole text), shares no code with the engine, and is allowed to be slow.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Entry point of the command line: from arguments to an exit status.
 
 Exit statuses: 0 ok, 1 error, 2 usage, 3 timeout, 4 exited, 5 the command of `run` waits for input, 130 interrupted;
-`run` returns the command's own. Everything
-is imported when called, so that shell completion and `--version` need not wait for what only operations use.
+`run` returns the command's own. Everything is imported when called, so that shell completion and `--version` need not
+wait for what only operations use.
 """
 
 from __future__ import annotations

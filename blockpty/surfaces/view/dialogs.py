@@ -1,4 +1,4 @@
-"""What stands over the program for a moment: the keys, the rule of an approval, the reason of a refusal."""
+"""Dialogs over the program: the keys, the rule of an approval, the reason of a refusal."""
 
 from __future__ import annotations
 

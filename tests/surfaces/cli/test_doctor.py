@@ -13,6 +13,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from msgspec import convert
 
 import blockpty
 from blockpty.runtime import sandboxing
@@ -33,7 +34,7 @@ def found(*arguments: str, status: int) -> dict[str, Finding]:
     told = doctor(*arguments, "--json")
     assert told.returncode == status, told.stdout + told.stderr
     report = json.loads(told.stdout)
-    findings = {one["name"]: Finding(**one) for one in report["checks"]}
+    findings = {one["name"]: convert(one, Finding) for one in report["checks"]}
     assert report["ok"] is True
     assert report["failed"] == sum(one.status == "failed" for one in findings.values())
     assert report["warnings"] == sum(one.status == "warning" for one in findings.values())
