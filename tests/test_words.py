@@ -25,6 +25,26 @@ def test_words_are_found(tmp_path: Path) -> None:
     ]
 
 
+def test_each_form_of_a_word_is_found(tmp_path: Path) -> None:
+    (tmp_path / "page.md").write_text(
+        "Mended, taken\nup and taken_up; it stood back and let_go.\nSecrets are covered.\n"
+    )
+    lines = words(tmp_path).stdout.splitlines()
+    assert [line.partition(":")[2] for line in lines[:6]] == [
+        "1: mended (instead: recover, repair)",
+        "1: taken up (instead: attached, resumed)",
+        "2: taken_up (instead: attached, resumed)",
+        "2: stood back (instead: lowers its CPU share)",
+        "2: let_go (instead: detach, close, release)",
+        "3: secrets are covered (instead: redacted)",
+    ]
+
+
+def test_names_that_cannot_change_are_not(tmp_path: Path) -> None:
+    (tmp_path / "page.py").write_text('ask("mend")  # words: on the wire\nread("told")  # words: on disk\nMEND = 1\n')
+    assert words(tmp_path).returncode == 0
+
+
 def test_parts_of_other_words_are_not(tmp_path: Path) -> None:
     (tmp_path / "page.md").write_text("An arbiter bites; he is untold, and recommending it.\n")
     found = words(tmp_path)

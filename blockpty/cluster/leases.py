@@ -15,7 +15,7 @@ from msgspec import Struct
 from blockpty.cluster.database import Connection
 
 # A common table expression for statements that write: it has a row for each conversation that this owner holds with
-# this epoch, and keeps anybody else from taking these over until the transaction has ended.
+# this epoch, and keeps any other home from taking these over until the transaction has ended.
 HELD: Final = """
 held AS MATERIALIZED (
     SELECT lease.conversation
@@ -113,7 +113,7 @@ class Leases:
         return {row[0] for row in rows}
 
     def release(self, connection: Connection, leases: Sequence[Lease]) -> None:
-        """Let anybody take them."""
+        """Let any owner take them."""
         connection.execute(_RELEASE, self.named(leases))
 
     def named(self, leases: Sequence[Lease]) -> dict[str, object]:

@@ -101,7 +101,7 @@ class MachineState(Struct):
         hooked, instance, pid: of the process that the host started.
         cwd_pieces: the pieces of a directory that is being reported.
         last_opened: (request, number, time) of the last blocks that requests opened, at most `OPENED`; other lines may
-            have followed them before anybody looked.
+            have followed them before any reader looked.
         wait_cursor: where the next wait begins by default: after the last one, at the last submission, or behind the
             prompt of a block whose end was waited for; awaited_over: whether such a block was closed since the last
             prompt.
@@ -290,7 +290,10 @@ _PARTS: Final[dict[str, dict[str, str]]] = {
     part: {name: _STORED_AS.get(part, {}).get(name, name) for name in of.__struct_fields__}
     for part, of in _CLASSES.items()
 }
-_BYTES: Final = frozenset({"echoed", "prologue", "drawn", "fed", "shown", "unasked", "rising", "switching", "tail"})
+_BYTES: Final = frozenset({
+    "echoed", "prologue", "drawn", "fed", "shown", "rising", "switching", "tail",
+    "unasked",  # words: on disk
+})  # fmt: skip
 # What the beginning of a record that was cut by an older version does not have.
 _LATER: Final = frozenset({
     "pictures", "alternate", "switching", "system", "line_end", "opening", "prologue", "raised", "rising",

@@ -251,7 +251,10 @@ class HostClient(HostConnection):
         Returns whether an end had to be cut, which a loss of power had damaged. Raises StorageFull.
         """
         # A host of the first version does not note how far the files are durable.
-        return self.version != "1" and bool((await self._ask("mend", {"conversation": conversation}))["mended"])
+        if self.version == "1":
+            return False
+        answer = await self._ask("mend", {"conversation": conversation})  # words: on the wire
+        return bool(answer["mended"])  # words: on the wire
 
     async def unsubscribe(self, conversation: str) -> None:
         """Call the callback no more."""

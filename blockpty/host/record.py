@@ -245,7 +245,7 @@ class Timeline:
             raise
         self.restored = False
         self.size = os.fstat(self._fd).st_size
-        self._mend()
+        self._cut_torn_line()
         last = self.tail(LAST_BYTES)[-1:]
         self.ts: int = last[0]["ts"] if last else 0
         self._link = link_of(self._last_line())
@@ -259,7 +259,7 @@ class Timeline:
         """The file."""
         return self._fd
 
-    def _mend(self) -> None:
+    def _cut_torn_line(self) -> None:
         """Take back a line whose writer was killed in the middle of it."""
         start = self.size
         while start:

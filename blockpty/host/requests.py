@@ -226,16 +226,16 @@ def _dead_sizes(recorder: Recorder, name: str) -> dict[str, Any]:
     return sizes_of(_directory(recorder, name))
 
 
-def mend(recorder: Recorder, client: ConnectedClient, request: dict[str, Any]) -> Answer:
+def recover(recorder: Recorder, client: ConnectedClient, request: dict[str, Any]) -> Answer:
     """Recover the files of a conversation whose shell was lost with the machine; a reader asks for this first."""
     name = _conversation(request)
     directory = _directory(recorder, name)
     if name in recorder.terminals or name in recorder.state.shells or name in recorder.closing:
-        return {"mended": False}
+        return {"mended": False}  # words: on the wire
     if is_held(directory):
-        return {"mended": False}
+        return {"mended": False}  # words: on the wire
     try:
-        return {"mended": recovery.recover(directory, recovery.boot_id())}
+        return {"mended": recovery.recover(directory, recovery.boot_id())}  # words: on the wire
     except OSError as error:
         raise storage_full(StorageFailed(error, directory)) from None
 
@@ -454,7 +454,7 @@ OPERATIONS: dict[str, Operation] = {
     "open": open_,
     "subscribe": subscribe,
     "unsubscribe": unsubscribe,
-    "mend": mend,
+    "mend": recover,  # words: on the wire
     "input": input_,
     "cut": cut,
     "note": note,

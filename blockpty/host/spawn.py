@@ -523,7 +523,7 @@ def session_members(session: int, path: str | None = None) -> Iterator[tuple[int
 
 
 def signal_session(session: int, master: int, *numbers: int, path: str | None = None, sandboxed: bool = False) -> bool:
-    """Send signals to every process group of a session. Return whether anybody was left in it.
+    """Send signals to every process group of a session. Return whether any process was left in it.
 
     The shell's own group is first: a shell that sees its command die of the signal before it gets the signal itself
     ends that command's block and shows one more prompt.
@@ -549,7 +549,7 @@ def signal_session(session: int, master: int, *numbers: int, path: str | None = 
 
 
 def kill_session(session: int, path: str | None = None) -> bool:
-    """SIGKILL every process of a session (`path`: as for `session_members`). Return whether anybody was left in it.
+    """SIGKILL every process of a session (`path`: as for `session_members`). Return whether any process was left in it.
 
     Without a cgroup its processes can still start others, so they are stopped first, until no new one is found.
     """

@@ -92,7 +92,7 @@ def _prepared(name: str, home: Path, directory: Path, cwd: str) -> Sandbox:
         if not os.path.exists(path):
             raise BadRequest(f"the sandbox {name} writes to {path}, which does not exist", hint="create it")
         written.append(path)
-    _refuse_planted((*profile.read_write, *profile.read_only), homes[:1], written)
+    _refuse_links((*profile.read_write, *profile.read_only), homes[:1], written)
     hidden = [one for one in _expanded((*HIDDEN, *profile.hide, _RUN), homes) if os.path.exists(one)]
     fixed = [one for one in _expanded(profile.read_only, homes[:1]) if os.path.exists(one)]
     if profile.cwd == "read_only":
@@ -145,7 +145,7 @@ def _fifo(directory: Path) -> str:
     return os.path.realpath(path)
 
 
-def _refuse_planted(paths: tuple[str, ...], homes: list[str], written: list[str]) -> None:
+def _refuse_links(paths: tuple[str, ...], homes: list[str], written: list[str]) -> None:
     """Raise BadRequest for a path through a link that an earlier sandboxed shell could have made."""
     for path in paths:
         for home in homes if path.startswith("~") else [""]:

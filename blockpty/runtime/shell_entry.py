@@ -42,7 +42,7 @@ CHECK_SECONDS: Final = 0.25
 
 
 def can_repair(state: MachineState, sample: Inspected) -> bool:
-    """Whether the shell that replaced ours can be given our hooks without asking anybody.
+    """Whether the shell that replaced ours can be given our hooks without asking a person.
 
     It has been silent with its line editor on, nothing has been typed since, and it is one that we have hooks for.
     """

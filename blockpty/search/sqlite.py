@@ -344,7 +344,7 @@ class SqliteIndex:
                 " FROM conversations WHERE settled > -2"
             )
             positions = Positions(self._generation, {row[0]: IndexWatermark(*row[1:]) for row in rows})
-            # Said by SQLite to be another one when anybody else has written; our own writing forgets it.
+            # Said by SQLite to be another one when another connection has written; our own writing forgets it.
             self._known = (version, positions)
         self._asked_generation = self._generation
         return self._known[1]

@@ -97,7 +97,7 @@ class Peers:
         if token is None:
             raise found
         if not _may_be_asked(address):
-            raise _unasked(found, "its address is not one of https")
+            raise _not_asked(found, "its address is not one of https")
         # Our token may be a person's, or the owner's of the other home.
         agent = caller.name if caller.types_as == "agent" else None
         if agent is not None and len(self._clients) >= _MOST_CLIENTS:
@@ -112,7 +112,7 @@ class Peers:
         try:
             return _pairs(_lines(server_directory(self._home)))
         except BlockptyError:
-            raise _unasked(found, "the file of peers here is not private, or not readable") from None
+            raise _not_asked(found, "the file of peers here is not private, or not readable") from None
 
     async def close(self) -> None:
         """Close all connections."""
@@ -191,16 +191,16 @@ def _may_be_asked(address: str) -> bool:
 def _unreachable(found: NotFound, problem: BlockptyError) -> BlockptyError:
     """Return the error for the caller of one that came back."""
     if isinstance(problem, Unauthorized):
-        return _unasked(found, "the token for that server is not enough there")
+        return _not_asked(found, "the token for that server is not enough there")
     if isinstance(problem, Forbidden):
         # What is not allowed is our token, or an agent with it.
-        return _unasked(found, f"that server refuses it: {problem.message}")
+        return _not_asked(found, f"that server refuses it: {problem.message}")
     if isinstance(problem, InternalError) or (isinstance(problem, NotFound) and "server" in problem.details):
-        return _unasked(found, "that server does not answer as one")
+        return _not_asked(found, "that server does not answer as one")
     return problem
 
 
-def _unasked(found: NotFound, reason: str) -> NotFound:
+def _not_asked(found: NotFound, reason: str) -> NotFound:
     return NotFound(
         f"{found.message}; it was not handed on: {reason}", hint=found.hint, details={**found.details, "reason": reason}
     )

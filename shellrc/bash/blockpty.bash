@@ -158,7 +158,7 @@ __bpty_pre() {
 }
 
 # Last in PROMPT_COMMAND: one look-up of everything together tells whether it is what was left last time, or whether
-# there is anything to mend; a comparison takes twice as long. That all four names are set, so that `set -u` lets their
+# there is anything to repair; a comparison takes twice as long. That all four names are set, so that `set -u` lets their
 # attributes be asked, follows from its success. PS1 sets __bpty_w again. A child that inherited all our values has no
 # array: the texts would be arithmetic there, whose error makes bash ask for its prompt again, for ever.
 __bpty_post() {
@@ -167,7 +167,7 @@ __bpty_post() {
 	else
 		# With promptvars off, bash prints the text of PS0 and PS1 instead of evaluating it.
 		\builtin shopt -s promptvars || __bpty_t=''
-		__bpty_mend
+		__bpty_repair
 	fi
 }
 
@@ -177,7 +177,7 @@ __bpty_after() { __bpty_post; } 2>/dev/null
 # Puts back what the user's prompt code, or the command before, took away. An assignment to a readonly name would abort
 # the prompt, hence the attributes are asked first. The whole text is compared with what was left last time, because
 # matching a suffix takes 30 us in a UTF-8 locale.
-__bpty_mend() {
+__bpty_repair() {
 	if [[ ${PS1-} != "$__bpty_seen_ps1" && ($- == *u* && -z ${PS1+x} || ${PS1@a} != *r*) ]]; then
 		PS1=${PS1-}
 		PS1=${PS1//"$__bpty_out_end"/}
@@ -236,7 +236,7 @@ __bpty_choose() {
 }
 
 # Ours first and last in PROMPT_COMMAND, the user's elements untouched in between. The last has a fixed index, so that
-# PS1 can tell, and mend, its absence.
+# PS1 can notice and repair its absence.
 __bpty_place() {
 	# shellcheck disable=SC2178,SC2128  # the branch for a string
 	if [[ ($- != *u* || ${PROMPT_COMMAND+x}) && ${PROMPT_COMMAND@a} == *r* ]]; then

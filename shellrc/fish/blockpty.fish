@@ -256,7 +256,7 @@ end
 
 # Ctrl-C at something typed: nothing ran and $status is what it was, so there is no END. fish only draws the old prompt
 # again, mark and all; the second drawing runs fish_prompt, and so makes it a fresh one.
-# A syntax error (fish_posterror) stays on the line to be mended: not a fresh prompt, and no mark.
+# A syntax error (fish_posterror) stays on the line to be corrected: not a fresh prompt, and no mark.
 function __bpty_cancel --on-event fish_cancel
     __bpty_next
     builtin commandline -f repaint

@@ -394,7 +394,7 @@ __bpty_install_now() {
 	[[ -n ${host//[0-9A-Za-z._-]/} || $#host -gt 64 ]] && host=
 	__bpty_mark __HELLO__ ";v=1;sh=zsh;sv=${ZSH_VERSION//[^0-9A-Za-z.-]/_};f=$features;u=$user;h=$host"
 	__bpty_put $__bpty_m
-	# The first prompt's own cycle; `$?` of the startup files means nothing to anybody.
+	# The first prompt's own cycle; `$?` of the startup files means nothing to any caller.
 	__bpty_x=0
 	() { return 0 }
 	__bpty_precmd

@@ -178,7 +178,7 @@ ITEMS = (
          covered=(BASH + "test_command_that_changes_prompt_command",),
          later="bash: what is put in front of our element is in the block of that command, PROMPT_COMMAND=(...) "
                "also in the next"),
-    Item(76, "a command takes all hooks away: noticed, mended by the next command; `read -e` is not mistaken for it",
+    Item(76, "a command takes all hooks away: noticed, repaired by the next command; `read -e` is not mistaken for it",
          covered=(HANDOVER + "test_a_shell_that_has_lost_its_hooks_gets_them_again",
                   HANDOVER + "test_a_builtin_that_reads_keys_is_no_lost_shell")),
     # And with what a submitted command is to the shell, what was left unread, and how things end.

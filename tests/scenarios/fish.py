@@ -60,7 +60,7 @@ _HEALTHY = (True, "ok", [])
 _SET = (0, "ended", _HEALTHY)
 
 ITEMS_IN_FISH: Final[Mapping[int, Any]] = {
-    3: NotApplicable("a syntax error stays on the line to be mended"),
+    3: NotApplicable("a syntax error stays on the line to be corrected"),
     **dict.fromkeys((5, 10, 13, 15, 18, 19, 20, 21, 25, 26, 27, 28, 31, 33, 34, 36, 65), _HOOKS),
     6: NotApplicable("fish reads what is typed at once as a paste would be"),
     7: NotApplicable("fish has no here-documents"),

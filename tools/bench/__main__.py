@@ -16,7 +16,7 @@ from dataclasses import replace
 from pathlib import Path
 
 TOP = Path(__file__).resolve().parents[2]
-# Instead of this directory: a module here must not be found by a plain `import wait` of somebody else.
+# Instead of this directory: a module here must not be found by a plain `import wait` of another package.
 sys.path[0:1] = [str(TOP), str(TOP / "tools")]
 
 from bench.report import Row, Run, machine_line, table, write_json  # noqa: E402

@@ -31,7 +31,7 @@ NOTE_INDEXING = "catalogue, indexing: cut, numbered, sent through the coordinato
 
 
 def measure(run: Run) -> list[Row]:
-    """Start servers, index a home, and ask it and somebody else's."""
+    """Start servers, index a home, and ask for it and for another server's."""
     try:
         from tests.support.postgres_servers import Databases, Servers, programs
     except ImportError:

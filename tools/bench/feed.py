@@ -35,7 +35,7 @@ Steps = Sequence["bytes | Entry"]
 
 
 def measure(run: Run) -> list[Row]:
-    """Feed both kinds of log in turn, with and without somebody waiting."""
+    """Feed both kinds of log in turn, with and without a wait."""
     size = run.count(64, 4) * 1024 * 1024
     streams = {kind: long_block(size, coloured=kind == "coloured") for kind in AIMS}
     samples: dict[tuple[str, str], list[float]] = {}

@@ -20,7 +20,7 @@ NOTE = (
     " recorder)"
 )
 NOTE_BARE = (
-    "ingest beside: the same command on an equal terminal, told to begin by a line, epoll + splice to a pipe + splice"
+    "ingest beside: the same command on an equal terminal, started by a line, epoll + splice to a pipe + splice"
     " to a file until the terminal's end, in one process; order alternates, ratio and range are of the pairs"
 )
 

@@ -1,4 +1,4 @@
-"""What leaves a record, secrets covered: finding them, replay, exports; and a recording on its way in."""
+"""Redacted output: finding secrets, replay, exports; and the import of a recording."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from blockpty.redact.redaction import find_shown
 AIM = 100.0
 STYLES = ("cast", "jsonl", "text", "markdown", "html")
 AIMED = ("replay", "import")
-SHOWN = "nothing covered"
+SHOWN = "nothing redacted"
 READ = 1024 * 1024
 NOTE = (
     "leaving: processor time of the process, all threads; the log is one output of an imported recording; beside: the"
@@ -25,7 +25,7 @@ NOTE = (
 
 
 def measure(run: Run) -> list[Row]:
-    """Measure with both kinds of log, covered and not in turn."""
+    """Measure with both kinds of log, redacted and not in turn."""
     return [row for kind in ("plain", "coloured") for row in _of(run, kind)]
 
 

@@ -197,7 +197,7 @@ def _snapshots(run: Run) -> list[Row]:
 
 
 async def _polled(run: Run) -> Row:
-    """Put a long log through a conversation, with and without somebody who looks ten times a second."""
+    """Put a long log through a conversation, with and without a client that looks ten times a second."""
     file = run.place / "long.log"
     with file.open("wb") as out:
         piece = log(run.count(10_000_000, 1_000_000), coloured=False)
@@ -221,7 +221,7 @@ async def _polled(run: Run) -> Row:
         await conversation.close()
     file.unlink()
     return Row(
-        "screen", "1 GB through a conversation, looked at ten times a second", median(looked), "s", "nobody looks",
+        "screen", "1 GB through a conversation, looked at ten times a second", median(looked), "s", "no client looks",
         median(alone), median(ratios), "median of value / beside", "ratio < 1.2", median(ratios) < 1.2,
         min(ratios), max(ratios), NOTE_POLLED,
     )  # fmt: skip

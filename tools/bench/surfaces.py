@@ -217,7 +217,7 @@ async def _waits(run: Run, server: _Server) -> Row:
         await asyncio.gather(*waits, return_exceptions=True)
         for place in places:
             await place.close()
-    beside = "the same server, nobody waits"
+    beside = "the same server, no client waits"
     return Row(
         "surfaces", f"{count} waits at once, of one core", value, "%", beside, without, value / max(without, 0.01),
         "value / beside", f"< {WAITS_CPU_PERCENT:g} %", value < WAITS_CPU_PERCENT, note=NOTE_WAITS,

@@ -105,7 +105,7 @@ def splice_all(master: int, path: Path) -> int:
                             moved = os.splice(pipe_r, file, left, offset_dst=size, flags=SPLICE_NONBLOCK)
                             left, size = left - moved, size + moved
     except OSError:
-        # EIO: nobody has the terminal open any more.
+        # EIO: no process has the terminal open any more.
         return size
     finally:
         for fd in (pipe_r, pipe_w, file):

@@ -243,7 +243,7 @@ class _Page:
         ]
 
     async def many_blocks(self) -> list[Row]:
-        await self._place("/c/blocks", "probe.reads()")  # taken up by the server once
+        await self._place("/c/blocks", "probe.reads()")  # attached by the server once
         await _at_rest(self._run, self._pid)
         times = [await self._place("/c/blocks", "probe.reads()") for _ in range(self._run.pairs(9))]
         return [_row("10,000 blocks opened, newest readable", times, "ms", 400)]

@@ -1,7 +1,7 @@
 """Waiting: from the byte being there to be read to the return of the waiter, beside a loop that reads the terminal.
 
 The program in the terminal takes the time (the system-wide monotonic clock) just before it writes and prints it, so
-the write itself is counted on both sides. It is told to print through a FIFO, not through the terminal.
+the write itself is counted on both sides. It gets its order to print through a FIFO, not through the terminal.
 """
 
 from __future__ import annotations

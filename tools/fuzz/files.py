@@ -1,4 +1,4 @@
-"""What reads files that somebody else may have damaged: timeline, journal, checkpoint, stream; and the next start."""
+"""Readers of files that may be damaged: timeline, journal, checkpoint, stream; and the next start."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ def _stream(chance: random.Random) -> None:
 
 
 def recovery(chance: random.Random) -> None:
-    """The next start after damage: nothing raises, no sound entry is lost, what is derived is mended."""
+    """The next start after damage: nothing raises, no sound entry is lost, what is derived is repaired."""
     record = _record()
     name = chance.choice(record.names)
     content = damaged(chance, record.whole[name])

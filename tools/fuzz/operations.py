@@ -1,4 +1,4 @@
-"""Requests that nobody means: parameters of any kind, and operations in any order on a real shell."""
+"""Requests that make no sense: parameters of any kind, and operations in any order on a real shell."""
 
 from __future__ import annotations
 

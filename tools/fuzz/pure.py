@@ -91,12 +91,12 @@ def machine(chance: random.Random) -> None:
     assert all(before[1] <= after[0] for before, after in itertools.pairwise(spans))
     for data in (expected.events, expected.blocks, *expected.outputs.values()):
         assert NONCE.encode() not in data
-    stops, told = stops_of(made, places)
+    stops, events_after = stops_of(made, places)
     stop = chance.choice(stops)
     restored, later = Machine(through_json(stop.state)), []
     for step in steps_after(made, stop):
         later += (restored.feed(step) if isinstance(step, bytes) else restored.apply(step))[0]
-    assert later == told[stop.events :]
+    assert later == events_after[stop.events :]
 
 
 def screen(chance: random.Random) -> None:

@@ -8,8 +8,9 @@
 The faults: kill -9 of the engine, the recorder, the keeper or a shell; SIGSTOP of one of them for a while; a full disk
 (a file system of its own, as root); the derived files or the index removed while no engine runs. The conversations keep
 their newest part only, so that a night fits in the file system. After each: nothing recorded has changed (I1), `verify`
-finds nothing (I2 to I6, I8), every command that is kept and whose end was told is there with exactly what it printed,
-no command has run twice, and no password is in any file (I7). At the end memory and descriptors must not have grown.
+finds nothing (I2 to I6, I8), every command that is kept and whose end was reported is there with exactly what it
+printed, no command has run twice, and no password is in any file (I7). At the end memory and descriptors must not have
+grown.
 
 The first time that something is wrong, the home is copied to where `--evidence` says, as it is at that moment.
 """

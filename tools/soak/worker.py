@@ -1,7 +1,7 @@
 """The engine that a soak kills: conversations that work all the time, and what they know for certain, on disk.
 
-A fact is a command whose end was told: its block, and what it must have printed. It is written before the next command
-begins, so whoever comes after a kill can look it up. Orders come in by lines, answers go out by lines.
+A fact is a command whose end was reported: its block, and what it must have printed. It is written before the next
+command begins, so that the next worker can look it up after a kill. Orders come in by lines, answers go out by lines.
 """
 
 from __future__ import annotations

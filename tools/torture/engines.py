@@ -65,7 +65,7 @@ def life_and_death(home: Path, name: str, text: str | None) -> bytes:
         os.close(ours)
         try:
             asyncio.run(live(home, name, text, theirs))
-        except BaseException as problem:  # noqa: BLE001 - the parent is told
+        except BaseException as problem:  # noqa: BLE001 - the parent is notified
             os.write(theirs, f"!{problem!r}".encode())
         os._exit(1)
     os.close(theirs)
@@ -98,18 +98,18 @@ async def _look(home: Path, name: str, pid: int, printed: dict[str, range], row:
         directory = conversation.layout.directory
         lost, twice, seen = 0, 0, set()
         for block in blocks:
-            told = (directory / block["out_path"]).read_bytes()
+            shown = (directory / block["out_path"]).read_bytes()
             text = block["cmd"]
             wanted = printed.get(text, range(0))
             whole = b"".join(b"%d\n" % number for number in wanted) if text != "echo sound" else b"sound\n"
-            if text in seen or (told and text not in printed and text != "echo sound"):
-                row.wrong.append(f"{name}: unexpected block {text!r}: {told[:60]!r}")
+            if text in seen or (shown and text not in printed and text != "echo sound"):
+                row.wrong.append(f"{name}: unexpected block {text!r}: {shown[:60]!r}")
             seen.add(text)
-            if told != whole or block["state"] != "ended" or block["exit_status"] != 0:
-                lines = told.splitlines()
+            if shown != whole or block["state"] != "ended" or block["exit_status"] != 0:
+                lines = shown.splitlines()
                 lost += len({b"%d" % number for number in wanted} - {*lines})
                 twice += len(lines) - len({*lines})
-                row.wrong.append(f"{name}: {text!r}: {len(told)} of {len(whole)} bytes, {block['state']}")
+                row.wrong.append(f"{name}: {text!r}: {len(shown)} of {len(whole)} bytes, {block['state']}")
         if "echo sound" not in seen:
             row.wrong.append(f"{name}: the shell does not answer any more")
         await conversation.close()

@@ -70,7 +70,7 @@ class Damage:
         self.layout = disk.store(self.recording, place / "c1")
         replace(self.layout.meta, {"format": FORMAT_VERSION})
         self.clean = disk.clean(self.recording)
-        # An engine that was killed: after one that has closed its files nobody asks again whether they are whole.
+        # An engine that was killed: after one that has closed its files none checks again whether they are whole.
         if self.recover(killed=True) != self.clean:
             raise SystemExit("the undamaged conversation is not derived as it should be")
         outputs = sorted(self.clean.outputs, key=lambda name: int(name.split("/")[1].split("_")[0]))
@@ -164,7 +164,7 @@ class Damage:
         reader.close()
         if [entry for entry in entries if entry.kind != DAMAGED] != after[:-1] or after[-1].kind != "note":
             return "an undamaged entry is gone after the recorder went on"
-        return None if len(after) == len(lines) + 1 else "entries have come that nobody wrote"
+        return None if len(after) == len(lines) + 1 else "entries have come that were not written"
 
     def _stream(self, content: bytes) -> str | None:
         entries = [entry for entry in self.recording.entries if entry.offset <= len(content)]
@@ -210,7 +210,7 @@ def damage(tail: int, flips: int, processes: int) -> Iterator[Row]:
 
 
 def _in_memory() -> str | None:
-    """Return a directory that is no disk, where there is one: nothing here asks what a disk has been told to keep."""
+    """Return a directory that is no disk, where there is one: nothing here depends on what a disk keeps."""
     return "/dev/shm" if os.access("/dev/shm", os.W_OK | os.X_OK) else None
 
 

@@ -133,14 +133,14 @@ async def _after_all(home: Path, name: str, shell: int, printed: bytes, row: Row
             row.wrong.append(f"{name}: processes are left: {left}")
         conversation = await engine.open(name, shell="bash")
         block = (await conversation.blocks()).blocks[0]
-        told = (conversation.layout.directory / str(block.out_path)).read_bytes()
+        shown = (conversation.layout.directory / str(block.out_path)).read_bytes()
         # The end of the stream may lie between the CR and the LF that the terminal makes of a line end.
-        if block.state != "lost" or not printed.startswith(told.removesuffix(b"\r")):
-            row.wrong.append(f"{name}: the block is {block.state} and ends with {told[-40:]!r}")
+        if block.state != "lost" or not printed.startswith(shown.removesuffix(b"\r")):
+            row.wrong.append(f"{name}: the block is {block.state} and ends with {shown[-40:]!r}")
         if not (verified := await conversation.verify()).clean:
             row.wrong.append(f"{name}: verify: {verified.differences[0]}")
         await conversation.close()
-    return took, len(told)
+    return took, len(shown)
 
 
 async def _host(home: Path, name: str) -> tuple[int, int]:

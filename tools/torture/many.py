@@ -24,11 +24,11 @@ ECHO_SECONDS = 0.050
 GONE_SECONDS = 2.0
 # How many shells are started at a time: more only wait for each other.
 TOGETHER = 8
-# How long the keeper may take to let go of what has ended; what is left open stays for good.
-LET_GO_SECONDS = 5.0
+# How long the keeper may take to close the files of what has ended; what is left open stays for good.
+CLOSED_SECONDS = 5.0
 TICK_SECONDS = 0.005
 MEASURED_SECONDS = 10.0
-# The same sleeps in a process that does nothing else: how late anybody comes around on this machine now.
+# The same sleeps in a process that does nothing else: how late a process wakes on this machine now.
 BARE = """
 import json, sys, time
 lags, end = [], time.monotonic() + float(sys.argv[1])
@@ -80,11 +80,11 @@ async def _short(home: Path, tries: int, row: Row) -> None:
 
         await asyncio.gather(*(some() for _ in range(TOGETHER)))
         seconds = time.monotonic() - begin
-        until = time.monotonic() + LET_GO_SECONDS
-        # The keeper lets go of the last ones when the recorder has told it.
+        until = time.monotonic() + CLOSED_SECONDS
+        # The keeper closes the last ones when the recorder has notified it.
         while _more(base, after := [*map(descriptors, processes)]) and time.monotonic() < until:  # noqa: ASYNC110
             await asyncio.sleep(0.01)
-        # The keeper collects a child when it is told; all have been told of, so a look is enough.
+        # The keeper collects a child when it is notified; that has happened for all, so a look is enough.
         dead = zombies(hello.keeper) + zombies(hello.recorder)
     row.found |= {
         "zombies": str(dead), "descriptors before and after": f"{base} {after}",
@@ -148,7 +148,7 @@ async def _lags(loop: TimedLoop, seconds: float) -> tuple[list[float], list[floa
 
 
 # What the busy ones do, until there is a file: a build starts programs that print a little, and 20 of them fill both
-# cores of a small machine whoever follows; a log is one program that prints 1 MB/s.
+# cores of a small machine whichever process follows; a log is one program that prints 1 MB/s.
 BUSY = {
     "builds": "while [ ! -e {stop} ]; do seq 1 200; sleep 0.05; done",
     "logs": "x=$(seq 1 4000); while [ ! -e {stop} ]; do printf '%s\\n' \"$x\"; read -rt 0.02 <&9; done 9<>{pipe}",

@@ -1,9 +1,10 @@
-"""A medium that forgets: every write and every forcing of a record is noted, then power is lost at a random moment.
+"""A medium that forgets: every write and every sync of a record is noted, then power is lost at a random moment.
 
 Recorder and engine write a conversation, in one process. Of what was written and not synced at the moment of the loss,
 each sector of 512 bytes independently holds what was written to it up to some random moment; the file's length is that
-of some moment, too. Then the recorder mends what is found, the next engine derives from it, and all of it must be what
-a prefix of the conversation gives, with everything in it that somebody was told of and that the durability promises.
+of some moment, too. Then the recorder repairs what is found, the next engine derives from it, and all of it must be
+what a prefix of the conversation gives, with everything in it that a client was notified of and that the durability
+promises.
 """
 
 from __future__ import annotations
@@ -196,7 +197,7 @@ def _with(content: bytes, writes: list[tuple[int, bytes]]) -> bytes:
 
 
 class _Later(Loop):
-    """Makes calls beside it in this thread, when `go_on` is called or somebody waits: so that a seed repeats a run."""
+    """Makes calls beside it in this thread, when `go_on` is called or something waits: so that a seed repeats a run."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -215,14 +216,14 @@ class _Later(Loop):
         work.wait = run  # type: ignore[method-assign]
 
     def go_on(self) -> None:
-        """Let all calls come to their end, and tell whoever made them."""
+        """Let all calls come to their end, and notify their callers."""
         while self.waiting:
             self.waiting.pop(0).run()
             self.turn()
 
 
 class _Desk:
-    """What a terminal needs of a recorder; what is told here, a client knows."""
+    """What a terminal needs of a recorder; a client knows what it is notified of here."""
 
     splice = True
 
@@ -241,15 +242,15 @@ class _Desk:
         pass
 
 
-class Told:
-    """What somebody was told of, with the moment at which he was."""
+class Notified:
+    """Sizes that clients were notified of, each with the moment."""
 
     def __init__(self) -> None:
         self.sizes: list[tuple[int, int, int]] = []
         self.events: list[tuple[int, int]] = []
 
     def at(self, moment: int) -> tuple[int, int, int]:
-        """Return how much of stream, timeline and events.jsonl somebody knew of."""
+        """Return how much of stream, timeline and events.jsonl a client knew of."""
         stream, timeline = max(((s, t) for when, s, t in self.sizes if when <= moment), default=(0, 0))
         return stream, timeline, max((size for when, size in self.events if when <= moment), default=0)
 
@@ -259,7 +260,7 @@ class Session:
 
     def __init__(self, directory: Path, durability: str, recording: Recording, chance: random.Random) -> None:
         self.layout, self.durability, self.recording, self._chance = Layout(directory), durability, recording, chance
-        self.medium, self.told = Medium(directory), Told()
+        self.medium, self.notified = Medium(directory), Notified()
         self.refused: list[Exception] = []
         self._terminal: Any = None
         for place in (directory, self.layout.stream, self.layout.outputs):
@@ -280,7 +281,7 @@ class Session:
         with medium.watching():
             shell = ShellHandle(wire, [master, *os.pipe(), -1])
             terminal = self._terminal = self._tried(lambda: Terminal(self._recorder, shell))
-            self._recorder.grown = lambda: self.told.sizes.append(
+            self._recorder.grown = lambda: self.notified.sizes.append(
                 (len(medium.done), terminal.stream.offset, terminal.timeline.size)
             )
             terminal.begin(fresh=True)
@@ -318,7 +319,7 @@ class Session:
         self._settle()
 
     def _tried(self, action: Callable[[], T]) -> T:
-        """Do something until it is done; who asks for it hears of what is in its way, and of nothing else."""
+        """Do something until it is done; the caller gets what is in its way, and nothing else."""
         while True:
             try:
                 return action()
@@ -342,7 +343,7 @@ class Session:
         border = before != (live.state.next_block, live.state.block is not None)
         if self.durability == "always" or (self.durability == "block" and border):
             sizes = live.deriver.sizes()
-            self.told.events.append((len(self.medium.done), sizes[0] if sizes is not None else 0))
+            self.notified.events.append((len(self.medium.done), sizes[0] if sizes is not None else 0))
 
 
 def _whole(directory: Path) -> tuple[bytes, bytes]:
@@ -372,17 +373,17 @@ async def _look(session: Session, moment: int, place: Path, chance: random.Rando
     left = Recording.load(place)
     if any(entry.offset > len(found) for entry in left.entries):
         return "an entry speaks of bytes that are missing"
-    told = session.told.at(moment)
-    if session.durability == "always" and (len(found) < told[0] or len(lines) < told[1]):
-        return f"{told[:2]} had been told, {len(found), len(lines)} is there"
-    if session.durability in ("interval", "block") and len(found) + len(lines) <= told[0] + told[1] - INTERVAL:
-        return f"of {told[:2]} {len(found), len(lines)} is left"
+    notified = session.notified.at(moment)
+    if session.durability == "always" and (len(found) < notified[0] or len(lines) < notified[1]):
+        return f"{notified[:2]} had been notified, {len(found), len(lines)} is there"
+    if session.durability in ("interval", "block") and len(found) + len(lines) <= notified[0] + notified[1] - INTERVAL:
+        return f"of {notified[:2]} {len(found), len(lines)} is left"
     derived, clean = await disk.recover(layout), disk.clean(left)
     if (derived.events, derived.blocks) != (clean.events, clean.blocks):
         return "what is derived is not what the record gives"
-    known = disk.clean(Recording.load(session.layout.directory)).events[: told[2]]
+    known = disk.clean(Recording.load(session.layout.directory)).events[: notified[2]]
     if not derived.events.startswith(known):
-        return f"{told[2]} bytes of events had been told, {len(derived.events)} are there"
+        return f"{notified[2]} bytes of events had been notified, {len(derived.events)} are there"
     return None
 
 

@@ -47,7 +47,7 @@ def _start(request: dict[str, Any]) -> Refused | None:
     try:
         if not select.select([started.status_fd], [], [], BOUND_SECONDS)[0]:
             os.kill(started.pid, signal.SIGKILL)
-            raise TimeoutError("nobody says what has become of the shell")
+            raise TimeoutError("no process says what has become of the shell")
         refusal = started.outcome()
         status = os.waitstatus_to_exitcode(os.waitpid(started.pid, 0)[1])
         if refusal is None and status != 7:
@@ -83,9 +83,9 @@ def _try(folder: str, place: Any, name: str, problem: Exception, number: int, ro
         return False
     row.tries += 1
     if (refusal is None) != (name in DISPENSABLE):
-        row.wrong.append(f"{name} number {number}: {'not told' if refusal is None else refusal.message}")
+        row.wrong.append(f"{name} number {number}: {'not reported' if refusal is None else refusal.message}")
     elif refusal is not None and (refusal.code not in ("pty_limit", "spawn_failed") or not refusal.message):
-        row.wrong.append(f"{name} number {number}: told as {refusal.code}: {refusal.message}")
+        row.wrong.append(f"{name} number {number}: reported as {refusal.code}: {refusal.message}")
     if set(os.listdir("/proc/self/fd")) != before:
         row.wrong.append(f"{name} number {number}: descriptors are left open")
     try:

@@ -52,7 +52,7 @@ def _dies(place: Path, call: int) -> bool:
         try:
             with medium.watching():
                 _start(place)
-        except BaseException:  # noqa: BLE001 - the parent is told
+        except BaseException:  # noqa: BLE001 - the parent is notified
             os._exit(1)
         os._exit(0)
     status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
@@ -115,7 +115,7 @@ async def _many(count: int) -> Row:
                 await (await engine.conversation(f"c{number}")).status()
                 times.append(time.monotonic() - at)
             held = len(os.listdir("/proc/self/fd")) - base
-        lost = [told.lost for told in listed if told.conversation_id == "lost"]
+        lost = [info.lost for info in listed if info.conversation_id == "lost"]
         row.found = {
             "usable after": f"{usable:.2f} s", "one more p99": percentile(times, 0.99),
             "descriptors after 200 of them": str(held),

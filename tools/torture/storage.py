@@ -57,13 +57,13 @@ async def _cycles(home: Path, place: Path, tries: int, row: Row) -> None:
                 gate = home / f"gate{row.tries}"
                 os.mkfifo(gate)
                 prints = f"seq {first + 1} {first + LINES}"
-                # What was typed before somebody noticed is the program's, not the shell's.
+                # What was typed before it was noticed is the program's, not the shell's.
                 heard = "while read -r -t 0.2 x; do :; done"
                 begun = await conversation.exec_block(f"stty -echo -icanon; read x <{gate}; {prints}; {heard}")
                 await conversation.wait_for({"idle_ms": 50}, from_cursor=begun.cursor)
                 fill(ballast)
                 gate.write_text("\n")
-                # Noticed by whoever writes first, the recorder the stream or we an input.
+                # Noticed by the first that writes, the recorder the stream or we an input.
                 begin = time.monotonic()
                 while True:
                     asked = time.monotonic()

@@ -30,7 +30,7 @@ Keys: space pauses and goes on, n and p go to the next block and the one before,
 and back, + and - make it faster and slower, q ends it. Only cells and colours reach the terminal, no other control
 sequence does. With --verify nothing is played: everything that is derived from the record is compared with it, and the
 recorded waits are asked again."""
-# Between two pictures, when there is more to show than anybody could see.
+# Between two pictures, when there is more to show than a person could see.
 _LEAST_SECONDS: Final = 1 / 30
 _SEEN_SECONDS: Final = 0.02
 _JUMP_SECONDS: Final = 5.0
