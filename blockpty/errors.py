@@ -155,7 +155,7 @@ class ApprovalDenied(RequestError):
 
 
 class Stale(RequestError):
-    """The verdict is for something else than what waits now."""
+    """The verdict is for something other than the pending request."""
 
     code = "stale"
 

@@ -190,8 +190,8 @@ class OpenRequest(Request):
     )
     resume: Literal["never", "auto", "always"] | None = Field(
         default=None,
-        description="For ssh: whether the shell over there survives its connection, which is made again by itself: "
-        "always (blockpty, or else tmux, must be installed there), auto (where one is) or never, the default.",
+        description="For ssh: keep the shell if the connection breaks, and reconnect automatically: always (blockpty, "
+        "or else tmux, must be installed on the other machine), auto (if one is) or never, the default.",
     )
 
 
@@ -718,7 +718,7 @@ class SearchRequest(Request):
     )
     per_block: bool = Field(default=False, description="Only the newest match of every block.")
     page: str | None = Field(
-        default=None, min_length=1, max_length=1024, description="`next` of an earlier result, to go on behind it."
+        default=None, min_length=1, max_length=1024, description="`next` of an earlier result, to continue after it."
     )
     page_size: int = Field(default=100, ge=1, le=1000, description="Matches on a page.")
     timeout_ms: Annotated[
@@ -844,7 +844,9 @@ class AuditRequest(Request):
     )
     since: Time = Field(default=None, description="Only entries from this time on, in ms since 1970.")
     until: Time = Field(default=None, description="Only entries up to this time, in ms since 1970.")
-    page: int | None = Field(default=None, ge=1, le=2**53, description="`next` of an earlier result, to go on from.")
+    page: int | None = Field(
+        default=None, ge=1, le=2**53, description="`next` of an earlier result, to continue after it."
+    )
     page_size: int = Field(default=100, ge=1, le=1000, description="Entries at most.")
     verify: bool = Field(
         default=False, description="Check the whole log as well: lines that were changed, removed, added, moved or cut."

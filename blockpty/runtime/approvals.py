@@ -178,7 +178,8 @@ class ApprovalBook:
         pending = self._pending.get((conversation_id, approval_id))
         if pending is None or pending.answer.done():
             raise NotFound(
-                f"no approval {approval_id[:40]!r} waits in {conversation_id}", hint="approvals lists what waits"
+                f"no approval {approval_id[:40]!r} is pending in {conversation_id}",
+                hint="approvals lists those that are",
             )
         return _of_digest(pending, digest)
 
@@ -194,7 +195,7 @@ def _needs_person(principal: Principal) -> None:
 def _of_digest(pending: _PendingApproval, digest: str) -> _PendingApproval:
     if pending.approval.digest != digest:
         raise Stale(
-            "this verdict is for something else than what waits", hint="look at approvals again",
+            "this verdict is for something other than the pending request", hint="look at approvals again",
             details={"digest": pending.approval.digest},
         )  # fmt: skip
     return pending

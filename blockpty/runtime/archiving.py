@@ -62,7 +62,7 @@ async def _ship(engine: Home, name: str, url: str, dry_run: bool) -> int:
     except FileNotFoundError:
         raise NotFound(f"no conversation is called {name}", hint="list names those that exist") from None
     except SpoolError:
-        raise Busy(f"{name} cannot be read", hint="verify tells why") from None
+        raise Busy(f"{name} cannot be read", hint="verify says why") from None
     if name in await engine.live():
         raise Busy(f"the shell of {name} runs", hint="close it first")
     await engine.detach(name)
@@ -71,7 +71,7 @@ async def _ship(engine: Home, name: str, url: str, dry_run: bool) -> int:
         raise Busy(f"another engine owns {name}", hint="close that engine first")
     try:
         if listing.unfinished(listing.look(layout)[0]):
-            raise Busy(f"the record of {name} does not tell of the end of its shell", hint="status enters it")
+            raise Busy(f"the record of {name} does not have the end of its shell yet", hint="status records it")
         if dry_run:
             return await asyncio.to_thread(archived.here, layout)
         work = asyncio.ensure_future(asyncio.to_thread(archived.ship, layout, url))

@@ -679,7 +679,7 @@ class Conversation(ConversationContext, ConversationChannel):
         """Allow what waits for that: once, in this conversation as long as its engine runs, or always.
 
         `digest`: of what was shown. `always` adds the rule to the policy that `approvals` shows. Raises Stale for
-        another digest, NotFound when it waits no more, Forbidden for an agent, BadRequest.
+        another digest, NotFound when it is no longer pending, Forbidden for an agent, BadRequest.
         """
         assert self.gate is not None
         self.gate.book.approve(current(), self.id, approval_id, digest, scope)

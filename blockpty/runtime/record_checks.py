@@ -143,7 +143,7 @@ async def seal(engine: Home, conversation_id: str, key: str) -> SealResult:
     found = await engine.verify(conversation_id)
     if not found.clean:
         raise SpoolCorrupt(
-            f"{conversation_id} is not what was recorded", hint="verify tells where", details=found.differences[0]
+            f"{conversation_id} is not what was recorded", hint="verify says where", details=found.differences[0]
         )
     if found.head is None or found.record is None:
         raise SpoolCorrupt(

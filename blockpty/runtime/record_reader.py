@@ -139,7 +139,7 @@ class RecordReader:
         data = self._stream.read(offset, end - offset)
         if not data:
             if offset < self._stream.begin:
-                raise BadCursor(f"what was at {offset} is not kept any more", hint=f"begin at {self._stream.begin}")
+                raise BadCursor(f"the bytes at {offset} are no longer kept", hint=f"begin at {self._stream.begin}")
             return None
         events, signals = self.machine.feed(data)
         self.position = Position(offset + len(data), timeline)

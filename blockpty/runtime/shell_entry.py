@@ -116,7 +116,7 @@ async def enter_shell(channel: ConversationChannel, shell: str | None, seconds: 
 def _no_hooks(channel: ConversationChannel, name: str, cursor: int) -> NoPrompt:
     return NoPrompt(
         f"the hooks do not show in {channel.id}",
-        hint=f"is it {name} that was at the prompt? read tells what it printed; leave that shell, or reset",
+        hint=f"is it {name} that was at the prompt? read returns what it printed; leave that shell, or reset",
         details={"cursor": cursor},
     )
 

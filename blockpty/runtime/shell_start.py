@@ -205,7 +205,7 @@ async def _not_ready(conversation: Conversation, begin: int, timeout_ms: int, wa
     if waits is None:
         return NoPrompt(
             f"{text} showed no prompt within {timeout_ms} ms",
-            hint="the conversation stays: screen shows what is there, wait_for PROMPT goes on waiting, reset starts "
+            hint="the conversation stays: screen shows what is there, wait_for PROMPT keeps waiting, reset starts "
             "again",
             details=details,
         )
@@ -283,8 +283,8 @@ async def _no_prompt(conversation: Conversation, begin: int, timeout_ms: int) ->
         )
     return NoPrompt(
         f"the shell of {conversation.id} showed no prompt within {timeout_ms} ms",
-        hint="it may still be reading its startup files; the conversation stays: wait_for PROMPT goes on waiting, "
-        "status tells what runs, send answers what details.printed asks, reset starts again",
+        hint="it may still be reading its startup files; the conversation stays: wait_for PROMPT keeps waiting, "
+        "status says what runs, send answers what details.printed asks, reset starts again",
         details=details,
     )
 

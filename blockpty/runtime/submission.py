@@ -343,7 +343,7 @@ class Submission:
             await self._abandon()
         raise NoPrompt(
             f"{channel.id} took only {accepted} of the {length} bytes that hand over the command; it did not run",
-            hint="status tells what the terminal does; reset starts a fresh shell",
+            hint="status says what the terminal does; reset starts a fresh shell",
         )
 
     async def _abandon(self) -> None:
@@ -419,7 +419,7 @@ class Submission:
             if self._clock() >= deadline:
                 raise NoPrompt(
                     f"{channel.id} shows no prompt",
-                    hint="status tells what the terminal does; reset starts a fresh shell",
+                    hint="status says what the terminal does; reset starts a fresh shell",
                 )
             await channel.live.subscribers.changed(deadline - self._clock())
 

@@ -209,5 +209,5 @@ def _check(answer: _CommandReply, refusal: Refusal) -> None:
 def _not_the_same(path: str) -> InternalError:
     return InternalError(
         f"what arrived of {path[:99]!r} is not what was sent",
-        hint="did someone type meanwhile, or is the disk full there? call it again: it goes on with what is right",
+        hint="did someone type meanwhile, or is the disk full there? call it again: the transfer resumes",
     )

@@ -95,7 +95,7 @@ def load_log_start(directory: Path) -> LogStart | None:
     with contextlib.suppress(orjson.JSONDecodeError, KeyError, TypeError, ValueError):
         if is_sound(content.rstrip(b"\n")):
             return LogStart.of(orjson.loads(content))
-    raise SpoolCorrupt(f"{path} is damaged", hint="restore begin.json; what is there of stream and timeline is kept")
+    raise SpoolCorrupt(f"{path} is damaged", hint="restore begin.json; stream and timeline are kept as they are")
 
 
 def set_log_start(layout: Layout, beginning: LogStart) -> None:

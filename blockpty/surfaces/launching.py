@@ -161,7 +161,7 @@ def _problem(answer: bytes, log: Path) -> BlockptyError | None:
     except ValueError:
         tail = log.read_bytes()[-2000:].decode("utf-8", "replace") if log.exists() else ""
         return InternalError(
-            "the server did not start", hint=f"blockpty doctor may tell why; its log is {log}", details={"log": tail}
+            "the server did not start", hint=f"blockpty doctor may say why; its log is {log}", details={"log": tail}
         )
     if content.get("ok"):
         return None

@@ -93,7 +93,7 @@ class SshWay:
             reason = "blockpty is not installed there"
         raise NotFound(
             f"no server answers at {self._address}: {reason or 'no answer'}",
-            hint="`ssh HOST blockpty proxy --greet` tells more",
+            hint="`ssh HOST blockpty proxy --greet` says more",
             details={"server": self._address},
         )
 

@@ -176,7 +176,7 @@ def lost(where: str, problem: Unanswered) -> BlockptyError:
     if problem.sent:
         return ConnectionLost(
             f"the connection to {where} was lost before the answer: {problem}",
-            hint="what was asked may have been done, and shells run on; status and blocks tell, before you ask again",
+            hint="it may have been carried out, and shells keep running; check status and blocks before you repeat it",
             details={"server": where},
         )
     return NotFound(

@@ -92,7 +92,7 @@ async def test_what_is_in_use_or_has_no_place_to_go_stays(home: Path, store: Pat
             await engine.archive("none")
         with pytest.raises(BadRequest):
             await engine.archive("../ended")
-        with pytest.raises(Busy, match="does not tell"):
+        with pytest.raises(Busy, match="does not have the end"):
             await engine.archive("r")
         assert (await engine.archive(keep_days=1)).archived == []
         async with blockpty.Engine(home) as other:

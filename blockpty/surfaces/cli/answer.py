@@ -26,7 +26,7 @@ _LOOK_SECONDS: Final = 1.0
 _MOST_TYPED: Final = 4096
 _SCOPES: Final[Mapping[str, str]] = {"y": "once", "c": "conversation"}
 
-_DOC: Final = """Show what waits for a person, one after another, and ask whether to allow it.
+_DOC: Final = """Show pending approvals, one after another, and ask whether to allow each.
 
 It needs a terminal, and you answer as a person. Only keys that you type after a question was shown count. Ctrl-C and
 Ctrl-D leave what has no answer yet as it is. Programs use `approvals`, `approve` and `deny`."""
@@ -44,7 +44,7 @@ def command() -> click.Command:
             *anywhere(),
         ],
         help=_DOC,
-        short_help="Allow or refuse what waits for a person.",
+        short_help="Approve or deny pending requests.",
         callback=_answer,
     )
 
@@ -77,7 +77,7 @@ async def _interview(invocation: Invocation, conversation_id: str | None, follow
                 await asyncio.sleep(_LOOK_SECONDS)
             else:
                 if not shown:
-                    screen.note("blockpty: nothing waits for a person")
+                    screen.note("blockpty: no approvals are pending")
                 return 0
 
 
@@ -124,7 +124,9 @@ class Interview:
                 if scope is not None:
                     return await self._approve(question, scope)
         except NotFound:
-            self._screen.note(f"blockpty: {question['approval_id']} waits no more (not_found): {_OVER}", style="33")
+            self._screen.note(
+                f"blockpty: {question['approval_id']} is no longer pending (not_found): {_OVER}", style="33"
+            )
         except Stale:
             self._screen.note(f"blockpty: {question['approval_id']} is for something else now (stale)", style="33")
         return True
@@ -184,7 +186,7 @@ class Interview:
             loop.remove_reader(terminal)
 
 
-_OVER: Final = "it was answered elsewhere or withdrawn, or its time was up"
+_OVER: Final = "it was answered elsewhere or withdrawn, or it expired"
 
 
 def _key(question: Mapping[str, Any]) -> tuple[str, str, str]:

@@ -41,7 +41,7 @@ def command() -> click.Command:
             click.Command(
                 "show",
                 params=[*anywhere()],
-                help="Show what holds: rules in the order in which they are asked, and what is decided without one.",
+                help="Show the policy in effect: rules in the order in which they are tried, and the defaults.",
                 callback=click.pass_obj(_show),
             ),
             click.Command(

@@ -74,7 +74,7 @@ def _connected(home: Path) -> socket.socket:
         launching.start(home)
         found = launching.connect(home)
     if found is None:
-        raise NotFound(f"no server answers in {home}", hint="blockpty doctor may tell why")
+        raise NotFound(f"no server answers in {home}", hint="blockpty doctor may say why")
     return found
 
 

@@ -340,7 +340,7 @@ class ResultPrinter:
         else:
             self._output(result.data)
         if result.truncated_before is not None:
-            self.note(f"blockpty: what was before {result.truncated_before} is not kept any more")
+            self.note(f"blockpty: output before {result.truncated_before} is no longer kept")
         if not result.eof:
             self.note(f"blockpty: continue with --from-cursor {result.cursor}")
 
@@ -361,7 +361,7 @@ class ResultPrinter:
         if result.part:
             self.note("blockpty: the outputs are long, and only their beginnings were compared", style="33")
         if result.truncated:
-            self.note("blockpty: the diff goes on; more with --max-bytes", style="33")
+            self.note("blockpty: the diff continues; more with --max-bytes", style="33")
 
     def _overview(self, result: OverviewResult) -> None:
         rows = [
@@ -467,7 +467,7 @@ class ResultPrinter:
             self._line(f"  allow      {one_line(allow)}")
             self._line(f"  refuse     {one_line(refuse)}")
         if not result.approvals:
-            self.note("blockpty: nothing waits for a person")
+            self.note("blockpty: no approvals are pending")
         elif self._terminal:
             self.note("blockpty: `blockpty answer` asks you about each of them")
 

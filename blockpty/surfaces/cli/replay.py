@@ -52,7 +52,7 @@ def command() -> click.Command:
                 ["--from", "begin"], type=seconds, default=0.0, metavar="SECONDS", help="Begin so long after its begin."
             ),
             click.Option(["--block", "block_id"], metavar="BLOCK_ID", help="Play only this block, such as b7."),
-            click.Option(["--step"], is_flag=True, help="Pause where a block begins; space goes on."),
+            click.Option(["--step"], is_flag=True, help="Pause where a block begins; space resumes."),
             click.Option(
                 ["--verify"], is_flag=True,
                 help="Derive everything again, re-run the waits, and report what differs.",

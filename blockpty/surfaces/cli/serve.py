@@ -59,8 +59,12 @@ def command() -> click.Command:
                 type=click.INT,
                 help="Close conversations that were not used for so long. [default: never]",
             ),
-            click.Option(["--keep-days"], type=click.INT, help="Delete what was unused so long. [default: never]"),
-            click.Option(["--keep-total-mb"], type=click.INT, help="Delete the oldest above so much. [default: never]"),
+            click.Option(
+                ["--keep-days"], type=click.INT, help="Delete what was not used for so many days. [default: never]"
+            ),
+            click.Option(
+                ["--keep-total-mb"], type=click.INT, help="Delete the oldest above so many MiB. [default: never]"
+            ),
             click.Option(
                 ["--keep-conversation-mb"],
                 type=click.INT,

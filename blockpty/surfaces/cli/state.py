@@ -204,7 +204,7 @@ def check_agents(home: Path) -> Finding:
             f"see {directory}; blockpty serve starts another",
         )  # fmt: skip
     if count:
-        said = f"{count} approval{' waits' if count == 1 else 's wait'} for a person"
+        said = f"{count} approval{' is' if count == 1 else 's are'} pending"
         return Finding("agents", "warning", said, "blockpty answer asks you about each of them")
     return Finding("agents", "ok", "they are not halted, and wait for no approval")
 

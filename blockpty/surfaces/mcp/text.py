@@ -163,7 +163,7 @@ def _read(result: Mapping[str, Any], params: Mapping[str, Any]) -> str:
         again = {name: params.get(name) for name in ("conversation_id", "block_id", "view")}
         lines.append(f"to read on: {call_text('pty_read', **again, from_cursor=result['cursor'])}")
     if result["truncated_before"] is not None:
-        lines.append(f"what was before {result['truncated_before']} is not kept any more")
+        lines.append(f"output before {result['truncated_before']} is no longer kept")
     return _with_output(lines, result["data"])
 
 

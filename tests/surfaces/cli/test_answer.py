@@ -133,7 +133,7 @@ async def test_a_question_that_went_away_says_so(home: Path, typed: str) -> None
 
         loop = asyncio.get_running_loop()
         shown = await asyncio.to_thread(converse)
-        assert "a1.1 waits no more (not_found)" in shown and "Traceback" not in shown
+        assert "a1.1 is no longer pending (not_found)" in shown and "Traceback" not in shown
         with pytest.raises(ApprovalDenied):
             await call
 
@@ -141,7 +141,7 @@ async def test_a_question_that_went_away_says_so(home: Path, typed: str) -> None
 @async_test
 async def test_nothing_waits(home: Path) -> None:
     async with agent(home):
-        assert await answered() == "blockpty: nothing waits for a person\n"
+        assert await answered() == "blockpty: no approvals are pending\n"
 
 
 @pytest.mark.parametrize("arguments", [[], ["--json"]])

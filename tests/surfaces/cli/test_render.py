@@ -235,7 +235,7 @@ def test_a_secret_is_not_shown_and_nothing_is_said_in_words() -> None:
     ResultPrinter(out, err).result("approvals", ApprovalsResult([{**APPROVAL, "text": None, "always": None}]), {})
     assert "is a secret" in out.shown() and "always" not in out.shown()
     ResultPrinter(out, err).result("approvals", ApprovalsResult([]), {})
-    assert err.shown().endswith("blockpty: nothing waits for a person\n")
+    assert err.shown().endswith("blockpty: no approvals are pending\n")
 
 
 @pytest.mark.parametrize(

@@ -92,7 +92,7 @@ def test_what_agents_may_do(home: Path) -> None:
             return finding
 
     finding = asyncio.run(waiting())
-    assert (finding.status, finding.message) == ("warning", "1 approval waits for a person")
+    assert (finding.status, finding.message) == ("warning", "1 approval is pending")
     finding = state.check_agents(home)
     assert finding.status == "warning" and "owner has halted agents" in finding.message
     (home / "policy.toml").write_text("nonsense")

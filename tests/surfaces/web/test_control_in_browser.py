@@ -532,7 +532,7 @@ def test_an_approval_counts_only_what_was_meant_for_it_and_says_who_answered(
 
         page.route("**/approve", spoil)
         page.get_by_role("button", name="Approve once").click()
-        card.get_by_role("alert").get_by_text("this verdict is for something else than what waits").wait_for()
+        card.get_by_role("alert").get_by_text("this verdict is for something other than the pending request").wait_for()
         page.unroute("**/approve")
         page.get_by_role("button", name="Refuse", exact=True).click()
         verdict.get_by_text("You refused it.").wait_for()
