@@ -42,7 +42,7 @@ from typing import Any, ClassVar
 
 
 class BlockptyError(Exception):
-    """What went wrong, where, and what to do now.
+    """Base of all errors of blockpty: what went wrong, where, and what to do now.
 
     Attributes:
         code: stable name, the same on every surface.

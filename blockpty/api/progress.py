@@ -13,7 +13,7 @@ from typing import Any, Self
 
 
 class Progress:
-    """How far the operation is that is called inside of `with Progress() as progress:`.
+    """Progress of the operation that is called inside of `with Progress() as progress:`.
 
     Search, the index that `overview` waits for, export, import, verification, `repair`, `put_file` and `get_file`
     report; all others leave it as it is. Read its attributes from another task or thread. One that is entered is for

@@ -46,7 +46,7 @@ ON CONFLICT (home, status) DO UPDATE SET blocks = status.blocks + excluded.block
 
 
 class Counted(NamedTuple):
-    """What a conversation has done; the columns of `_COUNTED` but for its name."""
+    """Activity of a conversation; the columns of `_COUNTED` but for its name."""
 
     blocks: int = 0
     failed: int = 0
@@ -121,7 +121,7 @@ def drop(connection: Connection, home: str) -> None:
 
 
 class KnownActivity(NamedTuple):
-    """What the coordinator knows.
+    """Activity that the coordinator knows.
 
     Attributes:
         conversations: names of those that did something last, with their homes and counts.

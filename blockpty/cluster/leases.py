@@ -56,7 +56,7 @@ WHERE lease.conversation = mine.conversation AND lease.epoch = mine.epoch AND le
 
 
 class Lease(Struct, frozen=True):
-    """What an owner was given.
+    """Lease that an owner holds.
 
     Attributes:
         conversation: its name.
@@ -70,7 +70,7 @@ class Lease(Struct, frozen=True):
 
 
 class Holder(Struct, frozen=True):
-    """Who had a conversation last.
+    """Last holder of a conversation.
 
     Attributes:
         conversation: its name.
@@ -88,7 +88,7 @@ class Holder(Struct, frozen=True):
 
 
 class Leases:
-    """What one owner does with leases; the connection is the caller's, in autocommit mode or in a transaction.
+    """Leases of one owner; the connection is the caller's, in autocommit mode or in a transaction.
 
     Args:
         owner: who takes them; two that could run at the same time have two names.

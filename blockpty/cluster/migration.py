@@ -40,7 +40,7 @@ _OF_BLOCK: Final[tuple[LiteralString, ...]] = (
 
 
 class _StepTarget(Struct, frozen=True):
-    """Where a step runs: `number` of a shard, or None on the coordinator, and how many shards there are."""
+    """Place of a step: `number` of a shard, or None on the coordinator, and how many shards there are."""
 
     connection: Connection
     number: int | None

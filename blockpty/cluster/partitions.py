@@ -85,7 +85,7 @@ class DatabaseCall(Generic[T]):
 
 
 class Learnt(Struct):
-    """What the pages before have shown of a part; it need not be true any more.
+    """Knowledge of a part from the pages before; it need not be true any more.
 
     Attributes:
         spacing: milliseconds from one chunk to the next; 0: not known.

@@ -18,7 +18,7 @@ from blockpty.control.simple_command import SEVERAL, SOME_NAME, UNKNOWN, Stdin
 
 
 class Started(Struct, frozen=True):
-    """What a launcher starts: words, a shell text, or something that cannot be known.
+    """Command that a launcher starts: words, a shell text, or something that cannot be known.
 
     Attributes:
         words: a program and its arguments.

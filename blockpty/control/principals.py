@@ -22,7 +22,7 @@ TypesAs = Literal["agent", "user", "either", "engine"]
 
 
 class Scope(IntEnum):
-    """What a principal may do; each includes those before it."""
+    """Scope of a principal; each includes those before it."""
 
     READ = 1
     """Look: no operation that reaches the programs in the terminal."""

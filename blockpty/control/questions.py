@@ -16,7 +16,7 @@ Action: TypeAlias = Literal["allow", "ask", "deny"]
 
 
 class Right(enum.Enum):
-    """What is asked for; each can be allowed by itself.
+    """Right that is asked for; each can be allowed separately.
 
     OPEN: open a conversation. EXEC: run a command at the prompt. INPUT: type into a running program. PASSWORD: type
     where a program asks for a secret. SIGNAL: interrupt or end programs. FILES: import a recording. LIFECYCLE: close,
@@ -33,7 +33,7 @@ class Right(enum.Enum):
 
 
 class Level(enum.Enum):
-    """How much of what an agent types in a conversation a person is asked about, on top of the policy.
+    """Level of a conversation: how much of its input a person is asked about, on top of the policy.
 
     ASK_FIRST: each kind of thing once in a conversation: the first command, the first input to a running program, and
     the first of each rule that asks. ALWAYS_ASK: every command and every input. ALWAYS_ALLOW: nothing. At every level

@@ -26,7 +26,7 @@ class Redirection(Struct, frozen=True):
 
 
 class Stdin(Struct, frozen=True):
-    """Where a command's standard input comes from, if not from the terminal.
+    """Source of a command's standard input, if not the terminal.
 
     Attributes:
         text: what is read, where it is known (a here-document, `echo` of literal text).

@@ -22,7 +22,7 @@ A_PERSON: Final = "a person"
 
 
 class ControlState(Struct, frozen=True):
-    """Who may type.
+    """State of control: who may type.
 
     Attributes:
         state: `agent`, `user` or `shared`.

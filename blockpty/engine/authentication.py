@@ -21,7 +21,7 @@ _AT_PROMPT: Final = (ShellState.SUBMITTED, ShellState.IDLE, ShellState.EDITING)
 
 
 class Shell(Struct):
-    """What one shell is known by, and what belongs to it alone.
+    """Identity of one shell, and what belongs to it alone.
 
     Attributes:
         nonce: the secret of its marks; with "" none is accepted.

@@ -90,7 +90,7 @@ _LIMITS: Final = {"x10": 222, "utf8": 2014}
 
 
 class KeyModes(NamedTuple):
-    """What the program has asked of the keyboard and the mouse.
+    """Modes of keyboard and mouse that the program has asked for.
 
     Attributes:
         application_cursor: DECCKM, `ESC [ ? 1 h`.

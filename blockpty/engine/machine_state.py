@@ -58,7 +58,7 @@ TAIL_BYTES: Final = 48
 
 
 class OutputRegion(Struct):
-    """What the bytes are that come now.
+    """Kind of the bytes that come now.
 
     Attributes:
         kind: "output" of a block, "idle" (background output at a prompt) or None (prompt, echo).

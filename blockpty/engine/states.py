@@ -27,7 +27,7 @@ from typing import Final
 
 
 class ShellState(Enum):
-    """Where the shell is, as far as authenticated marks and the timeline tell."""
+    """State of the shell, as far as authenticated marks and the timeline tell."""
 
     STARTING = "starting"
     IDLE = "idle"
@@ -42,7 +42,7 @@ class ShellState(Enum):
 
 
 class Stimulus(Enum):
-    """What can happen to a shell: accepted marks and timeline entries."""
+    """Stimulus of a transition: accepted marks and timeline entries."""
 
     SPAWN = "spawn"
     SUBMIT = "submit"
@@ -65,7 +65,7 @@ class Stimulus(Enum):
 
 
 class Action(Enum):
-    """What the machine does on a transition."""
+    """Action of the machine on a transition."""
 
     NOTHING = "nothing"
     START = "start a shell"

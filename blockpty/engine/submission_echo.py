@@ -23,7 +23,7 @@ _LINE_END: Final = rb"(?:\x1b\[[0-9;?]{0,16}[A-Za-z]|[\r\b ])*\n"
 
 
 class SubmissionEcho(Struct):
-    """What a shell printed for a submitted line before the command's output.
+    """Echo that a shell printed for a submitted line, before the command's output.
 
     Attributes:
         begin, data: where the line was typed, and what came back before its BEGIN, at most `ECHO_WINDOW` bytes.

@@ -32,7 +32,7 @@ _MATCHED_AT: Final = frozenset({"silence", "prompt", "exit", "eof"})
 
 
 class Outcome(Struct, frozen=True):
-    """How a wait ended.
+    """Outcome of a wait.
 
     Attributes:
         matched: whether one of the conditions held.

@@ -33,7 +33,7 @@ class Hello(Struct, frozen=True):
 
 
 class Sizes(Struct, frozen=True):
-    """How long stream and timeline were, in bytes, when the entry had been written."""
+    """Sizes of stream and timeline, in bytes, when the entry had been written."""
 
     offset: int
     timeline: int

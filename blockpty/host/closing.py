@@ -25,7 +25,7 @@ KILL_TRIES = 20
 
 
 class ClosingContext(Protocol):
-    """What a closing needs from the recorder."""
+    """Context of a closing, from the recorder."""
 
     loop: Loop
     state: HostState

@@ -16,7 +16,7 @@ from blockpty.host.state import ShellHandle
 
 
 class RecorderContext(Protocol):
-    """What a terminal needs from the recorder.
+    """Context of a terminal, from the recorder.
 
     Attributes:
         slots: shared memory with a slot for each shell.
@@ -38,7 +38,7 @@ class RecorderContext(Protocol):
 
 
 class TerminalContext(Protocol):
-    """What the parts of a terminal need from it: its input, its silence, its durability, its times without space."""
+    """Context of the parts of a terminal, from it: its input, its silence, its durability, its times without space."""
 
     stream: Stream
     timeline: Timeline

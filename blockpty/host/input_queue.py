@@ -72,7 +72,7 @@ class Input:
 
 
 class InputQueue:
-    """What is to be typed into one terminal, first come, first typed."""
+    """Input of one terminal, first come, first typed."""
 
     def __init__(
         self, terminal: TerminalContext, silence: SilenceDetector, drain: InputDrain, disk_full: DiskFull

@@ -37,7 +37,7 @@ def boot_id() -> str:
 
 
 class SyncedSizes(NamedTuple):
-    """How far stream and timeline are known to be durable, and since which start of the machine."""
+    """Sizes up to which stream and timeline are known to be durable, and since which start of the machine."""
 
     boot: str
     stream: int

@@ -53,7 +53,7 @@ _BEST_SHELL: Final = "for s in bash zsh; do command -v $s >/dev/null && exec $s 
 
 
 class TerminalSource(Struct, frozen=True):
-    """Where the bytes of a conversation come from.
+    """Source of the bytes of a conversation.
 
     Attributes:
         kind: the word in front of the colon.

@@ -103,7 +103,7 @@ def cut_character(data: bytes) -> bytes:
 
 
 class PanePicture:
-    """What a pane shows at a seam, as the replies to `seam_commands` say it."""
+    """Contents of a pane at a seam, as the replies to `seam_commands` say it."""
 
     def __init__(self, replies: Sequence[Sequence[bytes]]) -> None:
         state, lines, visible, pending = replies

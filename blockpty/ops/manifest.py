@@ -21,7 +21,7 @@ from blockpty.model import results
 
 
 class Effect(Enum):
-    """What an operation does to the shell."""
+    """Effect of an operation on the shell."""
 
     READ = "read"
     """Nothing."""
@@ -32,7 +32,7 @@ class Effect(Enum):
 
 
 class Shape(Enum):
-    """What comes back."""
+    """Shape of a result."""
 
     CALL = "call"
     """One result."""

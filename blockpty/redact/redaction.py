@@ -155,7 +155,7 @@ _Shape = tuple[
 
 
 class SecretSpans(NamedTuple):
-    """Where secrets are in a text.
+    """Spans of secrets in a text.
 
     Attributes:
         spans: their begins and ends, in order, apart from each other.

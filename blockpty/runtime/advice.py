@@ -31,7 +31,7 @@ _LEAVES: Final[Mapping[str, str]] = {
 
 
 class Standing(NamedTuple):
-    """What a program that has not ended is doing: `tty` as in `status`, its name, and what the caller can do."""
+    """Activity of a program that has not ended: `tty` as in `status`, its name, and what the caller can do."""
 
     tty: str | None
     foreground: str | None

@@ -23,7 +23,7 @@ _MOST_DECIDED: Final = 32
 
 
 class Answer(Struct, frozen=True):
-    """What became of an approval.
+    """Outcome of an approval.
 
     Attributes:
         verdict: `approved`, `denied`, `expired` or `withdrawn`.
@@ -66,7 +66,7 @@ class _PendingApproval(Struct, frozen=True):
 
 
 class ApprovalBook:
-    """What waits for a person in the conversations of one engine.
+    """Pending approvals in the conversations of one engine.
 
     Args:
         add_rule: adds a rule to the policy of the home.

@@ -41,7 +41,7 @@ _MOVES: Final = re.compile(
 
 
 class Measure(NamedTuple):
-    """What an output is like.
+    """Measures of an output.
 
     Attributes:
         lines: how many it has; None where they are not known.
@@ -178,7 +178,7 @@ def find_block(layout: Layout, block_id: str) -> Block:
 
 
 class OutputMeasures:
-    """What outputs are like, remembered for blocks that have ended."""
+    """Measures of outputs, remembered for blocks that have ended."""
 
     def __init__(self) -> None:
         self._known: OrderedDict[str, Measure] = OrderedDict()

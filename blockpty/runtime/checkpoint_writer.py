@@ -141,7 +141,7 @@ class CheckpointWriter:
 
 
 class _CheckpointFile:
-    """What a thread writes: it keeps nothing else of the record alive."""
+    """File that a thread writes: it keeps nothing else of the record alive."""
 
     def __init__(self, path: Path) -> None:
         self.lock = threading.Lock()

@@ -29,7 +29,7 @@ CANCELLED: Final = "cancelled"
 
 
 class ConversationControl:
-    """Who may type into one conversation.
+    """Control of one conversation: who may type.
 
     Attributes:
         gate: what the home allows agents; None: everything.

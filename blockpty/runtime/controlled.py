@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 class ControlledTerminal(Protocol):
-    """What control and gate need of a conversation."""
+    """Protocol of a conversation for control and gate."""
 
     id: str
     live: RecordFollower

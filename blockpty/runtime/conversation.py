@@ -104,7 +104,7 @@ class RecordSettings(Struct, frozen=True):
 
 
 class RecordOperations(Protocol):
-    """What the engine does with a conversation's record as a whole."""
+    """Protocol of an engine for a conversation's record as a whole."""
 
     async def verify(self, conversation_id: str, *, key: str | None = None) -> VerifyResult:
         """Compare its files."""

@@ -73,14 +73,14 @@ def _left_in_order(saved: Mapping[str, Any] | None) -> bool:
 
 
 class Replies(Protocol):
-    """What replies to the questions of programs to their terminal."""
+    """Replies to the queries of programs to their terminal."""
 
     def look(self, data: bytes, state: MachineState) -> None:
         """Take what has just come; `state` is the machine's, after it."""
 
 
 class Truncation(Protocol):
-    """What keeps a record within its budget of bytes."""
+    """Truncation of a record to its budget of bytes."""
 
     def resume(self) -> None:
         """Go on from where the record begins now."""

@@ -58,7 +58,7 @@ class ApprovalNeeded(Exception):
 
 
 class Gate:
-    """What agents may do in one home.
+    """Gate of one home: what agents may do.
 
     Args:
         home: has `policy.toml`, if there is one.

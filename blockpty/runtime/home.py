@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 class Home(Protocol):
-    """What these functions need of an engine."""
+    """Protocol of an engine for these functions."""
 
     home: Path
 

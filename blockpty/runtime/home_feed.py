@@ -43,7 +43,7 @@ SHELLS_SECONDS: Final = 1.0
 
 
 class HomeChange(Struct, frozen=True):
-    """What changed about one conversation.
+    """Change of one conversation.
 
     Attributes:
         info: its line, None when it was deleted.
@@ -60,7 +60,7 @@ class HomeChange(Struct, frozen=True):
 
 
 class ListedEngine(Protocol):
-    """What the feed needs of an engine; see `blockpty.runtime.engine.ConversationEngine`."""
+    """Protocol of an engine for the feed; see `blockpty.runtime.engine.ConversationEngine`."""
 
     home: Path
 

@@ -34,7 +34,7 @@ _STEP: Final = 2 * 1024 * 1024
 
 
 class JoinedRecord(Protocol):
-    """What a record is to those who join it: the follower."""
+    """Protocol of a record that clients join: the follower."""
 
     layout: Layout
     state: MachineState

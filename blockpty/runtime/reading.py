@@ -302,7 +302,7 @@ def is_below(cwd: str | None, directory: str) -> bool:
 
 
 class StreamPiece(Struct, frozen=True):
-    """What follows in a stream: bytes from a cursor on, or, when `skipped` is set, a jump to that cursor."""
+    """Next piece of a stream: bytes from a cursor on, or, when `skipped` is set, a jump to that cursor."""
 
     cursor: int
     data: bytes

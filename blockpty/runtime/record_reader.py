@@ -68,14 +68,14 @@ def _fits(state: MachineState, journal: Mapping[str, Any], files: Mapping[str, A
 
 
 class Position(NamedTuple):
-    """How far a record was read: stream bytes, and timeline bytes of the entries that were applied."""
+    """Position up to which a record was read: stream bytes, and timeline bytes of the entries that were applied."""
 
     offset: int
     timeline: int
 
 
 class Step(NamedTuple):
-    """What one step read and what the machine made of it."""
+    """Result of one step: what was read, and what the machine made of it."""
 
     data: bytes
     entry: Entry | None

@@ -62,7 +62,7 @@ def _is_number(value: Any) -> bool:
 
 
 class _SeekPoint(NamedTuple):
-    """How things are after an entry; no entry up to it has a later time or a larger offset."""
+    """State after an entry; no entry up to it has a later time or a larger offset."""
 
     latest_ts: int
     offset: int

@@ -52,7 +52,7 @@ _HINT: Final = "install bubblewrap (apt install bubblewrap), or use Linux 6.2 or
 
 
 class Sandbox(Struct, frozen=True):
-    """What a start of a sandboxed shell needs.
+    """Boundary of a sandboxed shell, for its start.
 
     Attributes:
         boundary: for the host.

@@ -47,7 +47,7 @@ Refusal = Callable[[OSError], BlockptyError]
 
 
 class _CommandReply(NamedTuple):
-    """What a command said: a word, what belongs to it, and what it printed before."""
+    """Answer of a command: a word, what belongs to it, and what it printed before."""
 
     word: str
     rest: list[str]

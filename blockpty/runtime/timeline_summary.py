@@ -94,7 +94,7 @@ class _Last(Generic[T]):
 
 
 class _Summary:
-    """What has been read of a timeline."""
+    """Summary of a timeline up to where it was read."""
 
     def __init__(self, source: Source) -> None:
         self._source = source

@@ -41,7 +41,7 @@ _COMPARED = ("matched", "reason", "to_cursor", "index", "span", "match_text", "g
 
 
 class Seen(Struct, frozen=True):
-    """What a verification begins with, looked at in this order, since each may only grow.
+    """Snapshot that a verification begins with, taken in this order, since each part may only grow.
 
     Attributes:
         saved: the checkpoint; synced: how far the files were durable. Both: stream, timeline. None: not known.

@@ -14,7 +14,7 @@ Answer = asyncio.Future[Outcome | None]
 
 
 class RegisteredWait(Protocol):
-    """What the registry asks of a wait."""
+    """Protocol of a wait for the registry."""
 
     future: Answer
 

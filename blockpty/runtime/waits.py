@@ -27,7 +27,7 @@ PATIENCE: Final = 1.0
 
 
 class WaitRequest(Struct, frozen=True):
-    """What was asked, as it is recorded.
+    """Request of a wait, as it is recorded.
 
     Attributes:
         redact: it sees no secrets, as in all output.

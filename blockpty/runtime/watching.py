@@ -53,7 +53,7 @@ class SizeChange(Struct, frozen=True):
 
 
 class Restarted(Struct, frozen=True):
-    """What is drawn at a cursor without being in the stream: it makes the terminal ready for another shell."""
+    """Output at a cursor that is not in the stream: it makes the terminal ready for another shell."""
 
     cursor: int
     data: bytes

@@ -38,7 +38,7 @@ _SHORT: Final = ThreadPoolExecutor(THREADS, "blockpty-short")
 
 
 class Pace:
-    """What work calls between its pieces: rests when its slice is over, ends it when its caller has gone."""
+    """Pace of work, called between its pieces: rests when its slice is over, ends it when its caller has gone."""
 
     def __init__(self) -> None:
         self.stopped = threading.Event()

@@ -74,7 +74,7 @@ class Link(NamedTuple):
 
 
 class Pen(NamedTuple):
-    """How a cell is drawn.
+    """Attributes of a cell.
 
     Attributes:
         fg, bg: colours.

@@ -31,7 +31,7 @@ class Line(NamedTuple):
 
 
 class Cursor(NamedTuple):
-    """Where the cursor is, from 0. `pending`: a character was printed in the last column and the next one wraps."""
+    """Position of the cursor, from 0. `pending`: a character was printed in the last column and the next one wraps."""
 
     x: int
     y: int

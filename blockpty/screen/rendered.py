@@ -214,7 +214,7 @@ class Rendered:
 
 
 class RowStyle(NamedTuple):
-    """How rows are written.
+    """Style in which rows are written.
 
     Attributes:
         row: a row as it is drawn, with its line end unless it goes on in the next one.

@@ -20,7 +20,7 @@ from blockpty.search.text import Window
 
 
 class IndexWatermark(NamedTuple):
-    """How far a conversation is indexed.
+    """Watermark up to which a conversation is indexed.
 
     Attributes:
         lines: bytes of blocks.jsonl whose blocks are in the index, with all their output.
@@ -101,7 +101,7 @@ class Page(Struct, frozen=True):
 
 
 class Positions(Struct, frozen=True):
-    """How far conversations are indexed.
+    """Watermarks of conversations.
 
     Attributes:
         generation: changes when the index is dropped, or found gone and begun anew, and positions count no more.
@@ -113,7 +113,7 @@ class Positions(Struct, frozen=True):
 
 
 class Index(Protocol):
-    """Where chunks are kept. Errors of the storage behind it are raised as `IndexUnavailable`.
+    """Storage of chunks. Errors of the storage behind it are raised as `IndexUnavailable`.
 
     Attributes:
         page: how many candidates it is worth to ask for at first.

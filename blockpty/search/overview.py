@@ -23,7 +23,7 @@ _UNKNOWN: Final = -1
 
 
 class Asked(Struct, frozen=True):
-    """What an overview is to show.
+    """Query of an overview.
 
     Attributes:
         conversations, blocks: how many of each at most.
@@ -40,7 +40,7 @@ class Asked(Struct, frozen=True):
 
 
 class Overview(Struct, frozen=True):
-    """What there is to see.
+    """Contents of an overview.
 
     Attributes:
         conversations: name, finished blocks, failed ones, when the last one began, and its record; newest first.

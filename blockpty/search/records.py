@@ -37,7 +37,7 @@ _REMEMBERED: Final = 4096
 
 
 class Tail(Struct, frozen=True):
-    """What of a conversation is not indexed.
+    """Part of a conversation that is not indexed.
 
     Attributes:
         finished: blocks that are in blocks.jsonl behind the position, oldest first, each with the byte after its line.

@@ -91,7 +91,7 @@ class AuditFinding(Struct, frozen=True):
 
 
 class _Head(Struct, frozen=True):
-    """Where the log ends: its size, and number and link of the last line."""
+    """Head of the log: its size, and number and link of the last line."""
 
     size: int = 0
     seq: int = 0
@@ -127,7 +127,7 @@ class _Files(Struct):
 
 
 class AuditCheck(Struct):
-    """What reading the whole log showed.
+    """Result of checking the whole log.
 
     Attributes:
         findings: the places at which the log is not what was written, at most 100.

@@ -18,7 +18,7 @@ _JOURNALS: Final = ("events", "blocks")
 
 
 class Lying(NamedTuple):
-    """What lay there before the record was looked at: all of it must follow from the record.
+    """Files as they were before the record was read: all of it must follow from the record.
 
     Attributes:
         sizes: of events.jsonl and blocks.jsonl, 0 for one that is missing.

@@ -27,7 +27,7 @@ _NO_LONE_CR: Final = frozenset({None, "\n", "\r\n", ("\n", "\r\n")})
 
 
 class Sink(Protocol):
-    """Where derived bytes go."""
+    """Destination of derived bytes."""
 
     def out(self, name: str, position: int, data: bytes) -> None:
         """Take bytes of a `.out` file at a position."""

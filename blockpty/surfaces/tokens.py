@@ -114,7 +114,7 @@ class _Given(Struct, frozen=True):
 
 
 class TokenBook:
-    """What a server knows about tokens: those of the files, and short-lived ones that it gave to browsers.
+    """Tokens that a server knows: those of the files, and short-lived ones that it gave to browsers.
 
     Args:
         home: whose files are read; they are looked at again whenever they have changed. Raises SpoolCorrupt.

@@ -93,7 +93,7 @@ Moment = Output | Resized | Began | Ended | ShellExited
 
 
 class Opening(NamedTuple):
-    """How things are where a span begins.
+    """State where a span begins.
 
     Attributes:
         ts: time of the first byte.
@@ -281,7 +281,7 @@ class Source(Struct, frozen=True):
 
 
 class SourceScreens:
-    """What the terminal showed at places of a source, in any order; what one has drawn, the next do not draw again."""
+    """Screens at places of a source, in any order; what one has drawn, the next do not draw again."""
 
     def __init__(self, source: Source) -> None:
         self._redactor = source.redactor

@@ -20,7 +20,7 @@ MAX_TITLE: Final = 1000
 
 
 class Header(NamedTuple):
-    """What a recording says of itself.
+    """Header of a recording.
 
     Attributes:
         style: name and version of the format; ts: when it began, in ms, None when it does not say.

@@ -28,13 +28,13 @@ EXIT_BROKEN_PIPE: Final = 141  # 128 + SIGPIPE, as a shell reports it
 
 
 class OpenEngine(Protocol):
-    """How the command line gets its engine; tests give another one."""
+    """Factory of the command line's engine; tests give another one."""
 
     def __call__(self, home: str | None) -> AbstractAsyncContextManager[Any]: ...
 
 
 class Invocation(Struct):
-    """What holds for one run of the command line; the options that may stand anywhere land here.
+    """Context of one run of the command line; the options that may stand anywhere land here.
 
     Attributes:
         given: opens the engine that is used in place of the home's server.

@@ -50,7 +50,7 @@ class SafeText:
 
 
 class LiveOutput:
-    """Where the bytes of a stream are written as they come: to a terminal safely, to a file or pipe as the view is.
+    """Output of the bytes of a stream as they come: to a terminal safely, to a file or pipe as the view is.
 
     Args:
         out: standard output.

@@ -101,7 +101,7 @@ async def _show(
 
 
 class _LogReader:
-    """What a log asks of a conversation: reading operations only."""
+    """Reader of a conversation for a log: reading operations only."""
 
     def __init__(self, engine: Any, conversation_id: str) -> None:
         self._engine = engine

@@ -16,7 +16,7 @@ _LESS: Final = "FRX"
 
 
 class Pager:
-    """Where text goes: into a pager if `out` is a terminal and there is one, else to `out`; a context manager.
+    """Output of text: into a pager if `out` is a terminal and there is one, else to `out`; a context manager.
 
     Attributes:
         colour: whether the text may have colours.

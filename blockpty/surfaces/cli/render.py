@@ -162,7 +162,7 @@ def ending(exit_status: int | None, signal: str | None, state: str) -> str:
 
 
 class ResultPrinter:
-    """Where results are shown: a terminal, or a file or pipe that gets plain text."""
+    """Printer of results: a terminal, or a file or pipe that gets plain text."""
 
     def __init__(self, out: TextIO, err: TextIO, *, as_json: bool = False, progress: bool | None = None) -> None:
         self._progress = progress

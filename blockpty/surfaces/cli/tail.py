@@ -106,7 +106,7 @@ def _how(status: StatusResult) -> str:
 
 
 class TailedRecord:
-    """What a tail asks of a conversation: reading operations only."""
+    """Reader of a conversation for a tail: reading operations only."""
 
     def __init__(self, engine: Any, conversation_id: str) -> None:
         self._engine = engine
@@ -222,7 +222,7 @@ class BlocksShown:
 
 
 class Style:
-    """How blocks are shown: their output and nothing else."""
+    """Style of blocks: their output and nothing else."""
 
     def __init__(self, screen: ResultPrinter, output: LiveOutput, conversation_id: str) -> None:
         self.screen = screen

@@ -49,7 +49,7 @@ class ClientGone(Exception):
 
 
 class CallEndpoint:
-    """What a route of the table leads to."""
+    """Endpoint of a route of the table."""
 
     def __init__(
         self, operation: Operation, engine: Any, metrics: Metrics, elsewhere: PeerForwarder | None = None

@@ -18,7 +18,7 @@ CONTROL_FRAMES: Final = ("take_control", "release_control", "ask_control", "keep
 
 
 class SocketControl:
-    """What one open socket has to do with who types."""
+    """Control over one open socket: who types."""
 
     def __init__(self, caller: Caller, conversation: Any, frames: Frames, presence: Presence) -> None:
         self._caller = caller

@@ -28,7 +28,7 @@ _HEADERS: Final = [(b"content-type", b"text/event-stream; charset=utf-8"), (b"x-
 
 
 class EventsEndpoint:
-    """What the route of a STREAM operation leads to."""
+    """Endpoint of a STREAM operation."""
 
     def __init__(
         self, operation: Operation, engine: Any, metrics: Metrics, elsewhere: PeerForwarder | None = None

@@ -35,7 +35,7 @@ _OPENING: Final = frozenset({"pty_open", "pty_launch"})
 
 
 class _Structured(Enum):
-    """What of a result stands beside its text."""
+    """Structured content beside the text of a result."""
 
     WHOLE = "whole"
     """All of it: the tool was listed with a schema of its results."""

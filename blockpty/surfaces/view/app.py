@@ -58,7 +58,7 @@ def _steady_ms() -> float:
 
 
 class _WholeScreen(Screen[None]):
-    """What the program draws on. Its widgets cover it, so nothing of it is drawn with each of their changes."""
+    """Screen that the program draws on. Its widgets cover it, so nothing of it is drawn with each of their changes."""
 
     BLANK = True
 

@@ -57,7 +57,7 @@ def _key(question: Mapping[str, Any] | None) -> tuple[Any, ...] | None:
 
 
 class ApprovalBar(Static):
-    """What waits for a person in the conversation that is open; hidden when nothing does.
+    """Pending approvals of the conversation that is open; hidden when there are none.
 
     Attributes:
         shown: the question.

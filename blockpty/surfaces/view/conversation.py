@@ -27,7 +27,7 @@ _ASK_AFTER: Final = frozenset({"agent_block_end", "shell_exit", "reset", "alt_sc
 
 
 class Viewer(Protocol):
-    """Who draws a conversation."""
+    """Protocol of what draws a conversation."""
 
     def loaded(self) -> None:
         """Blocks and state are there."""

@@ -28,7 +28,7 @@ _BARS: Final = "▁▂▃▄▅▆▇█"
 
 
 class Inspector(ModalScreen[None]):
-    """What is known of a block.
+    """Facts of a block.
 
     Args:
         client: a client of the server.

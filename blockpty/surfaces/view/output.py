@@ -35,7 +35,7 @@ _LINE_FEEDS: Final = str.maketrans({"\n": None, "\x0b": None, "\x0c": None, "\x8
 
 
 class BlockOutput(Struct, frozen=True):
-    """What is known of a block's output.
+    """Known part of a block's output.
 
     Attributes:
         raw: its lines, as the view gave them; pens: what each begins with.

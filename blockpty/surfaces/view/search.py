@@ -164,7 +164,7 @@ class Search(ModalScreen["ChosenMatch | None"]):
 
 
 class _HitEnding(Struct, frozen=True):
-    """How the block of a match ended; a match has no signal."""
+    """Ending of the block of a match; a match has no signal."""
 
     state: str
     exit_status: int | None

@@ -13,7 +13,7 @@ SIGNS: Final = {"ok": "✓", "fail": "✗", "run": "◌", "stop": "■", "unknow
 
 
 class HowEnded(Protocol):
-    """What says how a block ended: its record, or the summary of it in a list."""
+    """Protocol of how a block ended: its record, or the summary of it in a list."""
 
     @property
     def state(self) -> str: ...
