@@ -70,9 +70,9 @@ def advice(seen: Inspected, tty: str | None, reason: str) -> str | None:
     if tty == "incomplete_input":
         return "the shell waits for the rest of the command: ctrl_c drops it"
     if seen.stopped:
-        return f"{name} is stopped: interrupt ends it, `kill -CONT` lets it run on"
+        return f"{name} is stopped: interrupt ends it, `kill -CONT` resumes it"
     if asks and tty in ("reads_line", "running"):
-        return f"{name} asks for a line: send_line types it, ctrl_d says that there is no more"
+        return f"{name} asks for a line: send_line types it, ctrl_d ends the input"
     if asks and known in _LEAVES:
         return f"{name} waits for a key: send_keys {_LEAVES[known]!r} ends it"
     if asks:
@@ -87,5 +87,5 @@ def advice(seen: Inspected, tty: str | None, reason: str) -> str | None:
         return None
     quiet = seen.quiet_ms or 0
     if quiet < QUIET_MS:
-        return f"{name} runs and prints: wait on, or interrupt it"
-    return f"{name} runs and has printed nothing for {quiet // 1000} s: wait on, or interrupt it"
+        return f"{name} runs and prints: keep waiting, or interrupt it"
+    return f"{name} runs and has printed nothing for {quiet // 1000} s: keep waiting, or interrupt it"

@@ -200,7 +200,7 @@ async def test_run_waits_on_where_that_is_wanted(home: Path) -> None:
     async with open_stage(home, "bash") as stage:
         result = await stage.conversation.run("cat", stop_at_input=False, timeout_ms=1000)
         assert (result.reason, result.timed_out, result.tty) == ("timeout", True, "reads_line")
-        assert result.hint == "cat asks for a line: send_line types it, ctrl_d says that there is no more"
+        assert result.hint == "cat asks for a line: send_line types it, ctrl_d ends the input"
         await stage.wait(PROMPT, await stage.type(b"\x04"))
 
 
@@ -211,7 +211,7 @@ async def test_what_a_wait_says_of_a_program_that_works(home: Path) -> None:
         begun = await stage.conversation.exec_block("sleep 1000")
         waited = await stage.conversation.wait_for(INPUT, from_cursor=begun.cursor, timeout_ms=1500)
         assert (waited.matched, waited.reason, waited.foreground) == (False, "timeout", "sleep")
-        assert waited.hint == "sleep runs and has printed nothing for 1 s: wait on, or interrupt it"
+        assert waited.hint == "sleep runs and has printed nothing for 1 s: keep waiting, or interrupt it"
         await stage.conversation.interrupt()
 
 
