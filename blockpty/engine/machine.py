@@ -281,6 +281,9 @@ class Machine:
             self.state.echo.forget_line_end()
         if verdict is Stimulus.END and self._is_submitted_by_key() and self._is_of_other_line(mark):
             verdict = Stimulus.OTHER_END
+        elif verdict is Stimulus.LATE_END and self._is_incomplete_and_unmarked():
+            self.state.submission = None
+            verdict = Stimulus.OTHER_END
         self._step(verdict, token.begin, token.end, mark)
 
     def _is_cut(self) -> bool:
@@ -304,6 +307,10 @@ class Machine:
         """Begin the block of a line that no BEGIN will announce, once its echo is over."""
         if self.state.echo.ends_at(self.state.submission) is not None:
             self._step(Stimulus.ECHOED, token.begin, token.end, None)
+
+    def _is_incomplete_and_unmarked(self) -> bool:
+        """Whether what was submitted stopped at PS2: an END is not that of a command which no BEGIN announced."""
+        return self.state.incomplete and bool((self.state.submission or {}).get("unmarked"))
 
     def _runs_unmarked(self, silence: Mapping[str, Any]) -> bool:
         """Whether the shell has left its line editor for a command, of which it has said that no BEGIN will come."""

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 # A line editor that has read the key and stays silent for so long has no such key.
 UNBOUND_SECONDS: Final = 1.0
 # A shell whose line editor has not read for so long runs the command, also where no mark of its beginning came.
-RUNNING_SECONDS: Final = 0.3
+RUNNING_SECONDS: Final = 1.0
 # While something is printed all the time, how long it takes until the host is asked anyway.
 PRINTING_SECONDS: Final = 1.0
 

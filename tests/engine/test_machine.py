@@ -461,6 +461,16 @@ def test_a_block_begins_at_a_silence_where_no_begin_comes(silence: dict[str, Any
         assert derive(pty.recording, cuts) == derived
 
 
+def test_an_incomplete_text_is_no_block_where_no_begin_comes() -> None:
+    pty = unmarked()
+    pty.output(b"> " + pty.mark("PS2", l=1))
+    pty.silence(icanon=False, foreground="shell")
+    pty.end(130)
+    pty.prompt(130)
+    assert blocks_of(pty.recording) == []
+    assert state_of(pty.recording).shell is ShellState.IDLE
+
+
 def test_a_submission_that_comes_while_a_block_is_open_leaves_no_block_without_an_end() -> None:
     pty = at_prompt()
     pty.submit("first")

@@ -123,7 +123,7 @@ async def test_a_wait_sees_the_output_of_a_command_without_a_begin(home: Path) -
             assert (ran.reason, ran.block.exit_status) == ("prompt", status)
             assert output is None or ran.output == output
         blocks = (await conversation.blocks()).blocks
-        assert [block.degraded for block in blocks] == ["begin_lost"] * 5
+        assert [block.degraded for block in blocks] == ["begin_lost"] * 4
         assert (await conversation.verify()).clean
         await conversation.close()
 
