@@ -1,6 +1,6 @@
 """What the tests of the host share: a home with a running host, and conversations whose files are waited on.
 
-Nothing here sleeps: a test waits for something to be in the files, woken by the doorbell.
+Nothing here sleeps: a test waits for something to be in the files, woken by the notification.
 """
 
 from __future__ import annotations
@@ -26,19 +26,19 @@ BASH = shutil.which("bash") or "/bin/bash"
 
 
 class Spoken:
-    """One conversation as a test sees it: its files, and a doorbell."""
+    """One conversation as a test sees it: its files, and a subscription."""
 
     def __init__(self, client: HostClient, name: str, directory: Path) -> None:
         self.client = client
         self.name = name
         self.directory = directory
-        self._rung = asyncio.Event()
+        self._notified = asyncio.Event()
         # The whole lines of the timeline that were read so far, and where they end.
         self._entries: list[dict[str, Any]] = []
         self._read = 0
 
     async def subscribe(self, epoch: int = 1) -> None:
-        await self.client.subscribe(self.name, epoch, self._rung.set)
+        await self.client.subscribe(self.name, epoch, self._notified.set)
 
     async def open(self, *argv: str, env: Mapping[str, str] = ENV, cwd: str = "/", **more: Any) -> Opened:
         return await self.client.open(self.name, self.directory, argv, env, cwd, **more)
@@ -75,11 +75,11 @@ class Spoken:
         """Wait until `reached()` is true, looking again at each ring."""
         async with asyncio.timeout(BOUND_SECONDS):
             while True:
-                self._rung.clear()
+                self._notified.clear()
                 found = reached()
                 if found:
                     return found
-                await self._rung.wait()
+                await self._notified.wait()
 
     async def printed(self, text: bytes) -> None:
         await self.until(lambda: text in self.stream())
