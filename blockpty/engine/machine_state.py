@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from msgspec import Struct, field
-from msgspec.structs import asdict
+from msgspec.structs import asdict, replace
 
 from blockpty.engine.alternate import AlternateScreen
 from blockpty.engine.authentication import Shell
@@ -208,11 +208,14 @@ class MachineState(Struct):
 
     def copy(self) -> MachineState:
         """Return a copy that shares nothing mutable."""
-        twin = copy.copy(self)
-        for part in (*_PARTS, "block", "background"):
-            setattr(twin, part, copy.copy(getattr(self, part)))
+        # Not copy.copy: each command takes copies, and the search for the right method costs more than a copy.
+        twin: MachineState = replace(self)
+        for part in _COPIED:
+            value = getattr(self, part)
+            if value is not None:
+                setattr(twin, part, replace(value))
         twin.inputs = list(self.inputs)
-        twin.outer = [copy.copy(shell) for shell in self.outer]
+        twin.outer = [replace(shell) for shell in self.outer]
         twin.requests = dict(self.requests)
         return twin
 
@@ -290,6 +293,7 @@ _PARTS: Final[dict[str, dict[str, str]]] = {
     part: {name: _STORED_AS.get(part, {}).get(name, name) for name in of.__struct_fields__}
     for part, of in _CLASSES.items()
 }
+_COPIED: Final = (*_PARTS, "block", "background")
 _BYTES: Final = frozenset({
     "echoed", "prologue", "drawn", "fed", "shown", "rising", "switching", "tail",
     "unasked",  # words: on disk
