@@ -5,11 +5,8 @@ from __future__ import annotations
 import asyncio
 import base64
 import contextlib
-import fcntl
 import os
 import shutil
-import sys
-import termios
 from pathlib import Path
 
 import pytest
@@ -18,6 +15,7 @@ import blockpty
 from blockpty.runtime.conversation import Conversation
 from tests.support.async_tests import async_test
 from tests.support.profile import in_turn
+from tests.support.terminal_readers import terminal_of, unread
 
 SECRET = "hunter2leak"
 TIMEOUT_MS = 20_000
@@ -111,15 +109,6 @@ async def test_a_secret_that_nobody_reads(shell: str, kind: str, home: Path) -> 
     assert traces(home) == []
 
 
-def unread(pid: int | None) -> int:
-    """Return how many bytes wait in the terminal that a program reads from."""
-    terminal = os.open(f"/proc/{pid}/fd/0", os.O_RDONLY | os.O_NOCTTY)
-    try:
-        return int.from_bytes(fcntl.ioctl(terminal, termios.FIONREAD, bytes(4)), sys.byteorder)
-    finally:
-        os.close(terminal)
-
-
 @pytest.mark.linux
 @pytest.mark.parametrize(
     ("shell", "size"),
@@ -140,8 +129,8 @@ async def test_input_in_raw_mode_that_nobody_reads(shell: str, size: int, home: 
             session = await conversation.exec_interactive(program)
             await conversation.wait_for({"idle_ms": 300}, from_cursor=session.cursor, timeout_ms=TIMEOUT_MS)
             sending = asyncio.create_task(conversation.send("y" * size, session_id=session.session_id))
-            reader = (await conversation.host.inspect(conversation.id)).foreground_pid
-            while not sending.done() and unread(reader) < TERMINAL_BYTES:  # noqa: ASYNC110  (nothing tells)
+            terminal = terminal_of((await conversation.status()).pid)
+            while not sending.done() and unread(terminal) < TERMINAL_BYTES:  # noqa: ASYNC110  (nothing tells)
                 await asyncio.sleep(0.01)
             if program is ending:
                 end.touch()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import os
 import time
 from pathlib import Path
@@ -45,19 +46,28 @@ async def test_what_a_program_left_unread_does_not_hide_its_end(
         conversation = await engine.open("c1", shell=shell, cwd="/")
         host, signal = conversation.host, conversation.host.signal
         await conversation.exec_block("stty -icanon -echo; echo ready; sleep 1000")
-        await conversation.wait_for("ready\n")
+        # The shell may lose a SIGINT that comes before the program.
+        while (await conversation.status()).foreground != "sleep":
+            pass
         await host.input(conversation.id, b"unread", author="agent", deadline_ms=5000, epoch=conversation.epoch)
 
-        def recorded() -> bytes:
+        def stream() -> bytes:
             return b"".join(segment.read_bytes() for segment in sorted((conversation.directory / "stream").iterdir()))
 
-        end = len(recorded())
+        def is_quiet() -> bool:
+            """Whether the prompt and its line are printed, and the silence behind them is entered."""
+            whole = stream()
+            lines = (conversation.directory / "timeline.jsonl").read_bytes().split(b"\n")[:-1]
+            silences = [entry["offset"] for entry in map(json.loads, lines) if entry["kind"] == "silence"]
+            return b"__PROMPT__" in whole[begin:] and len(whole) in silences
+
+        begin = len(stream())
 
         async def late(*args: Any, **options: Any) -> Any:
             done = await signal(*args, **options)
-            # Blocks the loop while the prompt, and in zsh its line, are printed, so that the engine reads both at once.
-            while (b"unread" if shell == "zsh" else b"__PROMPT__") not in recorded()[end:]:
-                time.sleep(0.001)  # noqa: ASYNC251
+            # Blocks the loop meanwhile, so that the engine reads all of it at once.
+            while not is_quiet():
+                time.sleep(0.01)  # noqa: ASYNC251
             return done
 
         monkeypatch.setattr(host, "signal", late)

@@ -1,9 +1,12 @@
-"""What this kernel tells about the processes that read a terminal."""
+"""What this kernel tells about a terminal: who reads it, and what is unread."""
 
 from __future__ import annotations
 
+import fcntl
 import os
 import subprocess
+import sys
+import termios
 from functools import cache
 from pathlib import Path
 
@@ -22,6 +25,20 @@ def can_be_known() -> bool:
             return free and spawn.reads_terminal(reader.pid, "/dev/null") is not None
         finally:
             reader.kill()
+
+
+def terminal_of(pid: int | None) -> str:
+    """Return the terminal that a program reads from now."""
+    return os.readlink(f"/proc/{pid}/fd/0")
+
+
+def unread(terminal: str) -> int:
+    """Return how many bytes wait in a terminal."""
+    descriptor = os.open(terminal, os.O_RDONLY | os.O_NOCTTY)
+    try:
+        return int.from_bytes(fcntl.ioctl(descriptor, termios.FIONREAD, bytes(4)), sys.byteorder)
+    finally:
+        os.close(descriptor)
 
 
 def skip_where_unknown() -> pytest.MarkDecorator:
