@@ -73,6 +73,7 @@ def _run(given: argparse.Namespace) -> int:
     for name in given.what or RUNS:
         rows = []
         for row in RUNS[name](given):
+            row.wrong += [] if given.short else row.late
             print(row.line(), flush=True)
             for message in row.wrong[:5]:
                 print(f"    {message}", flush=True)

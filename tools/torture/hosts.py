@@ -20,6 +20,7 @@ from tools.torture.report import Row, percentile
 NUMBERS = 300_000
 # The keeper starts at most 10 recorders in 10 seconds without a pause.
 PACE_SECONDS = 1.1
+PROMISED_SECONDS = 1.0
 
 
 async def kill_recorder(host: Host) -> float:
@@ -128,6 +129,8 @@ async def _after_all(home: Path, name: str, shell: int, printed: bytes, row: Row
         took = time.monotonic() - begin
         if info.live:
             row.wrong.append(f"{name}: it is still live after {took:.2f} s")
+        if took > PROMISED_SECONDS:
+            row.late.append(f"{name}: said to be gone after {took:.2f} s")
         left = [*spawn.session_members(shell)]
         if left:
             row.wrong.append(f"{name}: processes are left: {left}")

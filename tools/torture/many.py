@@ -196,7 +196,7 @@ async def _idle(home: Path, idle: int, busy: int, bound: float, seconds: float) 
                 "of the longest": percentile(turns, 1), "load": f"{load:.1f}",
             }  # fmt: skip
             if _late(lags) - _late(bare) > bound:
-                row.wrong.append("the loop lags")
+                row.late.append("the loop lags")
             rows.append(row)
         answered = [await _answer(engine, number) for number in range(busy + 1, min(busy + 101, busy + idle + 1))]
         closing, worked = time.monotonic(), time.process_time()
@@ -265,7 +265,7 @@ async def _forks(home: Path, tries: int, row: Row) -> None:
         "gone after p50": percentile(gone, 0.5), "longest": percentile(gone, 1), "load": f"{os.getloadavg()[0]:.1f}",
     }  # fmt: skip
     if max(gone) > GONE_SECONDS:
-        row.wrong.append("a bomb lived on for too long")
+        row.late.append("a bomb lived on for too long")
 
 
 def forks(tries: int) -> Iterator[Row]:

@@ -108,9 +108,9 @@ async def _cycles(home: Path, place: Path, tries: int, row: Row) -> None:
         "going on p50": percentile(resumed, 0.5), "longest after space": percentile(resumed, 1),
     }  # fmt: skip
     if max(refused, default=0) > PROMISED_REFUSED_SECONDS:
-        row.wrong.append("a refusal took too long")
+        row.late.append("a refusal took too long")
     if max(resumed, default=0) > PROMISED_RESUME_SECONDS:
-        row.wrong.append("it did not go on in time")
+        row.late.append("it did not go on in time")
 
 
 def fill_and_free(tries: int) -> Iterator[Row]:
