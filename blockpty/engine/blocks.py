@@ -103,11 +103,7 @@ class BlockBuilder:
         """Open a block whose BEGIN never came: its output begins after the echo of the submitted line."""
         state = self.state
         begin = state.echo.behind_line(state.submission, state.current.name)
-        begin = begin if limit is None else min(begin, limit)
-        if (state.submission or {}).get("unmarked"):
-            # Of the output that has come so far nothing was known to be output.
-            self.signals.append(Signal("unmarked", begin))
-        self.open(begin)
+        self.open(begin if limit is None else min(begin, limit))
         assert self.state.block is not None  # open has just made it
         self.state.block.degraded = "prompt_only" if self.state.current.prompt_only else reason
 

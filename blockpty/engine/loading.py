@@ -75,3 +75,8 @@ def owes_more(data: bytes) -> bool:
 def is_keyed(submission: Mapping[str, Any] | None) -> bool:
     """Return whether a submission was typed as our key."""
     return submission is not None and submission.get("key") is True
+
+
+def is_unmarked(submission: Mapping[str, Any] | None) -> bool:
+    """Return whether the shell has said of a submission, which is a staged line, that no BEGIN will come for it."""
+    return submission is not None and submission.get("unmarked") is True

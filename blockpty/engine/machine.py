@@ -18,7 +18,7 @@ from blockpty.engine.alternate import no_switch
 from blockpty.engine.authentication import Shell, is_end_of_inner, level_of
 from blockpty.engine.blocks import BlockBuilder
 from blockpty.engine.hints import MAX_HINTS
-from blockpty.engine.loading import has_prologue, is_bare, is_keyed, is_wrong, owes_more, was_loaded
+from blockpty.engine.loading import has_prologue, is_bare, is_keyed, is_unmarked, is_wrong, owes_more, was_loaded
 from blockpty.engine.machine_state import MachineState, asks_password
 from blockpty.engine.marks import Mark, joined
 from blockpty.engine.outcome import GAPS, REDRAWN, lacks_hooks, outcome_of, seam_of, source_of
@@ -136,10 +136,11 @@ class Machine:
         if state.unattributed.settled is not None and state.background is None:
             self._background(token)
         submitted = state.shell is ShellState.SUBMITTED
-        if submitted and state.echo.opening is None:
-            state.echo.note_output(token, self._scanner)
+        if submitted and state.echo.opening is None and state.echo.note_output(token, self._scanner):
             if state.current.prompt_only:
                 self._check_echo(token)
+            elif is_unmarked(state.submission):
+                self._check_line()
         if state.region.delta_begin is not None:
             boundary = (state.region.delta_begin // DELTA_BYTES + 1) * DELTA_BYTES
             while boundary <= token.end:
@@ -200,11 +201,10 @@ class Machine:
             self._blocks.close_background()
         if self.state.echo.opening is not None:
             self._open_loaded(token.begin)
-        if self.state.shell is ShellState.SUBMITTED:
-            # Offsets are counted in what came back, so a mark in it must count as well.
-            self.state.echo.note_output(token, self._scanner)
-            if self.state.current.prompt_only:
-                self._check_echo(token)
+        # Offsets are counted in what came back, so a mark in it must count as well.
+        noted = self.state.shell is ShellState.SUBMITTED and self.state.echo.note_output(token, self._scanner)
+        if noted and self.state.current.prompt_only:
+            self._check_echo(token)
         if verdict is None:
             self._take(token, mark)
         else:
@@ -281,9 +281,6 @@ class Machine:
             self.state.echo.forget_line_end()
         if verdict is Stimulus.END and self._is_submitted_by_key() and self._is_of_other_line(mark):
             verdict = Stimulus.OTHER_END
-        elif verdict is Stimulus.LATE_END and self._is_incomplete_and_unmarked():
-            self.state.submission = None
-            verdict = Stimulus.OTHER_END
         self._step(verdict, token.begin, token.end, mark)
 
     def _is_cut(self) -> bool:
@@ -308,17 +305,12 @@ class Machine:
         if self.state.echo.ends_at(self.state.submission) is not None:
             self._step(Stimulus.ECHOED, token.begin, token.end, None)
 
-    def _is_incomplete_and_unmarked(self) -> bool:
-        """Whether what was submitted stopped at PS2: an END is not that of a command which no BEGIN announced."""
-        return self.state.incomplete and bool((self.state.submission or {}).get("unmarked"))
-
-    def _runs_unmarked(self, silence: Mapping[str, Any]) -> bool:
-        """Whether the shell has left its line editor for a command, of which it has said that no BEGIN will come."""
-        state = self.state
-        if state.shell is not ShellState.SUBMITTED or not (state.submission or {}).get("unmarked"):
-            return False
-        # To the host, a shell inside a shell is a child as well.
-        return silence.get("icanon") is True or (silence.get("foreground") == "child" and not state.outer)
+    def _check_line(self) -> None:
+        """Begin the block of a staged line of which the shell has said that no BEGIN comes, once its output begins."""
+        begin = self.state.echo.passed_line(self.state.submission)
+        if begin is not None:
+            self._blocks.signals.append(Signal("output", begin))
+            self._step(Stimulus.ECHOED, begin, begin, None)
 
     def _entered(self) -> str:
         """Return the text of the command that begins now, and forget the command line."""
@@ -441,8 +433,6 @@ class Machine:
         elif unread:
             state.dirty = True
             self._step(Stimulus.TYPED, entry.offset, entry.offset, None)
-        if self._runs_unmarked(fields):
-            self._step(Stimulus.ECHOED, entry.offset, entry.offset, None)
         if state.shell is ShellState.IDLE and not is_busy:
             # Typed behind another line: that line's program has read it.
             state.submission = None

@@ -16,8 +16,8 @@ PROMPT: the terminal is still cooked there and a command line would be cut at 4,
 
 `PROGRAM` says that what was started is no shell with hooks: all that it prints is one block.
 
-A shell with nothing but a marked prompt never says BEGIN: there the end of the echoed line is `ECHOED`. So is a silence
-at a command in bash without PS0, which says at its prompt that no BEGIN will come.
+A shell with nothing but a marked prompt never says BEGIN: there the end of the echoed line is `ECHOED`. So is the first
+output behind the line in bash without PS0, which says at its prompt that no BEGIN will come.
 """
 
 from __future__ import annotations

@@ -18,6 +18,8 @@ from blockpty.engine.scanner import Scanner, StreamToken
 ECHO_WINDOW: Final = 4096
 # What readline prints between the echo of a line and its execution.
 _PASTE_OFF: Final = b"\x1b[?2004l\r"
+# How many bytes may have passed before it is known that the output has begun with them.
+UNDECIDED_BYTES: Final = len(_PASTE_OFF) - 1
 # What a line editor may print between the last character of a line and the line end that Enter makes.
 _LINE_END: Final = rb"(?:\x1b\[[0-9;?]{0,16}[A-Za-z]|[\r\b ])*\n"
 
@@ -44,14 +46,15 @@ class SubmissionEcho(Struct):
         """A line is typed: what comes from here on is its echo."""
         self.begin, self.data, self.line_end, self.out_end = offset, b"", None, None
 
-    def note_output(self, token: StreamToken, scanner: Scanner) -> None:
-        """Take what comes back, text or a mark."""
+    def note_output(self, token: StreamToken, scanner: Scanner) -> bool:
+        """Take what comes back, text or a mark; return whether there was room for some of it."""
         if self.line_end is None and token.mark is None:
             end = scanner.line_end(token)
             self.line_end = end if end >= 0 else None
         room = ECHO_WINDOW - len(self.data)
         if room > 0:
             self.data += scanner.bytes_of(token, room)
+        return room > 0
 
     def forget_line_end(self) -> None:
         """The line is drawn once more, or goes on: it has not ended on the screen."""
@@ -88,14 +91,28 @@ class SubmissionEcho(Struct):
         found = re.search(re.escape(last) + _LINE_END, self.data) if last else None
         return self.begin + found.end() if found else None
 
+    def is_entered(self, submission: Mapping[str, Any] | None) -> bool:
+        """Return whether the shell has drawn the line that it was given, and ended it."""
+        shown = str((submission or {}).get("shown", "")).encode("utf-8", "surrogateescape")
+        return self.line_end is not None and 0 <= self.data.find(shown) < self.line_end - self.begin
+
+    def passed_line(self, submission: Mapping[str, Any] | None) -> int | None:
+        """Return where output begins behind a line that the shell has drawn and ended; None while that is open.
+
+        The first byte decides that is not of the end of bash's paste mode.
+        """
+        if self.line_end is None or not self.is_entered(submission):
+            return None
+        rest = self.data[self.line_end - self.begin :]
+        if len(rest) < len(_PASTE_OFF) and _PASTE_OFF.startswith(rest):
+            return None
+        return self._behind_paste(self.line_end)
+
     def behind_line(self, submission: Mapping[str, Any] | None, shell: str) -> int:
         """Return where output begins behind the submitted line, as far as the echo tells."""
         if is_keyed(submission):
-            shown = str((submission or {}).get("shown", "")).encode("utf-8", "surrogateescape")
-            at = self.data.find(shown)
-            drawn = self.line_end is not None and 0 <= at < self.line_end - self.begin
-            if drawn:
-                return self._behind_paste(self.line_end or 0)
+            if self.line_end is not None and self.is_entered(submission):
+                return self._behind_paste(self.line_end)
             # Highlighting draws the text in pieces. zsh ends its paste mode, may draw once more, and ends the line.
             off = self.data.find(_PASTE_OFF[:-1]) if shell == "zsh" else -1
             return self.begin + (self.data.find(b"\n", off) + 1 if off >= 0 else 0)

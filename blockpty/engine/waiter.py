@@ -22,12 +22,11 @@ from blockpty.engine.records import input_bytes
 from blockpty.engine.screen_matcher import ScreenMatcher, ScreenSource
 from blockpty.engine.shown import ShownOutput
 from blockpty.engine.states import ShellState
+from blockpty.engine.submission_echo import UNDECIDED_BYTES
 from blockpty.engine.views import View
 from blockpty.model.conditions import Condition, Eof, Idle, Prompt, Regex, Text, WantsInput
 from blockpty.model.events import Signal
 
-# Bytes outside of regions that are kept, in case they turn out to be output.
-PASSED_BYTES: Final = 256 * 1024
 _MATCHED_AT: Final = frozenset({"silence", "prompt", "exit", "eof"})
 
 
@@ -120,7 +119,8 @@ class Waiter:
         self._live = False
         self._region: str | None = None
         self._raw = bytearray()
-        self._passed = bytearray()
+        # The last bytes outside of regions, in case a region turns out to begin with them.
+        self._passed = b""
         self._at = self._classified = 0
         self._filter = EchoFilter()
         self._redactor = redactor if self.reads else None
@@ -246,9 +246,8 @@ class Waiter:
                     passed = max(0, self._cursor - offset)
                     self.seen_bytes += max(0, len(data) - passed)
                     self.shown.add(offset + passed, data[passed:])
-            elif self.reads:
-                self._passed += self._raw[:count]
-                del self._passed[:-PASSED_BYTES]
+            else:
+                self._passed = (self._passed + self._raw[:count])[-UNDECIDED_BYTES:]
             del self._raw[:count]
             return None
         data = bytes(self._raw[:count])
@@ -328,7 +327,7 @@ class Waiter:
 
     def _signal(self, signal: Signal) -> Outcome | None:
         kind, at = signal.kind, signal.offset
-        if kind == "unmarked":
+        if kind == "output":
             self._take_back(at)
             return None
         if kind == "region":
@@ -361,25 +360,23 @@ class Waiter:
             return Outcome(False, "hooks_lost", at, self.resume_cursor())
         return None
 
+    def _change_region(self, at: int, region: str | None) -> Outcome | None:
+        outcome = self._end_region(at) if at > self._cursor else None
+        self._region, self._passed = region, b""
+        self._filter = EchoFilter()
+        if self.reads:
+            self._restart(max(at, self._cursor))
+        if self._redactor is not None:
+            self._held = []
+            self._redactor.restart(at)
+        return outcome
+
     def _take_back(self, at: int) -> None:
-        """Look once more at what has passed since an offset: a region is about to begin there."""
+        """Have what has passed since an offset looked at once more: a region is about to begin there."""
         count = min(len(self._passed), max(0, self._at - at))
         if count:
             self._raw[:0] = self._passed[-count:]
             self._at -= count
-
-    def _change_region(self, at: int, region: str | None) -> Outcome | None:
-        self._passed.clear()
-        outcome = self._end_region(at) if at > self._cursor else None
-        self._region = region
-        self._filter = EchoFilter()
-        begin = max(at, self._at)
-        if self.reads:
-            self._restart(max(begin, self._cursor))
-        if self._redactor is not None:
-            self._held = []
-            self._redactor.restart(begin, attach=begin > at)
-        return outcome
 
     def _end_region(self, at: int) -> Outcome | None:
         if self._region is None:

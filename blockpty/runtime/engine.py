@@ -151,6 +151,7 @@ class ConversationEngine:
         # The opens that wait for a first prompt, by the names of their conversations.
         self._awaited: dict[str, asyncio.Event] = {}
         self._connecting = asyncio.Lock()
+        self._searches = BackgroundTasks()
         self._finding: asyncio.Task[None] | None = None
         self._stock: asyncio.Task[None] | None = None
         self._suspending: asyncio.Task[None] | None = None
@@ -180,9 +181,11 @@ class ConversationEngine:
         if "home_feed" in vars(self):
             await self.home_feed.close()
             del self.home_feed
-        if self._finding is not None:
-            # It enters in the records that their shells are lost, and starts tasks of its own.
+        await self._tasks.close()
+        # A search for a lost host enters in the records that their shells are lost: it goes on to its end.
+        while self._finding is not None and not self._finding.done():
             await asyncio.wait((self._finding,))
+        # The search has started others.
         await self._tasks.close()
         async with self._opening:
             # What was being started is started now.
@@ -662,7 +665,7 @@ class ConversationEngine:
     def _host_lost(self) -> None:
         """The host's processes were killed, all of them: start another and find out what is left."""
         self._host = None
-        self._finding = self._tasks.start(self._find_host())
+        self._finding = self._searches.start(self._find_host())
 
     async def _find_host(self) -> None:
         host = await self.connected()

@@ -65,15 +65,18 @@ class LineEditorWatch:
     def _is_reading(self, state: MachineState, sample: Inspected) -> bool:
         """Return whether a sample shows the line editor waiting for more, with the key read.
 
-        A wrong yes would run a command twice. So nothing may be left to be recorded, as on a full disk, where a command
-        may have run to its end unseen; the shell may not be at work; and no program that it runs may have the terminal.
+        A wrong yes would type into a program, and run a command twice. So the line may not have been entered, which is
+        seen where the shell shows its prompts; nothing may be left to be recorded, as on a full disk, where a command
+        may have run to its end unseen; the shell may not be at work; and it must be known to have the terminal.
         """
         # Without a silence so far, and when nothing is printed for the key, nothing but a look at the terminal tells.
         if (state.tty or {}).get("icanon", False) is not False or state.echo.opening is not None:
             return False
         if not state.current.sees_files:
             return False  # our terminal's modes are those of the way there, and what is unread may be on that way
-        if sample.icanon is not False or sample.unread or sample.replaced or self._has_left(state, sample):
+        if state.echo.is_entered(state.submission) or (state.owed and state.submission is not None):
+            return False
+        if sample.icanon is not False or sample.unread or sample.replaced or not self._is_shell_in_front(state, sample):
             return False
         return sample.storage is None and not sample.stopped and not sample.working
 
@@ -84,7 +87,15 @@ class LineEditorWatch:
         """
         if sample.icanon:
             return not sample.unread
-        if state.outer:
-            # To the host, a shell inside a shell is a child as well. A host of an earlier version does not say which.
-            return self._reader is not None and sample.foreground_pid not in (None, self._reader)
-        return sample.foreground == "child" and sample.foreground_pid != self._reader
+        return state.echo.is_entered(state.submission) or self._is_shell_in_front(state, sample) is False
+
+    def _is_shell_in_front(self, state: MachineState, sample: Inspected) -> bool | None:
+        """Return whether the shell's own process group has the terminal; None where that is not known.
+
+        To the host, a shell inside a shell is a child as well. A host of an earlier version does not say which.
+        """
+        if not state.outer and sample.foreground == "shell":
+            return True
+        if self._reader is None or sample.foreground_pid is None:
+            return None if state.outer or sample.foreground is None else False
+        return sample.foreground_pid == self._reader

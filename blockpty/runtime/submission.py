@@ -151,8 +151,7 @@ class Submission:
             fields: dict[str, Any] = {"kind": kind, "cmd": command, "request": request}
             if awaited:
                 fields["awaited"] = True
-            shell = channel.live.state.current
-            if not shell.begins and not shell.prompt_only:
+            if _lacks_begin(channel.live.state):
                 fields["unmarked"] = True
             again: _Typed | None = None
             while True:
@@ -218,7 +217,8 @@ class Submission:
         if not state.current.sees_files and not (has_key and len(command) <= MAX_LOADED):
             line = typed_command(state.current.name, command, cwd)
             return _Typed(line + b"\r", key=False, line=line)
-        if has_key and cwd is None and loads(command, state.current.name):
+        # Where no BEGIN comes, the block begins behind a line that is known to be complete.
+        if has_key and cwd is None and not _lacks_begin(state) and loads(command, state.current.name):
             return self._loaded(state, load_text(command))
         return self._staged(state, command, cwd, history=command, key=has_key)
 
@@ -439,6 +439,12 @@ class Submission:
                 # Polled, because nothing tells when the terminal's mode changes.
                 while (await channel.host.inspect(channel.id)).icanon is not False:  # noqa: ASYNC110
                     await asyncio.sleep(EDITOR_POLL_SECONDS)
+
+
+def _lacks_begin(state: MachineState) -> bool:
+    """Return whether bash, which sees our files, has said at its prompt that no BEGIN will come, as without PS0."""
+    shell = state.current
+    return not shell.begins and not shell.prompt_only and shell.sees_files
 
 
 def is_echoed(tag: str, data: bytes) -> bool:

@@ -435,40 +435,27 @@ def test_an_offer_is_taken_by_the_hello_with_its_nonce_and_by_no_other() -> None
         assert derive(terminal.recording, cuts) == derived
 
 
-@pytest.mark.parametrize(
-    ("silence", "begins"),
-    [
-        ({"icanon": True, "foreground": "shell"}, True),
-        ({"icanon": False, "foreground": "child"}, True),
-        ({"icanon": False, "foreground": "shell"}, False),
-    ],
-    ids=["a builtin", "a program in raw mode", "the line editor"],
-)
-def test_a_block_begins_at_a_silence_where_no_begin_comes(silence: dict[str, Any], begins: bool) -> None:
+@pytest.mark.parametrize("paste_off", [b"", b"\x1b[?2004l\r", b"\x1b[?2004l"])
+@pytest.mark.parametrize("output", [b"hello\r\n", b"\x1b[?2004h> ", b""])
+def test_a_block_begins_behind_its_line_where_no_begin_comes(paste_off: bytes, output: bytes) -> None:
     pty = unmarked()
     begin = len(pty.recording.stream)
-    pty.output(b"hello\r\n")
-    pty.silence(**silence)
-    assert (state_of(pty.recording).shell is ShellState.RUNNING) == begins
-    pty.output(b"later\r\n")
+    pty.output(paste_off)
+    if paste_off.endswith(b"\r"):
+        begin = len(pty.recording.stream)
+    pty.output(output)
+    pty.silence()
+    decided = output != b"" or paste_off.endswith(b"\r")
+    assert (state_of(pty.recording).shell is ShellState.RUNNING) == decided
     end = len(pty.recording.stream)
     pty.end(3)
     pty.prompt(3)
     derived = derive(pty.recording)
-    (block,) = (orjson.loads(line) for line in derived.blocks.splitlines())
-    assert (block["span"], block["exit_status"], block["degraded"]) == ([begin, end], 3, "begin_lost")
+    (block,) = (orjson.loads(one) for one in derived.blocks.splitlines())
+    assert block["span"] == [begin, end]
+    assert (block["exit_status"], block["degraded"]) == (3, "begin_lost")
     for cuts in every_split(pty.recording.stream):
         assert derive(pty.recording, cuts) == derived
-
-
-def test_an_incomplete_text_is_no_block_where_no_begin_comes() -> None:
-    pty = unmarked()
-    pty.output(b"> " + pty.mark("PS2", l=1))
-    pty.silence(icanon=False, foreground="shell")
-    pty.end(130)
-    pty.prompt(130)
-    assert blocks_of(pty.recording) == []
-    assert state_of(pty.recording).shell is ShellState.IDLE
 
 
 def test_a_submission_that_comes_while_a_block_is_open_leaves_no_block_without_an_end() -> None:

@@ -142,30 +142,26 @@ def test_output_of_a_block_whose_begin_was_lost_is_seen_alike_for_every_cut() ->
         the_same(pty.recording, lambda match=match: waiter_for(match, 0))
 
 
-@pytest.mark.parametrize("match", ["hello", "later", {"regex": "hello\\nlater"}])
-def test_output_is_seen_before_its_end_where_no_begin_comes(match: Any) -> None:
+@pytest.mark.parametrize("match", ["hello", "later", {"regex": "hello\\nlater"}, {"token": "PROMPT"}])
+@pytest.mark.parametrize("view", ["text", "raw"])
+@pytest.mark.parametrize("before_it", [b"", b"\x1b[?2004l\r", b"\x1b[?2004l", b"\x1b[?2004h", b"\x1b[01m"])
+def test_output_is_seen_before_its_end_where_no_begin_comes(match: Any, before_it: bytes, view: str) -> None:
     pty = unmarked()
-    typed, printed = pty.recording.entries[-1].offset, len(pty.recording.stream)
-    pty.output(b"hello\r\n")
-    pty.silence()
-    pty.output(b"later\r\n")
+    typed = pty.recording.entries[-1].offset
+    pty.output(before_it)
+    printed = len(pty.recording.stream)
+    pty.output(b"hello\r\nlater\r\n")
     before = len(pty.recording.stream)
     pty.end()
     pty.prompt()
     for begin in (typed, printed):
-        outcome = the_same(pty.recording, lambda begin=begin: waiter_for(match, begin))
-        assert outcome.matched
-        assert outcome.at <= before
-    assert not the_same(pty.recording, lambda: waiter_for("/c/1", typed)).matched, "the echo is not output"
-
-
-def test_output_without_a_pause_is_seen_at_its_end_where_no_begin_comes() -> None:
-    pty = unmarked()
-    typed = pty.recording.entries[-1].offset
-    pty.output(b"hello\r\n")
-    pty.end()
-    pty.prompt()
-    assert the_same(pty.recording, lambda: waiter_for("hello", typed)).matched
+        outcome = the_same(pty.recording, lambda begin=begin: waiter_for(match, begin, view=view))
+        assert outcome.matched or (view == "raw" and match == {"regex": "hello\\nlater"})
+        assert not outcome.matched or outcome.at <= before or match == {"token": "PROMPT"}
+    assert not the_same(pty.recording, lambda: waiter_for("/c/1", typed, view=view)).matched, "the echo is not output"
+    if view == "raw" and not before_it.endswith(b"\r"):
+        whole = (before_it + b"hello").decode()
+        assert the_same(pty.recording, lambda: waiter_for(whole, typed, view=view)).matched
 
 
 @pytest.mark.parametrize("stop", ["two", {"regex": "two"}, {"idle_ms": 25}, {"token": "PROMPT"}])

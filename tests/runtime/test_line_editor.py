@@ -50,8 +50,9 @@ class Channel:
         ({"unread": 7}, None),
         ({"working": True}, None),
         ({"replaced": True}, None),
+        ({"foreground_pid": None, "foreground": None}, None),
     ],
-    ids=["reads on", "raw program", "program", "builtin", "unread in line mode", "unread", "at work", "exec"],
+    ids=["reads", "raw program", "program", "builtin", "unread in line mode", "unread", "at work", "exec", "unknown"],
 )
 @async_test
 async def test_what_samples_say(sampled: dict[str, object], seen: str | None, outer: bool) -> None:
@@ -61,6 +62,30 @@ async def test_what_samples_say(sampled: dict[str, object], seen: str | None, ou
     assert await watch.look(prints=False) is None  # nothing is certain at the first look
     now += 1.0
     assert await watch.look(prints=False) == seen
+
+
+@pytest.mark.parametrize("outer", [False, True], ids=["the first shell", "a shell inside"])
+@async_test
+async def test_a_line_that_was_entered_runs(outer: bool) -> None:
+    """Whatever the terminal looks like: through sudo, ours is in raw mode all the time."""
+    now = 100.0
+    channel = Channel(outer=outer)
+    channel.state.submission = {"shown": " . /c/1"}
+    channel.state.echo.data, channel.state.echo.line_end = b" . /c/1\r\n", 9
+    watch = LineEditorWatch(cast("ConversationChannel", channel), SHELL, lambda: now)
+    assert await watch.look(prints=False) is None
+    now += 1.0
+    assert await watch.look(prints=False) == "runs"
+
+
+@async_test
+async def test_a_reader_that_is_not_known_is_not_taken_for_the_shell() -> None:
+    """An earlier version of the recorder does not name it."""
+    now = 100.0
+    watch = LineEditorWatch(cast("ConversationChannel", Channel(outer=True)), None, lambda: now)
+    for _ in range(3):
+        assert await watch.look(prints=False) is None
+        now += 1.0
 
 
 @async_test
@@ -81,6 +106,7 @@ COMMANDS: Final = {
     "raw program": "sh -c 'stty raw -echo; echo up; exec cat >got'",
     "prints all the time": "while :; do echo up; sleep 0.01; done",
     "builtin": "echo up; read line",
+    "reads a key": "echo up >>ran; read -s -n1 key",
 }
 
 
@@ -90,7 +116,10 @@ COMMANDS: Final = {
 async def test_a_command_without_a_begin_is_typed_once(
     home: Path, monkeypatch: pytest.MonkeyPatch, startup: str, command: str
 ) -> None:
-    monkeypatch.setattr(submission, "TAKEN_SECONDS", 1e6)  # so that nothing but the terminal says that it runs
+    # So that nothing but the terminal says that it runs; but one that reads a key looks like a line editor, and where
+    # the shell does not draw its line, nothing says that it was entered.
+    says_nothing = "2>" in startup and "-n1" in command
+    monkeypatch.setattr(submission, "TAKEN_SECONDS", 2.5 if says_nothing else 1e6)
     user = Path(os.environ["HOME"])
     (user / ".bashrc").write_text(f"{startup}\n")
     async with blockpty.Engine(home) as engine:
@@ -99,8 +128,8 @@ async def test_a_command_without_a_begin_is_typed_once(
         typed = _typed(conversation.directory)
         assert [one["author"] for one in typed] == ["agent"], typed
         await conversation.close()
-    got = user / "got"
-    assert not got.exists() or got.read_bytes() == b""
+    for name, text in (("got", ""), ("ran", "up\n")):
+        assert not (user / name).exists() or (user / name).read_text() == text
 
 
 @async_test

@@ -75,7 +75,7 @@ def unmarked(command: str = "x") -> FakePty:
     pty.output(b"$ " + pty.mark("PROMPT", x=0, b=""))
     pty.submit(command)
     typed = next(entry for entry in reversed(pty.recording.entries) if entry.kind == "input")
-    typed.fields["submit"]["unmarked"] = True
+    typed.fields["submit"] |= {"unmarked": True, "line": typed.fields["data"].rstrip("\r")}
     return pty
 
 
