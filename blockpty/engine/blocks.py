@@ -36,6 +36,9 @@ class BlockBuilder:
     def open(self, offset: int, typed: str = "", degraded: str | None = None, *, other: bool = False) -> None:
         """Open the block of the pending submission; when there is none, or this is another line, of what was typed."""
         state = self.state
+        if offset < state.classified:
+            # What has passed since then is output after all.
+            self.signals.append(Signal("output", offset, state.classified))
         submission = {} if other else state.submission or {}
         seq = state.next_block
         state.next_block += 1

@@ -309,7 +309,6 @@ class Machine:
         """Begin the block of a staged line of which the shell has said that no BEGIN comes, once its output begins."""
         begin = self.state.echo.passed_line(self.state.submission)
         if begin is not None:
-            self._blocks.signals.append(Signal("output", begin))
             self._step(Stimulus.ECHOED, begin, begin, None)
 
     def _entered(self) -> str:

@@ -18,8 +18,6 @@ from blockpty.engine.scanner import Scanner, StreamToken
 ECHO_WINDOW: Final = 4096
 # What readline prints between the echo of a line and its execution.
 _PASTE_OFF: Final = b"\x1b[?2004l\r"
-# How many bytes may have passed before it is known that the output has begun with them.
-UNDECIDED_BYTES: Final = len(_PASTE_OFF) - 1
 # What a line editor may print between the last character of a line and the line end that Enter makes.
 _LINE_END: Final = rb"(?:\x1b\[[0-9;?]{0,16}[A-Za-z]|[\r\b ])*\n"
 

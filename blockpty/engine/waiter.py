@@ -22,11 +22,12 @@ from blockpty.engine.records import input_bytes
 from blockpty.engine.screen_matcher import ScreenMatcher, ScreenSource
 from blockpty.engine.shown import ShownOutput
 from blockpty.engine.states import ShellState
-from blockpty.engine.submission_echo import UNDECIDED_BYTES
 from blockpty.engine.views import View
 from blockpty.model.conditions import Condition, Eof, Idle, Prompt, Regex, Text, WantsInput
 from blockpty.model.events import Signal
 
+# Bytes before a decision that they are output, of which a wait still looks at the last ones.
+PASSED_BYTES: Final = 64 * 1024
 _MATCHED_AT: Final = frozenset({"silence", "prompt", "exit", "eof"})
 
 
@@ -119,8 +120,8 @@ class Waiter:
         self._live = False
         self._region: str | None = None
         self._raw = bytearray()
-        # The last bytes outside of regions, in case a region turns out to begin with them.
-        self._passed = b""
+        # The last bytes outside of regions, in case they turn out to be output.
+        self._passed = bytearray()
         self._at = self._classified = 0
         self._filter = EchoFilter()
         self._redactor = redactor if self.reads else None
@@ -247,7 +248,8 @@ class Waiter:
                     self.seen_bytes += max(0, len(data) - passed)
                     self.shown.add(offset + passed, data[passed:])
             else:
-                self._passed = (self._passed + self._raw[:count])[-UNDECIDED_BYTES:]
+                self._passed += self._raw[:count]
+                del self._passed[:-PASSED_BYTES]
             del self._raw[:count]
             return None
         data = bytes(self._raw[:count])
@@ -328,8 +330,9 @@ class Waiter:
     def _signal(self, signal: Signal) -> Outcome | None:
         kind, at = signal.kind, signal.offset
         if kind == "output":
-            self._take_back(at)
-            return None
+            outcome = self._pass(min(signal.value, self._classified))
+            self._take_back(at, signal.value)
+            return outcome
         if kind == "region":
             return self._change_region(at, signal.value)
         if kind == "input" and not self._echo:
@@ -362,19 +365,24 @@ class Waiter:
 
     def _change_region(self, at: int, region: str | None) -> Outcome | None:
         outcome = self._end_region(at) if at > self._cursor else None
-        self._region, self._passed = region, b""
+        self._region = region
+        self._passed.clear()
         self._filter = EchoFilter()
+        begin = max(at, self._at)
         if self.reads:
-            self._restart(max(at, self._cursor))
+            self._restart(max(begin, self._cursor))
         if self._redactor is not None:
             self._held = []
-            self._redactor.restart(at)
+            self._redactor.restart(begin)
         return outcome
 
-    def _take_back(self, at: int) -> None:
-        """Have what has passed since an offset looked at once more: a region is about to begin there."""
-        count = min(len(self._passed), max(0, self._at - at))
-        if count:
+    def _take_back(self, at: int, decided_at: int) -> None:
+        """Have what has passed since an offset looked at once more, but not more than the last of it.
+
+        How much that is follows from the record alone: neither from how it was cut, nor from where this wait began.
+        """
+        count = min(len(self._passed), self._at - max(at, decided_at - PASSED_BYTES))
+        if count > 0:
             self._raw[:0] = self._passed[-count:]
             self._at -= count
 

@@ -65,8 +65,8 @@ class Signal(Struct):
 
     Kinds and values: `region` ("output", "idle" or None: what the bytes are from here on), `prompt` (whether an
     interactive session ended with it), `silence` ({"ms", "ts", "password", "incomplete", "input"}), `input` (the
-    timeline entry), `output` (a region begins here, in bytes of which a few may have passed), `exit`, `eof`, `spawn`,
-    `hooks_lost`.
+    timeline entry), `output` (a region begins here, in bytes that have passed; the value is the offset at which that
+    was decided), `exit`, `eof`, `spawn`, `hooks_lost`.
     """
 
     kind: str

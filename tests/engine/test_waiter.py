@@ -6,12 +6,13 @@ from typing import Any
 
 import pytest
 
+from blockpty.engine import waiter
 from blockpty.engine.machine import Machine
 from blockpty.engine.marks import MAX_MARK
 from blockpty.engine.matchers import LINE_LIMIT
 from blockpty.engine.shown import KEPT_BYTES
 from blockpty.engine.views import HELD_LIMIT
-from blockpty.engine.waiter import Outcome
+from blockpty.engine.waiter import PASSED_BYTES, Outcome
 from blockpty.model.conditions import parse_conditions
 from blockpty.testing import wait_on
 from tests.support.machines import Answer, at_prompt, finished, running, slow_wait, the_same, unmarked, waiter_for
@@ -131,15 +132,26 @@ def test_echo_given_up_late_hides_nothing_for_any_cut() -> None:
     the_same(pty.recording, lambda: waiter_for("abc", begin), [*cuts, range(len(pty.recording.stream))])
 
 
-def test_output_of_a_block_whose_begin_was_lost_is_seen_alike_for_every_cut() -> None:
+@pytest.mark.parametrize("lost", ["begin", "not run"])
+@pytest.mark.parametrize("match", ["hello", {"regex": "hello"}, {"token": "PROMPT"}])
+@pytest.mark.parametrize("kept", [PASSED_BYTES, 6])
+def test_output_that_is_known_at_its_end_is_seen_alike_for_every_cut(
+    monkeypatch: pytest.MonkeyPatch, lost: str, match: Any, kept: int
+) -> None:
+    monkeypatch.setattr(waiter, "PASSED_BYTES", kept)
     pty = at_prompt()
-    pty.submit("x")
+    typed = len(pty.recording.stream)
+    if lost == "begin":
+        pty.submit("x")
+        pty.count, pty.seq = pty.count + 1, pty.seq + 1
+    else:
+        pty.submit_key("x")
+        pty.output(b"x\r\n")
     pty.output(b"hello\r\n")
-    pty.count, pty.seq = pty.count + 1, pty.seq + 1
-    pty.end()
-    pty.prompt()
-    for match in ("hello", {"regex": "hello"}, {"token": "PROMPT"}):
-        the_same(pty.recording, lambda match=match: waiter_for(match, 0))
+    pty.end(2, l=1)
+    pty.prompt(2)
+    outcome = the_same(pty.recording, lambda: waiter_for(match, typed))
+    assert outcome.matched == (kept > 6 or match == {"token": "PROMPT"})
 
 
 @pytest.mark.parametrize("match", ["hello", "later", {"regex": "hello\\nlater"}, {"token": "PROMPT"}])
