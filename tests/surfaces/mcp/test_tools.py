@@ -257,7 +257,7 @@ async def test_a_program_that_asks_is_answered_call_by_call(home: Path) -> None:
         command = "for q in name version; do read -r -p \"$q: \" a; echo \"$q is $a\"; done"
         asked = text_of(await client.call_tool("pty_run", {"conversation_id": "c1", "command": command}))
         assert "not ended: the program waits for input; it keeps running (tty reads_line, foreground bash)" in asked
-        assert "hint: the command asks for a line: pty_send_line types it, pty_ctrl_d says" in asked
+        assert "hint: the command asks for a line: pty_send_line types it, pty_ctrl_d ends the input" in asked
         line = next(line for line in asked.splitlines() if "pty_send_line {" in line)
         answer = json.loads(line.partition("pty_send_line ")[2])
         named = text_of(await client.call_tool("pty_send_line", {**answer, "text": "mine"}))
