@@ -14,7 +14,7 @@ from blockpty.engine.shown import KEPT_BYTES
 from blockpty.engine.views import HELD_LIMIT
 from blockpty.engine.waiter import PASSED_BYTES, Outcome
 from blockpty.model.conditions import parse_conditions
-from blockpty.testing import wait_on
+from blockpty.testing import FakePty, wait_on
 from tests.support.machines import Answer, at_prompt, finished, running, slow_wait, the_same, unmarked, waiter_for
 from tests.support.profile import LONG
 
@@ -154,26 +154,35 @@ def test_output_that_is_known_at_its_end_is_seen_alike_for_every_cut(
     assert outcome.matched == (kept > 6 or match == {"token": "PROMPT"})
 
 
-@pytest.mark.parametrize("match", ["hello", "later", {"regex": "hello\\nlater"}, {"token": "PROMPT"}])
-@pytest.mark.parametrize("view", ["text", "raw"])
-@pytest.mark.parametrize("before_it", [b"", b"\x1b[?2004l\r", b"\x1b[?2004l", b"\x1b[?2004h", b"\x1b[01m"])
-def test_output_is_seen_before_its_end_where_no_begin_comes(match: Any, before_it: bytes, view: str) -> None:
+def without_begin(before_it: bytes) -> tuple[FakePty, int]:
+    """Return a terminal whose command printed this and two lines, with no BEGIN, and where it was typed."""
     pty = unmarked()
     typed = pty.recording.entries[-1].offset
-    pty.output(before_it)
-    printed = len(pty.recording.stream)
-    pty.output(b"hello\r\nlater\r\n")
-    before = len(pty.recording.stream)
+    pty.output(before_it + b"hello\r\nlater\r\n")
     pty.end()
     pty.prompt()
-    for begin in (typed, printed):
-        outcome = the_same(pty.recording, lambda begin=begin: waiter_for(match, begin, view=view))
-        assert outcome.matched or (view == "raw" and match == {"regex": "hello\\nlater"})
-        assert not outcome.matched or outcome.at <= before or match == {"token": "PROMPT"}
-    assert not the_same(pty.recording, lambda: waiter_for("/c/1", typed, view=view)).matched, "the echo is not output"
-    if view == "raw" and not before_it.endswith(b"\r"):
-        whole = (before_it + b"hello").decode()
-        assert the_same(pty.recording, lambda: waiter_for(whole, typed, view=view)).matched
+    return pty, typed
+
+
+@pytest.mark.parametrize("match", ["hello", {"regex": "hello\\nlater"}, {"token": "PROMPT"}])
+@pytest.mark.parametrize("before_it", [b"", b"\x1b[?2004l\r", b"\x1b[?2004h"])
+def test_output_is_seen_before_its_end_where_no_begin_comes(match: Any, before_it: bytes) -> None:
+    pty, typed = without_begin(before_it)
+    end = pty.recording.stream.index(b"later\r\n") + len(b"later\r\n")
+    outcome = the_same(pty.recording, lambda: waiter_for(match, typed))
+    assert outcome.matched
+    assert outcome.at <= end or match == {"token": "PROMPT"}
+
+
+def test_the_echo_is_not_output_where_no_begin_comes() -> None:
+    pty, typed = without_begin(b"")
+    assert not the_same(pty.recording, lambda: waiter_for("/c/1", typed)).matched
+
+
+@pytest.mark.parametrize("before_it", [b"\x1b[?2004l", b"\x1b[?2004h", b"\x1b[01m"])
+def test_all_of_the_output_is_seen_where_no_begin_comes(before_it: bytes) -> None:
+    pty, typed = without_begin(before_it)
+    assert the_same(pty.recording, lambda: waiter_for(f"{before_it.decode()}hello", typed, view="raw")).matched
 
 
 @pytest.mark.parametrize("stop", ["two", {"regex": "two"}, {"idle_ms": 25}, {"token": "PROMPT"}])
