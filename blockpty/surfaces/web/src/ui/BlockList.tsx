@@ -81,8 +81,11 @@ export function BlockList(props: { conversation: Conversation; alone?: boolean }
   const page = () => {
     if (alone || first > 0 || !box.current) return;
     const { scrollTop, scrollHeight, clientHeight } = box.current;
-    if (from > 0 && scrollTop < clientHeight) void conversation.earlier();
-    else if (to < Infinity && scrollHeight - scrollTop - clientHeight < clientHeight) void conversation.later();
+    const before = conversation.blocks.peek();
+    // One page is loaded at a time: who scrolled on meanwhile may be near the other edge, and scrolls no more.
+    const again = () => conversation.blocks.peek() !== before && requestAnimationFrame(page);
+    if (from > 0 && scrollTop < clientHeight) void conversation.earlier().then(again);
+    else if (to < Infinity && scrollHeight - scrollTop - clientHeight < clientHeight) void conversation.later().then(again);
   };
 
   const show = (id: string, where: ScrollLogicalPosition) => {
