@@ -16,6 +16,7 @@ from typing import Any, Final
 
 from msgspec import Struct
 
+from blockpty.engine.loading import is_unmarked
 from blockpty.engine.marks import INTRODUCER
 from blockpty.model.entries import Entry
 from blockpty.spool.layout import Layout
@@ -43,7 +44,8 @@ def drawn_command(command: str) -> bytes:
 class _Echo(Struct):
     """The echo of one submission: where it begins; `line` is what the shell draws, `shown` what is drawn here.
 
-    `key`: marks of ours close it. `whole`: the offset from which on it is known what it holds, None while it is not;
+    `key`: marks of ours close it; `unmarked`: none does, and it ends with its line. `whole`: the offset from which on
+    it is known what it holds, None while it is not;
     `span`, `data`: what is drawn where, None where the echo is unlike the line.
     """
 
@@ -51,6 +53,7 @@ class _Echo(Struct):
     line: bytes
     shown: bytes
     key: bool
+    unmarked: bool = False
     whole: int | None = None
     span: tuple[int, int] | None = None
     data: bytes = b""
@@ -153,7 +156,7 @@ def _echo_of(entry: Entry) -> _Echo | None:
     if not isinstance(line, str) or not line.strip() or not isinstance(command, str):
         return None
     drawn = line.rstrip().encode("utf-8", "surrogateescape")
-    return _Echo(entry.offset, drawn, drawn_command(command), submit.get("key") is True)
+    return _Echo(entry.offset, drawn, drawn_command(command), submit.get("key") is True, is_unmarked(submit))
 
 
 def _span_of_key(echo: _Echo, window: bytes) -> tuple[int, int, int] | None:
@@ -161,15 +164,19 @@ def _span_of_key(echo: _Echo, window: bytes) -> tuple[int, int, int] | None:
 
     Begin and end are the same where the echo is unlike the line.
     """
-    closing = _CLOSING.search(window)
-    if closing is None:
+    head = echo.line.lstrip()[:HEAD]
+    if echo.unmarked and (begin := window.find(head)) >= 0 and (line_end := window.find(b"\n", begin)) >= 0:
+        limit = whole = line_end + 1
+    elif (closing := _CLOSING.search(window)) is not None:
+        limit, whole = closing.span()
+    else:
         return None
-    begin = window.find(echo.line.lstrip()[:HEAD], 0, closing.start())
+    begin = window.find(head, 0, limit)
     begin -= begin > 0 and window[begin - 1 : begin] == b" "
-    end = window.rfind(b"\n", 0, closing.start())
+    end = window.rfind(b"\n", 0, limit)
     while end > 0 and window[end - 1 : end] == b"\r":
         end -= 1
-    return (begin, end, closing.end()) if 0 <= begin < end else (0, 0, closing.end())
+    return (begin, end, whole) if 0 <= begin < end else (0, 0, whole)
 
 
 def _span_of_line(echo: _Echo, window: bytes) -> tuple[int, int, int] | None:

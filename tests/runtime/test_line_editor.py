@@ -139,6 +139,8 @@ async def test_a_wait_sees_the_output_of_a_command_without_a_begin(home: Path) -
         conversation = await engine.open("c1", shell="bash")
         begun = await conversation.exec_block("echo up; read line; echo got $line")
         assert (await conversation.wait_for("up", from_cursor=begun.cursor)).matched
+        assert (await conversation.wait_for({"screen": "(?m)^up"}, from_cursor=begun.cursor)).matched
+        assert "echo up; read line" in (await conversation.screen()).content
         await conversation.send_line("it")
         done = await conversation.wait_for({"regex": "got (\\w+)"}, from_cursor=begun.cursor)
         assert done.groups == {"1": "it"}, done
