@@ -661,6 +661,8 @@ class Machine:
             self._blocks.open(end, self._entered(), "other_input" if doubt else None, other=other)
         elif action is Action.OPEN_ECHOED:
             self._blocks.open_unseen("begin_lost", end)
+        elif action is Action.AWAIT_OWN:
+            self.state.echo.forget_line_end()
         elif action in (Action.ADD_PART, Action.REOPEN):
             self._blocks.add_part(begin, end, self._entered())
         elif action is Action.END_OUTPUT:

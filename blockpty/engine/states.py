@@ -73,6 +73,7 @@ class Action(Enum):
     OPEN = "open the submitted block"
     OPEN_ECHOED = "open the submitted block behind the echo of its line"
     OPEN_FOREIGN = "open a block that a person typed"
+    AWAIT_OWN = "another line ended, the submitted one may still come"
     ADD_PART = "add a part to the open block"
     REOPEN = "add a part, or open a foreign block"
     END_OUTPUT = "the output ended, keep the status"
@@ -125,7 +126,7 @@ TRANSITIONS: Final[dict[tuple[ShellState, Stimulus], tuple[ShellState, Action]]]
     (_S.SUBMITTED, _I.BEGIN): (_S.RUNNING, _A.OPEN),
     (_S.SUBMITTED, _I.ECHOED): (_S.RUNNING, _A.OPEN_ECHOED),
     (_S.SUBMITTED, _I.END): (_S.RETURNING, _A.CANCEL),
-    (_S.SUBMITTED, _I.OTHER_END): (_S.RETURNING, _A.NOTHING),
+    (_S.SUBMITTED, _I.OTHER_END): (_S.RETURNING, _A.AWAIT_OWN),
     (_S.SUBMITTED, _I.LATE_END): (_S.RETURNING, _A.END_UNSEEN),
     (_S.SUBMITTED, _I.PROMPT): (_S.IDLE, _A.CLOSE_UNSEEN),
     (_S.SUBMITTED, _I.REDRAW): (_S.SUBMITTED, _A.NOTHING),

@@ -90,9 +90,14 @@ class SubmissionEcho(Struct):
         return self.begin + found.end() if found else None
 
     def is_entered(self, submission: Mapping[str, Any] | None) -> bool:
-        """Return whether the shell has drawn the line that it was given, and ended it."""
-        shown = str((submission or {}).get("shown", "")).encode("utf-8", "surrogateescape")
-        return self.line_end is not None and 0 <= self.data.find(shown) < self.line_end - self.begin
+        """Return whether the shell has drawn the line that it was given, and ended it.
+
+        Without a submission it is another line that has ended: a Ctrl-C ends one as Enter does.
+        """
+        if submission is None or self.line_end is None:
+            return False
+        shown = str(submission.get("shown", "")).encode("utf-8", "surrogateescape")
+        return 0 <= self.data.find(shown) < self.line_end - self.begin
 
     def passed_line(self, submission: Mapping[str, Any] | None) -> int | None:
         """Return where output begins behind a line that the shell has drawn and ended; None while that is open.
