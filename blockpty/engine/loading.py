@@ -17,6 +17,13 @@ from blockpty.engine.marks import Mark
 KEYS: Final = {"bash": b"\x1b[7717~", "zsh": b"\x1b[7717~", "fish": b"\x1e\x1e"}
 """What is typed to submit, by shell; shellrc/ binds it. fish 4 drops a control sequence that it does not know."""
 
+OBEY_KEYS: Final = {"bash": b"\x1b[7720~"}
+"""What is typed before the key where the shell may yet have to obey a Ctrl-C: it does so with the next key it runs.
+
+In bash our key is a macro, and one that is interrupted is never forgotten: after sixteen, readline runs no macro any
+more.
+"""
+
 # What fish writes between its last hook and the command: paste mode off (fish 3), the title with a reset of the colours
 # and a CR, or the reset alone where the title is empty, or nothing where the terminal has no title.
 # The reset is what the terminal's description says: padding is written out, and `ansi` has more in it.

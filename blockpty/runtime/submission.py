@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from blockpty.control.principals import current
-from blockpty.engine.loading import KEYS, is_keyed
+from blockpty.engine.loading import KEYS, OBEY_KEYS, is_keyed
 from blockpty.engine.machine_state import MachineState
 from blockpty.engine.outcome import is_whole
 from blockpty.engine.states import ShellState
@@ -225,6 +225,8 @@ class Submission:
     def _loaded(self, state: MachineState, content: bytes) -> _Typed:
         """Return our key, which loads this content: from a file, or where the shell sees none, from what follows."""
         key = KEYS[state.current.name]
+        if state.owed:
+            key = OBEY_KEYS.get(state.current.name, b"") + key
         if state.current.sees_files:
             _write(self._channel.layout.submit, content)
             return _Typed(key, key=True)

@@ -329,13 +329,15 @@ __bpty_fetch() {
 	fi
 }
 
-# In each keymap of readline's own: one that a user makes is a copy of one of these.
+# In each keymap of readline's own: one that a user makes is a copy of one of these. The last key does nothing: a SIGINT
+# that bash has yet to obey is obeyed with it. In a macro that would cost one of the sixteen levels that readline has.
 __bpty_bind() {
 	# shellcheck disable=SC2016  # expanded when the key is pressed
 	for __bpty_t in emacs-standard vi-insert vi-command; do
 		\builtin bind -m "$__bpty_t" -x '"\e[7718~": __bpty_load "$_"' &&
 			\builtin bind -m "$__bpty_t" '"\e[7719~": accept-line' &&
-			\builtin bind -m "$__bpty_t" '"\e[7717~": "\e[7718~\e[7719~"' || \builtin return 1
+			\builtin bind -m "$__bpty_t" '"\e[7717~": "\e[7718~\e[7719~"' &&
+			\builtin bind -m "$__bpty_t" -x '"\e[7720~": : "$_"' || \builtin return 1
 	done
 }
 

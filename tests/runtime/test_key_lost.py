@@ -11,7 +11,7 @@ import pytest
 
 import blockpty
 from blockpty.engine import authentication
-from blockpty.engine.loading import KEYS
+from blockpty.engine.loading import KEYS, OBEY_KEYS
 from blockpty.engine.machine_state import MachineState
 from blockpty.engine.states import ShellState
 from blockpty.host.shells import load_text
@@ -112,6 +112,29 @@ async def test_the_end_of_another_line_is_not_yet_its_prompt(tmp_path: Path) -> 
     assert await submission._taken(completion, "true", None, False, KEYED) is not None
 
 
+@pytest.mark.parametrize("name", ["bash", "zsh"])
+@async_test
+async def test_an_owed_prompt_is_asked_for_before_the_key(tmp_path: Path, name: str) -> None:
+    """bash obeys a Ctrl-C that it noticed late with the next key. Ours is a macro, which would cost a level of them."""
+    shell = Shell(Layout(tmp_path))
+    shell.state.current.name = name
+    submission = Submission(cast("ConversationChannel", shell))
+    assert submission._form(shell.state, "true", None).data == KEYS[name]
+    shell.state.owed = 1
+    assert submission._form(shell.state, "true", None).data == OBEY_KEYS.get(name, b"") + KEYS[name]
+
+
+@async_test
+async def test_the_line_end_of_a_ctrl_c_is_not_that_of_the_command(tmp_path: Path) -> None:
+    """zsh that has noticed a Ctrl-C late obeys it with our key, and ends the empty line."""
+    shell = Shell(Layout(tmp_path))
+    shell.state.echo.data = b"\x1b[?2004l\r\r\n"
+    shell.state.echo.line_end = len(shell.state.echo.data)
+    submission = Submission(cast("ConversationChannel", shell))
+    completion = Completion(cast("RecordFollower", shell), "1.1")
+    assert await submission._taken(completion, "true", None, False, KEYED) is not None
+
+
 def far_shell(tmp_path: Path, *states: ShellState) -> Shell:
     """A shell elsewhere that was given a command, of which nothing is seen yet."""
     shell = Shell(Layout(tmp_path))
@@ -181,8 +204,9 @@ SHELLS = [pytest.param(name, marks=pytest.mark.needs(name)) for name in ("bash",
 @pytest.mark.parametrize("name", SHELLS)
 @async_test
 async def test_an_interrupt_at_the_prompt_takes_no_command_with_it(home: Path, name: str) -> None:
-    # bash that is interrupted before its line editor waits obeys with the next key, which is ours.
-    rounds = 100 if LONG else 20
+    # bash that is interrupted before its line editor waits obeys with the next key. In the long form it would use up
+    # the macros of readline if that were ours.
+    rounds = 400 if LONG else 20
     async with blockpty.Engine(home) as engine:
         conversation = await engine.open("one", shell=name)
         for number in range(rounds):
@@ -191,7 +215,7 @@ async def test_an_interrupt_at_the_prompt_takes_no_command_with_it(home: Path, n
                 await asyncio.to_thread(int)
             result = await conversation.run(f"echo {number}", timeout_ms=30_000)
             assert (result.output, result.block.exit_status) == (f"{number}\n", 0)
-        blocks = (await conversation.blocks(page_size=100)).blocks
+        blocks = (await conversation.blocks(page_size=rounds)).blocks
         assert [block.cmd for block in blocks] == [f"echo {number}" for number in range(rounds)]
         await conversation.close()
 

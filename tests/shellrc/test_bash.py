@@ -408,6 +408,17 @@ def test_status_underscore_and_pipestatus(bash: Open) -> None:
     assert terminal.run("echo $?").output == b"9\r\n"
 
 
+def test_the_key_that_only_obeys_a_late_ctrl_c_changes_nothing(open_terminal: Open) -> None:
+    terminal = open_terminal("bash")
+    if "key" not in terminal.start()[0].fields["f"].split(","):
+        pytest.skip("before 5.1 bash is given no keys")
+    terminal.line("test x = last_argument")
+    start = terminal.position
+    terminal.type('echo "<$? $_\x1b[7720~>" # \r')
+    terminal.until("__END__")
+    assert b"<1 last_argument>\r\n" in terminal.data[start:]
+
+
 def test_line_numbers_stay_true(bash: Open) -> None:
     terminal = bash()
     terminal.start()
