@@ -1,9 +1,8 @@
 """Commands that move a file through a terminal: one line for any shell that runs `sh`.
 
-Lives here: their text, and what their answers look like. Does not know: who types them, and what is in the file.
-The content comes as lines of base64 with echo off, and never stands in a command: it is not drawn and not recorded. It
-is put together in a part file in the directory of the file, which is named after the digest of the whole: what a cut
-has left of it is used again.
+This is only their text, and what their answers look like. The content comes as lines of base64 with echo off, and never
+stands in a command: it is not drawn and not recorded. It is put together in a part file in the directory of the file,
+which is named after the digest of the whole: what a cut has left of it is used again.
 """
 
 from __future__ import annotations

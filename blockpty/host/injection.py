@@ -1,6 +1,6 @@
 """Injection of our hooks into a running shell, and commands for one that cannot read our files.
 
-Lives here: the text that is to be read or typed. Does not know: who types it, and whether the shell is ready for it.
+This is only the text that is to be read or typed; the caller has to know that the shell is ready for it.
 A shell at the other end of ssh, or in a container, has no file of ours: everything then goes through the terminal. The
 hooks are fed to a line that reads them with echo off. What our key of a command is to load follows the key; where
 there is no such key, a command is one line `eval $'...'`, which bash and zsh read alike.

@@ -1,10 +1,7 @@
 """Sources of terminals that are not a shell of ours: a program, another host, a tmux pane, a container.
 
-Lives here: what each kind is called, how its text is read, which command the recorder starts for it, and how hooks get
-in. Does not know: terminals, processes, what the marks mean, or how the far shell is found out.
-
-A source is one table line: the arguments of the program on our terminal, the way of its hooks, and what its end means
-(`blockpty/engine/outcome.py`).
+A source is one line of a table: what it is called, how its text is read, the arguments of the program on our terminal,
+the way of its hooks, and what its end means (`blockpty/engine/outcome.py`).
 """
 
 from __future__ import annotations

@@ -1,12 +1,13 @@
 # shellcheck shell=bash disable=SC2154  # __bpty_n, __bpty_dir and __bpty_login come from the header
 # Shell integration of blockpty for bash 4.4 and later (below: no __BEGIN__, the rest works from 3.2 on).
 #
-# Lives here: the marks that say where a command begins and ends and when the line editor is ready.
-# Does not know: what the engine makes of them. The wire form and the reasons are in ../README.md.
+# It writes the marks that say where a command begins and ends and when the line editor is ready. What the engine makes
+# of them is not known here. The wire form and the reasons are in ../README.md.
+#
 # host/shells/ puts a header in front (unset of every name below, then __bpty_n nonce, __bpty_dir, __bpty_login) and
 # writes the whole as a 0600 file that is unlinked at the first authenticated mark. So nothing is read later.
 #
-# Habits: functions are defined before the user's files are read (aliases cannot reach into them); no hook can fail
+# Rules: functions are defined before the user's files are read (aliases cannot reach into them); no hook can fail
 # (set -e), reads an unset name (set -u), forks, or runs a command that a function of the user could shadow without
 # being noticed; the status handed on stands left of `&&`, so that neither ERR nor errexit sees it.
 
@@ -15,6 +16,21 @@ if [[ $- != *i* ]]; then
 	\builtin return 0
 fi
 
+# What stays between two prompts:
+#   s c p x       fields of the marks: how many marks and commands there were, how many prompts, and the last status
+#   q             the number that the last END has used
+#   l             1 while the line is one that our key has loaded
+#   o             1 from a prompt to the next END: where none was written, the next prompt says that output has ended
+#   w             1 unless a look-up has found all in its place: then PS1 puts back what is missing
+#   f             the features that HELLO names
+#   tty null fed  whether /dev/tty can be written, whether 254 is /dev/null, whether a command follows the key
+#   array assoc   whether PROMPT_COMMAND may be an array, and whether __bpty_ok, which has what was in place, is one
+#   alone         1 while the user has nothing in PROMPT_COMMAND
+#   seen_ps0 ...  the three prompts as we left them
+#   pwd           the directory that was named last
+#   h hc hx       1, and the user's HISTCONTROL, while a line is kept out of the history; 1 while `!` is switched off
+#   a             1 while `set -a` is switched off
+# The others (t v y d i k u) hold something for a few lines only.
 __bpty_s=0 __bpty_q=0 __bpty_c=0 __bpty_p=0 __bpty_x=0 __bpty_o='' __bpty_t='' __bpty_pwd='' __bpty_a='' __bpty_w=1 __bpty_alone='' __bpty_assoc='' __bpty_y='' __bpty_seen_ps0=- __bpty_seen_ps1=- __bpty_seen_ps2=- __bpty_tty=1 __bpty_array='' __bpty_null='' __bpty_v='' __bpty_l='' __bpty_h='' __bpty_hc='' __bpty_hx='' __bpty_fed=''
 __bpty_f=ps1
 

@@ -1,11 +1,12 @@
 # Shell integration of blockpty for fish 3.6 and later.
 #
-# Lives here: the marks that say where a command begins and ends and when the line editor is ready.
-# Does not know: what the engine makes of them. The wire form and the reasons are in ../README.md.
+# It writes the marks that say where a command begins and ends and when the line editor is ready. What the engine makes
+# of them is not known here. The wire form and the reasons are in ../README.md.
+#
 # host/shells/plans.py puts a header in front (__bpty_n, the nonce) and writes the whole as a 0600 file that
 # `fish -C` sources after the user's configuration; it is removed at the first authenticated mark.
 #
-# Habits: between two prompts no fork, no external program, no command substitution and no arithmetic (50 us each); every
+# Rules: between two prompts no fork, no external program, no command substitution and no arithmetic (50 us each); every
 # variable is set with -gu, so that nothing is ever exported; builtins are called as such, because a function of the user
 # may have any name. Measured: a write 20 us, `test` 7, `set` 5.5, `switch` and a call 3: so it is `switch` that decides.
 # fish itself keeps $status and $pipestatus around event handlers, and `switch` leaves them alone.

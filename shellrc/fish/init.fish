@@ -1,8 +1,8 @@
 # What `blockpty shell-init fish` prints, behind a line that sets __blockpty_dir: a shell that blockpty has not started
 # takes its hooks when an engine offers them, in a file of mode 0600 that is named after the shell's process.
 #
-# Lives here: the place where an offer is looked for, at every prompt and at a key of our own. Prints nothing, and sets
-# no prompt, trap or exported name.
+# It looks for an offer at every prompt and at a key of our own. It prints nothing, and sets no prompt, trap or exported
+# name.
 
 if status is-interactive; and not set -q __bpty_n; and test "$__blockpty_pid" != "$fish_pid" -a -d "$__blockpty_dir"
     set -gu __blockpty_pid $fish_pid

@@ -2,13 +2,14 @@
 # Shell integration of blockpty for shells of which only the prompt can be marked: dash, busybox ash, ksh93, mksh, and
 # `sh` whatever it is.
 #
-# Lives here: a mark in front of the prompt (the output ended here), one behind it (the shell reads; its status), one in
-# PS2. Does not know: what the engine makes of them. The wire form and the reasons are in ../README.md.
-# host/shells/plans.py puts a header in front (__bpty_n nonce, __bpty_dir, __bpty_login, __bpty_sh, __bpty_esc and __bpty_bel the
-# bytes, __bpty_env the user's ENV where there is one) and writes the whole as a 0600 file that ENV names; it is removed
-# at the first authenticated mark.
+# It puts a mark in front of the prompt (the output ended here), one behind it (the shell reads; its status), and one in
+# PS2. What the engine makes of them is not known here. The wire form and the reasons are in ../README.md.
 #
-# Habits: the prompts name variables and never hold the nonce, so that an exported prompt tells a child nothing; all
+# host/shells/plans.py puts a header in front (__bpty_n nonce, __bpty_dir, __bpty_login, __bpty_sh, __bpty_esc and
+# __bpty_bel the bytes, __bpty_env the user's ENV where there is one) and writes the whole as a 0600 file that ENV names;
+# it is removed at the first authenticated mark.
+#
+# Rules: the prompts name variables and never hold the nonce, so that an exported prompt tells a child nothing; all
 # that counts is arithmetic in the expansion of PS1, without a fork.
 
 # The user's files first, as the shell would have read them without us.
@@ -38,6 +39,8 @@ else
 	esac
 fi
 
+# p and x are fields of the marks: how many prompts there were, and the last status. `open` and `close` stand around what
+# takes no room on the line, and `lead` declares them at the beginning of a prompt. t holds something for a few lines.
 __bpty_p=0 __bpty_x=0 __bpty_open='' __bpty_close='' __bpty_lead='' __bpty_t=''
 HISTFILE=$__bpty_dir/history
 

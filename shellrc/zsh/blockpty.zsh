@@ -1,16 +1,30 @@
 # Shell integration of blockpty for zsh 5.8 and later: the hooks.
 #
-# Lives here: the marks that say where a command begins and ends and when the line editor is ready.
-# Does not know: how it got here. host/shells/ writes header + this file + zshenv (the wrapper) as one 0600 file
-# `.zshenv`; the header sets __bpty_n (nonce), __bpty_dir, __bpty_zdotdir. The wire form and the reasons are in ../README.md.
+# It writes the marks that say where a command begins and ends and when the line editor is ready.
 #
-# Habits: defined before any file of the user is read (aliases cannot reach into functions); no fork; every function
+# host/shells/ writes a header, this file and zshenv (the wrapper) as one 0600 file `.zshenv`; the header sets __bpty_n
+# (nonce), __bpty_dir and __bpty_zdotdir. The wire form and the reasons are in ../README.md.
+#
+# Rules: defined before any file of the user is read (aliases cannot reach into functions); no fork; every function
 # that zsh calls begins with `emulate -L zsh`, and with xtrace, errexit and allexport off for its own duration; those
 # that only our functions call (first group) inherit that. A call takes 10 us here and a line of the body under one, so
 # the four hooks that run for every command write the usual case out and call only when something is unusual. The user
 # may have functions called as builtins are: hence `\builtin` everywhere, no early `return`, and around each hook the
 # user's `builtin` itself is disabled, which only an assignment can do.
 
+# What stays between two prompts:
+#   s c p x i     fields of the marks: how many marks and commands there were, how many prompts, the last status, and
+#                 which shell this is
+#   m             the mark that is being written
+#   fd            the descriptor of the terminal
+#   pwd           the directory that was named last
+#   loaded        the field that says so while the line is one that our key has loaded
+#   had           the options that are off for such a line
+#   bang          1 at the first prompt, where `!` was still special when the line editor began
+#   fed           1 where a command follows the key
+#   shield        1 while a function of the user's that is called `builtin` is disabled
+#   installed     1 from the first prompt on
+#   wrapped       the widgets of others that ours has taken the place of
 typeset -g +x __bpty_s=0 __bpty_c=0 __bpty_p=0 __bpty_x=0 __bpty_pwd= __bpty_fd= __bpty_m= __bpty_installed= __bpty_shield= __bpty_loaded= __bpty_had= __bpty_fed= __bpty_bang=
 typeset -ga +x __bpty_wrapped=()
 typeset -g +x __bpty_i=";n=$__bpty_n;i=$$"

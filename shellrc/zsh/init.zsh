@@ -1,8 +1,8 @@
 # What `blockpty shell-init zsh` prints, behind a line that sets __blockpty_dir: a shell that blockpty has not started
 # takes its hooks when an engine offers them, in a file of mode 0600 that is named after the shell's process.
 #
-# Lives here: the place where an offer is looked for, at every prompt and at a key of our own. Prints nothing, and sets
-# no prompt, trap or exported name. A shell with our hooks from its start (__bpty_n) needs none of this.
+# It looks for an offer at every prompt and at a key of our own. It prints nothing, and sets no prompt, trap or exported
+# name. A shell with our hooks from its start (__bpty_n) needs none of this.
 
 if [[ -o interactive && -z ${__bpty_n-} && ${__blockpty_pid-} != $$ && -d ${__blockpty_dir-} ]]; then
 	typeset -g +x __blockpty_pid=$$ __blockpty_taken=

@@ -1,9 +1,8 @@
 """Start plans of shells: arguments, environment, private startup files; and the staging of commands.
 
-Lives here, by module: which shells are known and found (`families`), the allow-list of the environment
-(`environment`), how each family is started (`plans`), the text of a staged command and of the line that submits it
-(`staging`).
-Does not know: PTYs, processes, who writes the files (they are returned as bytes), what the marks mean.
+`families` has the shells that are known and how they are found, `environment` what a shell gets of ours, `plans` how
+each family is started, and `staging` the text of a staged command and of the line that submits it. Nothing here opens
+a terminal, starts a process or writes a file: files are returned as bytes.
 
 The nonce goes into a startup file only. It is never in argv or in the environment, because /proc/PID/environ keeps
 what a shell has long unset (../../../shellrc/README.md).
