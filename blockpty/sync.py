@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     import os
 
     from blockpty.model.replay_frames import Moment
-    from blockpty.runtime.reading import StreamPiece
+    from blockpty.runtime.stream_pieces import StreamPiece
 
 __all__ = ["Client", "Conversation", "Engine", "run"]
 

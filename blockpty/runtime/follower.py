@@ -32,6 +32,7 @@ from blockpty.runtime.rcfiles import remove_private
 from blockpty.runtime.record_reader import Position, RecordReader, Step, resume_points
 from blockpty.runtime.redactor import Redactor
 from blockpty.runtime.scheduler import scheduler_of
+from blockpty.runtime.shared_pieces import SharedPieces
 from blockpty.runtime.subscribers import Subscribers
 from blockpty.runtime.wait_registry import WaitRegistry
 from blockpty.runtime.waits import ResumePoint, ResumePoints, first_point
@@ -93,7 +94,7 @@ class RecordFollower:
     """Follows a record; with `owner` it also derives its files, with `truncation` it keeps them within a budget.
 
     Attributes:
-        deriver, waits, subscribers, screens, joining: its collaborators.
+        deriver, waits, subscribers, screens, joining, pieces: its collaborators.
         tasks: what runs beside the calls of this conversation; `close` cancels it.
         reader: the machine, and how far it has read.
         state: the machine's state; read it, never change it.
@@ -102,8 +103,6 @@ class RecordFollower:
         mask: the nonces of its shells.
         answers: replies to what programs ask the terminal; None while old bytes are read.
         bells: those in what arrives; not in old bytes.
-        shared: the last parts of the stream that were sent to those who follow it, as they left, by where they begin.
-        piece: what was last asked for at the stream's end (its begin, its end, the stream's), and what that gave.
         closed: whether `close` was called.
     """
 
@@ -127,8 +126,7 @@ class RecordFollower:
         self.closed = False
         self.answers: Replies | None = None
         self.bells = Bells()
-        self.shared: dict[int, bytes] = {}
-        self.piece: tuple[tuple[int, int, int], tuple[bytes, int]] | None = None
+        self.pieces = SharedPieces(self.stream, self.drawn, lambda: self.redactor)
         self.tasks = BackgroundTasks()
         self.waits = WaitRegistry()
         self.subscribers = Subscribers()
@@ -182,8 +180,7 @@ class RecordFollower:
     def reopen(self, *, owner: bool) -> None:
         """Go on after `close`, from the checkpoint."""
         self.closed = False
-        self.shared.clear()
-        self.piece = None
+        self.pieces.clear()
         self.deriver.reopen()
         self._resume(owner)
 

@@ -1,28 +1,16 @@
-"""Reading a transcript: pieces of the stream in a view, blocks and events from their files."""
+"""Reading a transcript: spans of the stream in a view, by cursor and by line."""
 
 from __future__ import annotations
 
-import asyncio
 import base64
-import math
 import re
-import time
-from collections.abc import AsyncIterator, Callable, Collection, Iterable, Iterator
-from contextlib import ExitStack
-from typing import Any, Final
-
-from msgspec import Struct
-from msgspec.structs import replace
+from collections.abc import Callable, Iterable, Iterator
+from typing import Final
 
 from blockpty.engine.views import VIEWS, Piece, View, raw_offset, transform
-from blockpty.errors import BadCursor, BadRequest
-from blockpty.model.events import Event
+from blockpty.errors import BadRequest
 from blockpty.model.results import ReadResult
-from blockpty.redact.redaction import LONGEST
-from blockpty.runtime.file_changes import FollowedDirectory, changes_of
-from blockpty.runtime.follower import RecordFollower
 from blockpty.runtime.redactor import Redactor
-from blockpty.spool.line_reader import LineReader, line_of_seq
 from blockpty.spool.stream import StreamReader
 
 STYLES: Final = ("plain", "sgr")
@@ -30,24 +18,10 @@ STYLES: Final = ("plain", "sgr")
 LINES_BYTES: Final = 64 * 1024 * 1024
 DRAWN_BYTES: Final = 4 * LINES_BYTES
 _STEP: Final = 16 * 1024
-_DELTA_BYTES: Final = 64 * 1024
 _COLOURS: Final = re.compile(rb"\x1b\[[0-9;:]*m")
 _DRAWING: Final = re.compile(rb"[\x00-\x08\x0b-\x1f\x7f]")
 # Of an output up to this the view rendered is drawn as a whole: a progress bar leaves one line of it.
 _DRAWN_WHOLE: Final = 1024 * 1024
-_PIECE_BYTES: Final = 256 * 1024
-# Of a stream that is followed by several, and how many such parts are kept.
-_SHARED_BYTES: Final = 64 * 1024
-_SHARED_PARTS: Final = 8
-# Another engine writes its lines after we learn that the stream grew. Where the system does not tell of changes of
-# files (a network file system), they are looked for so often.
-_RECHECK_SECONDS: Final = 1.0
-# How long a follower waits for the rest of a possible secret; then it gets the beginning, redacted.
-HOLD_SECONDS: Final = 0.2
-# Growth of a block is sent at most once in so long to a follower of events without their text, and while there is some
-# to send, events are looked for so often.
-_GROWTH_SECONDS: Final = 0.25
-_GROWTH_LOOK_SECONDS: Final = 0.02
 
 
 def check_view(view: str) -> str:
@@ -299,189 +273,3 @@ def is_below(cwd: str | None, directory: str) -> bool:
     """Whether a working directory is a directory or lies below it."""
     directory = directory.rstrip("/")
     return cwd is not None and (cwd.rstrip("/") == directory or cwd.startswith(directory + "/"))
-
-
-class StreamPiece(Struct, frozen=True):
-    """Next piece of a stream: bytes from a cursor on, or, when `skipped` is set, a jump to that cursor."""
-
-    cursor: int
-    data: bytes
-    skipped: int = 0
-
-
-async def follow_stream(
-    live: RecordFollower, from_cursor: int | None, limit_bytes: int | None
-) -> AsyncIterator[StreamPiece]:
-    """Yield the stream's bytes from a cursor on and then as they come, redacted, until the record is closed.
-
-    Nothing is queued: the next piece is read when it is asked for. Who has fallen back by more than `limit_bytes` is
-    sent on to a later cursor (the last quarter of that), and can read what lies between at leisure. The
-    beginning of a possible secret waits for the rest; when that does not come, it is sent redacted.
-    """
-    live.pump()
-    quiet = False
-    cursor = live.state.classified if from_cursor is None else from_cursor
-    if not 0 <= cursor <= live.reader.position.offset:
-        raise BadCursor(f"the cursor {cursor} lies behind the end of the stream", hint="use a cursor from a result")
-    while True:
-        changed = live.subscribers.watch()
-        try:
-            live.notified()
-            # Half a mark is held back until it is known to be one: a secret must not leave in two halves.
-            end = live.state.classified
-            if (first := live.stream.begin) > cursor:
-                cursor, skipped = first, first - cursor
-                yield StreamPiece(cursor, b"", skipped)
-            while cursor < end:
-                if limit_bytes is not None and end - cursor > limit_bytes:
-                    skipped = end - limit_bytes // 4 - cursor
-                    cursor += skipped
-                    yield StreamPiece(cursor, b"", skipped)
-                    continue
-                data = redacted_piece(live, cursor, end, end, quiet=quiet)
-                if not data:
-                    break
-                cursor += len(data)
-                yield StreamPiece(cursor - len(data), data)
-            if live.closed or live.state.eof:
-                return
-            await asyncio.wait((changed,), timeout=HOLD_SECONDS if cursor < end else None)
-            quiet = cursor < end and not changed.done()
-        finally:
-            changed.cancel()
-
-
-def redacted_piece(live: RecordFollower, cursor: int, stop: int, end: int, *, quiet: bool) -> bytes:
-    """Return the bytes from a cursor on, at most up to `stop`, redacted; `end` is where the stream ends by now.
-
-    None of what may be the beginning of a secret at its end, unless it is `quiet`: nothing has come for a while.
-    """
-    if end - cursor > 2 * _SHARED_BYTES and (shared := _shared(live, cursor, stop)):
-        return shared
-    asked = (cursor, stop, end)
-    if live.piece is None or live.piece[0] != asked or quiet:
-        # All who watch ask for the same.
-        live.piece = asked, live.redactor.read_settled(live.drawn, cursor, min(_PIECE_BYTES, stop - cursor))
-    data, settled = live.piece[1]
-    if cursor + len(data) == end <= cursor + LONGEST and not (quiet or live.closed or live.state.eof):
-        return data[:settled]
-    return data
-
-
-def _shared(live: RecordFollower, cursor: int, stop: int) -> bytes:
-    """Return bytes of one of the equal parts of a stream, which are looked through once for all who follow a flood."""
-    begin = cursor - cursor % _SHARED_BYTES
-    part = live.shared.get(begin)
-    if part is None and begin >= live.stream.begin:
-        part, settled = live.redactor.read_settled(live.drawn, begin, _SHARED_BYTES)
-        if settled < len(part):
-            return b""
-        if len(live.shared) >= _SHARED_PARTS:
-            del live.shared[next(iter(live.shared))]
-        live.shared[begin] = part
-    return (part or b"")[cursor - begin : stop - begin]
-
-
-def _with_data(live: RecordFollower, event: Event) -> Event:
-    """Return a delta with the text that it stands for, at most `_DELTA_BYTES` of it: what a follower gets."""
-    if event.type != "agent_block_delta":
-        return event
-    begin, end = event.fields["span"]
-    data, _ = read_span(live.stream, live.redactor, "text", begin, end, _DELTA_BYTES)
-    return replace(event, fields={**event.fields, "data": data.decode("utf-8", "replace")})
-
-
-async def follow_events(
-    live: RecordFollower, from_seq: int, follow: bool, *, with_data: bool = True,
-    types: Collection[str] | None = None, clock: Callable[[], float] = time.monotonic,
-) -> AsyncIterator[Event]:  # fmt: skip
-    """Yield events from the file, and with `follow` those that come, until the record is closed.
-
-    `with_data`: events of output that a follower gets have its text, which takes far longer than all else of them.
-    Without it, events of output of one block that follow each other are one event in a quarter of a second: its span
-    is that of them all, its number that of the last. `types`: only these, by default all; the others are
-    skipped before growth is joined.
-    """
-    growth = None if with_data or not follow else Growth(clock)
-    # Of a long record nearly all lines are before the one that most followers begin at.
-    reader = LineReader(live.layout.events, line_of_seq(live.layout.events, from_seq) if from_seq else 0, holes=True)
-    changes = changes_of(asyncio.get_running_loop())
-    with ExitStack() as stack:
-        stack.callback(reader.close)
-        followed: FollowedDirectory | None = None
-        while True:
-            if follow and not live.deriver.active and followed is None:
-                followed = stack.enter_context(changes.follow(live.layout.directory))
-            # Subscribe before looking, or an event between the two would be missed.
-            changed = [live.subscribers.watch()]
-            if followed is not None:
-                changed.append(followed.watch())
-            try:
-                if follow:
-                    live.notified()
-                else:
-                    live.pump()
-                # A long record is never in memory as a whole, however slowly its reader takes it.
-                while lines := reader.read_new(some=True):
-                    for line, _ in lines:
-                        if line.get("seq", -1) < from_seq or (types is not None and line.get("type") not in types):
-                            continue
-                        for one in (line,) if growth is None else growth.take(line):
-                            event = live.redactor.event(Event.from_dict(one), live.stream)
-                            yield _with_data(live, event) if follow and with_data else event
-                    if not reader.ended:
-                        await live.turn()
-                if growth is not None and (grown := growth.due(live.closed)) is not None:
-                    yield live.redactor.event(Event.from_dict(grown), live.stream)
-                if not follow or live.closed:
-                    return
-                if growth is not None and growth.is_held:
-                    await asyncio.sleep(_GROWTH_LOOK_SECONDS)
-                    # Something floods: of all who follow it one looks in each turn, and others are served in between.
-                    await live.turn()
-                    await asyncio.wait(changed, timeout=growth.left(), return_when=asyncio.FIRST_COMPLETED)
-                    continue
-                await asyncio.wait(
-                    changed, timeout=None if live.deriver.active else _RECHECK_SECONDS,
-                    return_when=asyncio.FIRST_COMPLETED,
-                )
-            finally:
-                for future in changed:
-                    future.cancel()
-
-
-class Growth:
-    """Lines of events on their way to a follower, with those of output joined."""
-
-    def __init__(self, clock: Callable[[], float]) -> None:
-        self._clock = clock
-        self._held: dict[str, Any] | None = None
-        self._sent = -math.inf
-
-    @property
-    def is_held(self) -> bool:
-        """Whether there is growth that has not been returned yet."""
-        return self._held is not None
-
-    def take(self, line: dict[str, Any]) -> Iterator[dict[str, Any]]:
-        """Yield what is to be sent now that this line has come; growth is held back."""
-        held, grows = self._held, line.get("type") == "agent_block_delta"
-        self._held = line if grows else None
-        if held is not None and grows and held["block_id"] == line["block_id"]:
-            self._held = {**line, "span": [held["span"][0], line["span"][1]]}
-        elif held is not None:
-            yield held
-        if not grows:
-            yield line
-
-    def left(self) -> float:
-        """For how many seconds more growth is held back."""
-        return max(0.0, self._sent + _GROWTH_SECONDS - self._clock())
-
-    def due(self, closed: bool) -> dict[str, Any] | None:
-        """Return growth that has been held back for long enough, or at the end."""
-        held = self._held
-        if held is None or (self.left() > 0 and not closed):
-            return None
-        self._held, self._sent = None, self._clock()
-        return held

@@ -32,8 +32,10 @@ from blockpty.model.results import (
 )
 from blockpty.runtime import block_list, reading
 from blockpty.runtime.drawn import DrawnStream
+from blockpty.runtime.event_feed import follow_events
 from blockpty.runtime.follower import RecordFollower
 from blockpty.runtime.redactor import Redactor
+from blockpty.runtime.stream_pieces import StreamPiece, follow_stream
 from blockpty.runtime.worker_threads import SHORT_BYTES, Pace, aside
 from blockpty.spool import archived
 from blockpty.spool.layout import Layout
@@ -310,18 +312,18 @@ class Transcript:
 
     async def events(self, from_seq: int = 0, *, follow: bool = True) -> AsyncIterator[Event]:
         """Yield events from a number on; with `follow`, those that come as well, until the conversation is detached."""
-        async for event in reading.follow_events(self.live, from_seq, follow):
+        async for event in follow_events(self.live, from_seq, follow):
             yield event
 
     async def follow(
         self, from_cursor: int | None = None, *, limit_bytes: int | None = None
-    ) -> AsyncIterator[reading.StreamPiece]:
+    ) -> AsyncIterator[StreamPiece]:
         """Yield the terminal's bytes from a cursor (default: now) and then as they come, until EOF.
 
         Who falls back by more than `limit_bytes` gets a piece that jumps (`skipped` is set). What may be the beginning
         of a secret comes a moment later. Raises BadCursor.
         """
-        async for piece in reading.follow_stream(self.live, from_cursor, limit_bytes):
+        async for piece in follow_stream(self.live, from_cursor, limit_bytes):
             yield piece
 
     async def screen(

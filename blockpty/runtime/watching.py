@@ -24,8 +24,8 @@ from blockpty.api.limits import SCROLLBACK
 from blockpty.errors import BadCursor, BadRequest
 from blockpty.model.entries import Entry, terminal_size
 from blockpty.runtime.joining import JoinPoint
-from blockpty.runtime.reading import HOLD_SECONDS, StreamPiece, redacted_piece
 from blockpty.runtime.screens import AFTER_ANOTHER
+from blockpty.runtime.stream_pieces import HOLD_SECONDS, StreamPiece
 from blockpty.spool.timeline import TimelineReader
 
 if TYPE_CHECKING:
@@ -214,7 +214,8 @@ class TerminalWatch:
             return None
         if self._window is None and self._limit is not None and behind > self._limit:
             return self._skip_to(end - self._limit // 4)
-        data = redacted_piece(live, cursor, min(cursor + room, self._sizes.next_offset(end)), end, quiet=quiet)
+        stop = min(cursor + room, self._sizes.next_offset(end))
+        data = live.pieces.read(cursor, stop, end, is_last=quiet or live.closed or live.state.eof)
         # Before it is sent: it may be acknowledged before the next piece is asked for.
         self._sent += len(data)
         return StreamPiece(cursor, data) if data else None

@@ -9,7 +9,7 @@ from typing import Any, Final, cast
 
 from blockpty.errors import BadRequest, BlockptyError, Unauthorized, UserInControl
 from blockpty.model.events import Event
-from blockpty.runtime.reading import follow_events
+from blockpty.runtime.event_feed import follow_events
 from blockpty.surfaces.access import Caller
 from blockpty.surfaces.http.frames import Frames
 from blockpty.surfaces.http.presence import Ask, Presence

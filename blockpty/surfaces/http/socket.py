@@ -57,7 +57,7 @@ from blockpty.errors import BadRequest, BlockptyError, Unauthorized
 from blockpty.model.events import EVENT_TYPES, Event
 from blockpty.ops.requests import ConversationId
 from blockpty.ops.table import find
-from blockpty.runtime.reading import follow_events
+from blockpty.runtime.event_feed import follow_events
 from blockpty.runtime.watching import FlowWindow, Joined, Restarted, SizeChange, TerminalWatch
 from blockpty.surfaces.access import Caller, PeerForwarder, check
 from blockpty.surfaces.http.calls import defect, query
