@@ -18,10 +18,10 @@ KEYS: Final = {"bash": b"\x1b[7717~", "zsh": b"\x1b[7717~", "fish": b"\x1e\x1e"}
 """What is typed to submit, by shell; shellrc/ binds it. fish 4 drops a control sequence that it does not know."""
 
 OBEY_KEYS: Final = {"bash": b"\x1b[7720~"}
-"""What is typed before the key where the shell may yet have to obey a Ctrl-C: it does so with the next key it runs.
+"""What is typed where the shell may yet have to obey a Ctrl-C, which it does with the next key that runs code.
 
-In bash our key is a macro, and one that is interrupted is never forgotten: after sixteen, readline runs no macro any
-more.
+It does nothing else. In bash our key is a macro, and one that is interrupted is never forgotten: after sixteen of
+them, readline runs no macro any more.
 """
 
 # What fish writes between its last hook and the command: paste mode off (fish 3), the title with a reset of the colours
@@ -77,6 +77,11 @@ def owes_more(data: bytes) -> bool:
     block of such a command begins with its first output, its first child or its end.
     """
     return re.fullmatch(_UNTITLED, data) is None
+
+
+def is_obey_key(author: object, data: bytes) -> bool:
+    """Return whether an input is the key that changes nothing on the command line."""
+    return author == "engine" and data in OBEY_KEYS.values()
 
 
 def is_keyed(submission: Mapping[str, Any] | None) -> bool:

@@ -18,7 +18,16 @@ from blockpty.engine.alternate import no_switch
 from blockpty.engine.authentication import Shell, is_end_of_inner, level_of
 from blockpty.engine.blocks import BlockBuilder
 from blockpty.engine.hints import MAX_HINTS
-from blockpty.engine.loading import has_prologue, is_bare, is_keyed, is_unmarked, is_wrong, owes_more, was_loaded
+from blockpty.engine.loading import (
+    has_prologue,
+    is_bare,
+    is_keyed,
+    is_obey_key,
+    is_unmarked,
+    is_wrong,
+    owes_more,
+    was_loaded,
+)
 from blockpty.engine.machine_state import MachineState, asks_password
 from blockpty.engine.marks import Mark, joined
 from blockpty.engine.outcome import GAPS, REDRAWN, lacks_hooks, outcome_of, seam_of, source_of
@@ -255,6 +264,10 @@ class Machine:
             self.state.line.note_entered(self.state.current, self.state.size[0])
         elif mark.kind == "__PS2__":
             self.state.incomplete = True
+            if self.state.shell is ShellState.IDLE:
+                # A text was read that came before this prompt: ours, or what was typed ahead.
+                own = is_keyed(self.state.submission) and was_loaded(mark)
+                self._step(Stimulus.LOADED if own else Stimulus.TYPED, token.begin, token.end, None)
             self.state.echo.forget_line_end()
             self.state.line.note_continuation(self.state.size[0])
         elif mark.kind == "__HELLO__":
@@ -478,7 +491,7 @@ class Machine:
             self._step(Stimulus.SUBMIT, entry.offset, entry.offset, None)
             return
         data = input_bytes(fields)
-        if is_answer(fields.get("author"), data):
+        if is_answer(fields.get("author"), data) or is_obey_key(fields.get("author"), data):
             return
         if self.state.region.kind == "idle":
             self._blocks.region(None, entry.offset)
@@ -663,6 +676,8 @@ class Machine:
             self._blocks.open_unseen("begin_lost", end)
         elif action is Action.AWAIT_OWN:
             self.state.echo.forget_line_end()
+        elif action is Action.AWAIT_END:
+            self._blocks.region(None, begin)
         elif action in (Action.ADD_PART, Action.REOPEN):
             self._blocks.add_part(begin, end, self._entered())
         elif action is Action.END_OUTPUT:

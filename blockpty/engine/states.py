@@ -12,7 +12,8 @@ entry that concerns the shell closes it.
 `EDITING` is a prompt with something typed at it that no fresh PROMPT has answered yet. `RETURNING` lies between END and
 PROMPT: the terminal is still cooked there and a command line would be cut at 4,095 bytes, so it is not `IDLE`.
 
-`OTHER_END` ends a line that never ran and is not the submitted one.
+`OTHER_END` ends a line that never ran and is not the submitted one. `LOADED` says behind its prompt that the submitted
+one has been read as well, and goes on.
 
 `PROGRAM` says that what was started is no shell with hooks: all that it prints is one block.
 
@@ -52,6 +53,7 @@ class Stimulus(Enum):
     LATE_END = "late_end"
     OTHER_END = "other_end"
     ECHOED = "echoed"
+    LOADED = "loaded"
     PROMPT = "prompt"
     REDRAW = "redraw"
     SETTLED = "settled"
@@ -74,6 +76,7 @@ class Action(Enum):
     OPEN_ECHOED = "open the submitted block behind the echo of its line"
     OPEN_FOREIGN = "open a block that a person typed"
     AWAIT_OWN = "another line ended, the submitted one may still come"
+    AWAIT_END = "the submitted line came behind the prompt of another, and is incomplete"
     ADD_PART = "add a part to the open block"
     REOPEN = "add a part, or open a foreign block"
     END_OUTPUT = "the output ended, keep the status"
@@ -111,6 +114,7 @@ TRANSITIONS: Final[dict[tuple[ShellState, Stimulus], tuple[ShellState, Action]]]
     (_S.IDLE, _I.BEGIN): (_S.RUNNING, _A.OPEN_FOREIGN),
     (_S.IDLE, _I.END): (_S.RETURNING, _A.NOTHING),
     (_S.IDLE, _I.LATE_END): (_S.RETURNING, _A.NOTHING),
+    (_S.IDLE, _I.LOADED): (_S.SUBMITTED, _A.AWAIT_END),
     (_S.IDLE, _I.PROMPT): (_S.IDLE, _A.READY),
     (_S.IDLE, _I.REDRAW): (_S.IDLE, _A.NOTHING),
     (_S.IDLE, _I.SETTLED): (_S.IDLE, _A.NOTHING),

@@ -6,6 +6,8 @@ import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Final, Literal
 
+from blockpty.runtime.sessions import lost_its_mark
+
 if TYPE_CHECKING:
     from blockpty.engine.machine_state import MachineState
     from blockpty.host.client import Inspected
@@ -74,7 +76,7 @@ class LineEditorWatch:
             return False
         if not state.current.sees_files:
             return False  # our terminal's modes are those of the way there, and what is unread may be on that way
-        if state.echo.is_entered(state.submission) or (state.owed and state.submission is not None):
+        if state.echo.is_entered(state.submission) or (lost_its_mark(state) and state.submission is not None):
             return False
         if sample.icanon is not False or sample.unread or sample.replaced or not self._is_shell_in_front(state, sample):
             return False

@@ -98,9 +98,12 @@ async def wait_for_begin(live: RecordFollower, seconds: float = BEGIN_SECONDS) -
 
 def _says_begin(state: MachineState) -> bool:
     # bash writes BEGIN to where its prompt goes.
-    shell = state.current
-    lost = shell.name == "bash" and (shell.integrity_reason or "").startswith("prompt_lost")
-    return shell.begins and not lost
+    return state.current.begins and not (state.current.name == "bash" and lost_its_mark(state))
+
+
+def lost_its_mark(state: MachineState) -> bool:
+    """Return whether the shell has been at its prompt without the mark of it, as where its standard error is lost."""
+    return (state.current.integrity_reason or "").startswith("prompt_lost")
 
 
 async def running_program(channel: ConversationChannel, session_id: str | None) -> None:

@@ -26,6 +26,7 @@ from blockpty.engine.loading import KEYS, OBEY_KEYS, is_keyed
 from blockpty.engine.machine_state import MachineState
 from blockpty.engine.outcome import is_whole
 from blockpty.engine.states import ShellState
+from blockpty.engine.submission_echo import ECHO_WINDOW
 from blockpty.errors import BadRequest, Busy, InteractiveSessionActive, NoPrompt
 from blockpty.host.injection import command_line, fed_text, read_here, typed_command
 from blockpty.host.shells import (
@@ -46,7 +47,14 @@ from blockpty.runtime.completion import Completion
 from blockpty.runtime.drawn import drawn_command
 from blockpty.runtime.line_editor import UNBOUND_SECONDS, LineEditorWatch
 from blockpty.runtime.redactor import Redactor
-from blockpty.runtime.sessions import CLEAR_SECONDS, CLEAR_TRIES, clear_line, ended, lost_its_prompt
+from blockpty.runtime.sessions import (
+    CLEAR_SECONDS,
+    CLEAR_TRIES,
+    clear_line,
+    ended,
+    lost_its_mark,
+    lost_its_prompt,
+)
 from blockpty.runtime.shell_entry import REPAIR_SECONDS, can_repair, enter_shell, may_repair
 from blockpty.runtime.status import is_session
 from blockpty.spool.layout import make_private
@@ -225,8 +233,6 @@ class Submission:
     def _loaded(self, state: MachineState, content: bytes) -> _Typed:
         """Return our key, which loads this content: from a file, or where the shell sees none, from what follows."""
         key = KEYS[state.current.name]
-        if state.owed:
-            key = OBEY_KEYS.get(state.current.name, b"") + key
         if state.current.sees_files:
             _write(self._channel.layout.submit, content)
             return _Typed(key, key=True)
@@ -240,8 +246,9 @@ class Submission:
 
         `runs`: False for a command that is known to be incomplete, which the shell only rejects.
         """
-        settle = SETTLE if key and state.current.name == "bash" and is_settled(command) else (b"", b"")
-        text = stage(command, cwd, state.current.name) + settle[0]
+        settles = key and state.current.name == "bash" and (is_settled(command) or not runs)
+        settle = SETTLE if settles else (b"", b"")
+        text = stage(command, cwd, state.current.name) + (settle[0] if runs else b"")
         if state.current.sees_files:
             path = self._channel.layout.commands / str(state.next_block)
             _write(path, text)
@@ -258,7 +265,9 @@ class Submission:
         """Return a line that our key loads in place of a command, and what the shell's history gets for it."""
         # The echo has room for the command then, which is drawn in its place; readline draws no more than a screen.
         cols, rows = state.size
-        line = line.ljust(min(len(drawn_command(command)), cols * max(1, rows - 2)))
+        room = min(len(drawn_command(command)), cols * max(1, rows - 2))
+        # Where no BEGIN comes, the end of the line has to be seen in what is kept of the echo.
+        line = line.ljust(min(room, ECHO_WINDOW // 2) if _lacks_begin(state) else room)
         content = line if state.current.name == "fish" else load_line(line, history)
         return self._loaded(state, content)._replace(line=line)
 
@@ -395,9 +404,10 @@ class Submission:
                 await channel.live.subscribers.changed(settled_by - self._clock())
                 continue
             if state.shell is ShellState.IDLE:
-                if state.current.name in EDITS_LATE and not edits:
+                if not edits and (state.owed or state.current.name in EDITS_LATE):
                     edits = True
-                    await self._line_editor()
+                    await self._obey(state)
+                    await self._line_editor(state)
                     continue
                 unread, self._unread = self._unread, ""
                 if unread and state.opened_by(unread) is None:
@@ -425,6 +435,19 @@ class Submission:
                 )
             await channel.live.subscribers.changed(deadline - self._clock())
 
+    async def _obey(self, state: MachineState) -> None:
+        """Let bash obey a Ctrl-C that it has noticed late, or return after a while in which it has not.
+
+        The key for it is typed alone: our other key would come behind the prompt that this makes, as type-ahead does.
+        """
+        obeys = state.owed and state.current.name in OBEY_KEYS and self._has_key(state)
+        if not obeys or lost_its_mark(state):
+            return
+        channel, deadline = self._channel, self._clock() + SETTLED_SECONDS
+        await channel.type(OBEY_KEYS[state.current.name], "engine")
+        while channel.live.state.owed and (left := deadline - self._clock()) > 0:
+            await channel.live.subscribers.changed(left)
+
     def _is_unsettled(self, state: MachineState) -> bool:
         """Return whether the silence after the prompt has to tell what stands on the command line.
 
@@ -433,8 +456,10 @@ class Submission:
         """
         return state.submission is not None or (bool(state.unread.fed) and not self._has_key(state))
 
-    async def _line_editor(self) -> None:
+    async def _line_editor(self, state: MachineState) -> None:
         """Return when the line editor reads: the prompt is there before, and what is typed in between echoes twice."""
+        if state.current.name not in EDITS_LATE:
+            return
         channel = self._channel
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(EDITOR_SECONDS):

@@ -10,9 +10,13 @@ from blockpty.engine.states import TRANSITIONS, Action, ShellState, Stimulus, di
 from blockpty.testing import FakePty
 from tests.support.machines import ECHO, NONCE, at_prompt, in_state, play
 
-# The END of a line that never ran means something of its own only where another line was submitted, and the note that
-# a shell did not take the hooks only while they are awaited.
-ONLY_IN = {Stimulus.OTHER_END: ShellState.SUBMITTED, Stimulus.ENTRY_ABANDONED: ShellState.STARTING}
+# The END of a line that never ran means something of its own only where another line was submitted, the note that a
+# shell did not take the hooks only while they are awaited, and the PS2 of a submitted line only behind a prompt.
+ONLY_IN = {
+    Stimulus.OTHER_END: ShellState.SUBMITTED,
+    Stimulus.ENTRY_ABANDONED: ShellState.STARTING,
+    Stimulus.LOADED: ShellState.IDLE,
+}
 PAIRS = [
     (state, stimulus)
     for state, stimulus in itertools.product(ShellState, Stimulus)
@@ -37,8 +41,8 @@ def stimulate(pty: FakePty, stimulus: Stimulus) -> None:
         pty.end()
     elif stimulus is Stimulus.PROMPT:
         pty.prompt()
-    elif stimulus is Stimulus.REDRAW:
-        pty.output(pty.mark("PROMPT", x=0))
+    elif stimulus in (Stimulus.REDRAW, Stimulus.LOADED):
+        pty.output(pty.mark("PROMPT", x=0) if stimulus is Stimulus.REDRAW else pty.mark("PS2", l=1))
     elif stimulus is Stimulus.ECHOED:
         pty.output(ECHO)
     elif stimulus is Stimulus.SETTLED:
@@ -65,7 +69,7 @@ def test_the_states_can_be_reached(state: ShellState) -> None:
 def test_every_pair_is_listed_or_an_anomaly(state: ShellState, stimulus: Stimulus) -> None:
     # Only where no BEGIN will come does the end of the echoed line mean anything.
     pty = in_state(state, inside=stimulus is Stimulus.LEFT, prompt_only=stimulus is Stimulus.ECHOED,
-                   key=stimulus is Stimulus.OTHER_END)
+                   key=stimulus in (Stimulus.OTHER_END, Stimulus.LOADED))
     _, before = play(pty)
     stimulate(pty, stimulus)
     machine, events = play(pty)

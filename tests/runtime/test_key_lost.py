@@ -14,6 +14,7 @@ from blockpty.engine import authentication
 from blockpty.engine.loading import KEYS, OBEY_KEYS
 from blockpty.engine.machine_state import MachineState
 from blockpty.engine.states import ShellState
+from blockpty.host.client import HostClient
 from blockpty.host.shells import load_text
 from blockpty.runtime.channel import ConversationChannel
 from blockpty.runtime.completion import Completion
@@ -51,6 +52,9 @@ class Shell:
         self.state.shell = self.to_come.pop(0)
         if not self.to_come:
             self.state.submission = None
+
+    async def own(self) -> None:
+        """It is ours already."""
 
     async def type(self, data: bytes, author: str) -> None:
         self.typed.append(data)
@@ -112,16 +116,25 @@ async def test_the_end_of_another_line_is_not_yet_its_prompt(tmp_path: Path) -> 
     assert await submission._taken(completion, "true", None, False, KEYED) is not None
 
 
-@pytest.mark.parametrize("name", ["bash", "zsh"])
+@pytest.mark.parametrize(("name", "lost"), [("bash", False), ("bash", True), ("zsh", False)])
+@pytest.mark.parametrize("obeys", [True, False])
 @async_test
-async def test_an_owed_prompt_is_asked_for_before_the_key(tmp_path: Path, name: str) -> None:
+async def test_an_owed_prompt_is_asked_for_before_the_key(tmp_path: Path, name: str, lost: bool, obeys: bool) -> None:
     """bash obeys a Ctrl-C that it noticed late with the next key. Ours is a macro, which would cost a level of them."""
-    shell = Shell(Layout(tmp_path))
-    shell.state.current.name = name
-    submission = Submission(cast("ConversationChannel", shell))
-    assert submission._form(shell.state, "true", None).data == KEYS[name]
-    shell.state.owed = 1
-    assert submission._form(shell.state, "true", None).data == OBEY_KEYS.get(name, b"") + KEYS[name]
+    shell, now = Shell(Layout(tmp_path)), 100.0
+    shell.state.current.name, shell.state.owed, shell.state.submission = name, 1, None
+    if lost:
+        shell.state.current.note_doubt("prompt_lost: no mark comes")
+
+    async def changed(timeout: float | None = None) -> None:
+        nonlocal now
+        now += timeout or 0
+        shell.state.owed = 0 if obeys else 1
+
+    shell.changed = changed  # type: ignore[method-assign]
+    await Submission(cast("ConversationChannel", shell), lambda: now)._ready(queue=False)
+    assert shell.typed == ([OBEY_KEYS[name]] if name in OBEY_KEYS and not lost else [])
+    assert now <= 101.0
 
 
 @async_test
@@ -196,6 +209,30 @@ async def test_an_earlier_ctrl_c_is_not_that_of_a_command_that_takes_long(tmp_pa
     completion = Completion(cast("RecordFollower", shell), "1.1")
     assert await submission._taken(completion, "true", None, False, typed) is None
     assert shell.typed == []
+
+
+@pytest.mark.parametrize("name", ["bash", "zsh"])
+@async_test
+async def test_an_incomplete_text_behind_a_line_of_a_person_never_runs(
+    home: Path, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It stops at PS2 behind the prompt of that line, where our key once more would be the rest of it."""
+    sent = HostClient.input
+
+    async def behind_another(self: HostClient, conversation: str, data: bytes, **options: Any) -> Any:
+        if options.get("submit"):
+            await sent(self, conversation, b"\r", author="user", epoch=options.get("epoch"))
+        return await sent(self, conversation, data, **options)
+
+    async with blockpty.Engine(home) as engine:
+        conversation = await engine.open("one", shell=name, cwd=str(home))
+        await conversation.run("true")
+        monkeypatch.setattr(HostClient, "input", behind_another)
+        result = await conversation.run("touch ran; echo 'open", timeout_ms=30_000)
+        monkeypatch.undo()
+        assert (result.block.state, (home / "ran").exists()) == ("rejected", False)
+        assert (await conversation.run("echo on")).output == "on\n"
+        await conversation.close()
 
 
 SHELLS = [pytest.param(name, marks=pytest.mark.needs(name)) for name in ("bash", "zsh", "fish")]

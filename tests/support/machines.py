@@ -414,6 +414,11 @@ def in_state(state: ShellState, *, inside: bool = False, prompt_only: bool = Fal
     if state is ShellState.STARTING:
         return pty
     pty.prompt()
+    if state is ShellState.IDLE and key:
+        # Ours is still to come: another line was read before it.
+        pty.submit_key("x")
+        pty.end()
+        pty.prompt()
     if state is ShellState.EDITING:
         pty.type(b"\x03", echo=False, icanon=False)
     if state in (ShellState.SUBMITTED, ShellState.RUNNING, ShellState.RETURNING):

@@ -28,6 +28,8 @@ MAX_LOADED = 32_768
 MAX_EVALUATED: Final = 4096
 """Characters of a line that holds a command in quotes; a longer one reads it from a file."""
 _CONTROL = re.compile(rb"[\x00-\x1f\x7f]")
+# At the end of a line, with or without a comment: an operator, or the head of a function or a loop.
+_GOES_ON = re.compile(r"(?:\||&&|\|&|\(\s*\)|\bfunction\s+\S+|\b(?:for|select)\s[^;]*)\s*(?:\s#.*)?$")
 
 
 def submit_line(path: str, shell: str = "bash") -> str:
@@ -77,9 +79,15 @@ def loads(command: str, shell: str) -> bool:
 
 
 def is_settled(command: str) -> bool:
-    """Return whether `SETTLE` may follow a command: it says something, and no open here-document would swallow it."""
+    """Return whether `SETTLE` may follow a command: it says something, and would neither be swallowed nor complete it.
+
+    An open here-document would swallow it; behind an operator or the head of a function it would be what is missing.
+    """
     text = command.rstrip("\n")
-    return "<<" not in text and not text.endswith("\\") and _says_something(text)
+    if "<<" in text or text.endswith("\\") or not _says_something(text):
+        return False
+    last = next(line for line in reversed(text.split("\n")) if line.strip() and not line.lstrip().startswith("#"))
+    return _GOES_ON.search(last) is None
 
 
 def _says_something(text: str) -> bool:

@@ -30,6 +30,22 @@ def test_submit_line_forms() -> None:
         shells.submit_line("/escape\x1b", "dash")
 
 
+@pytest.mark.parametrize("text", [
+    "echo a &&", "echo a\necho b ||", "echo a |", "echo a |&  # comment", "echo a &&\n# comment\n", "f()", "f ( )",
+    "function f", "for i in 1 2", "select i in 1 2", "echo a \\", "cat <<END", "# comment alone", "",
+])  # fmt: skip
+def test_what_is_not_whole_is_not_completed(text: str) -> None:
+    assert not shells.is_settled(text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["echo a", "echo a &", "echo a;", "(echo a)", "f() { echo a; }", "for i in 1; do echo $i; done", "echo a # b"],
+)
+def test_what_is_whole_is_followed_by_ours(text: str) -> None:
+    assert shells.is_settled(text)
+
+
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
 @given(path=NAME)
 def test_quoting_is_read_back(shell: str, path: str) -> None:
