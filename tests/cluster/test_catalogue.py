@@ -58,7 +58,7 @@ async def test_two_hosts_share_a_catalogue(
 
 
 @async_test
-async def test_a_url_that_is_none_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_an_invalid_url_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("BLOCKPTY_DATABASE_URL", "a database")
     async with Engine(tmp_path) as engine:
         with pytest.raises(BadRequest, match="URL"):

@@ -118,7 +118,7 @@ def test_who_has_it(database: Database) -> None:
         assert (found := holder(connection, "c")) is not None and found.owner == "second" and found.live
 
 
-def test_a_lease_that_nobody_took_is_still_ours(database: Database) -> None:
+def test_an_expired_lease_that_no_host_took_is_still_ours(database: Database) -> None:
     leases = Leases("one", seconds=0)
     with database.connection() as connection:
         lease = take(leases, connection, "c")

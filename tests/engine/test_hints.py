@@ -33,7 +33,7 @@ def nested(pty: FakePty, foreground: str | None = WRAPPER, kind: str = "child") 
     return found
 
 
-def test_told_in_the_output_and_left_in_it() -> None:
+def test_hints_in_the_output_are_reported_and_left_in_it() -> None:
     pty, _ = running()
     output = b"a\x1b]133;D;1\x1b\\b\x1b]633;P;Cwd=/\x07\x1b]7;file://h/\x07\x1b]3008;end=1\x07"
     pty.output(output)
@@ -50,7 +50,7 @@ def test_told_in_the_output_and_left_in_it() -> None:
     assert list(derive(pty.recording).outputs.values()) == [output]
 
 
-def test_not_told_outside_of_output() -> None:
+def test_hints_outside_of_output_are_not_reported() -> None:
     pty = at_prompt()
     pty.output(A)
     pty.silence(icanon=False, echo=False, foreground="shell")
@@ -107,7 +107,7 @@ def test_held_back_only_until_nothing_can_follow() -> None:
     assert list(derive(pty.recording).outputs.values()) == [b"x" + LEAD]
 
 
-def test_in_front_of_a_begin_that_is_not_believed() -> None:
+def test_in_front_of_a_begin_that_is_not_accepted() -> None:
     pty, _ = running()
     forged = LEAD + pty.mark("BEGIN").replace(NONCE.encode(), b"B" * 22)
     pty.output(forged + b"x")

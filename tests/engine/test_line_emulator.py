@@ -140,7 +140,7 @@ def test_zsh_tells_by_marks() -> None:
     assert commands(pty) == ["echo é; ls", "echo é; ls…", "", ""]
 
 
-def test_a_text_that_is_told_belongs_to_the_next_command_only() -> None:
+def test_a_reported_text_belongs_to_the_next_command_only() -> None:
     pty = zsh()
     pty.output(pty.mark("CMD", d="stale"))
     pty.end()

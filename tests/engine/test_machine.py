@@ -157,7 +157,7 @@ def test_span_ends_where_the_output_ends(name: str) -> None:
         assert recording.stream[begin:end].rstrip(b"\r\n").endswith(last)
 
 
-def test_exit_in_a_reopened_block_is_told() -> None:
+def test_exit_in_a_reopened_block_is_reported() -> None:
     (block,) = blocks_of(whole("a part after the end, then the shell exits"))
     assert (block["state"], block["exit_status"]) == ("shell_exited", 7)
 

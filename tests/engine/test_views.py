@@ -59,7 +59,7 @@ def test_a_colour_of_the_linux_console_hides_no_text() -> None:
 
 @pytest.mark.parametrize("size", [STRING_LIMIT - 1, STRING_LIMIT, STRING_LIMIT + 1])
 @pytest.mark.parametrize("end", [b"\x07", b"\x1b\\", b"\x18", b"\n", b""])
-def test_string_as_long_as_is_believed(size: int, end: bytes) -> None:
+def test_a_string_around_its_length_limit(size: int, end: bytes) -> None:
     raw = b"a\x1b]" + b"t" * size + end + b"b"
     expected = bytes(item.byte for item in slow_view("text", raw, 50))
     last = range(len(raw) - 6, len(raw) + 1)

@@ -26,7 +26,7 @@ async def test_a_conversation_has_one_shell(home: Path) -> None:
 @pytest.mark.parametrize(
     "name", ["", ".", "..", "a/b", "../x", "-x", ".x", "a b", "a\0b", "x" * 129, "\u0430", "a\n"]
 )  # fmt: skip
-def test_names_are_refused_not_mended(home: Path, name: str) -> None:
+def test_invalid_names_are_refused_not_corrected(home: Path, name: str) -> None:
     @async_test
     async def check() -> None:
         async with running_host(home) as host:

@@ -136,7 +136,7 @@ STEPS: list[tuple[Any, str]] = [
 
 @pytest.mark.parametrize("after", [False, True])
 @pytest.mark.parametrize(("where", "name"), STEPS, ids=[name for _, name in STEPS])
-def test_whoever_is_killed_on_the_way_loses_nothing(
+def test_a_process_killed_on_the_way_loses_nothing(
     tmp_path: Path, store: Path, monkeypatch: pytest.MonkeyPatch, where: Any, name: str, after: bool
 ) -> None:
     url, died = os.environ["BLOCKPTY_ARCHIVE_URL"], 0
@@ -164,7 +164,7 @@ def test_whoever_is_killed_on_the_way_loses_nothing(
     assert died >= 1
 
 
-def test_a_store_that_is_damaged_or_gone_is_told_of_and_nothing_is_put_in_its_place(
+def test_a_store_that_is_damaged_or_gone_is_reported_and_nothing_is_put_in_its_place(
     tmp_path: Path, store: Path
 ) -> None:
     layout = Layout(tmp_path / "c")

@@ -78,7 +78,7 @@ async def test_many_bytes_do_not_wait_for_a_checkpoint(
 @pytest.mark.linux
 @pytest.mark.parametrize("durability", ["block", "always"])
 @async_test
-async def test_borders_are_forced_before_anybody_hears_of_them(
+async def test_borders_are_synced_before_clients_are_notified(
     home: Path, forced: Counter[str], durability: str
 ) -> None:
     async with blockpty.Engine(home, durability=durability) as engine:
@@ -99,7 +99,7 @@ async def test_borders_are_forced_before_anybody_hears_of_them(
 
 @pytest.mark.linux
 @async_test
-async def test_nobody_hears_of_what_cannot_be_forced(
+async def test_no_client_is_notified_of_what_cannot_be_synced(
     home: Path, forced: Counter[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async with blockpty.Engine(home, durability="block") as engine:

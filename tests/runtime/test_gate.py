@@ -317,7 +317,7 @@ async def test_a_file_that_only_has_sandboxes_decides_nothing(home: Path) -> Non
 
 @pytest.mark.needs("bash")
 @async_test
-async def test_a_line_that_comes_in_pieces_is_judged_whole(home: Path) -> None:
+async def test_a_line_that_comes_in_pieces_is_checked_whole(home: Path) -> None:
     write_policy(home, '[[rule]]\nname = "rm"\naction = "deny"\ncommands = ["rm"]\n')
     async with blockpty.Engine(home) as engine:
         conversation = await engine.open("c1", shell="bash")
@@ -362,7 +362,7 @@ def test_what_of_a_text_has_not_been_entered(text: str, line: str) -> None:
 
 @pytest.mark.needs("bash")
 @async_test
-async def test_a_line_that_a_backslash_continues_is_judged_whole(home: Path) -> None:
+async def test_a_line_that_a_backslash_continues_is_checked_whole(home: Path) -> None:
     write_policy(home, '[[rule]]\nname = "rm"\naction = "deny"\ncommands = ["rm"]\n')
     async with blockpty.Engine(home) as engine:
         conversation = await engine.open("c1", shell="bash")
@@ -376,7 +376,7 @@ async def test_a_line_that_a_backslash_continues_is_judged_whole(home: Path) -> 
 
 @pytest.mark.needs("bash")
 @async_test
-async def test_what_a_busy_program_leaves_to_the_shell_is_judged(home: Path) -> None:
+async def test_what_a_busy_program_leaves_to_the_shell_is_checked(home: Path) -> None:
     write_policy(home, '[[rule]]\nname = "rm"\naction = "deny"\ncommands = ["rm"]\n')
     async with blockpty.Engine(home) as engine:
         conversation = await engine.open("c1", shell="bash")
@@ -432,7 +432,7 @@ async def test_a_command_in_another_directory_deletes_outside(home: Path, tmp_pa
 
 @pytest.mark.needs("bash")
 @async_test
-async def test_the_variables_of_a_shell_that_is_opened_are_judged(home: Path, tmp_path: Path) -> None:
+async def test_the_variables_of_a_shell_that_is_opened_are_checked(home: Path, tmp_path: Path) -> None:
     write_policy(home, default_policy_text())
     async with blockpty.Engine(home) as engine:
         with acting(BOT):

@@ -82,7 +82,7 @@ def traces(home: Path) -> list[Path]:
     ],
 )
 @async_test
-async def test_a_secret_that_nobody_reads(shell: str, kind: str, home: Path) -> None:
+async def test_a_secret_that_no_program_reads(shell: str, kind: str, home: Path) -> None:
     if kind.startswith("zsh") and shutil.which("zsh") is None:
         pytest.skip("zsh is not installed")
     async with blockpty.Engine(home) as engine:
@@ -119,7 +119,7 @@ async def test_a_secret_that_nobody_reads(shell: str, kind: str, home: Path) -> 
     ],
 )
 @async_test
-async def test_input_in_raw_mode_that_nobody_reads(shell: str, size: int, home: Path) -> None:
+async def test_input_in_raw_mode_that_no_program_reads(shell: str, size: int, home: Path) -> None:
     """Raw and without echo: whatever is left over, the command that was submitted is the command that runs."""
     async with blockpty.Engine(home) as engine:
         conversation = await engine.open("c1", shell=shell)

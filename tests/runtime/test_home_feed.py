@@ -84,7 +84,7 @@ async def test_a_command_is_seen_running_and_then_as_the_last_block(home: Path) 
 
 @pytest.mark.needs("bash")
 @async_test(timeout_seconds=20)
-async def test_what_is_opened_ends_and_is_deleted_is_told(home: Path) -> None:
+async def test_opening_ending_and_deleting_are_reported(home: Path) -> None:
     async with blockpty.Engine(home) as engine, following(engine) as follower:
         assert follower.lines == {}
         conversation = await engine.open("c1", shell="bash")
@@ -177,7 +177,7 @@ async def test_control_and_a_halt_are_in_the_line(home: Path) -> None:
 
 @pytest.mark.needs("bash")
 @async_test(timeout_seconds=20)
-async def test_what_another_engine_does_is_told(home: Path) -> None:
+async def test_what_another_engine_does_is_reported(home: Path) -> None:
     async with blockpty.Engine(home) as engine, following(engine) as follower:
         async with blockpty.Engine(home) as other:
             await other.open("c1", shell="bash")
@@ -187,7 +187,7 @@ async def test_what_another_engine_does_is_told(home: Path) -> None:
 
 @pytest.mark.needs("bash")
 @async_test(timeout_seconds=20)
-async def test_a_shell_that_another_engine_starts_long_after_its_directory_is_told(
+async def test_a_shell_that_another_engine_starts_long_after_its_directory_is_reported(
     home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The file system tells only of the directory."""
@@ -213,7 +213,7 @@ async def test_a_shell_that_another_engine_starts_long_after_its_directory_is_to
 
 @pytest.mark.needs("bash")
 @async_test(timeout_seconds=20)
-async def test_who_may_not_see_a_conversation_is_told_of_others_only(home: Path) -> None:
+async def test_who_may_not_see_a_conversation_is_notified_of_others_only(home: Path) -> None:
     async with blockpty.Engine(home) as engine:
         hidden = await engine.open("c1", shell="bash")
         async with following(engine, lambda name: name == "c2") as follower:

@@ -12,7 +12,7 @@ from tests.support.async_tests import async_test
 
 
 @async_test
-async def test_what_nobody_uses_is_closed(home: Path) -> None:
+async def test_unused_conversations_are_closed(home: Path) -> None:
     """Also what an engine before this one left, and not what is waited for or runs a command."""
     async with blockpty.Engine(home, persist=True) as engine:
         await engine.open("before")

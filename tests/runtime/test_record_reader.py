@@ -50,7 +50,7 @@ def test_an_entry_comes_when_all_bytes_before_it_have(tmp_path: Path) -> None:
         assert reader.position.timeline == (tmp_path / "timeline.jsonl").stat().st_size
 
 
-def test_it_stops_where_it_is_told_to_and_goes_on_from_there(tmp_path: Path) -> None:
+def test_it_stops_at_the_given_position_and_goes_on_from_there(tmp_path: Path) -> None:
     with reading(tmp_path) as (reader, _):
         reader.look()
         assert steps(reader, Position(STEP + 2, 1 << 30)) == ["spawn", STEP, 1, "silence", 1]

@@ -211,7 +211,7 @@ TYPED = "n3ver-Rec0rded?"
 
 @pytest.mark.parametrize("asks", [*ASKS])
 @async_test
-async def test_what_is_typed_at_a_password_prompt_is_in_no_file_whoever_types_it(home: Path, asks: str) -> None:
+async def test_what_is_typed_at_a_password_prompt_is_in_no_file_however_it_is_typed(home: Path, asks: str) -> None:
     async with blockpty.Engine(home) as engine:
         conversation = await engine.open("c1", shell="bash")
         for way in ("send", "user", "paste", "keys"):

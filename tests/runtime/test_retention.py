@@ -102,7 +102,7 @@ def test_budgets_that_are_none(home: Path, wrong: dict[str, int]) -> None:
 
 
 @async_test
-async def test_a_reader_is_told_what_is_not_kept(home: Path) -> None:
+async def test_a_reader_learns_what_is_not_kept(home: Path) -> None:
     async with blockpty.Engine(home) as engine:
         conversation = await engine.open("c1")
         await conversation.run("seq 1 20000")

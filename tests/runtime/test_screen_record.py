@@ -40,7 +40,7 @@ def record(layout: Layout, seed: int) -> tuple[bytes, list[Position]]:
 
 
 @pytest.mark.parametrize("seed", some_of(range(150)))
-def test_it_is_the_same_whoever_looked_before(tmp_path: Path, seed: int) -> None:
+def test_it_is_the_same_however_it_was_read_before(tmp_path: Path, seed: int) -> None:
     layout = Layout(tmp_path)
     stream, places = record(layout, seed)
 

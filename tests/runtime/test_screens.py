@@ -218,7 +218,7 @@ async def test_bad_requests(home: Path) -> None:
 
 
 @async_test
-async def test_a_pattern_that_does_not_end_is_refused_and_stops_nobody(home: Path) -> None:
+async def test_a_pattern_that_does_not_end_is_refused_and_blocks_no_other_call(home: Path) -> None:
     async with blockpty.Engine(home) as engine:
         conversation = await engine.open("c1", shell="bash")
         await conversation.run("clear; printf 'a%.0s' {1..60}; echo !")

@@ -250,7 +250,7 @@ async def test_damage_is_found(
 
 @pytest.mark.parametrize(("first", "clean"), [(9, True), (8, False), (12, False)])
 @async_test
-async def test_segments_that_do_not_join_are_told(
+async def test_segments_that_do_not_join_are_reported(
     recorded: tuple[Path, Path], tmp_path: Path, first: int, clean: bool
 ) -> None:
     """Bytes behind the end of a segment that is not the last one are read by nothing else."""
@@ -267,7 +267,7 @@ async def test_segments_that_do_not_join_are_told(
 @pytest.mark.parametrize("name", ["events.jsonl", "blocks.jsonl", "blocks/1_*.out"])
 @pytest.mark.parametrize("kind", ["directory", "fifo", "link"])
 @async_test(timeout_seconds=20)
-async def test_what_is_no_file_in_the_place_of_one_is_told(
+async def test_what_is_no_file_in_the_place_of_one_is_reported(
     recorded: tuple[Path, Path], tmp_path: Path, name: str, kind: str
 ) -> None:
     directory = tmp_path / "c1"
@@ -296,7 +296,7 @@ async def test_what_is_no_file_in_the_place_of_one_is_told(
     ],
 )
 @async_test
-async def test_a_note_that_was_forged_without_its_form_is_told(
+async def test_a_note_that_was_forged_without_its_form_is_reported(
     recorded: tuple[Path, Path], tmp_path: Path, note: dict[str, Any]
 ) -> None:
     directory = tmp_path / "c1"
@@ -345,7 +345,7 @@ async def test_every_line_of_the_timeline_is_placed(recorded: tuple[Path, Path],
 
 
 @async_test
-async def test_a_renamed_conversation_is_told_and_compared_all_the_same(
+async def test_a_renamed_conversation_is_reported_and_still_compared(
     recorded: tuple[Path, Path], tmp_path: Path
 ) -> None:
     directory = tmp_path / "c2"
@@ -455,7 +455,7 @@ async def test_damage_under_a_server_that_runs_is_found(tmp_path: Path) -> None:
 
 
 @async_test
-async def test_a_conversation_that_ended_under_a_server_is_not_mended_by_asking(
+async def test_verifying_a_conversation_that_ended_under_a_server_does_not_repair_it(
     recorded: tuple[Path, Path], tmp_path: Path
 ) -> None:
     directory = tmp_path / "conversations" / "c1"

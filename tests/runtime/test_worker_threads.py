@@ -144,7 +144,7 @@ class _Machine:
         return 1 - (self.slept - slept) / (self.now - begin)
 
 
-def test_work_that_nobody_waits_for_makes_way_for_a_busy_loop() -> None:
+def test_background_work_makes_way_for_a_busy_loop() -> None:
     assert _Machine(0.0).work() > 0.8
     assert _Machine(0.1).work() > 0.8
     assert _Machine(0.5).work() < 0.25

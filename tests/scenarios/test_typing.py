@@ -116,7 +116,7 @@ async def test_what_the_users_ps0_prints_is_no_part_of_the_command(ps0: str, hom
 
 @in_every_shell()
 @async_test(timeout_seconds=60)
-async def test_a_staged_command_is_not_told_twice(shell: str, home: Path) -> None:
+async def test_a_staged_command_is_not_reported_twice(shell: str, home: Path) -> None:
     async with open_stage(home, shell) as stage:
         await stage.run("echo staged")
         assert b"__CMD__" not in stage.stream()

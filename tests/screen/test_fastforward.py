@@ -78,7 +78,7 @@ def test_nothing_is_repeated_after_line_feeds() -> None:
     assert fast.frame().lines[-1].text == ""
 
 
-def test_rows_that_scroll_off_are_all_told() -> None:
+def test_all_rows_that_scroll_off_are_reported() -> None:
     """Whoever listens for rows must hear of each, so nothing is skipped."""
     told: list[str] = []
     emulator = Emulator(20, 5, 0)

@@ -33,7 +33,7 @@ def shown(taken: Snapshot) -> str:
     return snapshot.text(taken.frame)
 
 
-def test_nothing_is_read_before_somebody_looks() -> None:
+def test_nothing_is_read_before_the_screen_is_looked_at() -> None:
     stream = Stream()
     screen = stream.screen()
     stream.data = STREAM

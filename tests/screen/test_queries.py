@@ -74,7 +74,7 @@ def test_an_answer_is_known_as_one_when_it_is_input() -> None:
     assert made is not None and is_answer("engine", made)
 
 
-def test_the_cursor_is_told_while_an_update_is_open() -> None:
+def test_the_cursor_is_reported_while_an_update_is_open() -> None:
     emulator = fed("\x1b[3;5H\x1b[?2026h\x1b[7;9H")
     assert answer(b"\x1b[6n", lambda: emulator) == b"\x1b[7;9R"
 

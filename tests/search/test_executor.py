@@ -72,7 +72,7 @@ def found(records: Records, index: Index, query: Query, asked: int) -> list[Matc
             return matches
 
 
-def test_whoever_goes_on_finds_each_once(asked: tuple[Records, Index]) -> None:
+def test_a_search_that_is_continued_finds_each_match_once(asked: tuple[Records, Index]) -> None:
     for calls in (*range(2, 40), 300, 700):
         named = [match.key[:3] for match in found(*asked, Query("error", per_block=True, timeout_ms=9000), calls)]
         assert len(named) == len(set(named)) == 2, calls

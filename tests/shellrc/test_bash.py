@@ -326,7 +326,7 @@ def test_what_the_users_ps0_prints_is_no_output(bash: Open, ps0: str, shown: byt
 
 
 @pytest.mark.parametrize("ps0", ["${nope?bad}", "$((1/0))", "`x", "${x"])
-def test_a_ps0_that_cannot_be_expanded_is_told_by_the_numbers(bash: Open, ps0: str) -> None:
+def test_a_ps0_that_cannot_be_expanded_is_recognised_by_the_numbers(bash: Open, ps0: str) -> None:
     """bash prints its text as it is, ours included; that a command began is told by the next END."""
     terminal = bash(f"PS0='{ps0}'")
     before = terminal.start()[-1]

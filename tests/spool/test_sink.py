@@ -63,7 +63,7 @@ def test_a_torn_line_is_made_whole(tmp_path: Path, end: int) -> None:
     assert disk.derived_files(layout) == CLEAN and not torn(layout), "nothing was lost that had to be kept"
 
 
-def test_damage_in_a_line_is_set_aside_and_mended_where_it_is(tmp_path: Path) -> None:
+def test_damage_in_a_line_is_set_aside_and_repaired_in_place(tmp_path: Path) -> None:
     wrong = LINES[2].replace(b"cursor", b"c\x00rsor")
     assert wrong != LINES[2]
     layout = stored(tmp_path, CLEAN.events.replace(LINES[2], wrong))

@@ -153,7 +153,7 @@ def beginning_at(directory: Path, needed: int) -> None:
 
 
 @pytest.mark.parametrize("known", [1, 2, 3])
-def test_a_reader_lets_go_of_what_is_dropped_and_goes_on_behind_it(tmp_path: Path, known: int) -> None:
+def test_a_reader_releases_what_is_dropped_and_goes_on_behind_it(tmp_path: Path, known: int) -> None:
     pieces = cut(DATA, 100, 300, 600)
     directory = write(tmp_path / "stream", *pieces[:known])
     reader = StreamReader(directory, segment_bytes=10**6)

@@ -88,7 +88,7 @@ def test_keys_are_written_in_the_order_of_the_format() -> None:
     assert Entry.from_dict(line) == ENTRIES[2]
 
 
-def test_the_writer_mends_what_was_torn_at_any_byte(tmp_path: Path) -> None:
+def test_the_writer_repairs_what_was_torn_at_any_byte(tmp_path: Path) -> None:
     """Whatever the kill left behind the last line feed is taken back, and the reader sees whole lines only."""
     path = tmp_path / "timeline.jsonl"
     last = CONTENT.rfind(b"\n", 0, len(CONTENT) - 1) + 1

@@ -67,7 +67,7 @@ def test_a_server_that_could_not_start_says_why(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("answer", [b"", b'{"ok": tr', b"\xff\n"])
-def test_of_a_server_that_died_the_end_of_its_log_is_told(tmp_path: Path, answer: bytes) -> None:
+def test_the_end_of_the_log_of_a_server_that_died_is_reported(tmp_path: Path, answer: bytes) -> None:
     log = tmp_path / "log"
     assert isinstance(launching._problem(answer, log), InternalError)
     log.write_bytes(b"a" * 5000 + b"\xffthe end")

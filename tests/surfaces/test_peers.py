@@ -81,7 +81,7 @@ async def test_a_conversation_of_another_host_is_worked_with_from_here(
 
 
 @async_test(timeout_seconds=100)
-async def test_where_it_cannot_be_handed_on_the_address_and_the_reason_are_told(
+async def test_where_it_cannot_be_handed_on_the_address_and_the_reason_are_given(
     tmp_path: Path, databases: Databases, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async with two_hosts(tmp_path, databases, monkeypatch) as (one, two), Client(two.home, start=False) as here:

@@ -104,7 +104,7 @@ def record(**fields: object) -> bytes:
         *(record(conversations=5), record(conversations="c1"), record(conversations=["../c1"]), record(created_ts="x")),
     ],
 )
-def test_a_damaged_list_lets_nobody_in(home: Path, content: bytes) -> None:
+def test_a_damaged_list_admits_no_client(home: Path, content: bytes) -> None:
     owner = owner_token(home)
     book = TokenBook(home)
     write_private(server_directory(home) / "tokens.json", content)

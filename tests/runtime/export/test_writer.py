@@ -44,7 +44,7 @@ def test_memory_does_not_grow_with_the_record(tmp_path: Path, style: str) -> Non
     assert peak < 8 * MIB
 
 
-def test_an_export_that_nobody_wants_any_more_leaves_no_file(tmp_path: Path) -> None:
+def test_an_abandoned_export_leaves_no_file(tmp_path: Path) -> None:
     source = saved(small_session(), tmp_path)
     stopped = threading.Event()
     stopped.set()
@@ -54,7 +54,7 @@ def test_an_export_that_nobody_wants_any_more_leaves_no_file(tmp_path: Path) -> 
     assert list(source.layout.exports.iterdir()) == []
 
 
-def test_exports_that_nobody_takes_are_removed_after_a_week(tmp_path: Path) -> None:
+def test_unclaimed_exports_are_removed_after_a_week(tmp_path: Path) -> None:
     source = saved(small_session(), tmp_path)
     directory = source.layout.exports
     directory.mkdir(parents=True)

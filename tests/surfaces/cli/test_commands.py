@@ -149,7 +149,7 @@ def test_errors_name_commands_as_they_are_typed(run: Run) -> None:
     assert "wait-for PROMPT, or exec-block with queue" in errors
 
 
-def test_the_shell_outlives_the_command_line_unless_told_otherwise(run: Run) -> None:
+def test_the_shell_outlives_the_command_line_by_default(run: Run) -> None:
     for arguments, persist in ((["open"], True), (["open", "--persist"], True), (["open", "--no-persist"], False)):
         engine = RecordingEngine()
         assert run(*arguments, engine=engine)[0] == 0

@@ -16,7 +16,7 @@ from tests.support.mcp_clients import ROOT
 
 
 @async_test
-async def test_the_command_offers_what_it_is_told(home: Path) -> None:
+async def test_the_command_offers_the_tools_it_is_given(home: Path) -> None:
     environment = {**os.environ, "BLOCKPTY_HOME": str(home), "PYTHONPATH": str(ROOT)}
 
     def server(*options: str) -> StdioServerParameters:

@@ -39,7 +39,7 @@ def taken(pieces: Iterable[bytes]) -> tuple[bytes, list[str]]:
         (b"\xff\x00\x1d\xff", b"\xff\x00", ["", "\xff"]),
     ],
 )
-def test_keys_are_told_apart_in_every_cut(typed: bytes, program: bytes, commands: list[str]) -> None:
+def test_keys_are_recognised_in_every_cut(typed: bytes, program: bytes, commands: list[str]) -> None:
     assert taken([typed]) == (program, commands)
     assert taken(typed[at : at + 1] for at in range(len(typed))) == (program, commands)
     for cut in range(len(typed)):

@@ -82,7 +82,7 @@ def test_a_server_is_started_and_its_greeting_lets_this_user_in(
         assert ends[1].recv(1) == b""
 
 
-def test_a_server_that_does_not_come_is_told(
+def test_a_server_that_does_not_come_is_reported(
     home: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(launching, "connect", lambda _home: None)

@@ -54,7 +54,7 @@ def server_with(home: Path, descriptors: int, **environment: str) -> Iterator[tu
 
 
 @pytest.mark.linux
-def test_connections_without_a_token_keep_nobody_out(home: Path) -> None:
+def test_connections_without_a_token_keep_no_client_out(home: Path) -> None:
     with server_with(home, 256) as (url, _):
         place = urlsplit(url)
         assert blockpty(home, "open", "one", "--shell", "bash")["conversation_id"] == "one"

@@ -163,7 +163,7 @@ def quoted(text: str) -> str:
 
 
 @async_test
-async def test_s5_a_runaway_pattern_costs_nobody_but_its_caller(home: Path) -> None:
+async def test_s5_a_runaway_pattern_costs_only_its_caller(home: Path) -> None:
     assert len(set(EVIL)) == 30
     async with serving(home) as server:
         conversation = await server.client().open("c1", shell="bash")

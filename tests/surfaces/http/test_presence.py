@@ -47,7 +47,7 @@ async def test_who_asks_first_is_first() -> None:
 
 @pytest.mark.needs("bash")
 @async_test
-async def test_sockets_are_told_who_else_watches(home: Path) -> None:
+async def test_sockets_are_notified_who_else_watches(home: Path) -> None:
     async with serving(home) as url, Client(home, start=False) as client:
         conversation = await client.open("c1", shell="bash")
         token = add_token(home, "helper", "read", None, 0)

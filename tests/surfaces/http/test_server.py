@@ -216,7 +216,7 @@ def spoken(home: Path, token: str) -> bytes:
 
 @AS_ROOT
 @async_test
-async def test_s13_a_directory_that_somebody_else_prepared_is_refused(home: Path) -> None:
+async def test_s13_a_directory_that_another_user_prepared_is_refused(home: Path) -> None:
     outside = home.parent
     for squatted in (outside / "squatted", outside / "inner" / "server"):
         squatted.mkdir(parents=True, mode=0o777)

@@ -110,7 +110,7 @@ async def test_a_slow_viewer_is_sent_on_by_cursor(home: Path, monkeypatch: pytes
 
 
 @async_test
-async def test_the_end_of_the_shell_is_told(home: Path) -> None:
+async def test_the_end_of_the_shell_is_reported(home: Path) -> None:
     async with serving(home) as url, Client(home) as client:
         conversation = await client.open("c1", shell="bash")
         async with joined(home, url) as socket:

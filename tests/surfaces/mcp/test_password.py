@@ -64,7 +64,7 @@ async def test_a_password_is_typed_elsewhere(home: Path, connection: str, tool: 
 @pytest.mark.parametrize("action", ["decline", "cancel"])
 @each_connection
 @async_test
-async def test_nobody_types_the_password(home: Path, connection: str, action: str) -> None:
+async def test_the_password_is_not_typed(home: Path, connection: str, action: str) -> None:
     person = Person(action, action)
     async with connected(connection, home, elicitation_callback=person) as client:
         await ok(client, "pty_open", conversation_id="c1", shell="bash")

@@ -62,7 +62,7 @@ def test_arguments_that_the_schema_allows_are_those_that_the_table_takes() -> No
     assert not schema.is_valid({"conversation_id": "../c1", "match": "x"})
 
 
-def test_the_limits_of_this_surface_are_told() -> None:
+def test_the_limits_of_this_surface_are_stated() -> None:
     assert TOOLS["pty_run"].listed.input_schema["properties"]["max_bytes"]["default"] == MODEL_BYTES
     assert TOOLS["pty_read"].listed.input_schema["properties"]["max_bytes"]["maximum"] == MAX_OUTPUT_BYTES
     assert str(MAX_OUTPUT_BYTES) in (TOOLS["pty_run"].listed.description or "")

@@ -45,7 +45,7 @@ class Heard:
 
 @requests
 @async_test
-async def test_a_client_hears_of_changes_until_it_wants_no_more(home: Path, connection: str) -> None:
+async def test_a_client_is_notified_of_changes_until_it_unsubscribes(home: Path, connection: str) -> None:
     heard = Heard()
     async with connected(connection, home, message_handler=heard) as client:
         assert client.server_capabilities.resources is not None and client.server_capabilities.resources.subscribe

@@ -153,7 +153,7 @@ async def test_a_narrow_terminal_has_tabs(home: Path) -> None:
 
 
 @async_test
-async def test_what_needs_no_eye_is_not_drawn(home: Path) -> None:
+async def test_a_hidden_screen_is_not_drawn(home: Path) -> None:
     """Without being visible the screen is followed, and no snapshot is taken."""
     async with Client(home) as client:
         conversation = await client.open("c1", shell="bash", cwd="/")

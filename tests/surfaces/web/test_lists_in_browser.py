@@ -315,7 +315,7 @@ def test_the_map_and_the_runs_of_a_command_are_those_of_all_blocks(context: Brow
     assert watched.complaints == []
 
 
-def test_a_reader_is_told_what_came_and_a_hidden_page_draws_nothing(context: BrowserContext, served: Served) -> None:
+def test_a_reader_sees_what_came_and_a_hidden_page_draws_nothing(context: BrowserContext, served: Served) -> None:
     served.cli("run", "c1", "seq 1 100; false", check=False)
     watched = sign_in(context, served)
     page = watched.page
