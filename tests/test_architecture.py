@@ -1,7 +1,7 @@
 """The rooms and their one-way arrows, and the other things about the tree that no single test would notice.
 
 The contracts themselves are in pyproject.toml. They are checked twice: that the package keeps them, and, on a small
-package made for it, that each of them does break when somebody crosses it.
+package made for it, that each of them does break when it is crossed.
 """
 
 from __future__ import annotations
@@ -167,7 +167,7 @@ def machine_paths() -> re.Pattern[bytes]:
         rb"/tmp/[\w.-]*venv\b",
     ]
     places = {TOP, TOP.parent, Path.home()}
-    # A place with a common name of one part, such as /src or /tmp, says nothing about anybody's machine.
+    # A place with a common name of one part, such as /src or /tmp, says nothing about any particular machine.
     patterns += [re.escape(os.fsencode(place)) + rb"/" for place in places if len(place.parts) > 2]
     return re.compile(b"|".join(patterns))
 

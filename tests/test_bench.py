@@ -88,7 +88,7 @@ def test_a_benchmark_runs_and_prints_every_row(tmp_path: Path, bench: str) -> No
     for row in rows:
         assert row["what"] in done.stdout
         assert row["value"] is not None or row["note"].startswith("skipped"), row
-        assert row["met"] is None, "a quick run judges nothing"
+        assert row["met"] is None, "a quick run checks no target"
         if row["against"] is not None:
             assert row["ratio"] is not None, row
 

@@ -80,7 +80,7 @@ async def test_it_comes_through_a_server(home: Path, monkeypatch: pytest.MonkeyP
                 assert (await task).clean
             # An error is one, also behind lines of progress; and without them.
             with Progress(), pytest.raises(blockpty.NotFound):
-                await client.verify("nobody")
+                await client.verify("missing")
         async with http(home, url) as plain:
             # Who does not ask for lines gets one object, as always.
             answer = await plain.post("/v1/conversations/c1/verify", json={})

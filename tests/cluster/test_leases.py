@@ -62,7 +62,7 @@ def test_a_thousand_races(database: Database) -> None:
 
 
 def test_races_for_one_conversation(database: Database) -> None:
-    """Leases that are let go or run out are fought for; every epoch has one owner, and an old epoch writes nothing."""
+    """Leases that are released or expire are fought for; every epoch has one owner, and an old epoch writes nothing."""
     rounds = 100
     hosts = [Leases(f"host-{number}", seconds=0.02) for number in range(HOSTS)]
     together = threading.Barrier(HOSTS)
@@ -90,7 +90,7 @@ def test_races_for_one_conversation(database: Database) -> None:
     with database.connection() as connection:
         rows = connection.execute("SELECT epoch, count(*) FROM written GROUP BY epoch").fetchall()
     assert dict(rows) == {lease.epoch: 1 for lease, wrote in results if wrote}
-    # No epoch before the last one writes any more, whoever had it.
+    # No epoch before the last one writes any more, whichever host had it.
     last = max(epochs)
     for lease, _ in results:
         if lease.epoch < last:
@@ -130,7 +130,7 @@ def test_an_expired_lease_that_no_host_took_is_still_ours(database: Database) ->
 
 
 def test_a_write_that_is_under_way_is_finished_first(database: Database) -> None:
-    """Whoever takes over waits for the statement of the owner before, so that nothing old is written later."""
+    """The new owner waits for the previous owner's statement, so that nothing old is written later."""
     first, second = Leases("first", seconds=0.2), Leases("second")
     with database.connection() as one:
         lease = take(first, one, "c")

@@ -1,4 +1,4 @@
-"""The tables: made once by whoever comes first, never by two, and refused when they are not what is asked for."""
+"""The tables: made once by the first host, never by two, and refused when they are not what is asked for."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def test_other_shards_and_newer_tables_are_refused(databases: Databases) -> None
 
 
 def test_tables_of_the_first_version_are_changed(databases: Databases, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What was in them is indexed again, and who knows the old generation is told."""
+    """What was in them is indexed again, and a host that knows the old generation is notified."""
     database, shards = Database(databases.url), [Database(url) for url in databases.shards]
     with monkeypatch.context() as before:
         before.setattr(migration, "STEPS", migration.STEPS[:1])

@@ -82,7 +82,7 @@ def test_a_call_that_was_given_up_is_not_tried_again() -> None:
     def work(_connection: Connection) -> None:
         tries.append(1)
         call.abandon()
-        # The connection is cut, so whoever waits for its answer goes on.
+        # The connection is cut, so a caller that waits for its answer goes on.
         here.setblocking(False)
         assert here.recv(1) == b""
         raise psycopg.OperationalError("cut")

@@ -40,7 +40,7 @@ def test_what_is_not_there_is_mostly_known() -> None:
 
 
 def test_numbers_are_the_same_for_ever() -> None:
-    """What is in somebody's database must be found by the next version."""
+    """What is in a user's database must be found by the next version."""
     assert sorted(terms_of("ab1 zz é12 404")) == [
         2109488, 2109538, 2128506, 3158048, 3158064, 3170913, 3420212, 6447392, 8026656, 1266904887, 1535359611,
         1787493956,

@@ -1,4 +1,4 @@
-"""Shells inside shells: whose marks are believed, and what becomes of their blocks."""
+"""Shells inside shells: whose marks are accepted, and what becomes of their blocks."""
 
 from __future__ import annotations
 

@@ -15,7 +15,7 @@ AT_EDITOR = {"icanon": False, "echo": False, "foreground": "shell"}
 
 
 def settled() -> tuple[FakePty, int]:
-    """Return a terminal whose prompt has been drawn, and the place from which output is nobody's."""
+    """Return a terminal whose prompt has been drawn, and the place from which output belongs to no command."""
     pty = at_prompt()
     pty.silence(**AT_EDITOR)
     return pty, len(pty.recording.stream)
@@ -212,7 +212,7 @@ def test_it_takes_the_next_number_and_leaves_the_command_alone() -> None:
         ("command", b"1\n"), ("background", b"late\n"), ("command", b"2\n"), ("background", b"end\n"),
     ]  # fmt: skip
     assert [block["seq"] for block in blocks_of(pty.recording)] == [1, 2, 3, 4]
-    # Whoever asks late finds the block of his request, whatever was opened since.
+    # A caller that asks late finds the block of its request, whatever was opened since.
     state = state_of(pty.recording)
     assert [state.opened_by(request)[0] for request in ("1.1", "1.2")] == [1, 3] and state.opened_by("1.3") is None
 

@@ -21,7 +21,7 @@ def other_line(pty: FakePty, how: str) -> None:
     pty.prompt()
 
 
-def told(pty: FakePty) -> list[tuple[str, str, str, str | None]]:
+def summaries(pty: FakePty) -> list[tuple[str, str, str, str | None]]:
     expected = derive(pty.recording)
     for cuts in every_split(pty.recording.stream):
         assert derive(pty.recording, cuts) == expected
@@ -44,7 +44,7 @@ def test_it_is_a_block_of_its_own_and_ours_comes_next(how: str, text: str, lines
     pty.end()
     pty.prompt()
     other = ("user", text, "stuffed\n", None)
-    assert told(pty) == [other] * lines + [("agent", "echo real", "real\n", None)]
+    assert summaries(pty) == [other] * lines + [("agent", "echo real", "real\n", None)]
     assert state_of(pty.recording).submission is None
 
 
@@ -59,7 +59,7 @@ def test_a_submission_that_its_program_has_read_is_nobodys_command() -> None:
     pty.begin()
     pty.end()
     pty.prompt()
-    assert [block[:2] for block in told(pty)] == [("user", "echo stuffed"), ("user", "ls")]
+    assert [block[:2] for block in summaries(pty)] == [("user", "echo stuffed"), ("user", "ls")]
 
 
 @pytest.mark.parametrize(
@@ -87,4 +87,4 @@ def test_what_bash_draws_is_doubted_when_it_is_another_line(drawn: bytes, echoed
     pty.output(b"out\r\n")
     pty.end()
     pty.prompt()
-    assert told(pty) == [("agent", "echo real", "out\n", degraded)]
+    assert summaries(pty) == [("agent", "echo real", "out\n", degraded)]

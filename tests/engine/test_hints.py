@@ -1,4 +1,4 @@
-"""What other shell integrations print: told in the output of a block and nowhere else, and never a border."""
+"""What other shell integrations print: reported in the output of a block and nowhere else, and never a border."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ WRAPPER = "wrapper"
 
 
 def hints(pty: FakePty) -> list[tuple[str, str, bytes]]:
-    """Return source, kind and bytes of every hint that was told, the same for every cut."""
+    """Return source, kind and bytes of every reported hint, the same for every cut."""
     expected = derive(pty.recording)
     for cuts in every_split(pty.recording.stream):
         assert derive(pty.recording, cuts) == expected, cuts
-    told = [event for event in events_of(pty.recording) if event.type == "hint"]
-    assert all(event.cursor == event.fields["span"][0] and "more" not in event.fields for event in told)
+    found = [event for event in events_of(pty.recording) if event.type == "hint"]
+    assert all(event.cursor == event.fields["span"][0] and "more" not in event.fields for event in found)
     stream = pty.recording.stream
-    return [(event.fields["source"], event.fields["kind"], stream[slice(*event.fields["span"])]) for event in told]
+    return [(event.fields["source"], event.fields["kind"], stream[slice(*event.fields["span"])]) for event in found]
 
 
 def nested(pty: FakePty, foreground: str | None = WRAPPER, kind: str = "child") -> dict[str, Any] | None:
@@ -71,10 +71,10 @@ def test_after_64_one_more_and_again_in_the_next_block() -> None:
     pty.end()
     pty.prompt()
     pty.run("y", A)
-    told = [event.fields for event in events_of(pty.recording) if event.type == "hint"]
-    assert len(told) == MAX_HINTS + 2
-    assert [number for number, fields in enumerate(told) if fields.get("more") is True] == [MAX_HINTS]
-    assert told[MAX_HINTS]["span"] == [begin + 8 * MAX_HINTS, begin + 8 * MAX_HINTS + 8]
+    reported = [event.fields for event in events_of(pty.recording) if event.type == "hint"]
+    assert len(reported) == MAX_HINTS + 2
+    assert [number for number, fields in enumerate(reported) if fields.get("more") is True] == [MAX_HINTS]
+    assert reported[MAX_HINTS]["span"] == [begin + 8 * MAX_HINTS, begin + 8 * MAX_HINTS + 8]
     assert derive(pty.recording) == derive(pty.recording, range(len(pty.recording.stream)))
 
 
@@ -122,12 +122,12 @@ def test_in_front_of_a_begin_that_is_not_accepted() -> None:
 EVIDENCE = {
     "nothing": (b"text \x1b]133;D\x07\x1b]633;A\x07", None),
     "a prompt": (A, "hints"),
-    "more hints than are told": (b"\x1b]7;/\x07" * 99 + A, None),
+    "more hints than are reported": (b"\x1b]7;/\x07" * 99 + A, None),
     "another process": (b"\x1b]7717;__PROMPT__;n=%s;i=9;s=1;c=0;p=1\x07" % NONCE.encode(), "marks"),
     "no nonce": (b"\x1b]7717;__BEGIN__;n=;i=9;s=1;c=1\x07", "marks"),
     "both": (b"\x1b]7717;__BEGIN__;n=;i=9;s=1;c=1\x07" + A, "marks"),
     "both, the other way round": (A + b"\x1b]7717;__BEGIN__;n=;i=9;s=1;c=1\x07", "marks"),
-    "somebody else's nonce": (b"\x1b]7717;__PROMPT__;n=%s;i=9;s=1;c=0;p=1\x07" % (b"B" * 22), None),
+    "another shell's nonce": (b"\x1b]7717;__PROMPT__;n=%s;i=9;s=1;c=0;p=1\x07" % (b"B" * 22), None),
     "no form": (b"\x1b]7717;__PROMPT__;n=;i=9\x07\x1b]7717;__WHAT__;n=;i=9;s=1;c=1\x07\x1b]7717;;n=;", None),
 }
 

@@ -136,7 +136,7 @@ def test_zsh_tells_by_marks() -> None:
     half = len(text) // 2
     typed(pty, pty.mark("CMD", d=f"1/2:{text[:half]}") + pty.mark("CMD", d=f"2/2:{text[half:]}", t=1))
     typed(pty, pty.mark("CMD", d="1/2:half"))
-    typed(pty, b"nothing told\r\n")
+    typed(pty, b"nothing reported\r\n")
     assert commands(pty) == ["echo é; ls", "echo é; ls…", "", ""]
 
 

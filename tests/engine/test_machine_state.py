@@ -58,12 +58,12 @@ def test_a_copy_shares_nothing_that_changes() -> None:
 def test_renamed_fields_are_stored_under_the_names_that_records_have() -> None:
     state = MachineState(line=CommandLine(reported="ls"), unattributed=BackgroundText(undrawn=b"\xff"))
     record = state.to_dict()
-    assert (record["told"], record["unasked"]) == ("ls", "\xff")
+    assert (record["told"], record["unasked"]) == ("ls", "\xff")  # words: on disk
     assert not {"reported", "undrawn"} & record.keys()
     assert MachineState.from_dict(record) == state
 
 
-@pytest.mark.parametrize("missing", ["shell", "seq", "told", "size"])
+@pytest.mark.parametrize("missing", ["shell", "seq", "told", "size"])  # words: on disk
 def test_what_lacks_a_field_is_refused(missing: str) -> None:
     record = MachineState().to_dict()
     del record[missing]

@@ -33,8 +33,8 @@ def block(**changed: Any) -> OpenBlock:
 
 def test_a_finished_block() -> None:
     record = finished(block(exit_status=0))
-    told = [record[name] for name in ("block_id", "span", "duration_ms", "state")]
-    assert told == ["b3", [10, 30], 50, "ended"]
+    values = [record[name] for name in ("block_id", "span", "duration_ms", "state")]
+    assert values == ["b3", [10, 30], 50, "ended"]
     assert finished(block(exit_status=130))["signal"] == "SIGINT"
     assert finished(block(exit_status=148))["state"] == "stopped"
     assert finished(block(exit_status=138), "darwin")["signal"] == "SIGBUS"

@@ -86,9 +86,9 @@ def test_every_pair_is_listed_or_an_anomaly(state: ShellState, stimulus: Stimulu
         assert not surprises
     elif stimulus is not Stimulus.SETTLED:
         # A silence means nothing in the other states; a mark or an entry that cannot be is reported.
-        believed = stimulus is not Stimulus.REDRAW or pty.prompts
+        accepted = stimulus is not Stimulus.REDRAW or pty.prompts
         assert machine.state.shell is state
-        assert surprises or not believed
+        assert surprises or not accepted
         assert not [event for event in fresh if event.type.startswith("agent_")]
 
 

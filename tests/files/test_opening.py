@@ -129,4 +129,4 @@ def test_a_check_is_due_a_second_after_the_last_one(wait: Callable[[float], None
     wait(CHECK_SECONDS / 2)
     assert check.due() and not check.due(), "once"
     wait(10 * CHECK_SECONDS)
-    assert check.due() and not check.due(), "seconds that went by unasked are not made up for"
+    assert check.due() and not check.due(), "seconds without a check are not made up for"

@@ -1,4 +1,4 @@
-"""The shells' sessions stand back for the processor, where the kernel shares it between sessions."""
+"""The shells' sessions lower their CPU share, where the kernel shares the processor between sessions."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ BUSY = "nice; while ! [ -e stop ]; do sleep 0.1; done; read -r line"
 
 
 @async_test
-async def test_many_shells_at_work_stand_back_and_their_host_does_not(home: Path, tmp_path: Path) -> None:
+async def test_many_busy_shells_lower_their_cpu_share_and_their_host_does_not(home: Path, tmp_path: Path) -> None:
     async with running_host(home) as host:
         keeper = (await host.client.hello()).keeper
         ours = autogroup.get_nice(keeper)

@@ -17,7 +17,7 @@ from tests.support.async_tests import async_test
 async def test_a_connection_that_is_made_after_the_call_was_cancelled_is_closed(
     home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The thread that connects cannot be cancelled, so what it made has to be closed by somebody."""
+    """The thread that connects cannot be cancelled, so what it made has to be closed elsewhere."""
     asked, go_on = threading.Event(), threading.Event()
     ours, theirs = socket.socketpair()
 

@@ -1,4 +1,4 @@
-"""A host is started once, by whoever comes first, in a home of its own wherever that lies."""
+"""A host is started once, by the first client, in a home of its own wherever that lies."""
 
 from __future__ import annotations
 

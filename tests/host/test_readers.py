@@ -20,7 +20,7 @@ THREAD: Final = "import sys, threading; t = threading.Thread(target=sys.stdin.re
 SELECT: Final = "import select, os; r, w = os.pipe(); select.select([0{more}], [], []{limit})"
 POLL: Final = "import select; p = select.{kind}(); p.register(0, 1); p.poll({limit})"
 PIPE: Final = "import os, select; r = os.open('/dev/tty', os.O_RDONLY); select.select([0, r], [], [])"
-# What a program does, whether that is sure at once, and whether it is believed after a while.
+# What a program does, whether that is sure at once, and whether it is accepted after a while.
 WAYS: Final[dict[str, tuple[str, bool, bool]]] = {
     "read": ("import os; os.read(0, 1)", True, True),
     "read of /dev/tty": ("import os; os.read(os.open('/dev/tty', os.O_RDONLY), 1)", True, True),
@@ -44,15 +44,15 @@ class Terminal:
     def __init__(self, code: str, stdin: int | None = None) -> None:
         self.master, slave = pty.openpty()
         self.name = os.ttyname(slave)
-        ready, told = os.pipe()
+        ready, writer = os.pipe()
         take = "import fcntl, os, signal, termios; os.setsid() if os.getsid(0) != os.getpid() else 0; "
-        take += f"fcntl.ioctl(1, termios.TIOCSCTTY, 0); os.write({told}, b'x'); os.close({told}); "
+        take += f"fcntl.ioctl(1, termios.TIOCSCTTY, 0); os.write({writer}, b'x'); os.close({writer}); "
         self.program = subprocess.Popen(
             [sys.executable, "-c", take + code], stdin=slave if stdin is None else stdin, stdout=slave, stderr=slave,
-            start_new_session=True, pass_fds=(told,),
+            start_new_session=True, pass_fds=(writer,),
         )  # fmt: skip
         os.close(slave)
-        os.close(told)
+        os.close(writer)
         assert os.read(ready, 1) == b"x"
         os.close(ready)
 

@@ -217,7 +217,8 @@ ATTEMPTS: Final[dict[str, str]] = {
         "    try: call(); print('REACHED')\n    except OSError: pass"
     ),
     "su and setuid bits": "cp /bin/sh ./sh2; chmod u+s sh2; chmod 4755 sh2; chmod g+s sh2; "
-    "install -m 4755 /bin/sh sh3; find . -perm /6000 | grep . && echo REACHED; su -c true nobody && echo REACHED",
+    "install -m 4755 /bin/sh sh3; find . -perm /6000 | grep . && echo REACHED; "
+    "su -c true nobody && echo REACHED",  # words: on the system
     "set a capability": "grep -E 'Cap(Prm|Eff).*[1-9a-f]' /proc/self/status && echo REACHED; "
     "grep 'NoNewPrivs:.*0' /proc/self/status && echo REACHED",
     # terminals

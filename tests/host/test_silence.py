@@ -215,7 +215,7 @@ def test_typing_delays_the_end_of_a_burst_once(quiet: Silences) -> None:
 def test_a_burst_does_not_end_before_what_was_typed_into_it_is_read(
     quiet: Silences, monkeypatch: pytest.MonkeyPatch, editor: bool
 ) -> None:
-    """Who answers `Password:` at once would else be told that the program asks for it, when it asks no more."""
+    """A client that answers `Password:` at once would otherwise see the program as still asking for it."""
     terminal, slept = quiet.bench.terminal, 3
     monkeypatch.setattr(terminal, "at_editor", lambda: editor)
     monkeypatch.setattr(terminal, "reader", lambda patient: terminal.pid)
@@ -347,7 +347,7 @@ def test_a_program_that_begins_to_wait_for_input_is_noticed_once(
     quiet.loop.advance(0.1)
     assert asked and not any(asked)
     quiet.loop.advance(1.0)
-    assert asked[-1], "by now one that waits for other things as well is believed"
+    assert asked[-1], "by now one that waits for other things as well is accepted"
     assert wanted(terminal) == [None]
     reader = 7
     quiet.loop.advance(100.0)

@@ -31,7 +31,7 @@ CONTRACT_CODES = (
 )  # fmt: skip
 NOT_YET: dict[str, str] = {}
 ADDED = {
-    "forbidden": "a token is known but does not allow this; told apart from a token that is not known",
+    "forbidden": "a token is known but does not allow this; distinct from a token that is not known",
     "archive_unreachable": "a store beside the home is down; what is here is whole",
 }
 

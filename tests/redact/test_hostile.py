@@ -14,7 +14,7 @@ from tests.support import redaction_reference as reference
 from tests.support.profile import LONG
 
 SIZE = 48 * 1024
-# Bytes that a match goes over or a judge is given for each byte, and full looks at a word for so many bytes.
+# Bytes that a match goes over or a check is given for each byte, and full looks at a word for so many bytes.
 MOST_LOOKED_AT = 80
 FEWEST_BYTES = 3
 
@@ -33,14 +33,14 @@ LINES = {
 
 
 class Work:
-    """Counts the full looks at words, and the bytes that these go over or are judged."""
+    """Counts the full looks at words, and the bytes that these go over or check."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.looks = self.size = 0
         shapes = {
             word: tuple(
-                (self._match(match), groups, least, self._judge(judge), may_be, is_named)
-                for match, groups, least, judge, may_be, is_named in redaction._shapes_of(word)
+                (self._match(match), groups, least, self._check(check), may_be, is_named)
+                for match, groups, least, check, may_be, is_named in redaction._shapes_of(word)
             )
             for word in NAMING
         }
@@ -55,10 +55,10 @@ class Work:
 
         return counted
 
-    def _judge(self, judge: Callable[..., bool]) -> Callable[..., bool]:
+    def _check(self, check: Callable[..., bool]) -> Callable[..., bool]:
         def counted(text: bytes, found: object, value: bytes) -> bool:
             self.size += len(value)
-            return judge(text, found, value)
+            return check(text, found, value)
 
         return counted
 
@@ -76,7 +76,7 @@ def test_what_is_looked_at_grows_as_the_line_does(name: str, more: bool, monkeyp
 def test_a_crowd_of_words_that_are_given_values_is_a_secret() -> None:
     crowd = b"a=b;secret=abcdefgh" * 40
     assert find(crowd).spans and find(crowd[: 19 * 8]).spans == []
-    # With blanks, or in quotes, each is judged by itself.
+    # With blanks, or in quotes, each is checked by itself.
     for apart in (crowd.replace(b";", b"; "), crowd.replace(b";", b'"')):
         assert find(apart).spans == []
 

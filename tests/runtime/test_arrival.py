@@ -71,8 +71,8 @@ async def test_the_far_shell_is_as_exact_as_one_here(server: SshServer, home: Pa
     async with blockpty.Engine(home) as engine:
         conversation = await engine.open("c1", source=SOURCE, env={**server.environment, "LC_TIME": "C.UTF-8"})
         status = await conversation.status()
-        told = (status.source, status.mode, status.integrity, status.tty, status.cwd)
-        assert told == (SOURCE, "idle", "ok", "at_prompt", str(server.directory / "home"))
+        actual = (status.source, status.mode, status.integrity, status.tty, status.cwd)
+        assert actual == (SOURCE, "idle", "ok", "at_prompt", str(server.directory / "home"))
         for command, code, output in IN_FISH if status.shell == "fish" else COMMANDS:
             result = await conversation.run(command, timeout_ms=TIMEOUT_MS)
             block = result.block
@@ -268,8 +268,8 @@ async def test_a_container_of_podman(tmp_path: Path, home: Path) -> None:
             assert (status.shell, status.mode, status.integrity, status.cwd) == ("bash", "idle", "ok", "/")
             for command, code, output in COMMANDS:
                 result = await conversation.run(command, timeout_ms=TIMEOUT_MS)
-                told = (result.block.exit_status, result.block.degraded, result.output)
-                assert told == (code, None, output)
+                actual = (result.block.exit_status, result.block.degraded, result.output)
+                assert actual == (code, None, output)
             big = await conversation.run("seq 1 20000", timeout_ms=TIMEOUT_MS, max_bytes=1_000_000)
             assert big.output == "".join(f"{number}\n" for number in range(1, 20_001))
             left = await conversation.run("exit 7", timeout_ms=TIMEOUT_MS)

@@ -182,7 +182,7 @@ async def test_a_live_conversation(home: Path) -> None:
         assert [(block.seq, block.state) for block in ended.blocks] == [(begun.seq, "ended"), (2, "ended")]
         # The file holds the running block no more than once, and its end is the last one's.
         assert [block.seq for block in (await conversation.blocks(running=True)).blocks] == [1, 2, begun.seq]
-        for wrong in ({"order": "best"}, {"author": "nobody"}, {"kind": "x"}, {"before_seq": -1}, {"after_seq": 1.5}):
+        for wrong in ({"order": "best"}, {"author": "stranger"}, {"kind": "x"}, {"before_seq": -1}, {"after_seq": 1.5}):
             with pytest.raises(BadRequest, match=next(iter(wrong))):
                 await conversation.blocks(**wrong)  # type: ignore[arg-type]
         await conversation.close()

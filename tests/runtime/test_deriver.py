@@ -116,7 +116,7 @@ async def test_no_client_is_notified_of_what_cannot_be_synced(
         monkeypatch.setattr(os, "fdatasync", broken)
         await conversation.send("x\r")
         async with asyncio.timeout(30):
-            while conversation.live.deriver.problem is None:  # noqa: ASYNC110 - the engine looks by itself, and tells nobody
+            while conversation.live.deriver.problem is None:  # noqa: ASYNC110 - the engine looks by itself, and reports nothing
                 await asyncio.sleep(0.01)
         with pytest.raises(blockpty.StorageFull):
             await conversation.exec_block("echo two")

@@ -1,4 +1,4 @@
-"""A secret that is there only when the output is drawn, or behind a link, leaves covered too."""
+"""A secret that is there only when the output is drawn, or behind a link, is redacted too."""
 
 from __future__ import annotations
 

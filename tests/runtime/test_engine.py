@@ -95,7 +95,7 @@ async def test_what_cannot_be_opened_says_why(home: Path, tmp_path: Path) -> Non
             with pytest.raises(blockpty.BadRequest):
                 await engine.open("c1", **size)  # type: ignore[arg-type]
         with pytest.raises(blockpty.NotFound):
-            await engine.conversation("nobody")
+            await engine.conversation("missing")
         await engine.open("c1")
         with pytest.raises(blockpty.Busy):
             await engine.open("c1")

@@ -25,34 +25,34 @@ async def test_growth_without_its_text_is_few_events_and_adds_up(home: Path) -> 
     async with blockpty.Engine(home) as engine:
         conversation = await engine.open("c1", shell="bash")
         live: Any = conversation.live
-        told: list[Event] = []
+        received: list[Event] = []
 
         async def follow() -> None:
             async for event in follow_events(live, 0, True, with_data=False):
-                told.append(event)
+                received.append(event)
 
         following = asyncio.create_task(follow())
         await conversation.run("seq 1 400000", max_bytes=100)
         await conversation.run("echo one; sleep 0.3; echo two")
         every = [event async for event in follow_events(live, 0, False)]
-        while not told or told[-1].seq < every[-1].seq:
+        while not received or received[-1].seq < every[-1].seq:
             await live.subscribers.changed(0.02)
         following.cancel()
         await asyncio.wait((following,))
 
-        assert all("data" not in event.fields for event in told)
-        others = [event for event in told if event.type != "agent_block_delta"]
+        assert all("data" not in event.fields for event in received)
+        others = [event for event in received if event.type != "agent_block_delta"]
         assert others == [event for event in every if event.type != "agent_block_delta"]
-        assert [event.seq for event in told] == sorted({event.seq for event in told})
+        assert [event.seq for event in received] == sorted({event.seq for event in received})
         for block_id in {event.fields["block_id"] for event in every if "block_id" in event.fields}:
             spans = _spans(every, block_id)
-            joined = _spans(told, block_id)
+            joined = _spans(received, block_id)
             assert joined[0][0] == spans[0][0] and joined[-1][1] == spans[-1][1]
             # Each ends where one of the record ends, and begins where the next one begins.
             follows = {end: begin for (_, end), (begin, _) in pairwise(spans)}
             assert all(follows[end] == begin for (_, end), (begin, _) in pairwise(joined))
-        flood = next(event.fields["block_id"] for event in told if event.type == "agent_block_begin")
-        assert len(_spans(told, flood)) < len(_spans(every, flood)) / 2
+        flood = next(event.fields["block_id"] for event in received if event.type == "agent_block_begin")
+        assert len(_spans(received, flood)) < len(_spans(every, flood)) / 2
         await conversation.close()
 
 

@@ -129,8 +129,8 @@ async def test_descriptors_of_the_user_are_left_alone(home: Path) -> None:
     async with open_stage_over_ssh(home, "bash") as stage:
         for number in (9, 99, 249):
             await stage.run(f"exec {number}>lock{number}")
-            told = await stage.done(f"echo one >&{number}\necho two >&{number}")
-            assert told == (0, "ended", b""), number
+            done = await stage.done(f"echo one >&{number}\necho two >&{number}")
+            assert done == (0, "ended", b""), number
             assert await stage.done(f"cat lock{number}") == (0, "ended", b"one\ntwo\n"), number
         await stage.run("echo one\nexec 98>lock98")
         assert await stage.done("echo two >&98\ncat lock98") == (0, "ended", b"two\n")
@@ -143,13 +143,14 @@ async def test_the_shell_of_another_user_reads_its_commands(shell: str, home: Pa
     """Its terminal belongs to who logged in, and cannot be opened by its own name; and it is left again."""
     async with open_stage_over_ssh(home, shell) as stage:
         conversation = stage.conversation
-        begun = await conversation.exec_interactive(f"cd / && su nobody -s {shutil.which(shell)}")
+        user = "nobody"  # words: on the system
+        begun = await conversation.exec_interactive(f"cd / && su {user} -s {shutil.which(shell)}")
         await stage.wait({"idle_ms": 300}, begun.cursor)
         await conversation.enter_shell(shell)
-        assert await stage.done("id -un; echo two\necho three") == (0, "ended", b"nobody\ntwo\nthree\n")
+        assert await stage.done("id -un; echo two\necho three") == (0, "ended", f"{user}\ntwo\nthree\n".encode())
         left = await conversation.exec_block("exit 3")
         await stage.wait(PROMPT, left.cursor)
-        ended = stage.told(await stage.block(left.block_id))
+        ended = stage.outcome(await stage.block(left.block_id))
         assert ended[:2] == (3, "shell_exited") and ended.output in (b"", b"exit\n"), ended
         assert await stage.done("id -un") == (0, "ended", b"root\n")
         assert await stage.doubts() == []
@@ -184,7 +185,7 @@ async def test_an_interrupt_is_one_for_a_program_that_takes_its_time(shell: str,
         await stage.wait("up", begun.cursor)
         await stage.wait({"idle_ms": 200}, begun.cursor)
         assert (await stage.conversation.interrupt(grace_ms=10_000)).how == "SIGINT"
-        assert stage.told(await stage.block(begun.block_id)).output.endswith(b"1\n")
+        assert stage.outcome(await stage.block(begun.block_id)).output.endswith(b"1\n")
 
 
 @in_every_far_shell
@@ -212,7 +213,7 @@ async def test_what_a_person_types_behind_the_text_is_not_lost(shell: str, home:
         await stage.type(key + b"echo 'and ''then!'\r")
         first = await stage.event("agent_block_end", before.next_seq)
         await stage.event("agent_block_end", first.seq + 1)
-        assert [stage.told(block).output for block in await stage.blocks()] == [b"first\n", b"and then!\n"]
+        assert [stage.outcome(block).output for block in await stage.blocks()] == [b"first\n", b"and then!\n"]
 
 
 def test_what_follows_the_key_is_printable_and_has_three_fields() -> None:

@@ -153,7 +153,8 @@ async def test_another_user_gets_no_more_than_the_shell(home: Path, closing_dire
     (tmp_path / "closed").chmod(0o600)
     async with blockpty.Engine(home) as engine:
         conversation = await engine.open("c1", shell="bash", cwd=str(tmp_path))
-        session = await conversation.exec_interactive("su -s /bin/bash nobody")
+        user = "nobody"  # words: on the system
+        session = await conversation.exec_interactive(f"su -s /bin/bash {user}")
         while (await conversation.wait_for({"idle_ms": 100}, from_cursor=session.cursor)).tty != "raw":
             assert (await conversation.status()).mode == "interactive"
         await conversation.enter_shell("bash", timeout_ms=TIMEOUT_MS)
@@ -163,7 +164,7 @@ async def test_another_user_gets_no_more_than_the_shell(home: Path, closing_dire
             with pytest.raises(blockpty.BadRequest, match="permission denied"):
                 await conversation.put_file(path, "x")
         await conversation.put_file("open/x", "theirs")
-        assert (tmp_path / "open" / "x").owner() == "nobody" and (tmp_path / "closed").read_text() == "mine"
+        assert (tmp_path / "open" / "x").owner() == user and (tmp_path / "closed").read_text() == "mine"
 
 
 @async_test

@@ -1,4 +1,4 @@
-"""Conversations that nobody uses are closed, where that is wanted, and no others."""
+"""Unused conversations are closed, where that is wanted, and no others."""
 
 from __future__ import annotations
 

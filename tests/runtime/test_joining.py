@@ -20,7 +20,7 @@ STREAMS = sorted((TOP / "tests" / "streams").glob("*/stream/*"), key=lambda path
 
 
 async def drawn(watch: TerminalWatch, end: int) -> Emulator:
-    """Return what somebody has drawn who watches up to a cursor."""
+    """Return what a client that watches up to a cursor has drawn."""
     emulator = Emulator(80, 24)
     items = watch.items()
     try:

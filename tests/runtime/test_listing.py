@@ -35,8 +35,8 @@ async def test_what_lost_its_terminal_says_so(home: Path, boot: str, reason: str
     """At once in the list, without having been asked for in its record, and when it is asked for."""
     (layout,) = await homes.fill(home, ["c1"], homes.recording(ended=False, boot=boot))
     async with blockpty.Engine(home) as engine:
-        (told,) = (await engine.list()).conversations
-        assert (told.live, told.mode, told.lost) == (False, "exited", reason)
+        (listed,) = (await engine.list()).conversations
+        assert (listed.live, listed.mode, listed.lost) == (False, "exited", reason)
         await stock_taken(engine)
         state, _ = look(layout)
         assert state.exit is not None and state.exit["lost"] == reason and state.block is None
@@ -45,15 +45,15 @@ async def test_what_lost_its_terminal_says_so(home: Path, boot: str, reason: str
         assert (status.mode, status.lost) == ("exited", reason)
         assert [block.state for block in (await conversation.blocks()).blocks] == ["ended", "ended", "lost"]
         assert (await conversation.verify()).clean
-        (told,) = (await engine.list()).conversations
-        assert told.lost == reason
+        (listed,) = (await engine.list()).conversations
+        assert listed.lost == reason
 
 
 @async_test
 async def test_what_ended_in_order_was_not_lost(home: Path) -> None:
     await homes.fill(home, ["c1"], homes.recording(ended=True))
     async with blockpty.Engine(home) as engine:
-        assert [told.lost for told in (await engine.list()).conversations] == [None]
+        assert [one.lost for one in (await engine.list()).conversations] == [None]
         before = (home / "conversations" / "c1" / "timeline.jsonl").read_bytes()
         await stock_taken(engine)
         assert (home / "conversations" / "c1" / "timeline.jsonl").read_bytes() == before

@@ -1,4 +1,4 @@
-"""Pending waits: what was there answers them the same every time, and whoever stops waiting changes nothing."""
+"""Pending waits: what was there answers them the same every time, and a caller that stops waiting changes nothing."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What leaves holds no secret, by whatever way and wherever it is cut; the files hold what was printed."""
+"""Output holds no secret, by whatever way and wherever it is cut; the files hold what was printed."""
 
 from __future__ import annotations
 
@@ -169,12 +169,12 @@ async def test_an_export_shows_them_only_when_it_is_asked_to_and_may(home: Path)
 async def test_a_secret_that_is_typed_key_by_key_leaves_nowhere(home: Path, shell: str) -> None:
     async with blockpty.Engine(home) as engine:
         conversation = await engine.open("c1", shell=shell)
-        told: list[str] = []
+        received: list[str] = []
 
         async def follow() -> None:
             async with aclosing(conversation.events(0)) as events:  # type: ignore[type-var]
                 async for event in events:
-                    told.append(json.dumps(dict(event.fields)))
+                    received.append(json.dumps(dict(event.fields)))
 
         task = asyncio.ensure_future(follow())
         for key in f"export MY_TOKEN={TOKEN}":
@@ -185,18 +185,18 @@ async def test_a_secret_that_is_typed_key_by_key_leaves_nowhere(home: Path, shel
         task.cancel()
         events = [event async for event in conversation.events(0, follow=False)]
         inputs = [event for event in events if event.type == "input" and event.fields["author"] == "user"]
-        # Of a key its size is told: nothing that could be put together.
+        # Only the size of a key is reported: nothing that could be put together.
         assert len(inputs) >= len(TOKEN)
         assert not [event for event in inputs if set(event.fields) - {"author", "principal", "bytes", "submit"}]
         blocks = (await conversation.blocks()).to_dict()
-        texts = [*told, json.dumps(blocks), *[json.dumps(dict(event.fields)) for event in events]]
+        texts = [*received, json.dumps(blocks), *[json.dumps(dict(event.fields)) for event in events]]
         texts += [(await conversation.read(0, view=view)).data for view in ("raw", "ansi", "text", "rendered")]
         for style in ("cast", "text", "html", "markdown", "jsonl"):
             texts.append((await conversation.export(style)).data or "")
         texts += [(await conversation.screen()).content, (await conversation.screen(format="json")).content]
         for text in texts:
             assert TOKEN[4:16] not in text and TOKEN[-12:] not in text
-        typed = "".join([json.loads(text).get("data") or "" for text in told])
+        typed = "".join([json.loads(text).get("data") or "" for text in received])
         assert TOKEN[4:16] not in typed
 
 

@@ -1,4 +1,4 @@
-"""A command run to its end: the block that is told is its own, whatever a program types, and a timeout is a result."""
+"""A command run to its end: the reported block is its own, whatever a program types, and a timeout is a result."""
 
 from __future__ import annotations
 

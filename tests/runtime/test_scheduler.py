@@ -52,7 +52,7 @@ async def test_when_the_budget_is_spent_others_wait_for_the_next_turn_and_then_g
     for name in "abcde":
         table.turns.ask(table.reader(name, 3 if name == "b" else 1))
     assert table.order == "ab"
-    # The loop comes round between; nobody is passed over for one that has more.
+    # The loop comes round between; no reader is passed over for one that has more.
     assert await table.rounds(4) == "abbc|de|b||"
 
 

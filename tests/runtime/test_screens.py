@@ -73,7 +73,7 @@ async def test_a_shell_and_a_drawing_program(home: Path, tmp_path: Path) -> None
         await conversation.wait_for({"screen": "count 3"}, timeout_ms=20_000)
         wide = await conversation.screen()
         assert (wide.cols, wide.rows) == (100, 30)
-        # Of what a program does not show any more no wait hears; and it says so when the program has ended.
+        # No wait matches what a program no longer shows; and it says so when the program has ended.
         await conversation.send_keys("q")
         gone = await conversation.wait_for({"screen": "count 4"}, timeout_ms=20_000)
         assert (gone.matched, gone.reason) == (False, "prompt")

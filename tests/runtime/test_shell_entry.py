@@ -48,8 +48,8 @@ async def play(conversation: blockpty.Conversation, shell: str = "bash") -> None
     for command, status, output in IN_FISH if shell == "fish" else COMMANDS:
         result = await conversation.run(command, timeout_ms=TIMEOUT_MS)
         block = result.block
-        told = (block.cmd, block.exit_status, block.state, block.degraded, result.output)
-        assert told == (command, status, "ended", None, output)
+        actual = (block.cmd, block.exit_status, block.state, block.degraded, result.output)
+        assert actual == (command, status, "ended", None, output)
 
 
 async def started(conversation: blockpty.Conversation, command: str) -> blockpty.SessionResult:
@@ -254,7 +254,7 @@ async def test_a_caller_that_goes_leaves_nothing_half_done(home: Path) -> None:
         entering.cancel()
         with pytest.raises(asyncio.CancelledError):
             await entering
-        # The first shell is believed again: it ends as it would have.
+        # The first shell's marks are accepted again: it ends as it would have.
         await conversation.kill(signal="INT")
         ended = await conversation.wait_for({"token": "EOF"}, from_cursor=session.cursor, timeout_ms=TIMEOUT_MS)
         assert ended.reason == "eof" and conversation.live.state.outer == []
@@ -264,14 +264,14 @@ async def test_a_caller_that_goes_leaves_nothing_half_done(home: Path) -> None:
 
 @async_test
 async def test_hooks_that_do_not_show(home: Path) -> None:
-    """What reads there is no shell: it is told, and the program is as it was."""
+    """What reads there is no shell: that is reported, and the program is as it was."""
     async with blockpty.Engine(home) as engine:
         conversation = await engine.open("c1")
         session = await started(conversation, "stty raw -echo; cat >/dev/null; stty sane; exit 4")
         with pytest.raises(blockpty.NoPrompt, match="do not show"):
             await conversation.enter_shell("bash", timeout_ms=300)
         assert conversation.live.state.outer == []
-        # The shell that started it is believed again: it ends as it would have.
+        # The marks of the shell that started it are accepted again: it ends as it would have.
         await conversation.kill(signal="INT")
         ended = await conversation.wait_for({"token": "EOF"}, from_cursor=session.cursor, timeout_ms=TIMEOUT_MS)
         assert ended.reason == "eof"

@@ -1,4 +1,4 @@
-"""Shells with `blockpty shell-init` in tmux panes: they take the hooks that an engine offers, and nobody else's."""
+"""Shells with `blockpty shell-init` in tmux panes: they take the hooks that an engine offers, and no others."""
 
 from __future__ import annotations
 
@@ -97,7 +97,7 @@ async def test_a_shell_that_is_busy_takes_the_offer_at_its_next_prompt(
         conversation = await engine.open("c1", source=f"tmux:{target}", env=tmux.environment)
         status = await conversation.status()
         assert (status.mode, status.integrity) == ("interactive", "degraded")
-        # What knows no nonce is not believed, whatever it says.
+        # What knows no nonce is not accepted, whatever it says.
         forged = r"printf '\033]7717;__HELLO__;n=AbCdEfGhIjKlMnOpQrSt_-;i=7;s=0;c=0;p=0;v=1;sh=bash;f=ps0\a'"
         await conversation.send(forged + "\r")
         await conversation.wait_for("printf", timeout_ms=TIMEOUT_MS)

@@ -28,7 +28,7 @@ PROGRAMS = {
     "getpass": f'{sys.executable} -c "{GETPASS}"',
     "nested": "script -qc 'bash {place}/ask.sh' /dev/null",
     "gpg": "mkdir -pm 700 {place}/g; echo > {place}/f; gpg --homedir {place}/g --pinentry-mode loopback -c {place}/f",
-    "su": "su nobody -s /bin/sh -c 'su root'",
+    "su": "su nobody -s /bin/sh -c 'su root'",  # words: on the system
     "sudo": "setpriv --reuid 65534 --regid 65534 --clear-groups sudo id",
     "mysql": "mysql -p -h 127.0.0.1 -P 1 -u x",
     "stty": "stty -echo; printf 'Pass%s' word; read -r p; stty echo; echo ${#p} there",

@@ -128,8 +128,8 @@ async def test_hooks_history_and_screen_show_the_command(shell: str, program: st
             assert all(command in named for command, _ in COMMON if ";" not in command and "|" not in command
                        and "&&" not in command and "#" not in command and not command.startswith(" ")), named
         else:
-            told = (Path.home() / "preexec").read_text().split("\0")
-            assert told[: len(commands)] == [command for command, _ in commands]
+            recorded = (Path.home() / "preexec").read_text().split("\0")
+            assert recorded[: len(commands)] == [command for command, _ in commands]
 
 
 @pytest.mark.parametrize(("shell", "program"), programs())

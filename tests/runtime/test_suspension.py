@@ -27,7 +27,7 @@ def descriptors() -> int:
 @pytest.mark.linux
 @async_test(timeout_seconds=110)
 async def test_ended_conversations_hold_no_files(home: Path) -> None:
-    """Sixty are taken up one after the other; what is kept open is what belongs to the newest."""
+    """Sixty are resumed one after the other; what is kept open is what belongs to the newest."""
     layouts = await homes.fill(home, [f"c{number}" for number in range(60)], homes.recording(ended=True))
     async with blockpty.Engine(home) as engine:
         await engine.list()
@@ -61,7 +61,7 @@ async def test_who_holds_one_at_rest_can_use_it(home: Path, monkeypatch: pytest.
         with pytest.raises(blockpty.Exited):
             await conversation.run("echo two")
         again = await engine.conversation("c1")
-        assert again is conversation, "the same one, as long as somebody holds it"
+        assert again is conversation, "the same one, as long as a caller holds it"
         await conversation.reset()
         assert (await conversation.run("echo three")).output == "three\n"
         assert [item.conversation_id for item in (await engine.list()).conversations if item.live] == ["c1"]
@@ -104,7 +104,7 @@ async def test_after_an_orderly_end_nothing_is_checked_again(tmp_path: Path) -> 
 
 
 class Held:
-    """A step of `Conversation.detach` that stops half-way until it is let go."""
+    """A step of `Conversation.detach` that stops half-way until `go_on` is set."""
 
     def __init__(self, conversation: blockpty.Conversation, monkeypatch: pytest.MonkeyPatch) -> None:
         self.reached, self.go_on = asyncio.Event(), asyncio.Event()
@@ -149,7 +149,7 @@ async def test_an_engine_that_is_closed_closes_what_is_just_being_suspended(
 
 
 @async_test(timeout_seconds=110)
-async def test_what_is_opened_again_is_not_laid_to_rest(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_what_is_opened_again_is_not_suspended(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """It counts as ended until its new shell has said something."""
     monkeypatch.setattr(engine_module, "UNUSED_SECONDS", 0.005)
     async with blockpty.Engine(home) as engine:

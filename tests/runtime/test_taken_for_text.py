@@ -1,4 +1,4 @@
-"""Words that were taken for text: which are told, and which are none of our business."""
+"""Words that were taken for text: which are reported, and which are none of our business."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tests.support.async_tests import async_test
 
 
 @pytest.mark.parametrize(
-    ("match", "told"),
+    ("match", "hint"),
     [
         ("PROMPT", 'PROMPT was taken as a text; the token is written {"token": "PROMPT"}'),
         (["ready", "EOF"], 'EOF was taken as a text; the token is written {"token": "EOF"}'),
@@ -23,8 +23,8 @@ from tests.support.async_tests import async_test
         ("{bad json", "a match that begins with { was taken as a text, because it is not valid JSON: '{bad json'"),
     ],
 )  # fmt: skip
-def test_what_is_no_text_to_wait_for(match: Any, told: str) -> None:
-    assert in_match(match, None) == in_match("ready", match) == told
+def test_what_is_no_text_to_wait_for(match: Any, hint: str) -> None:
+    assert in_match(match, None) == in_match("ready", match) == hint
 
 
 @pytest.mark.parametrize("match", ["ready", "prompt", {"token": "PROMPT"}, ["a", {"regex": "{"}], '{"a": 1}', "x{"])

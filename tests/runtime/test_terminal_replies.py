@@ -1,4 +1,4 @@
-"""Programs that ask the terminal get a constant answer, once, and nobody else sees it."""
+"""Programs that ask the terminal get a constant answer, once, and no other program sees it."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ async def test_a_program_asks(shell: str, home: Path) -> None:
 ])  # fmt: skip
 @async_test
 async def test_a_question_that_is_only_shown(shell: str, home: Path) -> None:
-    """A file with a question in it: nobody reads, so no answer may stand on the next command line."""
+    """A file with a question in it: no program reads, so no answer may stand on the next command line."""
     async with open_stage(home, shell) as stage:
         (stage.folder / "file").write_bytes(b"before \x1b[c after\n")
         for _ in range(20):

@@ -100,8 +100,8 @@ async def test_without_hooks_it_is_one_degraded_session(tmux: TmuxServer, home: 
         await conversation.send("exit\r")
         await conversation.wait_for(END, timeout_ms=TIMEOUT_MS)
         block = (await conversation.block("b1")).block
-        told = (block.kind, block.state, block.exit_status, block.degraded)
-        assert told == ("session", "ended", None, "no_hooks")
+        actual = (block.kind, block.state, block.exit_status, block.degraded)
+        assert actual == ("session", "ended", None, "no_hooks")
         assert (await conversation.status()).exit == {"status": None, "signal": None}
         assert (await conversation.verify()).clean
 

@@ -229,7 +229,7 @@ def damage(directory: Path, older: Path, name: str, change: Any) -> None:
         path.write_bytes(fresh)
 
 
-def told(result: VerifyResult) -> list[str]:
+def messages(result: VerifyResult) -> list[str]:
     return [f"{one['where']}: {one['message']}" for one in (*result.differences, *result.behind)]
 
 
@@ -242,7 +242,7 @@ async def test_damage_is_found(
     shutil.copytree(recorded[0], directory)
     damage(directory, recorded[1], name, change)
     result = await verified(directory)
-    found = told(result)
+    found = messages(result)
     assert any(expected in one for one in found), found
     # Half a line at the end of the timeline is what a kill leaves; all else is no accident.
     assert result.clean == (change == append(b"garbage") or expected == "timeline.jsonl: the line at byte"), found
@@ -261,7 +261,7 @@ async def test_segments_that_do_not_join_are_reported(
     (directory / "stream" / f"{9:020d}").write_bytes(whole[9:])
     result = await verified(directory)
     assert result.clean is clean
-    assert clean or f"stream: a segment ends at {first}, the next one begins at 9" in told(result)
+    assert clean or f"stream: a segment ends at {first}, the next one begins at 9" in messages(result)
 
 
 @pytest.mark.parametrize("name", ["events.jsonl", "blocks.jsonl", "blocks/1_*.out"])
@@ -281,7 +281,7 @@ async def test_what_is_no_file_in_the_place_of_one_is_reported(
     else:
         path.symlink_to(tmp_path / "moved")
     result = await check_files("c1", Layout(directory), None, None)
-    assert any(one["where"] == str(path.relative_to(directory)) for one in result.differences), told(result)
+    assert any(one["where"] == str(path.relative_to(directory)) for one in result.differences), messages(result)
 
 
 @pytest.mark.parametrize(
@@ -332,7 +332,7 @@ async def test_every_changed_byte_of_the_stream_is_placed(recorded: tuple[Path, 
 
 @async_test
 async def test_every_line_of_the_timeline_is_placed(recorded: tuple[Path, Path], tmp_path: Path) -> None:
-    """A changed line with a checksum that fits is told by the line behind it; the last one only by a seal."""
+    """A changed line with a checksum that fits is detected by the line behind it; the last one only by a seal."""
     directory = tmp_path / "c1"
     shutil.copytree(recorded[0], directory)
     whole = (directory / "timeline.jsonl").read_bytes().splitlines(keepends=True)
@@ -444,14 +444,14 @@ async def test_damage_under_a_server_that_runs_is_found(tmp_path: Path) -> None:
             await conversation.run("echo 0123456789; seq 50")
             # What the shell still has to say: its prompt, and that it is silent then.
             await conversation.wait_for({"idle_ms": 30})
-            assert told(await conversation.verify()) == []
+            assert messages(await conversation.verify()) == []
             (path,) = conversation.directory.glob(name)
             if change is REMOVED:
                 path.unlink()
             else:
                 overwrite(path, change)
             result = await engine.verify(conversation.id)
-            assert not result.clean and any(expected in one for one in told(result)), (name, told(result))
+            assert not result.clean and any(expected in one for one in messages(result)), (name, messages(result))
 
 
 @async_test
@@ -468,7 +468,7 @@ async def test_verifying_a_conversation_that_ended_under_a_server_does_not_repai
         repaired = await engine.repair("c1")
         assert repaired.clean and [one["where"] for one in repaired.changed] == ["blocks.jsonl"]
         assert (directory / "blocks.jsonl").read_bytes() == (recorded[0] / "blocks.jsonl").read_bytes()
-        # Taken up, and ended: what was damaged is found as well.
+        # Resumed, and ended: what was damaged is found as well.
         for name in ("events.jsonl", "blocks/1_*.out", "blocks/2_1.out"):
             damage(directory, recorded[1], name, b"something else\n" if name.endswith("2_1.out") else flip(0.5))
             assert not (await engine.verify("c1")).clean
@@ -503,7 +503,7 @@ async def test_a_conversation_that_was_replaced_is_noticed(recorded: tuple[Path,
 
 @async_test
 async def test_a_conversation_that_was_made_again_under_its_name_is_noticed(tmp_path: Path) -> None:
-    """Somebody resets the state directory, and another engine opens a conversation of the same name there."""
+    """A user resets the state directory, and another engine opens a conversation of the same name there."""
     async with blockpty.Engine(tmp_path) as engine:
         conversation = await engine.open("c1", shell="bash")
         await conversation.run("echo of the first")
@@ -601,15 +601,15 @@ async def test_on_a_full_disk_what_waits_for_room_is_no_difference(tmp_path: Pat
             os.truncate(ballast, ballast.stat().st_size - 64 * 1024)
             await conversation.send("\r")
             async with asyncio.timeout(30):
-                while conversation.live.deriver.problem is None:  # noqa: ASYNC110 - nobody tells
+                while conversation.live.deriver.problem is None:  # noqa: ASYNC110 - nothing reports it
                     await asyncio.sleep(0.01)
             result = await engine.verify("c1")
-            assert result.clean and result.behind, told(result)
+            assert result.clean and result.behind, messages(result)
             assert all("waits for room" in one["message"] for one in result.behind)
             ballast.unlink()
             assert (await conversation.wait_for({"token": "PROMPT"}, from_cursor=begun.cursor)).matched
             result = await engine.verify("c1")
-            assert result.clean and result.behind == [], told(result)
+            assert result.clean and result.behind == [], messages(result)
     finally:
         assert await status_of("umount", "-l", str(place)) == 0
 

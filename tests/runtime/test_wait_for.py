@@ -108,7 +108,7 @@ async def test_a_wizard_takes_one_call_for_each_answer(home: Path) -> None:
 
 @async_test
 async def test_waiting_again_for_silence_waits(home: Path) -> None:
-    """331 answers in 6 s there were, when each wait was told of the silence before it."""
+    """There were 331 answers in 6 s when each wait counted the silence before it."""
     async with blockpty.Engine(home) as engine:
         conversation = await engine.open(shell="bash")
         await conversation.exec_interactive("echo begun; cat")

@@ -1,6 +1,6 @@
 """The catalogue of edge cases of shell integration: what each one is, and what shows that it is right.
 
-Rules of this file: every item is either played (then `expected` judges, as in the table of scenarios), or covered by
+Rules of this file: every item is either played (then `expected` decides, as in the table of scenarios), or covered by
 rows and tests that are named, or cannot happen here, with the reason. The numbers up to 70 are those of the study of
 shell integration from which the list was made.
 """

@@ -16,7 +16,7 @@ async def _ending(stage: Stage, command: str) -> dict[str, Any]:
     result = await stage.run(command)
     status = await stage.conversation.status()
     return {
-        "done": stage.told(result.block),
+        "done": stage.outcome(result.block),
         "signal": result.block.signal,
         "reason": result.reason,
         "mode": status.mode,
@@ -127,12 +127,12 @@ async def exit_trap(stage: Stage) -> Any:
         block = await _last_typed(stage)
         said = b"bye\r\n" in await stage.raw(block.span[1] or 0)
         status = await stage.conversation.status()
-        return {"done": stage.told_typed(block), "exit": status.exit, "said behind it": said}
+        return {"done": stage.typed_outcome(block), "exit": status.exit, "said behind it": said}
     return await _ending(stage, "trap 'echo bye' EXIT; exit")
 
 
 async def replaced_shell(stage: Stage) -> Any:
-    """Another program takes the shell's place: told by silence and command line, and cured by `reset`."""
+    """Another program takes the shell's place: recognised by silence and command line, and cured by `reset`."""
     seen = []
     own = "exec bash --norc" if stage.shell == "bash" else "exec zsh -f"
     for command in (own, "exec sh"):
@@ -143,8 +143,10 @@ async def replaced_shell(stage: Stage) -> Any:
         state = (await stage.block(result.block.block_id)).state
         again = await stage.done("echo back")
         healthy = (await stage.conversation.status()).integrity
-        told = status.integrity_reason or ""
-        seen.append((result.timed_out, result.reason, status.integrity, "exec" in told, refused, state, again, healthy))
+        reason = status.integrity_reason or ""
+        seen.append(
+            (result.timed_out, result.reason, status.integrity, "exec" in reason, refused, state, again, healthy)
+        )
     return seen
 
 
@@ -228,7 +230,7 @@ async def stopped_job(stage: Stage) -> Any:
     facts: dict[str, Any] = {"stopped": await _stop_a_job(stage)}
     refused = await stage.type_line("exit")
     assert refused is not None
-    notice = stage.told(refused)
+    notice = stage.outcome(refused)
     # fish warns when the command is over, behind its end.
     warned = b"jobs" in await stage.raw(refused.span[0])
     facts["first exit"] = (notice.exit_status, notice.state, warned)

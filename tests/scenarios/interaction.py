@@ -69,7 +69,7 @@ def program(stage: Stage, name: str, text: str) -> str:
 async def closed(stage: Stage, session: SessionResult, cursor: int) -> Any:
     """Wait for the end of a session; return how it ended."""
     await stage.wait(PROMPT, cursor)
-    return stage.told(await stage.block(session.block_id))
+    return stage.outcome(await stage.block(session.block_id))
 
 
 def ask(stage: Stage, text: str, name: str, options: str = "") -> str:
@@ -114,7 +114,7 @@ async def secret(stage: Stage) -> Any:
     }
     if stage.shell == "fish":
         programs["read -s"] = f"bash -c {shlex.quote(ask_bash + '; echo; echo ${#p} characters')}"
-    told: dict[str, Any] = {}
+    results: dict[str, Any] = {}
     for name, command in programs.items():
         session = await stage.conversation.exec_interactive(command)
         await stage.wait("Password: ", session.cursor)
@@ -124,8 +124,8 @@ async def secret(stage: Stage) -> Any:
         sent = await stage.conversation.send(f"{SECRET}\r", session_id=session.session_id)
         done = await closed(stage, session, sent.cursor)
         typed = [event.fields for event in await stage.events("input") if event.fields.get("redacted")]
-        told[name] = (asked.reason, tty, done, len(typed) > 0)
-    return told, files_with(stage, SECRET)
+        results[name] = (asked.reason, tty, done, len(typed) > 0)
+    return results, files_with(stage, SECRET)
 
 
 async def secret_asked_early(stage: Stage) -> Any:
@@ -241,7 +241,7 @@ async def _nested_with_hooks(stage: Stage, commands: str) -> Any:
         await conversation.send("exit\r")
     await stage.wait(PROMPT, begun.cursor)
     reasons = {reason for _, reason in await stage.doubts()}
-    done = stage.told(await stage.block(begun.block_id))
+    done = stage.outcome(await stage.block(begun.block_id))
     nonce = stage.nonce.encode() in done.output
     return done[:2], sorted(reasons), nonce, await stage.done("echo next"), len(await stage.blocks())
 
@@ -325,7 +325,7 @@ async def cursor_position(stage: Stage) -> Any:
     got = await stage.wait("<52>", cursor)
     await conversation.send("q")
     done = await closed(stage, session, got.cursor)
-    # A question that nobody was left to hear leaves nothing on the next command line.
+    # A question whose program has ended leaves nothing on the next command line.
     after = [await stage.done("echo next"), await stage.done(r"printf '\033[6n'"), await stage.done("echo last")]
     return b"<1b><5b><37><3b><39><52>" in done.output, after
 
@@ -355,7 +355,7 @@ async def drained(stage: Stage) -> Any:
     gate.release()
     second = await queued
     await stage.wait(PROMPT, second.cursor)
-    return waited, [stage.told(block) for block in await stage.blocks()]
+    return waited, [stage.outcome(block) for block in await stage.blocks()]
 
 
 async def yes_or_no(stage: Stage) -> Any:
@@ -376,7 +376,7 @@ async def collecting(stage: Stage) -> Any:
     status = await stage.conversation.status()
     gate.release()
     await stage.wait(PROMPT, begun.cursor)
-    return silent.reason, (status.mode, status.tty), stage.told(await stage.block(begun.block_id))
+    return silent.reason, (status.mode, status.tty), stage.outcome(await stage.block(begun.block_id))
 
 
 async def enter_key(stage: Stage) -> Any:

@@ -135,7 +135,7 @@ async def job_notice(stage: Stage) -> Any:
     found = NOTICE.search(await stage.raw(), cursor)
     assert found is not None
     at = found.start()
-    return running, (block.exit_status, block.state), stage.told(two.block), await _outside(stage, at)
+    return running, (block.exit_status, block.state), stage.outcome(two.block), await _outside(stage, at)
 
 
 async def orphan_output(stage: Stage) -> Any:
@@ -144,15 +144,20 @@ async def orphan_output(stage: Stage) -> Any:
     # fish puts only programs in the background.
     late = f"sh -c {shlex.quote(text)}" if stage.shell == "fish" else f"({text})"
     one = await stage.run(f"{late} & echo now")
-    # The prompt is drawn: from here on it is nobody's output.
+    # The prompt is drawn: from here on it is the output of no command.
     await stage.wait({"idle_ms": 25}, one.cursor)
     gate.release()
     found_late = await stage.wait("LATE", one.cursor)
     two = await stage.run("echo two")
     assert found_late.span is not None
-    made = [stage.told(block).output for block in await stage.blocks() if block.kind == "background"]
+    made = [stage.outcome(block).output for block in await stage.blocks() if block.kind == "background"]
     found = await _outside(stage, found_late.span[0])
-    return stage.told(one.block).output.splitlines()[-1], stage.told(two.block), found, any(b"LATE" in o for o in made)
+    return (
+        stage.outcome(one.block).output.splitlines()[-1],
+        stage.outcome(two.block),
+        found,
+        any(b"LATE" in o for o in made),
+    )
 
 
 async def _outside(stage: Stage, at: int) -> bool:
@@ -210,7 +215,7 @@ async def left_server(stage: Stage) -> Any:
 
 
 def is_running(pid: int) -> bool:
-    """Whether a process exists that nobody has yet to collect."""
+    """Whether a process exists and is not a zombie."""
     try:
         os.kill(pid, 0)
         state = (

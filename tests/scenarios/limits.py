@@ -60,7 +60,7 @@ async def early_command(stage: Stage) -> Any:
     waited = await stage.absent(PROMPT, running.cursor)
     gate.release()
     await stage.wait(PROMPT, (await queued).cursor)
-    told = [stage.told(block) for block in await stage.blocks()]
+    outcomes = [stage.outcome(block) for block in await stage.blocks()]
     rc_file(stage).write_text(f"{gate.child}\n")
     slow = await stage.refusal(stage.engine.open("slow", shell=stage.shell, cwd="/", timeout_ms=SHORT_MS))
     other = await stage.engine.conversation("slow")
@@ -72,7 +72,7 @@ async def early_command(stage: Stage) -> Any:
     result = await early
     clean = (await other.verify()).clean
     await other.close()
-    first = (waited, [(done.exit_status, done.output == f"{text}\n".encode()) for done in told[1:]])
+    first = (waited, [(done.exit_status, done.output == f"{text}\n".encode()) for done in outcomes[1:]])
     return first, (slow, mode, typed), (result.exit_status, result.output == f"{text}\n", result.block.seq, clean)
 
 
@@ -87,7 +87,7 @@ async def paste_end(stage: Stage) -> Any:
     found = await stage.wait("<5a>", ready.cursor)
     await conversation.send("q")
     await stage.wait(PROMPT, found.cursor)
-    output = stage.told(await stage.block(session.block_id)).output.replace(b"><", b" ")
+    output = stage.outcome(await stage.block(session.block_id)).output.replace(b"><", b" ")
     return done, output.count(b"1b 5b 32 30 31 7e"), output.count(b"1b"), output.count(b"03")
 
 
@@ -97,7 +97,7 @@ async def control_bytes(stage: Stage) -> Any:
     return done, (stage.folder / "copy").read_bytes() == text.encode()
 
 
-async def input_nobody_reads(stage: Stage) -> Any:
+async def unread_input(stage: Stage) -> Any:
     """A program that prints without end and never reads: typing ends at its deadline and says how far it came."""
     conversation = stage.conversation
     begun = await conversation.exec_block("stty -icanon -echo; yes")
@@ -180,7 +180,7 @@ FISH_RC = {
 
 async def startup_files(stage: Stage) -> Any:
     """The first prompt is the first authentic one, whatever the startup file does before."""
-    told: dict[str, Any] = {}
+    results: dict[str, Any] = {}
     gate = stage.gate()
     for name, text in {"waits": f"{gate.child}\n", **(FISH_RC if stage.shell == "fish" else RC)}.items():
         rc_file(stage).write_text(text)
@@ -196,9 +196,9 @@ async def startup_files(stage: Stage) -> Any:
             conversation = await stage.engine.open(name, timeout_ms=TIMEOUT_MS, **options)
         result = await conversation.run("echo ok; sh -c 'exit 3'", timeout_ms=TIMEOUT_MS)
         status = await conversation.status()
-        told[name] = (result.output, result.exit_status, status.integrity, (await conversation.verify()).clean)
+        results[name] = (result.output, result.exit_status, status.integrity, (await conversation.verify()).clean)
         await conversation.close()
-    return told
+    return results
 
 
 OWN_HOOKS = {
@@ -242,7 +242,7 @@ async def several_waiters(stage: Stage) -> Any:
     ended = await reading
     block = await stage.block(begun.block_id)
     same = (first.matched, first.reason, first.cursor) == (second.matched, second.reason, second.cursor)
-    return same, first.reason, ended.fields["exit_status"], stage.told(block)
+    return same, first.reason, ended.fields["exit_status"], stage.outcome(block)
 
 
 async def text_in_the_past(stage: Stage) -> Any:
@@ -299,23 +299,23 @@ async def cancelled_wait(stage: Stage) -> Any:
     gate.release()
     await stage.wait(PROMPT, begun.cursor)
     cancelled = sum(isinstance(end, asyncio.CancelledError) for end in ends)
-    return cancelled, left, mode, stage.told(await stage.block(begun.block_id))
+    return cancelled, left, mode, stage.outcome(await stage.block(begun.block_id))
 
 
 async def wait_times(stage: Stage) -> Any:
     gate = stage.gate()
     begun = await stage.conversation.exec_block(f"echo half; {gate.child}")
     await stage.wait("half", begun.cursor)
-    told: dict[str, Any] = {}
+    results: dict[str, Any] = {}
     for name, match in (("there", "half"), ("not there", "whole")):
         once = await stage.conversation.wait_for(match, from_cursor=begun.cursor, timeout_ms=0)
-        told[name] = (once.matched, once.reason)
+        results[name] = (once.matched, once.reason)
     for time in (-1, 3_600_001, 1 << 70, 1.5, "1", None, True):
         call = stage.conversation.wait_for("half", from_cursor=begun.cursor, timeout_ms=time)  # type: ignore[arg-type]
-        told[repr(time)] = await stage.refusal(call)
+        results[repr(time)] = await stage.refusal(call)
     gate.release()
     await stage.wait(PROMPT, begun.cursor)
-    return told
+    return results
 
 
 async def timeout_at_the_end(stage: Stage) -> Any:
@@ -336,12 +336,12 @@ async def timeout_at_the_end(stage: Stage) -> Any:
 
 async def sizes(stage: Stage) -> Any:
     conversation = stage.conversation
-    told: dict[str, Any] = {}
+    results: dict[str, Any] = {}
     for cols, rows in ((1, 1), (1000, 1000), (0, 0), (1001, 24), (80, -1), (80, 24)):
         code = await stage.refusal(conversation.resize(cols, rows))
-        told[f"{cols}x{rows}"] = (code, await stage.done("stty size; sh -c 'exit 3'"))
+        results[f"{cols}x{rows}"] = (code, await stage.done("stty size; sh -c 'exit 3'"))
     status = await conversation.status()
-    return told, (status.cols, status.rows), status.integrity, await stage.doubts()
+    return results, (status.cols, status.rows), status.integrity, await stage.doubts()
 
 
 OTHER_ENGINE = """
@@ -380,12 +380,12 @@ async def killed_engine(stage: Stage) -> Any:
     status = await conversation.status()
     gate.release()
     waited = await other.wait(PROMPT, int(cursor))
-    told = [other.told(block) for block in await other.blocks()]
+    outcomes = [other.outcome(block) for block in await other.blocks()]
     numbers = [event.seq for event in await other.events()]
     dense = numbers == list(range(len(numbers)))
     await other.verified()
     await conversation.close()
-    return ready, (status.mode, status.owner), waited.cursor > int(cursor), told, dense
+    return ready, (status.mode, status.owner), waited.cursor > int(cursor), outcomes, dense
 
 
 async def other_chunks(stage: Stage) -> Any:
@@ -434,8 +434,8 @@ async def end_of_terminal(stage: Stage) -> Any:
     typed = await stage.type(b"exit 4\r")
     waited = await stage.wait(EOF, typed)
     status = await stage.conversation.status()
-    told = [event.type for event in await stage.events("shell_exit", "eof", "anomaly")]
-    return waited.reason, status.mode, status.exit, told
+    types = [event.type for event in await stage.events("shell_exit", "eof", "anomaly")]
+    return waited.reason, status.mode, status.exit, types
 
 
 async def local_access(stage: Stage) -> Any:
@@ -485,11 +485,11 @@ async def full_disk(stage: Stage) -> Any:
             refused = await other.refusal(conversation.send("x" * 4000))
             ballast.unlink()
             await other.wait(PROMPT, begun.cursor)
-            told = other.told(await other.block(begun.block_id))
+            outcome = other.outcome(await other.block(begun.block_id))
             whole = b"".join(b"%d\n" % number for number in range(1, 30_001))
             after = await other.done("echo next")
             states = [event.fields["state"] for event in await other.events("storage")]
             await other.verified()
     finally:
         assert await status_of("umount", "-l", str(place)) == 0
-    return mode, refused, (told[:2], told.output == whole), states, after
+    return mode, refused, (outcome[:2], outcome.output == whole), states, after

@@ -24,9 +24,9 @@ MARK = re.compile(rb"\x1b\]7717;[^\x07]*\x07")
 async def many_lines(stage: Stage) -> Any:
     result = await stage.run("seq 1 300000", max_bytes=10_000)
     whole = "".join(f"{number}\n" for number in range(1, 300_001)).encode()
-    told = stage.told(result.block)
+    outcome = stage.outcome(result.block)
     return {
-        "spool": (told.exit_status, len(told.output), told.output == whole),
+        "spool": (outcome.exit_status, len(outcome.output), outcome.output == whole),
         "preview": (result.truncated, len(result.output) < 10_200, result.output_bytes == len(whole)),
         "ends": (result.output.startswith("1\n2\n3\n"), result.output.endswith("299999\n300000\n")),
         "says the size": str(len(whole)) in result.output,
@@ -71,7 +71,7 @@ async def random_bytes(stage: Stage) -> Any:
     return {
         "exact": (
             result.block.exit_status,
-            stage.told(result.block).output == data,
+            stage.outcome(result.block).output == data,
             stage.stream()[begin:end] == printed,
             # One in 150 such files has what looks like a password to a reader who has no reason to doubt it.
             _is_redacted(raw, printed, most=100),
@@ -114,13 +114,13 @@ async def encodings(stage: Stage) -> Any:
     found = await stage.wait("🙂", begun.cursor)
     await stage.wait(PROMPT, begun.cursor)
     return {
-        "exact": stage.told(result.block) == (0, "ended", data),
+        "exact": stage.outcome(result.block) == (0, "ended", data),
         "decoded": result.output == data.decode(errors="replace"),
         "in pieces": {
             step: await _read_whole(stage, result.block.block_id, step) == result.output for step in (7, 64, 65536)
         },
         "split": (silent.reason, half.data.startswith("<"), "🙂" in half.data, found.match_text),
-        "joined": stage.told(await stage.block(begun.block_id)),
+        "joined": stage.outcome(await stage.block(begun.block_id)),
     }
 
 
@@ -162,7 +162,7 @@ async def progress_bar(stage: Stage) -> Any:
     block = (await stage.run(r"printf '\rA\rB\r100%%\n'")).block
     begin, end = block.span
     rendered = await stage.conversation.read(block_id=block.block_id, view="rendered")
-    return await stage.raw(begin, end), stage.told(block).output, rendered.data
+    return await stage.raw(begin, end), stage.outcome(block).output, rendered.data
 
 
 async def coloured_word(stage: Stage) -> Any:
@@ -220,9 +220,9 @@ async def classic_markers(stage: Stage) -> Any:
     status = await stage.conversation.status()
     gate.release()
     await stage.wait(PROMPT, begun.cursor)
-    done = stage.told(await stage.block(begun.block_id))
-    believed = [event.type for event in await stage.events("agent_block_end", "prompt")]
-    return reason, status.mode, status.cwd == str(stage.folder), done == (3, "ended", text), believed
+    done = stage.outcome(await stage.block(begun.block_id))
+    accepted = [event.type for event in await stage.events("agent_block_end", "prompt")]
+    return reason, status.mode, status.cwd == str(stage.folder), done == (3, "ended", text), accepted
 
 
 async def forged_marks(stage: Stage) -> Any:
@@ -262,12 +262,12 @@ async def forged_marks(stage: Stage) -> Any:
     spoofed = [event.fields["reason"] for event in await stage.events("spoofed_mark")]
     gate.release()
     await stage.wait(PROMPT, begun.cursor)
-    done = stage.told(await stage.block(begun.block_id))
-    covered = text.replace(stage.nonce.encode(), b"*" * len(stage.nonce))
+    done = stage.outcome(await stage.block(begun.block_id))
+    redacted = text.replace(stage.nonce.encode(), b"*" * len(stage.nonce))
     return {
         "still open": (reason, status.mode, status.active_block_id == begun.block_id),
         "reported": spoofed == [name for name, marks in forged.items() for _ in marks],
-        "done": (done.exit_status, done.state, done.output == covered),
+        "done": (done.exit_status, done.state, done.output == redacted),
         "next": await stage.done("echo next"),
         "blocks": len(await stage.blocks()),
     }
@@ -329,21 +329,21 @@ async def shown_hooks(stage: Stage) -> Any:
         ),
     }[stage.shell]
     nonce = stage.nonce.encode()
-    told = []
+    derived = []
     revealed = []
     for command in commands:
         result = await stage.run(command, max_bytes=1 << 20)
-        done = stage.told(result.block)
+        done = stage.outcome(result.block)
         read = await stage.conversation.read(block_id=result.block.block_id, view="raw", max_bytes=1 << 20)
         if nonce in done.output or nonce.decode() in result.output + read.data:
-            told.append(command)
+            derived.append(command)
         begin, end = result.block.span
         # Both forms of a mark: with the nonce it is worth something, without it nothing.
         if nonce in stage.stream()[begin:end]:
             revealed.append(command)
     after = await stage.done("sh -c 'exit 3'")
     return {
-        "derived": told,
+        "derived": derived,
         "environment": [command for command in revealed if command in commands[:5]],
         "next": after,
         "blocks": len(await stage.blocks()) == len(commands) + 1,
@@ -395,7 +395,7 @@ async def silent_beginning(stage: Stage) -> Any:
     mode = (await stage.conversation.status()).mode
     gate.release()
     await stage.wait(PROMPT, begun.cursor)
-    return silent.reason, between, mode, stage.told(await stage.block(begun.block_id))
+    return silent.reason, between, mode, stage.outcome(await stage.block(begun.block_id))
 
 
 async def last_words(stage: Stage) -> Any:

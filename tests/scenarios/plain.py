@@ -33,7 +33,7 @@ async def true_and_false(stage: Stage) -> Any:
 
 async def no_newline(stage: Stage) -> Any:
     result = await stage.run("printf x")
-    return stage.told(result.block), result.output
+    return stage.outcome(result.block), result.output
 
 
 async def newlines(stage: Stage) -> Any:
@@ -86,7 +86,7 @@ async def unclosed_quote(stage: Stage) -> Any:
     return {
         "submitted": (submitted.exit_status, submitted.state),
         "typed": (waited.matched, waited.reason, tty),
-        "completed": (block.kind, stage.told(block)),
+        "completed": (block.kind, stage.outcome(block)),
     }
 
 
@@ -99,7 +99,7 @@ async def compound(stage: Stage) -> Any:
 
 async def three_lines(stage: Stage) -> Any:
     block = (await stage.run("echo one\necho two >&2\necho three")).block
-    return stage.told(block), len(await stage.blocks()), block.cmd
+    return stage.outcome(block), len(await stage.blocks()), block.cmd
 
 
 async def function_definition(stage: Stage) -> Any:
@@ -143,11 +143,11 @@ async def exclamation_marks(stage: Stage) -> Any:
     commands = ('echo "A!B"', "echo wow!!", "echo !echo", "echo '!!'")
     submitted = [await stage.done(command) for command in commands]
     typed = [await stage.type_line(command) for command in commands]
-    return submitted, [stage.told_typed(block) for block in typed if block is not None]
+    return submitted, [stage.typed_outcome(block) for block in typed if block is not None]
 
 
 async def directories(stage: Stage) -> Any:
-    """Every name must be told exactly; returns those that were not."""
+    """Every name must be reported exactly; returns those that were not."""
     wrong: list[Any] = []
     for name in HARD_NAMES:
         path = stage.folder / name
@@ -157,10 +157,10 @@ async def directories(stage: Stage) -> Any:
         result = await stage.run("pwd")
         block = result.block
         exact = base64.b64decode(block.cwd_b64 or "")
-        told = (moved.exit_status, stage.told(block).output, block.cwd, exact, by_status)
+        actual = (moved.exit_status, stage.outcome(block).output, block.cwd, exact, by_status)
         expected = (0, os.fsencode(path) + b"\n", str(path), os.fsencode(path), str(path))
-        if told != expected:
-            wrong.append((told, expected))
+        if actual != expected:
+            wrong.append((actual, expected))
         await stage.run("cd /")
         elsewhere = await stage.done("pwd", cwd=str(path))
         if elsewhere != (0, "ended", os.fsencode(path) + b"\n"):
@@ -185,7 +185,7 @@ async def pipe_status(stage: Stage) -> Any:
     typed = await stage.type_line(show)
     assert typed is not None
     return {
-        "typed": stage.told_typed(typed),
+        "typed": stage.typed_outcome(typed),
         "one block": await stage.done(f"false | true; {show}"),
         "two blocks": [await stage.done("false | true"), await stage.done(show)],
     }
@@ -200,7 +200,7 @@ async def last_argument(stage: Stage) -> Any:
     two = await stage.done("echo $_")
     await stage.done("echo one\necho two three")
     lines = await stage.done("echo $_")
-    return {"typed": stage.told(typed), "one block": one, "two blocks": two, "behind lines": lines}
+    return {"typed": stage.outcome(typed), "one block": one, "two blocks": two, "behind lines": lines}
 
 
 async def negation(stage: Stage) -> Any:

@@ -59,7 +59,7 @@ async def typed_lines(stage: Stage) -> Any:
     cursor = await stage.type(b"echo one\recho two\r(exit 3); echo last\r")
     while len(blocks := await stage.blocks()) < 3:
         cursor = (await stage.wait(PROMPT, cursor)).cursor
-    output = b"".join(stage.told(block).output for block in blocks)
+    output = b"".join(stage.outcome(block).output for block in blocks)
     kinds = {(block.kind, block.state) for block in blocks}
     lines = [line for line in output.split(b"\n") if line in (b"one", b"two", b"last")]
     return lines, kinds, await pasted_lines(stage), await health(stage)
@@ -69,7 +69,7 @@ async def pasted_lines(stage: Stage) -> Any:
     """The same in a bracketed paste: the line editor takes it as one."""
     before = len(await stage.blocks())
     await typed_at_prompt(stage, b"\x1b[200~echo one\necho two; echo last\x1b[201~\r")
-    return [(block.kind, block.state, stage.told(block).output) for block in (await stage.blocks())[before:]]
+    return [(block.kind, block.state, stage.outcome(block).output) for block in (await stage.blocks())[before:]]
 
 
 async def heredoc_and_more(stage: Stage) -> Any:
@@ -198,15 +198,15 @@ async def no_paste_codes(stage: Stage) -> Any:
     await stage.run("echo a")
     typed = await stage.type_line("echo b")
     assert typed is not None
-    return [stage.told_typed(block).output for block in await stage.blocks()]
+    return [stage.typed_outcome(block).output for block in await stage.blocks()]
 
 
 async def alias_of_lines(stage: Stage) -> Any:
-    """An alias with a line end in it is several commands for the shell and one for whoever typed it."""
+    """An alias with a line end in it is several commands for the shell and one for the user who typed it."""
     on = await stage.done("alias two='echo one\necho two'")
     block = await stage.type_line("two")
     assert block is not None
-    return on.exit_status, stage.told(block).output, await health(stage)
+    return on.exit_status, stage.outcome(block).output, await health(stage)
 
 
 async def exit_trap_waits(stage: Stage) -> Any:

@@ -70,7 +70,7 @@ class Gate:
         return f"read -r _ <'{self.path}'"
 
     def release(self) -> None:
-        """Let whoever waits, or comes next, go on."""
+        """Let the process that waits, or comes next, go on."""
         os.write(self._descriptor, b"go\n")
 
     def close(self) -> None:
@@ -112,9 +112,9 @@ class Stage:
 
     async def done(self, command: str, **options: Any) -> Done:
         """Run a command and return how it ended and its `.out` file."""
-        return self.told((await self.run(command, **options)).block)
+        return self.outcome((await self.run(command, **options)).block)
 
-    def told(self, block: Block) -> Done:
+    def outcome(self, block: Block) -> Done:
         """Return how a finished block ended and its `.out` file, whose size must be what the block says."""
         assert block.out_path is not None, block
         output = (self.conversation.directory / block.out_path).read_bytes()
@@ -155,9 +155,9 @@ class Stage:
         assert len(blocks) - before <= 1, blocks
         return blocks[-1] if len(blocks) > before else None
 
-    def told_typed(self, block: Block) -> Done:
+    def typed_outcome(self, block: Block) -> Done:
         """Return the same for a typed line, without the title and the colours that fish writes before its output."""
-        done = self.told(block)
+        done = self.outcome(block)
         return done._replace(output=done.output.rpartition(b"\r")[2]) if self.shell == "fish" else done
 
     async def wait(self, match: Any, cursor: int | None = None, **options: Any) -> WaitResult:
@@ -242,7 +242,7 @@ class Stage:
         assert result.clean, result.differences
 
     def diagnosis(self) -> str:
-        """What somebody needs who wants to know why a scenario failed."""
+        """What it takes to find out why a scenario failed."""
         directory = self.conversation.directory
         with contextlib.suppress(OSError):
             lines = {
@@ -272,7 +272,7 @@ async def open_stage(home: Path, shell: str, **options: Any) -> AsyncIterator[St
             await stage.verified()
             await stage.conversation.close()
             await stage.verified()
-    # Some scenarios leave gigabytes; what failed stays for whoever looks, and all lines for the check of their schema.
+    # Some scenarios leave gigabytes; what failed stays for inspection, and all lines for the check of their schema.
     for bulky in ("stream", "blocks"):
         shutil.rmtree(conversation.directory / bulky)
 

@@ -28,7 +28,7 @@ LIMITS = (
     Scenario(84, "TAB, ^U, ^R, ^W, ESC", "control bytes of a command reach it literally", limits.control_bytes,
              both((ok(), True))),
     Scenario(85, "200 kB that no program reads", "typing ends at its deadline and says how much went in",
-             limits.input_nobody_reads, both((True, "block_running", ("SIGINT", 130), ok(b"next\n"))),
+             limits.unread_input, both((True, "block_running", ("SIGINT", 130), ok(b"next\n"))),
              later="what was left unread stands on the next command line; until that is cleared, reset"),
     Scenario(86, "-x, leading space, trailing backslash", "the text is the command, in the history too",
              limits.odd_beginnings,

@@ -64,7 +64,7 @@ async def test_second_engine(shell: str, home: Path) -> None:
             == (True, "prompt", mine.cursor)
         )
         assert (await other.block(begun.block_id)).block == await stage.block(begun.block_id)
-        assert stage.told(await stage.block(begun.block_id)) == (3, "ended", b"half\nwhole\n")
+        assert stage.outcome(await stage.block(begun.block_id)) == (3, "ended", b"half\nwhole\n")
         # What a second engine waited for is not part of the record, hence nothing to disagree about.
         assert (await other.verify()).clean
         await second.close()
@@ -163,10 +163,10 @@ async def test_engine_killed(shell: str, persist: str, home: Path, tmp_path: Pat
             found = await stage.wait("three", 0)
             await stage.wait(PROMPT, found.cursor)
             before, block = await stage.blocks()
-            assert (before.cmd, stage.told(before)) == ("echo before", (0, "ended", b"before\n"))
+            assert (before.cmd, stage.outcome(before)) == ("echo before", (0, "ended", b"before\n"))
             numbers = "".join(f"{number}\n" for number in range(1, 20001)).encode()
             assert (block.kind, block.cmd) == ("session", command)
-            assert stage.told(block) == (3, "ended", b"zero\none\ntwo\n" + numbers + b"three\n")
+            assert stage.outcome(block) == (3, "ended", b"zero\none\ntwo\n" + numbers + b"three\n")
             status = await conversation.status()
             assert (status.mode, status.owner, status.integrity) == ("idle", True, "ok")
             assert await stage.done("echo after") == (0, "ended", b"after\n")
@@ -197,7 +197,7 @@ async def test_shell_ends_while_no_engine_looks(shell: str, home: Path, tmp_path
             assert waited.reason == "eof"
             status = await conversation.status()
             assert (status.mode, status.exit) == ("exited", {"status": 6, "signal": None})
-            assert stage.told((await stage.blocks())[-1]) == (
+            assert stage.outcome((await stage.blocks())[-1]) == (
                 6, "shell_exited", b"zero\nbye\nexit\n" if shell == "bash" else b"zero\nbye\n",
             )  # fmt: skip
             await stage.verified()
@@ -229,7 +229,7 @@ async def test_shell_ends_while_an_engine_attaches(
             async def catch_up_then_end(live: RecordFollower) -> None:
                 await catch_up(live)
                 gate.release()
-                while "survivor" in await engine.live():  # noqa: ASYNC110 - nobody has subscribed yet
+                while "survivor" in await engine.live():  # noqa: ASYNC110 - no client has subscribed yet
                     await asyncio.sleep(0.01)
 
             monkeypatch.setattr(RecordFollower, "catch_up", catch_up_then_end)
@@ -256,7 +256,7 @@ async def test_host_killed(shell: str, home: Path) -> None:
             gate.release()
             await stage.wait(text, begun.cursor)
         await stage.wait(PROMPT, begun.cursor)
-        assert stage.told(await stage.block(begun.block_id)) == (3, "ended", b"zero\none\ntwo\n")
+        assert stage.outcome(await stage.block(begun.block_id)) == (3, "ended", b"zero\none\ntwo\n")
         assert await stage.done("echo next") == (0, "ended", b"next\n")
 
 

@@ -39,7 +39,7 @@ async def test_bytes_that_are_no_text(shell: str, home: Path) -> None:
         data = b"\0\0a\xff\xfe\xc3(\xed\xa0\x80\xf8\x88\x80\x80\x80\0\x7f\x80" * 50 + b"\n"
         (stage.folder / "data").write_bytes(data)
         result = await stage.run("cat data")
-        assert stage.told(result.block) == (0, "ended", data)
+        assert stage.outcome(result.block) == (0, "ended", data)
         assert "\ufffd" in result.output and "\0" not in result.output
         begun = await stage.conversation.exec_block("cat data; echo Ende")
         found = await stage.wait({"regex": "(?P<word>End)e"}, begun.cursor)
@@ -76,7 +76,7 @@ async def test_input_that_is_no_text(shell: str, home: Path) -> None:
                 await conversation.send(**bad)
         await conversation.ctrl_d()
         await stage.wait(PROMPT, session.cursor)
-        assert stage.told(await stage.block(session.block_id)) == (0, "ended", b"")
+        assert stage.outcome(await stage.block(session.block_id)) == (0, "ended", b"")
 
 
 UNFINISHED = (
@@ -97,7 +97,7 @@ async def test_unfinished_sequences(shell: str, home: Path) -> None:
             plain = sequence.encode().decode("unicode_escape").encode("latin-1")
             assert done == (3, "ended", b"a" + plain), sequence
             result = await stage.run("echo next")
-            assert (stage.told(result.block), result.output) == ((0, "ended", b"next\n"), "next\n"), sequence
+            assert (stage.outcome(result.block), result.output) == ((0, "ended", b"next\n"), "next\n"), sequence
 
 
 @in_every_shell()
@@ -114,7 +114,7 @@ async def test_long_lines(shell: str, home: Path) -> None:
         pattern = await stage.wait({"regex": r"x{20}END$"}, begun.cursor)
         assert text.span is not None and pattern.span is not None and text.span[1] == pattern.span[1]
         await stage.wait(PROMPT, begun.cursor)
-        done = stage.told(await stage.block(begun.block_id))
+        done = stage.outcome(await stage.block(begun.block_id))
         assert done == (0, "ended", b"x" * size + b"END\n" + b"y" * size)
         gone = await stage.conversation.wait_for({"regex": "z"}, from_cursor=begun.cursor, timeout_ms=TIMEOUT_MS)
         assert (gone.matched, gone.reason) == (False, "prompt")
@@ -206,7 +206,7 @@ async def test_odd_commands(shell: str, home: Path) -> None:
         commands = {**dict.fromkeys(quiet, 0), "-x": 127, "--": 127, **dict.fromkeys(broken, error)}
         for number, (command, expected) in enumerate(commands.items(), 2):
             result = await stage.run(command)
-            told = (
+            actual = (
                 result.block.seq,
                 result.block.cmd,
                 result.block.exit_status,
@@ -214,7 +214,7 @@ async def test_odd_commands(shell: str, home: Path) -> None:
                 result.block.parts,
             )
             state = "rejected" if command in broken else "ended"
-            assert told == (number, command, expected, state, 1), result
+            assert actual == (number, command, expected, state, 1), result
             # bash warns about the here-document without an end.
             assert bool(result.output) == (expected != 0 or (shell == "bash" and command == ":<<END")), result
         assert await stage.done("echo next") == (0, "ended", b"next\n")
@@ -455,7 +455,7 @@ async def test_runaway_pattern_on_new_output(shell: str, home: Path) -> None:
             await waiting
         gate.release()
         await stage.wait(PROMPT, begun.cursor)
-        assert stage.told(await stage.block(begun.block_id))[:2] == (3, "ended")
+        assert stage.outcome(await stage.block(begun.block_id))[:2] == (3, "ended")
 
 
 @in_every_shell()

@@ -54,7 +54,7 @@ async def _play(stage: Stage, from_cursor: int | None) -> None:
     assert (ended.matched, ended.reason, ended.mode) == (True, "prompt", "idle")
     block = await stage.block(session.block_id)
     assert (block.kind, block.session_id, block.cmd) == ("session", session.session_id, "./guess")
-    assert stage.told(block) == (0, "ended", b"Guess a number: 7\nCorrect!\n")
+    assert stage.outcome(block) == (0, "ended", b"Guess a number: 7\nCorrect!\n")
 
 
 @in_every_shell()
@@ -98,4 +98,4 @@ async def test_guess_without_cursors(shell: str, home: Path) -> None:
         ended = await stage.wait(EOF, session_id=session.session_id)
         assert ended.mode == "idle"
         dialogue = b"Guess a number: 3\nhigher\nGuess a number: 9\nlower\nGuess a number: 7\nCorrect!\n"
-        assert stage.told(await stage.block(session.block_id)) == (0, "ended", dialogue)
+        assert stage.outcome(await stage.block(session.block_id)) == (0, "ended", dialogue)

@@ -116,7 +116,7 @@ BUSY: Final[dict[str, str]] = {
     + python("import time; t = time.time()\nwhile time.time() < t + 1.2: pass")
     + "; stty echo",
     "printing slowly": "for i in 1 2 3 4; do echo $i; sleep 0.4; done",
-    "a question that nobody reads": "printf 'Continue? [y/N] '; sleep 1.2",
+    "a question without a reader": "printf 'Continue? [y/N] '; sleep 1.2",
     "a prompt that is none": "printf '>>> '; sleep 1.2",
     "waiting for a child": "sh -c 'sleep 1.2; :'",
     "waiting for a job": "sleep 1.2 & wait",

@@ -111,9 +111,9 @@ async def test_startup_that_asks(shell: str, home: Path) -> None:
         with pytest.raises(NoPrompt):
             await engine.open("asks", shell=shell, timeout_ms=500)
         conversation = await engine.conversation("asks")
-        typed = await conversation.host.input(conversation.id, b"somebody\r", author="user", epoch=conversation.epoch)
+        typed = await conversation.host.input(conversation.id, b"visitor\r", author="user", epoch=conversation.epoch)
         assert (await conversation.wait_for({"token": "PROMPT"}, from_cursor=typed.offset)).matched
-        assert (await conversation.run("echo $name")).output == "somebody\n"
+        assert (await conversation.run("echo $name")).output == "visitor\n"
         assert [block.cmd for block in (await conversation.blocks()).blocks] == ["echo $name"]
         assert (await conversation.verify()).clean
 

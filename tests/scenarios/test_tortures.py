@@ -40,8 +40,8 @@ async def test_last_words(shell: str, home: Path) -> None:
 @async_test(timeout_seconds=1200)
 async def test_many_conversations(home: Path) -> None:
     """No cross-talk, and afterwards as many descriptors and children as before."""
-    told = await tortures.parallel(home, SHELLS, CONVERSATIONS, COMMANDS)
-    assert told == {"wrong": [], "live": ["stays"], "grown": {}}
+    result = await tortures.parallel(home, SHELLS, CONVERSATIONS, COMMANDS)
+    assert result == {"wrong": [], "live": ["stays"], "grown": {}}
 
 
 @in_every_shell()

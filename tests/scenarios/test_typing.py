@@ -109,7 +109,7 @@ async def test_what_the_users_ps0_prints_is_no_part_of_the_command(ps0: str, hom
         await type_out(stage, [b"echo hi\r"])
         assert (await stage.done("echo two")).output == b"two\n"
         blocks = await stage.blocks()
-        assert [stage.told(block).output for block in blocks[-2:]] == [b"hi\n", b"two\n"]
+        assert [stage.outcome(block).output for block in blocks[-2:]] == [b"hi\n", b"two\n"]
         assert [block.cmd for block in blocks[-2:]] == ["echo hi", "echo two"]
         assert await stage.doubts() == []
 
@@ -148,5 +148,5 @@ async def test_a_long_command_is_cut_and_says_so(home: Path) -> None:
     async with open_stage(home, "zsh") as stage:
         line = "x='" + "é%" * 3000 + "'"
         await type_out(stage, [line.encode() + b"\r"])
-        told = (await stage.blocks())[-1].cmd
-        assert told.endswith("…") and line.startswith(told[:-1]) and len(told) > 2000
+        recorded = (await stage.blocks())[-1].cmd
+        assert recorded.endswith("…") and line.startswith(recorded[:-1]) and len(recorded) > 2000

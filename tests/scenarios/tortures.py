@@ -47,9 +47,9 @@ async def parallel(home: Path, shells: Sequence[str], conversations: int, comman
         for count in range(commands):
             text, status = f"conversation {number} command {count}", (number + count) % 100
             result = await conversation.run(f"echo '{text}'; sh -c 'exit {status}'", timeout_ms=10 * TIMEOUT_MS)
-            told = (result.output, result.block.exit_status, result.block.state, result.block.seq)
-            if told != (f"{text}\n", status, "ended", count + 1):
-                wrong.append((number, count, told))
+            actual = (result.output, result.block.exit_status, result.block.state, result.block.seq)
+            if actual != (f"{text}\n", status, "ended", count + 1):
+                wrong.append((number, count, actual))
         if not (await conversation.verify()).clean:
             wrong.append((number, "verify"))
         await conversation.close()
@@ -70,7 +70,7 @@ async def parallel(home: Path, shells: Sequence[str], conversations: int, comman
 async def _left_open(watcher: Engine, home: Path, base: dict[str, int]) -> dict[str, int]:
     """Count the descriptors and the children of this process, the keeper and the recorder.
 
-    The keeper lets go of what has ended a moment after it has told so; opening and closing once more comes after that.
+    The keeper releases what has ended a moment after it has said so; opening and closing once more comes after that.
     """
     counts: dict[str, int] = {}
     for _ in range(100):

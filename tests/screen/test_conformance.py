@@ -32,7 +32,7 @@ def cases(folder: str, pattern: str) -> list[Any]:
     return [pytest.param(path, id=path.stem if path.is_file() else path.name) for path in found]
 
 
-def judge(name: str, differences: list[str], expected: dict[str, str]) -> None:
+def check(name: str, differences: list[str], expected: dict[str, str]) -> None:
     if name in expected:
         assert differences, f"{name} agrees now: take it off the list ({expected[name]})"
         return
@@ -49,7 +49,7 @@ def test_xterm(case: Path) -> None:
     differences = [f"{y}: {a!r} is not {b!r}" for y, (a, b) in enumerate(zip(got, want, strict=False)) if a != b]
     if len(got) != len(want):
         differences.append(f"{len(got)} rows, not {len(want)}")
-    judge(case.stem, differences, XTERM_DIFFERS)
+    check(case.stem, differences, XTERM_DIFFERS)
 
 
 _COLORS = {
@@ -109,7 +109,7 @@ def test_alacritty(case: Path) -> None:
         x = next((x for x in range(cols) if pens[x] != want_pens[x]), None)
         if x is not None:
             differences.append(f"{y},{x}: {pens[x]} is not {want_pens[x]}")
-    judge(case.name, differences, ALACRITTY_DIFFERS)
+    check(case.name, differences, ALACRITTY_DIFFERS)
 
 
 @pytest.mark.skipif(FIXTURES is None, reason=MISSING)

@@ -79,10 +79,10 @@ def test_nothing_is_repeated_after_line_feeds() -> None:
 
 
 def test_all_rows_that_scroll_off_are_reported() -> None:
-    """Whoever listens for rows must hear of each, so nothing is skipped."""
-    told: list[str] = []
+    """A listener must be notified of each row, so nothing is skipped."""
+    rows: list[str] = []
     emulator = Emulator(20, 5, 0)
-    emulator.scrolled_off = lambda row: told.append(row.text.rstrip())
+    emulator.scrolled_off = lambda row: rows.append(row.text.rstrip())
     fastforward.feed(emulator, b"".join(b"%d\r\n" % number for number in range(9000)))
-    assert told == [str(number) for number in range(len(told))]
-    assert len(told) == 9000 - 4
+    assert rows == [str(number) for number in range(len(rows))]
+    assert len(rows) == 9000 - 4

@@ -1,4 +1,4 @@
-"""The lazy screen: what it shows does not depend on when somebody looks; changes, torn frames, checkpoints."""
+"""The lazy screen: what it shows does not depend on when it is looked at; changes, torn frames, checkpoints."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is read of a record has its nonces covered, also of one that took the name of another."""
+"""What is read of a record has its nonces redacted, also of one that took the name of another."""
 
 from __future__ import annotations
 

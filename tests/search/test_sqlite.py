@@ -41,7 +41,7 @@ class TestSqlite(IndexContract):
 class TestSqliteInSmallRows(IndexContract):
     @pytest.fixture
     def index(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Index]:
-        """Have every search go over many rows and looks, and be told how far it is again and again."""
+        """Have every search go over many rows and looks, and report its progress again and again."""
         monkeypatch.setattr(sqlite_pieces, "ROW", 3)
         monkeypatch.setattr(sqlite_reading, "_TOGETHER", (1, 4))
         monkeypatch.setattr(sqlite_reading, "monotonic", lambda: math.inf)

@@ -182,7 +182,7 @@ class Terminal:
         self.submit(command, cwd)
         return Run(self, self.until("__PROMPT__"))
 
-    def directory_told(self, marks: list[Mark]) -> bytes:
+    def reported_directory(self, marks: list[Mark]) -> bytes:
         """Decode the __CWD__ marks among `marks`."""
         pieces = [mark.fields["d"] for mark in marks if mark.kind == "__CWD__"]
         if len(pieces) == 1 and ":" not in pieces[0]:

@@ -38,7 +38,7 @@ def test_first_prompt(bash: Open) -> None:
     assert (hello.fields["v"], hello.fields["sh"]) == ("1", "bash")
     assert {"ps0", "ps1", "pc"} <= set(hello.fields["f"].split(","))
     assert [end.number(name) for name in "scx"] == [1, 0, 0]
-    assert terminal.directory_told([cwd]) == os.fsencode(terminal.home)
+    assert terminal.reported_directory([cwd]) == os.fsencode(terminal.home)
     assert [prompt.number(name) for name in "scpx"] == [1, 0, 1, 0]
     assert terminal.data.endswith(prompt.raw)
 
@@ -111,7 +111,7 @@ def test_shell_options(bash: Open, typed: str) -> None:
     run = terminal.run("echo hi; mkdir -p 'a b'; cd 'a b'; false")
     check_cycle(run.marks, terminal.pid, before=before)
     assert b"hi\r\n" in run.output
-    assert terminal.directory_told(run.marks) == os.fsencode(terminal.home / "a b")
+    assert terminal.reported_directory(run.marks) == os.fsencode(terminal.home / "a b")
     assert run.status == 1
     again = terminal.run("(exit 3)")
     check_cycle(again.marks, terminal.pid, before=run.prompt)
@@ -327,7 +327,7 @@ def test_what_the_users_ps0_prints_is_no_output(bash: Open, ps0: str, shown: byt
 
 @pytest.mark.parametrize("ps0", ["${nope?bad}", "$((1/0))", "`x", "${x"])
 def test_a_ps0_that_cannot_be_expanded_is_recognised_by_the_numbers(bash: Open, ps0: str) -> None:
-    """bash prints its text as it is, ours included; that a command began is told by the next END."""
+    """bash prints its text as it is, ours included; that a command began is known from the next END."""
     terminal = bash(f"PS0='{ps0}'")
     before = terminal.start()[-1]
     run = terminal.run("(exit 3)")

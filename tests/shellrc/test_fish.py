@@ -28,7 +28,7 @@ def test_first_prompt(open_terminal: Open) -> None:
     assert [hello.number(name) for name in "scp"] == [0, 0, 0]
     assert (hello.fields["v"], hello.fields["sh"], hello.fields["f"]) == ("1", "fish", "preexec,postexec,prompt,key")
     assert [end.number(name) for name in "scx"] == [1, 0, 0]
-    assert terminal.directory_told([cwd]) == os.fsencode(terminal.home)
+    assert terminal.reported_directory([cwd]) == os.fsencode(terminal.home)
     assert [prompt.number(name) for name in "scpx"] == [1, 0, 1, 0]
     assert b"ready> " in terminal.data[cwd.end : prompt.start]
 
@@ -87,8 +87,8 @@ def test_nothing_to_run(open_terminal: Open, typed: str) -> None:
 def test_typed_command(open_terminal: Open) -> None:
     terminal = open_terminal("fish")
     before = terminal.start()[-1]
-    told, *marks = terminal.line("echo 'typed'")
-    assert (told.kind, told.fields["d"]) == ("__CMD__", "echo%20%27typed%27")
+    command, *marks = terminal.line("echo 'typed'")
+    assert (command.kind, command.fields["d"]) == ("__CMD__", "echo%20%27typed%27")
     check_cycle(marks, terminal.pid, before=before)
     assert b"typed\r\n" in terminal.data[marks[0].end : marks[1].start]
 
@@ -193,7 +193,7 @@ def test_directory(open_terminal: Open, name: str) -> None:
     path = terminal.home / name
     path.mkdir(parents=True)
     run = terminal.run("true", cwd=str(path))
-    assert terminal.directory_told(run.marks) == os.fsencode(path)
+    assert terminal.reported_directory(run.marks) == os.fsencode(path)
     assert all(len(mark.raw) <= 512 for mark in run.marks)
     assert "CWD" not in terminal.run("true").kinds
 

@@ -55,7 +55,7 @@ def test_every_name_has_our_prefix(shell: str, open_terminal: Callable[..., Term
     run = hooked.run(_NAMES[shell])
     with_hooks = set(run.output.decode().split())
     bare = open_terminal(shell, bare=True)
-    bare.type(f"{_NAMES[shell]}; echo all''told\r")
-    without = set(bare.until_text(b"\nalltold").decode().split())
+    bare.type(f"{_NAMES[shell]}; echo all''done\r")
+    without = set(bare.until_text(b"\nalldone").decode().split())
     assert {name for name in with_hooks - without if not name.startswith("__bpty_")} <= _KNOWN[shell]
     assert "__bpty_n" in with_hooks

@@ -49,9 +49,9 @@ def test_environment(open_terminal: Open, shell: str, tmp_path: Path) -> None:
     assert terminal.data[marks[1].end : marks[2].start].endswith(b"mine> ")
     terminal.submit("env >environment")
     terminal.until("__PROMPT__")
-    told = (terminal.home / "environment").read_bytes()
-    assert b"FROM_FILE=yes" in told and f"ENV={theirs}".encode() in told
-    assert NONCE.encode() not in told
+    variables = (terminal.home / "environment").read_bytes()
+    assert b"FROM_FILE=yes" in variables and f"ENV={theirs}".encode() in variables
+    assert NONCE.encode() not in variables
     environment = Path(f"/proc/{terminal.pid}/environ")
     if environment.exists():
         assert NONCE.encode() not in environment.read_bytes()
@@ -137,12 +137,12 @@ async def test_interrupt_and_session(shell: str, home: Path) -> None:
         await stage.wait(PROMPT)
         block = await stage.block(started.block_id)
         assert (block.exit_status, block.state, block.signal) == (130, "interrupted", "SIGINT")
-        assert stage.told(block).output.startswith(b"started\n") and b"after" not in stage.told(block).output
+        assert stage.outcome(block).output.startswith(b"started\n") and b"after" not in stage.outcome(block).output
         session = await conversation.exec_interactive(f"{sys.executable} -c \"print(len(input('name? ')))\"")
         await stage.wait("name? ", session_id=session.session_id)
         await conversation.send("four\r")
         await stage.wait(PROMPT, session_id=session.session_id)
-        assert stage.told(await stage.block(session.block_id)) == Done(0, "ended", b"name? four\n4\n")
+        assert stage.outcome(await stage.block(session.block_id)) == Done(0, "ended", b"name? four\n4\n")
         await stage.type(b"never entered")
         assert await stage.done("echo clean") == Done(0, "ended", b"clean\n")
         own = await stage.done(f"cat {conversation.directory}/stream/*")
@@ -249,7 +249,7 @@ def test_echo_that_never_comes() -> None:
 
 
 def test_old_marks_are_refused() -> None:
-    """The transcript shown again: neither its prompts nor its ends of output are believed."""
+    """The transcript shown again: neither its prompts nor its ends of output are accepted."""
     pty = FakePty()
     prompt_only(pty)
     pty.submit("true")

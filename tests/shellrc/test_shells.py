@@ -137,7 +137,7 @@ def test_directories(shell: Open) -> None:
         os.mkdir(path)
         run = terminal.run(":", os.fsdecode(path))
         assert run.status == 0
-        assert terminal.directory_told(run.marks) == path
+        assert terminal.reported_directory(run.marks) == path
         assert all(len(mark.raw) <= 512 for mark in run.marks)
     assert terminal.run("x=é; echo ${#x}").output == b"1\r\n"
 
@@ -150,7 +150,7 @@ def test_directory_of_two_thousand_bytes(shell: Open) -> None:
         path += b"/" + "é;".encode() * 60
         os.mkdir(path)
     run = terminal.run(":", os.fsdecode(path))
-    assert terminal.directory_told(run.marks) == path
+    assert terminal.reported_directory(run.marks) == path
     assert all(len(mark.raw) <= 512 for mark in run.marks)
     assert "CWD" not in terminal.run(":").kinds
 

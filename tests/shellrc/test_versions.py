@@ -53,12 +53,12 @@ async def plain(stage: Stage, name: str) -> None:
     syntax = await stage.run("echo before\necho )")
     assert syntax.block.exit_status in (SYNTAX_ERROR[name], 1, 127)
     assert syntax.block.state == ("ended" if name == "bash" else "rejected")
-    for told, directory in (
+    for actual, directory in (
         (await stage.done("cd 'a b'; pwd"), f"{stage.folder}/a b"), (await stage.done("pwd", cwd="/usr"), "/usr"),
     ):  # fmt: skip
         # fish 4 tells the terminal of a new directory at once (OSC 7), so it stands in the output.
-        output = re.sub(rb"\x1b\]7;[^\x07]*\x07", b"", told.output) if name == "fish" else told.output
-        assert (told.exit_status, told.state, output) == (0, "ended", os.fsencode(directory) + b"\n")
+        output = re.sub(rb"\x1b\]7;[^\x07]*\x07", b"", actual.output) if name == "fish" else actual.output
+        assert (actual.exit_status, actual.state, output) == (0, "ended", os.fsencode(directory) + b"\n")
     assert (await stage.conversation.status()).cwd == "/usr"
 
 
@@ -67,7 +67,7 @@ async def pipes(stage: Stage, name: str) -> None:
     variable = {"bash": '"${PIPESTATUS[@]}"', "zsh": '"${pipestatus[@]}"', "fish": "$pipestatus"}[name]
     await stage.type_line("false | true")
     block = await stage.type_line(f"echo {variable}")
-    assert block is not None and b"1 0\n" in stage.told(block).output
+    assert block is not None and b"1 0\n" in stage.outcome(block).output
 
 
 async def interrupted(stage: Stage) -> None:
@@ -77,7 +77,7 @@ async def interrupted(stage: Stage) -> None:
     await stage.wait(PROMPT)
     block = await stage.block(started.block_id)
     assert (block.exit_status, block.state) == (130, "interrupted")
-    assert b"after\n" not in stage.told(block).output
+    assert b"after\n" not in stage.outcome(block).output
 
 
 async def redirected(stage: Stage) -> None:

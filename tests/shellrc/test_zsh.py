@@ -29,7 +29,7 @@ def test_first_prompt(zsh: Open) -> None:
     assert (hello.fields["v"], hello.fields["sh"]) == ("1", "zsh")
     assert {"fd", "eolmark", "lineinit"} <= set(hello.fields["f"].split(","))
     assert [end.number(name) for name in "scx"] == [1, 0, 0]
-    assert terminal.directory_told([cwd]) == os.fsencode(terminal.home)
+    assert terminal.reported_directory([cwd]) == os.fsencode(terminal.home)
     assert [prompt.number(name) for name in "scpx"] == [1, 0, 1, 0]
 
 
@@ -108,7 +108,7 @@ def test_shell_options(zsh: Open, typed: str) -> None:
     run = terminal.run("echo hi; mkdir -p 'a b'; cd 'a b'")
     check_cycle(run.marks, terminal.pid, before=before)
     assert b"hi\r\n" in run.output
-    assert terminal.directory_told(run.marks) == os.fsencode(terminal.home / "a b")
+    assert terminal.reported_directory(run.marks) == os.fsencode(terminal.home / "a b")
     assert b"__bpty_" not in re.sub(rb"\+__bpty_\w+:\d+>[^\n]*", b"", run.output)
     again = terminal.run(":")
     check_cycle(again.marks, terminal.pid, before=run.prompt)

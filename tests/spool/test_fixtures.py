@@ -5,7 +5,7 @@ order in which they were recorded, then every line of events.jsonl and blocks.js
 from them.
 
 Nothing here overwrites a fixture. When one does not come out byte for byte, a candidate is written beside the other
-temporary files of the test, to be compared by eye: if the difference is meant, it is a new version of the format.
+temporary files of the test, to be compared by hand: if the difference is meant, it is a new version of the format.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 Stream and timeline are the truth; everything else may be short, torn or gone. The order in which an engine writes
 (`.out`, events, blocks, checkpoint) means that after its own death a checkpoint is never ahead of the files. After a
-loss of power it can be, because nothing is forced to the medium; then it must not be believed.
+loss of power it can be, because nothing is synced; then it must not be trusted.
 """
 
 from __future__ import annotations

@@ -153,7 +153,7 @@ def test_fields_stand_in_the_order_of_the_schema(name: str, record: dict[str, An
         ("event-v1", "prompt", {"exit_status": -1}),
         ("event-v1", "input", {"redacted": True}),
         ("event-v1", "input", {"data": "secret"}),
-        ("event-v1", "input", {"author": "somebody"}),
+        ("event-v1", "input", {"author": "stranger"}),
         ("event-v1", "shell_exit", {"signal": "9"}),
         ("event-v1", "eof", {"type": "end_of_file"}),
         ("timeline-v1", "input", {"redacted": True}),

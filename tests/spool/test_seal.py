@@ -131,7 +131,7 @@ def test_the_recorder_sets_a_torn_line_aside(tmp_path: Path) -> None:
     aside = Path(f"{path}.torn")
     assert aside.read_bytes() == line[:30] + b"\n" and aside.stat().st_mode & 0o777 == 0o600
     Timeline(str(tmp_path)).close()
-    assert aside.read_bytes() == line[:30] + b"\n", "mended once"
+    assert aside.read_bytes() == line[:30] + b"\n", "repaired once"
 
 
 def test_the_recorder_knows_the_last_sound_entry(tmp_path: Path) -> None:

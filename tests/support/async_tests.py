@@ -1,7 +1,7 @@
 """Runs an async test: bounded in time, and with nothing left behind.
 
 There is no asyncio plugin for pytest here: one `asyncio.run` per test is all it takes, and a test that leaks a task,
-an exception nobody looked at or an open file should fail itself, not the one after it.
+an exception that was never retrieved or an open file should fail itself, not the one after it.
 
     @async_test
     async def test_greeting(home: Path) -> None: ...

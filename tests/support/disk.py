@@ -89,7 +89,7 @@ def derived_files(layout: Layout) -> Derived:
 
 
 async def recover(layout: Layout, *, name: str = NAME, killed: bool = False) -> Derived:
-    """Take up the conversation as the next engine does, write what is missing, and return what is on disk then.
+    """Resume the conversation as the next engine does, write what is missing, and return what is on disk then.
 
     `killed`: the engine leaves a checkpoint and does not get to its own end.
     """

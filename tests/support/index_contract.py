@@ -1,4 +1,4 @@
-"""What every index must do, whoever made it: inherit `IndexContract` and give it a fixture `index`.
+"""What every index must do, whatever its backend: inherit `IndexContract` and give it a fixture `index`.
 
     class TestSqlite(IndexContract):
         @pytest.fixture
@@ -258,7 +258,7 @@ class IndexContract:
 
 
 class _DropsAfter(Scan):
-    """An index that somebody drops while it is asked."""
+    """An index that is dropped while it is asked."""
 
     def __init__(self, index: Index, pages: int) -> None:
         self._index = index

@@ -1,4 +1,4 @@
-"""TCP ports for servers that are told theirs, and for those that start again on the same one."""
+"""TCP ports for servers that are given theirs, and for those that start again on the same one."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """PostgreSQL for tests: a coordinator and some shards, each a server of its own, from the installed programs.
 
 No fixed port, no TCP: the servers listen on unix sockets in a short temporary directory. PostgreSQL refuses to run as
-root, so under root it runs as the user `postgres`, or `nobody`. To look around in what the tests use:
+root, so under root it runs as the user `postgres`, or as one without rights. To look around in what the tests use:
 
     python -m tests.support.postgres_servers
 """
@@ -65,7 +65,7 @@ def _user() -> str | None:
     """Return as whom the servers run, None for as whom this runs."""
     if os.geteuid() != 0:
         return None
-    for name in ("postgres", "nobody"):
+    for name in ("postgres", "nobody"):  # words: on the system
         with contextlib.suppress(KeyError):
             return pwd.getpwnam(name).pw_name
     return None
@@ -145,7 +145,7 @@ class Server:
             time.sleep(0.002)
 
     def pause(self) -> None:
-        """Stop every process of it with SIGSTOP: connections stay, and nobody answers."""
+        """Stop every process of it with SIGSTOP: connections stay, and none is answered."""
         self._signal_all(signal.SIGSTOP)
 
     def resume(self) -> None:
@@ -194,7 +194,7 @@ def _lives(pid: int) -> bool:
         return False
     except PermissionError:
         return True
-    # A child that nobody has waited for yet is no process any more.
+    # A child that has not been waited for yet is no process any more.
     with contextlib.suppress(OSError):
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
     return False
@@ -229,7 +229,7 @@ class Servers:
             Server(name, self._directory / f"{number}", bin_directory, settings or {})
             for number, name in enumerate(names)
         ]
-        # Databases that nobody uses, of all servers and of the coordinator alone.
+        # Unused databases, of all servers and of the coordinator alone.
         self._free: dict[bool, list[str]] = {True: [], False: []}
 
     @property
@@ -300,7 +300,7 @@ def postgres_servers() -> Iterator[Servers]:
 
 
 def main() -> None:
-    """Run the servers until somebody presses Enter."""
+    """Run the servers until Enter is pressed."""
     with Servers() as servers, servers.databases() as databases:
         print(f"BLOCKPTY_DATABASE_URL='{databases.url}'")
         print(f"BLOCKPTY_DATABASE_SHARDS='{','.join(databases.shards)}'")

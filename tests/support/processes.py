@@ -71,7 +71,7 @@ def end_left_processes(directory: Path, test: str) -> list[str]:
             time.sleep(0.02)
             running = {pid: role for pid, role in running.items() if _is_alive(pid)}
         commands = {pid: _command_line(pid) for pid in running}
-        # A number whose process is no Python at all belongs to somebody else by now.
+        # A number whose process is no Python at all belongs to another program by now.
         ours = [pid for pid, command in commands.items() if "blockpty" in command or "python" in command.lower()]
         left += [f"{running[pid]} {pid} of {test}: {commands[pid]}" for pid in ours]
         # Keeper and recorder start each other again, so neither may see the other end.
@@ -83,7 +83,7 @@ def end_left_processes(directory: Path, test: str) -> list[str]:
 
 
 def _wait_for_lock(path: Path) -> None:
-    """Return when nobody holds a lock, which a server that was told to stop gives back when it has gone."""
+    """Return when no process holds a lock, which a server that was asked to stop releases when it has gone."""
     deadline = time.monotonic() + _LEAVING_SECONDS
     with path.open("rb") as lock:
         while time.monotonic() < deadline:

@@ -157,7 +157,7 @@ _ALSO = (
     Shape(
         "encrypted json web token", "https://h/t/eyJ", f"{_made(30, _WORD)}..{_made(16, _URL)}.{_made(43, _URL)}", "\n"
     ),
-    Shape("told", "your passphrase is ", "hunter2-horse", "\n"),
+    Shape("passphrase in a sentence", "your passphrase is ", "hunter2-horse", "\n"),
 )
 
 _KEYS = (

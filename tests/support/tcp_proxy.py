@@ -1,4 +1,4 @@
-"""A network between a browser and a server that can be cut and mended, and can put a path before the server's."""
+"""A network between a browser and a server that can be cut and restored, and can put a path before the server's."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class TcpProxy:
         """Pass nothing on, and close nothing: a cable that was pulled."""
         self._do(cut=False, stalled=True)
 
-    def mend(self) -> None:
+    def restore(self) -> None:
         """Work again."""
         self._do(cut=False, stalled=False)
 

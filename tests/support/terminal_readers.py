@@ -17,7 +17,7 @@ from blockpty.host import spawn
 
 @cache
 def can_be_known() -> bool:
-    """Whether this kernel tells who reads a terminal, also somebody who is not the reader's parent."""
+    """Whether this kernel shows who reads a terminal, also to a process that is not the reader's parent."""
     yama = Path("/proc/sys/kernel/yama/ptrace_scope")
     free = os.geteuid() == 0 or not yama.exists() or yama.read_text().strip() == "0"
     with subprocess.Popen(["/bin/cat"], stdin=subprocess.PIPE) as reader:

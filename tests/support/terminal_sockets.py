@@ -30,7 +30,7 @@ class Terminal:
         self._socket = socket
         self.cursor = -1
         self.pieces: list[tuple[int, bytes]] = []
-        self.told: list[dict[str, Any]] = []
+        self.messages: list[dict[str, Any]] = []
 
     async def next(self) -> None:
         message = await self._socket.recv()
@@ -39,7 +39,7 @@ class Terminal:
             self.cursor += len(message)
             return
         content = json.loads(message)
-        self.told.append(content)
+        self.messages.append(content)
         if content["type"] in ("hello", "resync", "screen"):
             self.cursor = content["cursor"]
 
@@ -47,16 +47,16 @@ class Terminal:
         while text not in b"".join(data for _, data in self.pieces):
             await self.next()
 
-    async def until_told(self, kind: str) -> dict[str, Any]:
-        while not any(content["type"] == kind for content in self.told):
+    async def until_message(self, kind: str) -> dict[str, Any]:
+        while not any(content["type"] == kind for content in self.messages):
             await self.next()
-        return next(content for content in self.told if content["type"] == kind)
+        return next(content for content in self.messages if content["type"] == kind)
 
     async def answer(self, frame: str | bytes, kind: str) -> dict[str, Any]:
         """Send a frame; return the first message of this kind that comes after it."""
-        self.told.clear()
+        self.messages.clear()
         await self._socket.send(frame)
-        return await self.until_told(kind)
+        return await self.until_message(kind)
 
 
 @asynccontextmanager
@@ -71,13 +71,13 @@ class Person(Terminal):
     """A person's socket."""
 
     async def does(self, kind: str) -> None:
-        self.told.clear()
+        self.messages.clear()
         await self._socket.send(json.dumps({"type": kind}))
 
     async def sees(self, kind: str, **fields: Any) -> dict[str, Any]:
         """Return the first message of a kind with these fields since something was done last."""
         while True:
-            for told in self.told:
-                if told["type"] == kind and all(told.get(name) == value for name, value in fields.items()):
-                    return told
+            for message in self.messages:
+                if message["type"] == kind and all(message.get(name) == value for name, value in fields.items()):
+                    return message
             await self.next()

@@ -79,7 +79,7 @@ async def test_s12_a_scope_is_enough_for_its_effects_and_no_others(home: Path, s
         # A person's: agents may not answer approvals, whatever their scope.
         token = add_token(home, scope, scope, None, 0, "user")
         for name, operation in OPERATIONS.items():
-            # There is none: who may call hears that, and nothing happens.
+            # There is none: a caller with the right scope gets that answer, and nothing happens.
             answer = await ask(server, token, name, "none" if name != "open" else "../none")
             if SCOPES[scope] < NEEDED[operation.effect]:
                 assert (answer.status, answer.code) == (403, "forbidden"), name
@@ -125,8 +125,8 @@ async def test_s12_over_a_websocket(home: Path) -> None:
                 '{"type": "input", "data": "touch escaped\\n", "conversation_id": "a"}',
             ):  # fmt: skip
                 await socket.send(frame)
-                told = json.loads(await socket.recv())
-                assert (told["type"], told["error"]["code"]) == ("error", "forbidden")
+                refusal = json.loads(await socket.recv())
+                assert (refusal["type"], refusal["error"]["code"]) == ("error", "forbidden")
         async with connect(url(server, "a"), additional_headers=bearer(only_a)) as socket:
             await socket.recv()
             # The socket is a's; a frame cannot say otherwise.
@@ -161,10 +161,10 @@ async def test_s12_what_goes_on_for_long_ends_with_its_token(home: Path) -> None
             await a.wait_for("secret")
             code, seen = await rest(looking)
             assert code == 4401 and "secret" not in seen
-            told: list[Event] = []
+            received: list[Event] = []
             with pytest.raises(Unauthorized):
-                await collect(events, told)
-            assert "secret" not in str(told)
+                await collect(events, received)
+            assert "secret" not in str(received)
         assert "after" not in (await a.read(0)).data
 
 
@@ -178,7 +178,7 @@ async def test_secrets_are_shown_to_no_token_but_an_administrators(home: Path) -
             token = add_token(home, f"t{scope}", scope, None, 0)
             for wanted in (False, "false", 0, "no"):
                 answer = await server.ask("POST", path, {"format": "text", "redact": wanted}, token=token)
-                # An administrator is told by the engine, which does not allow it unless it is told to.
+                # An administrator is refused by the engine, which does not allow it unless configured to.
                 no = (403, "forbidden") if wanted is False or scope != "admin" else (400, "bad_request")
                 assert (answer.status, answer.code) == no
                 assert (b"redacted output only" in answer.body) is (scope == "admin" and wanted is False)
@@ -304,7 +304,7 @@ async def test_s12_a_session_of_mcp_belongs_to_who_began_it(home: Path) -> None:
             headers = [("Mcp-Session-Id", owner.session or ""), ("Accept", "text/event-stream")]
             assert (await server.ask("GET", "/mcp", token=token, headers=headers)).status in (403, 404)
             assert (await server.ask("DELETE", "/mcp", token=token, headers=headers)).status in (403, 404)
-        assert (await owner.tool("pty_status", {"conversation_id": "a"}))["ok"] is True, "nobody ended it"
+        assert (await owner.tool("pty_status", {"conversation_id": "a"}))["ok"] is True, "no client ended it"
         began = await Mcp(server, add_token(home, "gone", "admin", None, 0)).begin()
         remove_token(home, "gone")
         assert (await began.post("tools/list")).status == 401

@@ -61,7 +61,7 @@ async def test_a_game_through_the_socket_and_through_http(home: Path) -> None:
 async def test_errors_arrive_as_what_they_are(home: Path) -> None:
     async with serving(home) as url, Client(home) as client:
         with pytest.raises(NotFound):
-            await (await client.conversation("nobody")).status()
+            await (await client.conversation("missing")).status()
         conversation = await client.open("c1", shell="bash")
         await conversation.exec_block("sleep 60")
         with pytest.raises(Busy) as found:

@@ -104,7 +104,7 @@ def test_what_needs_none_works(home: Path) -> None:
     done = command_line(home, "doctor")
     checks = {one["name"]: one for one in json.loads(done.stdout)["checks"]}
     assert (checks["libraries"]["status"], checks["extras"]["status"]) == ("ok", "warning")
-    assert checks["extras"]["mend"] == "pip install 'blockpty[server,mcp,view,search]'"
+    assert checks["extras"]["mend"] == "pip install 'blockpty[server,mcp,view,search]'"  # words: on the wire
     assert command_line(home, "--help").returncode == command_line(home, "--version").returncode == 0
 
 

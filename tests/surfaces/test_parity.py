@@ -56,7 +56,7 @@ async def test_every_operation_hands_on_what_it_was_given(name: str, home: Path)
 
 
 def _request(plain: httpx2.AsyncClient, name: str, params: Mapping[str, Any]) -> httpx2.Request:
-    """As somebody writes it who has read the reference."""
+    """As a user who has read the reference writes it."""
     method, path = OPERATIONS[name].route
     rest = {key: value for key, value in params.items() if f"{{{key}}}" not in path}
     path = path.format(**params)

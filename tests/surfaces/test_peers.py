@@ -30,13 +30,13 @@ async def test_a_conversation_of_another_host_is_worked_with_from_here(
     ):  # fmt: skip
         await (await there.open("builds", shell="bash")).run("echo made there")
         conversation = await here.conversation("builds")
-        # Told where, as long as no token for that server is here; and no token goes to another address.
+        # The error says where, as long as no token for that server is here; and no token goes to another address.
         for peers in (None, Host(one.home, one.address + "0"), Host(one.home, one.address.replace("127", "128"))):
             if peers is not None:
                 two.may_ask(peers, owner_token(one.home))
-            with pytest.raises(NotFound, match=one.address) as told:
+            with pytest.raises(NotFound, match=one.address) as error:
                 await conversation.status()
-            assert told.value.details["address"] == one.address and "reason" not in told.value.details
+            assert error.value.details["address"] == one.address and "reason" not in error.value.details
         two.may_ask(one, owner_token(one.home))
         assert (await conversation.run("echo asked for here")).output.endswith("asked for here\n")
         commands = [block.cmd for block in (await conversation.blocks()).blocks]

@@ -1,4 +1,4 @@
-"""How a server is told what to do, and that it does not listen in clear beyond this machine."""
+"""How a server is configured, and that it does not listen in clear beyond this machine."""
 
 from __future__ import annotations
 

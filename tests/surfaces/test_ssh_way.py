@@ -67,7 +67,7 @@ async def test_a_far_server_is_worked_with_and_a_cut_goes_unnoticed(server: SshS
         for number in range(3):
             await conversation.run(f"seq {number}")
             server.cut()
-            # What only looks is asked again, and goes on where it was told to.
+            # What only looks is asked again, and goes on at the given cursor.
             found = await conversation.wait_for("one", from_cursor=0)
             assert found.matched
         path = "/v1/conversations/c1/ws?from_cursor=0&events=false"
@@ -83,7 +83,7 @@ async def test_a_far_server_is_worked_with_and_a_cut_goes_unnoticed(server: SshS
         found_there = NotFound("c1 is elsewhere", details={"address": URL})
         status = await peers.call(found_there, OWNER, "status", {"conversation_id": "c1"})
         assert status.to_dict()["mode"] == "exited"
-        other = NotFound("c1 is elsewhere", details={"address": "ssh:somebody@else"})
+        other = NotFound("c1 is elsewhere", details={"address": "ssh:user@else"})
         with pytest.raises(NotFound, match="elsewhere"):
             await peers.call(other, OWNER, "status", {"conversation_id": "c1"})
     finally:

@@ -23,7 +23,7 @@ OK = b'{"ok": true}'
 
 
 async def answered(*parts: bytes, content: bytes | None = None) -> tuple[tuple[int, bytes], bytes]:
-    """Ask somebody who answers with these bytes, in pieces; return what came of it and what was asked."""
+    """Ask a server that answers with these bytes, in pieces; return what came of it and what was asked."""
     ours, theirs = socket.socketpair()
     reader, writer = await asyncio.open_connection(sock=theirs)
 

@@ -1,4 +1,4 @@
-"""`replayed`: an agent gets from a recording the answers that it got from the shell, and is told where it parts."""
+"""`replayed`: an agent gets from a recording the answers that it got from the shell, and is notified where it parts."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ async def agent(conversation: Conversation) -> list[Any]:
     screen = await conversation.screen()
     note(screen.cols, screen.rows, [line for line in screen.content.split("\n") if "hello" in line])
     with pytest.raises(NoSession):
-        await conversation.send("nobody is there")
+        await conversation.send("nothing is there")
     blocks = (await conversation.blocks()).blocks
     note([(one.block_id, one.cmd, one.exit_status, one.state, one.kind, one.out_bytes) for one in blocks])
     note((await conversation.read(block_id="b1")).data)
@@ -147,7 +147,7 @@ async def test_what_parts_from_the_recording_is_said(tmp_path: Path) -> None:
         for wrong in (conversation.send("n\n"), conversation.resize(9, 9), conversation.reset()):
             with pytest.raises(Diverged, match=r"it then did type b'y\\n'"):
                 await wrong
-        # Nobody has typed yet: a wait for what comes then has timed out, and has taken no time.
+        # Nothing has been typed yet: a wait for what comes then has timed out, and has taken no time.
         assert (await conversation.wait_for("Done", timeout_ms=3_600_000)).reason == "timeout"
         await conversation.send("y\n", session_id=session.session_id)
         assert (await conversation.wait_for("Done", timeout_ms=3_600_000)).reason == "password"

@@ -33,7 +33,7 @@ def program(path: Path) -> str:
 def test_the_users_own_shell_goes_first(tmp_path: Path) -> None:
     own, other = program(tmp_path / "own" / "zsh"), program(tmp_path / "bin" / "bash")
     assert find_shell(None, {"SHELL": own, "PATH": str(tmp_path / "bin")}) == own
-    # One without full support is not taken unasked.
+    # One without full support is only used on request.
     ksh = program(tmp_path / "own" / "ksh")
     assert find_shell(None, {"SHELL": ksh, "PATH": str(tmp_path / "bin")}) == other
     assert find_shell("bash", {"PATH": f"relative:{tmp_path}/bin"}) == other

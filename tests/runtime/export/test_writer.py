@@ -1,4 +1,4 @@
-"""Files of exports: bounded memory, nothing left by those that nobody wants, and removed after a week."""
+"""Files of exports: bounded memory, nothing left by those that are abandoned, and removed after a week."""
 
 from __future__ import annotations
 

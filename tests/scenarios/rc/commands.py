@@ -1,7 +1,7 @@
 """The commands that every set-up runs, and what they must leave behind under none.
 
-Rules of this file: it judges nothing. What differs between two runs of the same command for reasons that are nobody's
-business (pids, the name of the staged file, the wording of a syntax error) is taken out here, and nothing else.
+Rules of this file: it checks nothing. What differs between two runs of the same command for reasons that do not matter
+(pids, the name of the staged file, the wording of a syntax error) is taken out here, and nothing else.
 """
 
 from __future__ import annotations
@@ -92,7 +92,7 @@ async def play(stage: Stage, noise: re.Pattern[bytes] | None = None) -> list[See
                 break
     seen = []
     for block in await stage.blocks():
-        output = _NOTICE.sub(b"", stage.told(block).output)
+        output = _NOTICE.sub(b"", stage.outcome(block).output)
         if noise is not None:
             output = noise.sub(b"", output)
         if block.cmd == SYNTAX_ERROR:

@@ -71,7 +71,7 @@ def _staged(status: int, change: Change = _same) -> Change:
 
 
 def _ends_at_the_prompt(blocks: list[Seen]) -> list[Seen]:
-    """No END: what readline prints before the prompt counts as output; and nobody tells the directory."""
+    """No END: what readline prints before the prompt counts as output; and no mark reports the directory."""
     tail = b"\x1b[?2004h"
     return [block._replace(cwd="None", output=shown(whole(block) + tail)) for block in blocks]
 
@@ -87,7 +87,7 @@ def _ends_at(cmd: str) -> Change:
 
 
 def _closed(*, fails: bool) -> Change:
-    """Nobody can write to standard output; bash calls that a failure of the command, zsh does not."""
+    """No program can write to standard output; bash calls that a failure of the command, zsh does not."""
 
     def change(blocks: list[Seen]) -> list[Seen]:
         changed = _only(ERROR, AFTER_INTERRUPT)(blocks)

@@ -295,7 +295,7 @@ def test_what_is_wrong_is_said(home: Path) -> None:
     assert done.returncode == 2 and "needs a terminal" in done.stderr
     status, output = on_terminal("attach", "c1", "--keys", "x", "--home", str(home))
     assert status == 2 and "--keys x" in output
-    status, output = on_terminal("attach", "nobody", "--home", str(home))
+    status, output = on_terminal("attach", "missing", "--home", str(home))
     assert status == 1 and "not_found" in output and LEFT not in output
     stop_server(home)
 

@@ -90,11 +90,11 @@ def test_every_parameter_is_explained_by_help(run: Run, name: str) -> None:
     status, text, _ = run(name.replace("_", "-"), "--help")
     assert status == 0
     assert text.split("\n\n")[1].split() == OPERATIONS[name].doc.split("\n\n", maxsplit=1)[0].split()
-    told = " ".join(text.partition("\nArguments:\n")[2].split())
+    listed = " ".join(text.partition("\nArguments:\n")[2].split())
     for parameter, field in OPERATIONS[name].request.model_fields.items():
         assert (parameter.upper() if field.is_required() else f"--{parameter.replace('_', '-')}") in text
         if field.is_required() and parameter in OPERATIONS[name].positional and parameter != "conversation_id":
-            assert f"{parameter.upper()} {' '.join(str(field.description).split()[:8])}" in told
+            assert f"{parameter.upper()} {' '.join(str(field.description).split()[:8])}" in listed
     assert "--home" in text and "--json" in text
 
 

@@ -32,7 +32,7 @@ async def _two_conversations(home: Path) -> None:
             conversation = await engine.open(name, shell="bash")
             await conversation.run(": '\x1b]0;x\x07' a:b,c\n\ttrue")
             await conversation.run("make test")
-    # An engine that ends lets go of both at the same time.
+    # An engine that ends releases both at the same time.
     for number, name in enumerate(("deploy", "develop")):
         for path in (home / "conversations" / name).rglob("*"):
             os.utime(path, (1_700_000_000 + number, 1_700_000_000 + number))
@@ -42,13 +42,13 @@ async def _two_conversations(home: Path) -> None:
 def completed(shell: str, words: str) -> list[str]:
     count = len(words.split(" ")) - 1
     current = words.split(" ")[-1] if shell == "fish" else str(count)
-    told = subprocess.run(
+    result = subprocess.run(
         [sys.executable, "-m", "blockpty"],
         env={**os.environ, "_BLOCKPTY_COMPLETE": f"{shell}_complete", "COMP_WORDS": words, "COMP_CWORD": current},
         capture_output=True, text=True, check=True, timeout=60,
     )  # fmt: skip
-    assert told.stderr == ""
-    return [line for line in told.stdout.splitlines() if line]
+    assert result.stderr == ""
+    return [line for line in result.stdout.splitlines() if line]
 
 
 def test_what_is_offered(programs: Path, home: Path) -> None:
@@ -76,12 +76,12 @@ def test_offering_loads_no_engine(home: Path) -> None:
         "import sys; from blockpty.surfaces.cli.main import main; main([]); "
         "loaded = {'asyncio', 'rich', 'regex', 'blockpty.runtime'} & set(sys.modules); sys.exit(str(loaded or ''))"
     )
-    told = subprocess.run(
+    result = subprocess.run(
         [sys.executable, "-c", code],
         env={**os.environ, "_BLOCKPTY_COMPLETE": "bash_complete", "COMP_WORDS": "blockpty status ", "COMP_CWORD": "2"},
         capture_output=True, text=True, check=False, timeout=60,
     )  # fmt: skip
-    assert told.stderr.strip() == ""
+    assert result.stderr.strip() == ""
 
 
 _ROOT = Path(__file__).parents[3]
@@ -100,7 +100,7 @@ def test_a_shell_completes(programs: Path, shell: str) -> None:
 
 async def _completes(shell: str, path: str) -> None:
     async with blockpty.Engine() as engine:
-        # A conversation of ours is the terminal that somebody types into; its own name is offered as well.
+        # A conversation of ours is the terminal that the user types into; its own name is offered as well.
         conversation = await engine.open("typing", shell=path)
         await conversation.run(f"export BLOCKPTY_HOME='{engine.home}' PYTHONPATH='{_ROOT}'")
         await conversation.exec_interactive(" ".join([path, *_START[shell]]))

@@ -31,9 +31,9 @@ def doctor(*arguments: str) -> subprocess.CompletedProcess[str]:
 
 
 def found(*arguments: str, status: int) -> dict[str, Finding]:
-    told = doctor(*arguments, "--json")
-    assert told.returncode == status, told.stdout + told.stderr
-    report = json.loads(told.stdout)
+    result = doctor(*arguments, "--json")
+    assert result.returncode == status, result.stdout + result.stderr
+    report = json.loads(result.stdout)
     findings = {one["name"]: convert(one, Finding) for one in report["checks"]}
     assert report["ok"] is True
     assert report["failed"] == sum(one.status == "failed" for one in findings.values())
@@ -61,9 +61,9 @@ def test_it_changes_nothing(home: Path) -> None:
 
 def test_for_a_person(home: Path) -> None:
     os.chmod(home, 0o755)
-    told = doctor()
-    assert told.returncode == 0
-    assert f"chmod 700 {home}" in told.stdout and "0 failed" in told.stdout and "\x1b" not in told.stdout
+    result = doctor()
+    assert result.returncode == 0
+    assert f"chmod 700 {home}" in result.stdout and "0 failed" in result.stdout and "\x1b" not in result.stdout
 
 
 def make_link(home: Path) -> None:

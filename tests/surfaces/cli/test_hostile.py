@@ -57,7 +57,7 @@ async def _fill(home: Path, place: str, payload: Path) -> None:
 
 
 def _close(home: Path) -> None:
-    # Whoever owns them by now: the command line finds it.
+    # Whichever engine owns them by now: the command line finds it.
     for name in ("c1", "c2"):
         command = [sys.executable, "-m", "blockpty", "--home", str(home), "close", name]
         subprocess.run(command, capture_output=True, check=True, timeout=60)

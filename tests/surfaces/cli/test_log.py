@@ -17,15 +17,15 @@ pytestmark = pytest.mark.needs("bash")
 
 
 def log(*arguments: str) -> str:
-    told = subprocess.run(
+    result = subprocess.run(
         [sys.executable, "-m", "blockpty", "log", "c1", *arguments],
         capture_output=True,
         text=True,
         check=True,
         timeout=60,
     )
-    assert told.stderr == ""
-    return told.stdout
+    assert result.stderr == ""
+    return result.stdout
 
 
 def records(*arguments: str) -> list[dict[str, Any]]:

@@ -1,4 +1,4 @@
-"""blockpty mcp: the tools that it is told, and a server that is not there."""
+"""blockpty mcp: the tools that it is given, and a server that is not there."""
 
 from __future__ import annotations
 

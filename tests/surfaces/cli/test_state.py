@@ -55,7 +55,7 @@ def test_port(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         port = taken.getsockname()[1]
         monkeypatch.setattr(state, "PORT", port)
         assert state.check_port(home).status == "warning"
-        # A server that was killed has left its file; one that runs has somebody behind its socket.
+        # A server that was killed has left its file; one that runs has a process behind its socket.
         left_socket(home / "server" / "socket")
         (home / "server" / "server.json").write_text(json.dumps({"url": f"http://127.0.0.1:{port}"}))
         assert state.check_port(home).status == "warning"

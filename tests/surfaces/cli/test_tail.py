@@ -152,7 +152,7 @@ async def test_a_reader_that_goes_away_ends_tail(conversation: Conversation) -> 
     process = await asyncio.create_subprocess_exec("bash", "-c", command, stdout=-1)
     reading = asyncio.ensure_future(process.communicate())
     while not reading.done():
-        # Nobody tells when it follows, or when head has gone: it is written to until both have ended.
+        # Nothing reports when it follows, or when head has gone: it is written to until both have ended.
         await conversation.send("line\n")
         await asyncio.wait((reading,), timeout=0.1)
     out, _ = await reading
@@ -162,10 +162,10 @@ async def test_a_reader_that_goes_away_ends_tail(conversation: Conversation) -> 
 
 @pytest.mark.parametrize("arguments", [["--raw", "--blocks"], ["--raw", "--json"], ["--from-cursor", "-1"]])
 def test_tail_refuses_what_makes_no_sense(home: Path, arguments: list[str]) -> None:
-    told = subprocess.run(
+    result = subprocess.run(
         [sys.executable, "-m", "blockpty", "tail", "c1", *arguments], capture_output=True, check=False, timeout=60
     )
-    assert told.returncode == 2
+    assert result.returncode == 2
     assert list(home.iterdir()) == []
 
 
@@ -195,16 +195,16 @@ async def test_hidden_input(conversation: Conversation) -> None:
 
 def answered(*arguments: str) -> list[dict[str, Any]]:
     command = [sys.executable, "-m", "blockpty", *arguments, "--json"]
-    told = subprocess.run(command, capture_output=True, text=True, check=True, timeout=60)
-    return [json.loads(line) for line in told.stdout.splitlines()]
+    result = subprocess.run(command, capture_output=True, text=True, check=True, timeout=60)
+    return [json.loads(line) for line in result.stdout.splitlines()]
 
 
 def test_hidden_input_without_a_terminal_is_refused(home: Path) -> None:
-    told = subprocess.run(
+    result = subprocess.run(
         [sys.executable, "-m", "blockpty", "send", "c1", "--hidden"],
         input=b"secret\n", capture_output=True, check=False, timeout=60, start_new_session=True,
     )  # fmt: skip
-    assert told.returncode == 2 and b"needs a terminal" in told.stderr
+    assert result.returncode == 2 and b"needs a terminal" in result.stderr
 
 
 @pytest.mark.parametrize(("keys", "status"), [("\x03", 130), ("\x04", 130)])

@@ -1,4 +1,4 @@
-"""Few descriptors, and many connections: what has no token keeps nobody else out, and the log stays short."""
+"""Few descriptors, and many connections: what has no token keeps no other client out, and the log stays short."""
 
 from __future__ import annotations
 

@@ -155,7 +155,7 @@ async def post(server: Server, path: str, length: int, *, chunked: bool) -> int:
 
 async def send(writer: asyncio.StreamWriter, length: int, *, chunked: bool) -> None:
     piece = b" " * 65536
-    with contextlib.suppress(OSError):  # it has been told already
+    with contextlib.suppress(OSError):  # it has been answered already
         for _ in range(length // len(piece) + 1):
             writer.write(b"%x\r\n%b\r\n" % (len(piece), piece) if chunked else piece)
             await writer.drain()

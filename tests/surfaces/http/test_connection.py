@@ -1,4 +1,4 @@
-"""Connections of HTTP: strangers keep nobody out, and what is no HTTP ends them."""
+"""Connections of HTTP: strangers keep no client out, and what is no HTTP ends them."""
 
 from __future__ import annotations
 

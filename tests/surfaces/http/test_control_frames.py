@@ -31,7 +31,7 @@ async def test_control_is_asked_for_given_and_kept(home: Path, monkeypatch: pyte
         ann, bob, carol, bob_again = [await joining(name) for name in ("ann", "bob", "carol", "bob")]
         await ann.does("keep_control")
         assert (await ann.sees("error"))["error"]["message"] == "no person has control of this conversation"
-        # Where nobody has control, asking takes it. The answer says which event is the first after it.
+        # Where no person has control, asking takes it. The answer says which event is the first after it.
         await ann.does("ask_control")
         taken = await ann.sees("control")
         assert taken["who"] == "ann"

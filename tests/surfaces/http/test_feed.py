@@ -31,13 +31,13 @@ class Viewer:
 
     def __init__(self, socket: ClientConnection) -> None:
         self._socket = socket
-        self.told: list[dict[str, Any]] = []
+        self.messages: list[dict[str, Any]] = []
         self.lines: dict[str, dict[str, Any]] = {}
         self.pictures: dict[str, dict[int, str]] = {}
 
     async def next(self) -> None:
         content = json.loads(await self._socket.recv())
-        self.told.append(content)
+        self.messages.append(content)
         if content["type"] == "conversation":
             self.lines[content["conversation"]["conversation_id"]] = content["conversation"]
         elif content["type"] == "gone":
@@ -53,10 +53,10 @@ class Viewer:
 
     async def error(self, frame: str) -> str:
         """Send a frame and return the code of the error that answers it."""
-        before = len(self.told)
+        before = len(self.messages)
         await self._socket.send(frame)
-        await self.until(lambda: any(told["type"] == "error" for told in self.told[before:]))
-        return str(self.told[-1]["error"]["code"])
+        await self.until(lambda: any(message["type"] == "error" for message in self.messages[before:]))
+        return str(self.messages[-1]["error"]["code"])
 
 
 @async_test(timeout_seconds=20)
@@ -65,8 +65,8 @@ async def test_the_list_comes_first_and_then_what_changes(home: Path) -> None:
         one = await client.open("c1", shell="bash")
         async with fed(home, url) as socket:
             viewer = Viewer(socket)
-            await viewer.until(lambda: bool(viewer.told) and viewer.told[-1]["type"] == "listed")
-            assert [told["type"] for told in viewer.told] == ["hello", "conversation", "listed"]
+            await viewer.until(lambda: bool(viewer.messages) and viewer.messages[-1]["type"] == "listed")
+            assert [message["type"] for message in viewer.messages] == ["hello", "conversation", "listed"]
             (listed,) = (await client.list()).to_dict()["conversations"]
             assert {**viewer.lines["c1"], "used_ts": 0} == {**listed, "used_ts": 0}
             await one.run("sh -c 'exit 4'")
@@ -88,7 +88,7 @@ async def test_pictures_have_the_rows_that_changed(home: Path) -> None:
             assert len(viewer.pictures["c1"]) == 24
             await one.run("echo third")
             await viewer.until(lambda: "third" in viewer.pictures["c1"].values())
-            last = next(told for told in reversed(viewer.told) if told["type"] == "picture")
+            last = next(message for message in reversed(viewer.messages) if message["type"] == "picture")
             assert 0 < len(last["lines"]) < 24
             screen = json.loads((await one.screen(format="json")).to_dict()["content"])
             shown = ["".join(run["text"] for run in line["runs"]).rstrip() for line in screen["lines"]]
@@ -103,7 +103,7 @@ async def test_a_token_for_one_conversation_gets_that_one(home: Path) -> None:
         opened = [await client.open(name, shell="bash") for name in ("c1", "c2")]
         async with fed(home, url, token=token) as socket:
             viewer = Viewer(socket)
-            await viewer.until(lambda: bool(viewer.told) and viewer.told[-1]["type"] == "listed")
+            await viewer.until(lambda: bool(viewer.messages) and viewer.messages[-1]["type"] == "listed")
             assert [*viewer.lines] == ["c2"]
             asked = json.dumps({"type": "screens", "ids": ["c1"]})
             assert await viewer.error(asked) == "forbidden"
@@ -164,10 +164,10 @@ async def test_the_same_comes_as_server_sent_events(home: Path) -> None:
         async with plain.stream("GET", "/v1/feed") as response:
             assert response.status_code == 200
             events = httpx2.EventSource(response, max_event_size=None).__aiter__()
-            told = []
-            while not told or told[-1]["type"] != "listed":
-                told.append(json.loads((await anext(events)).data))
-            assert [one["conversation"]["conversation_id"] for one in told[:-1]] == ["c2", "c1"]
+            messages = []
+            while not messages or messages[-1]["type"] != "listed":
+                messages.append(json.loads((await anext(events)).data))
+            assert [one["conversation"]["conversation_id"] for one in messages[:-1]] == ["c2", "c1"]
             await (await client.conversation("c2")).run("false")
             async for message in events:
                 content = json.loads(message.data)

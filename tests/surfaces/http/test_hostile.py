@@ -1,4 +1,4 @@
-"""S1, S2, S4, S5: what programs print and callers ask for reaches no keyboard, no page and nobody else's time."""
+"""S1, S2, S4, S5: what programs print and callers ask for reaches no keyboard, no page and no other client's time."""
 
 from __future__ import annotations
 
@@ -100,26 +100,26 @@ async def test_s1_questions_are_answered_by_constants_and_numbers_only(home: Pat
             # The engine answers in order, before what is typed after them.
             await conversation.wait_for({"idle_ms": 200}, from_cursor=block.cursor)
             await conversation.send("END")
-            told = await conversation.wait_for({"regex": "got ([0-9a-f]+)\\s"}, from_cursor=block.cursor)
+            answer = await conversation.wait_for({"regex": "got ([0-9a-f]+)\\s"}, from_cursor=block.cursor)
             shown = b""
             while b"ASKED" not in shown:
                 frame = await viewer.recv()
                 shown += frame if isinstance(frame, bytes) else b""
             assert QUESTIONS[0].encode() in shown
             assert (await conversation.wait_for({"token": "PROMPT"})).matched
-        assert told.groups is not None
-        got = bytes.fromhex(told.groups["1"]).decode()
+        assert answer.groups is not None
+        got = bytes.fromhex(answer.groups["1"]).decode()
         rest = got.removesuffix("END")
         # Numbers in a fixed frame, colours, our own name: nothing that the program has printed.
-        told_only = re.compile(
+        own_answers = re.compile(
             r"\x1b\[[?>]?[\d;]{0,24}(?:[cnRut]|\$y)|\x1bP>\|blockpty\x1b\\"
             r"|\x1bP[01]\$r(?:[\d;]{0,24}(?:[mr]|[ \"]q|\"p)?)?\x1b\\"
             r"|\x1b\](?:4;\d+|1[012]);rgb:[0-9a-f]{4}(?:/[0-9a-f]{4}){2}(?:\x07|\x1b\\)"
         )
-        assert told_only.sub("", rest) == "" and len(told_only.findall(rest)) > 20
+        assert own_answers.sub("", rest) == "" and len(own_answers.findall(rest)) > 20
         assert "OWNED" not in got and "dG91" not in got
         assert not (folder / "OWNED").exists()
-        # The same file, only shown, is answered by nobody, and what follows is typed at a clean prompt.
+        # The same file, only shown, gets no answer, and what follows is typed at a clean prompt.
         assert (await conversation.run("cat questions; echo")).block.exit_status == 0
         assert (await conversation.run("echo next")).output == "next\n"
         events = [event.to_dict("c1") async for event in conversation.events(from_seq=0, follow=False)]

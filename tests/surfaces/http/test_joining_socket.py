@@ -34,7 +34,7 @@ class Page:
         self.emulator = Emulator(80, 24)
         self.cursor = self.acked = -1
         self.most_on_the_way = 0
-        self.told: list[dict[str, Any]] = []
+        self.messages: list[dict[str, Any]] = []
         self.text = b""
 
     async def next(self) -> None:
@@ -46,7 +46,7 @@ class Page:
             self.most_on_the_way = max(self.most_on_the_way, self.cursor - self.acked)
         else:
             content = json.loads(message)
-            self.told.append(content)
+            self.messages.append(content)
             self.take(content)
         if self.acks and self.cursor > self.acked:
             await self.ack()
@@ -80,8 +80,8 @@ class Page:
         while self.cursor < cursor:
             await self.next()
 
-    async def until_told(self, kind: str, count: int = 1) -> dict[str, Any]:
-        while len(found := [content for content in self.told if content["type"] == kind]) < count:
+    async def until_message(self, kind: str, count: int = 1) -> dict[str, Any]:
+        while len(found := [content for content in self.messages if content["type"] == kind]) < count:
             await self.next()
         return found[count - 1]
 
@@ -96,11 +96,11 @@ async def test_who_joins_in_the_middle_sees_what_all_see(home: Path) -> None:
                 joined(home, url, "?join=screen&scrollback=0&events=false") as bare:  # fmt: skip
             pages = [Page(whole), Page(late), Page(bare)]
             for page in pages[1:]:
-                await page.until_told("screen")
-            assert [one["type"] for one in pages[1].told] == ["hello", "screen"]
-            assert pages[1].told[1]["seq"] > 1
+                await page.until_message("screen")
+            assert [one["type"] for one in pages[1].messages] == ["hello", "screen"]
+            assert pages[1].messages[1]["seq"] > 1
             assert len(pages[1].emulator.history) == 100 and not pages[2].emulator.history
-            assert "\r\n1\r\n2\r\n" in pages[1].told[1]["data"]
+            assert "\r\n1\r\n2\r\n" in pages[1].messages[1]["data"]
             await conversation.run("printf '\\e[?1049h\\e[7mfull'; printf 'half \\303'; printf '\\251\\e['; echo 1mx")
             end = (await conversation.status()).cursor
             for page in pages:
@@ -122,7 +122,7 @@ async def test_what_a_joined_page_is_sent_has_no_secret(home: Path) -> None:
         )
         async with joined(home, url, "?join=screen&events=false") as socket:
             page = Page(socket)
-            data = (await page.until_told("screen"))["data"]
+            data = (await page.until_message("screen"))["data"]
             assert "token ghp_****" in data and "ghp_A" not in data
             assert INTRODUCER.decode() not in data
         await conversation.close()
@@ -135,7 +135,7 @@ async def test_sizes_stand_between_the_bytes_they_were_changed_between(home: Pat
         query = "?join=screen&events=false&window=1048576&max_lag=1073741824"
         async with joined(home, url, query) as socket:
             page = Page(socket, acks=True)
-            await page.until_told("screen")
+            await page.until_message("screen")
             over = home / "over"
             command = f"while ! test -e {over}; do seq 1 3000; sleep 0.02; done; echo 'the'' end'"
             flood = asyncio.ensure_future(conversation.run(command, timeout_ms=50_000))
@@ -150,12 +150,12 @@ async def test_sizes_stand_between_the_bytes_they_were_changed_between(home: Pat
             await conversation.run("true")
             end = (await conversation.status()).cursor
             await page.until_cursor(end)
-            told = [content for content in page.told if content["type"] == "resize"]
-            assert [(one["cols"], one["rows"]) for one in told] == sizes
+            resizes = [content for content in page.messages if content["type"] == "resize"]
+            assert [(one["cols"], one["rows"]) for one in resizes] == sizes
             timeline = TimelineReader(home / "conversations" / "c1" / "timeline.jsonl")
             recorded = [entry for entry, _ in timeline.read_new() if entry.kind == "resize"]
             timeline.close()
-            assert [one["cursor"] for one in told] == [entry.offset for entry in recorded]
+            assert [one["cursor"] for one in resizes] == [entry.offset for entry in recorded]
             screen = json.loads((await conversation.screen(format="json")).content)
             frame = page.emulator.frame()
             assert ["".join(run["text"] for run in line["runs"]) for line in screen["lines"]] == [
@@ -164,11 +164,11 @@ async def test_sizes_stand_between_the_bytes_they_were_changed_between(home: Pat
             assert (screen["cursor"]["x"], screen["cursor"]["y"]) == (frame.cursor.x, frame.cursor.y)
             # Another shell in the same terminal: the socket ends with the first one, and goes on from its cursor.
             await conversation.reset()
-            await page.until_told("end")
+            await page.until_message("end")
         async with joined(home, url, f"?from_cursor={page.cursor}&window=65536&events=false") as socket:
             page = Page(socket)
-            await page.until_told("restart")
-            assert (await page.until_told("resize", 2))["fresh"] is True
+            await page.until_message("restart")
+            assert (await page.until_message("resize", 2))["fresh"] is True
         await conversation.close()
 
 
@@ -180,27 +180,27 @@ async def test_no_more_than_a_window_is_on_its_way(home: Path) -> None:
         async with joined(home, url, query) as socket, joined(home, url, query) as other:
             page, still = Page(socket, acks=True), Page(other)
             flood = asyncio.ensure_future(conversation.run("seq 1 1500000; echo 'the'' end'", timeout_ms=50_000))
-            await still.until_told("screen")
-            # Nobody says that anything of it was drawn.
+            await still.until_message("screen")
+            # Nothing says that anything of it was drawn.
             while still.cursor - still.acked < 65536 - 16384:
                 await still.next()
             await page.until(b"the end\r\n")
             await flood
             assert 0 < page.most_on_the_way <= 65536
-            skipped = [content for content in page.told if content["type"] == "screen"][1:]
+            skipped = [content for content in page.messages if content["type"] == "screen"][1:]
             assert skipped and all(content["skipped_bytes"] > 0 for content in skipped)
-            assert not [content for content in page.told if content["type"] == "resync"]
+            assert not [content for content in page.messages if content["type"] == "resync"]
             acks = ({}, {"cursor": "1"}, {"cursor": True}, {"cursor": -1}, {"cursor": 2**60}, {"cursor": 1, "x": 1})
             for wrong in acks:
-                still.told.clear()
+                still.messages.clear()
                 await other.send(json.dumps({"type": "ack", **wrong}))
-                assert (await still.until_told("error"))["error"]["code"] == "bad_request"
+                assert (await still.until_message("error"))["error"]["code"] == "bad_request"
             assert still.most_on_the_way <= 65536
             # Who wakes up goes on at what is there now.
             still.acks = True
-            still.told.clear()
+            still.messages.clear()
             await still.ack()
-            assert (await still.until_told("screen"))["skipped_bytes"] > 1_000_000
+            assert (await still.until_message("screen"))["skipped_bytes"] > 1_000_000
             end = (await conversation.status()).cursor
             await still.until_cursor(end)
             await page.until_cursor(end)
@@ -226,7 +226,7 @@ async def test_join_points_are_made_once(home: Path, monkeypatch: pytest.MonkeyP
 
         async def join() -> str:
             async with joined(home, url, "?join=screen&events=false") as socket:
-                return str((await Page(socket).until_told("screen"))["data"])
+                return str((await Page(socket).until_message("screen"))["data"])
 
         assert len(set(await asyncio.gather(*[join() for _ in range(12)]))) == 1
         assert len(made) == 1

@@ -137,7 +137,7 @@ ENDING: Final = {"ctrl_d", "interrupt", "kill"}
 MOVING: Final = {"halt", "take_control"} | ENDING | {
     name for name, operation in OPERATIONS.items() if operation.effect is Effect.LIFECYCLE
 }
-# What is given where nothing is: nobody here waits for half a minute.
+# What is given where nothing is: no call here waits for half a minute.
 BESIDES: Final = {
     "wait_for": {"timeout_ms": 20},
     "interrupt": {"grace_ms": 20},

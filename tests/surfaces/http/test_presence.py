@@ -53,14 +53,14 @@ async def test_sockets_are_notified_who_else_watches(home: Path) -> None:
         token = add_token(home, "helper", "read", None, 0)
         async with joined(home, url, "?watchers=true") as first:
             terminal = Terminal(first)
-            assert await terminal.until_told("watchers") == {
+            assert await terminal.until_message("watchers") == {
                 "type": "watchers", "count": 1, "names": ["owner"], "asking": [],
             }  # fmt: skip
             async with joined(home, url, token=token):
-                terminal.told.clear()
-                assert await terminal.until_told("watchers") == {
+                terminal.messages.clear()
+                assert await terminal.until_message("watchers") == {
                     "type": "watchers", "count": 2, "names": ["helper", "owner"], "asking": [],
                 }  # fmt: skip
-            terminal.told.clear()
-            assert (await terminal.until_told("watchers"))["count"] == 1
+            terminal.messages.clear()
+            assert (await terminal.until_message("watchers"))["count"] == 1
         await conversation.close()

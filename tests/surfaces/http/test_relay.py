@@ -40,9 +40,9 @@ async def test_terminals_replays_and_tools_of_another_host(
         sockets = ("ws?from_cursor=0&events=false", "replay?speed=0")
         targets = [f"/v1/conversations/builds/{one}" for one in sockets]
         for target in targets:
-            with pytest.raises(NotFound, match=one.address) as told:
+            with pytest.raises(NotFound, match=one.address) as error:
                 await here.websocket(target)
-            assert told.value.details["address"] == one.address
+            assert error.value.details["address"] == one.address
         two.may_ask(one, owner_token(one.home))
         async with PeerClient(two.home, url=two.address) as handed_on:
             for target in targets:

@@ -42,11 +42,11 @@ async def test_the_messages_of_a_viewer(home: Path) -> None:
         address = f"{url.replace('http', 'ws')}/v1/conversations/c1/replay?speed=0"
         headers = {"Authorization": f"Bearer {owner_token(home)}"}
         async with connect(address, additional_headers=headers, proxy=None) as socket:
-            told = [json.loads(await socket.recv())]
-            while told[-1]["type"] != "end":
-                told.append(json.loads(await socket.recv()))
-            assert [told[0]["type"], told[1]["type"]] == ["hello", "screen"]
-            assert told[0]["speed"] == 0 and told[0]["duration_seconds"] > 0
+            messages = [json.loads(await socket.recv())]
+            while messages[-1]["type"] != "end":
+                messages.append(json.loads(await socket.recv()))
+            assert [messages[0]["type"], messages[1]["type"]] == ["hello", "screen"]
+            assert messages[0]["speed"] == 0 and messages[0]["duration_seconds"] > 0
             for wrong in ("x", "[]", '{"type": "fly"}', '{"type": "seek"}', '{"type": "seek", "cursor": 1.5}',
                           '{"type": "speed", "speed": "fast"}', '{"type": "step", "blocks": true}'):  # fmt: skip
                 await socket.send(wrong)

@@ -1,4 +1,4 @@
-"""S11, S13: a server in a process of its own. Its token shows nowhere, and nobody else gets at its socket and files."""
+"""S11, S13: a server in a process of its own. Its token shows nowhere; no other user gets at its socket and files."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from tests.support.async_tests import async_test
 from tests.support.http_server import read_answer, serving
 from tests.support.unsafe_files import mode
 
-NOBODY = 65534
+OTHER_USER = 65534
 AS_ROOT = pytest.mark.skipif(os.geteuid() != 0, reason="needs root, to become another user")
 
 
@@ -68,7 +68,7 @@ async def test_s11_the_token_is_in_its_file_and_nowhere_else(home: Path, tmp_pat
             token = owner_token(home)
             conversation = await client.open("c1", shell="bash")
             assert (await conversation.run("env; tr '\\0' '\\n' < /proc/$PPID/environ")).output.count(token) == 0
-            # Somebody who puts it into an address, and somebody who gives a wrong one.
+            # A client that puts it into an address, and one that gives a wrong one.
             state = launching.state(home)
             assert state is not None
             port = int(state["url"].rpartition(":")[2])
@@ -154,17 +154,17 @@ async def test_s13_another_user_gets_nothing(home: Path) -> None:
         (home / "server" / "socket").chmod(0o666)
         found = await asyncio.to_thread(attempts, [home / "server" / "socket"], home)
         assert found["connected"] == [str(home / "server" / "socket")], "it is let into the queue,"
-        assert await asyncio.to_thread(spoken, home, server.token) == b"", "and heard by nobody, whatever it knows"
+        assert await asyncio.to_thread(spoken, home, server.token) == b"", "and gets no answer, whatever it knows"
         assert (await server.ask("GET", "/healthz")).status == 200
         async with Client(home, start=False) as client:
             assert [one.conversation_id for one in (await client.list()).conversations] == ["c1"]
 
 
-def as_nobody(program: str, *arguments: str) -> bytes:
+def as_another_user(program: str, *arguments: str) -> bytes:
     """Run a program as another user, who need not be able to start this Python."""
-    become = f"import json, os, socket, sys; os.setgroups([]); os.setgid({NOBODY}); os.setuid({NOBODY}); os.chdir('/')"
+    become = f"import json, os, socket, sys; os.setgroups([]); os.setgid({OTHER_USER}); os.setuid({OTHER_USER})"
     done = subprocess.run(
-        [sys.executable, "-I", "-S", "-c", f"{become}\n{textwrap.dedent(program)}", *arguments],
+        [sys.executable, "-I", "-S", "-c", f"{become}; os.chdir('/')\n{textwrap.dedent(program)}", *arguments],
         capture_output=True, check=False, timeout=30,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
@@ -195,7 +195,7 @@ def attempts(paths: list[Path], home: Path) -> dict[str, list[str]]:
             pass
         print(json.dumps({"read": read, "written": written, "connected": connected}))
         """
-    found: dict[str, list[str]] = json.loads(as_nobody(program, str(home), *map(str, paths)))
+    found: dict[str, list[str]] = json.loads(as_another_user(program, str(home), *map(str, paths)))
     return found
 
 
@@ -211,7 +211,7 @@ def spoken(home: Path, token: str) -> bytes:
         except OSError:
             pass
         """
-    return as_nobody(program, str(home / "server" / "socket"), token)
+    return as_another_user(program, str(home / "server" / "socket"), token)
 
 
 @AS_ROOT
@@ -220,7 +220,7 @@ async def test_s13_a_directory_that_another_user_prepared_is_refused(home: Path)
     outside = home.parent
     for squatted in (outside / "squatted", outside / "inner" / "server"):
         squatted.mkdir(parents=True, mode=0o777)
-        os.chown(squatted, NOBODY, NOBODY)
+        os.chown(squatted, OTHER_USER, OTHER_USER)
         target = squatted if squatted.name == "squatted" else squatted.parent
         with pytest.raises(SpoolCorrupt):
             await serve(target, Settings(port=0), lambda state: None)
@@ -235,7 +235,7 @@ async def test_s13_a_directory_that_another_user_prepared_is_refused(home: Path)
 @AS_ROOT
 @async_test
 async def test_s13_a_server_of_another_user_is_not_talked_to(home: Path) -> None:
-    """Whoever could put a socket in place would be sent the token."""
+    """A user who could put a socket in place would be sent the token."""
     owner_token(home)
     heard = socket.socket(socket.AF_UNIX)
     with contextlib.chdir(home / "server"):  # a short name
@@ -245,8 +245,8 @@ async def test_s13_a_server_of_another_user_is_not_talked_to(home: Path) -> None
     stop_r, stop_w = os.pipe()
     pid = os.fork()
     if pid == 0:
-        os.setgid(NOBODY)
-        os.setuid(NOBODY)
+        os.setgid(OTHER_USER)
+        os.setuid(OTHER_USER)
         heard.listen(5)
         os.write(ready_w, b"x")
         os.close(stop_w)

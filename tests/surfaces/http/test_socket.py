@@ -31,21 +31,21 @@ async def test_bytes_input_sizes_and_events(home: Path) -> None:
         async with joined(home, url, "?from_cursor=0") as socket:
             terminal = Terminal(socket)
             await terminal.next()
-            assert terminal.told[0]["status"]["mode"] == "idle" and terminal.cursor == 0
+            assert terminal.messages[0]["status"]["mode"] == "idle" and terminal.cursor == 0
             await terminal.until(b"before")
             await socket.send(json.dumps({"type": "resize", "cols": 132, "rows": 43}))
             await socket.send(b"stty size; read -r a; echo got-$a\r")
             await terminal.until(b"43 132")
             await socket.send(json.dumps({"type": "input", "data": "x1\r"}))
             await terminal.until(b"got-x1")
-            event = await terminal.until_told("event")
+            event = await terminal.until_message("event")
             assert event["event"]["conversation_id"] == "c1"
             await conversation.wait_for({"token": "PROMPT"})
             for wrong in ("no json", "[]", '{"type": "dance"}', '{"type": "input", "keys": "x"}', '{"type": "resize"}'):
                 await socket.send(wrong)
-            while sum(content["type"] == "error" for content in terminal.told) < 5:
+            while sum(content["type"] == "error" for content in terminal.messages) < 5:
                 await terminal.next()
-            # Joining late is exact: what came over the socket is the recorded stream, nonces covered.
+            # Joining late is exact: what came over the socket is the recorded stream, nonces redacted.
             while terminal.cursor < (await conversation.status()).cursor:
                 await terminal.next()
         whole = await _stream(conversation, terminal.cursor)
@@ -73,9 +73,11 @@ async def test_events_of_output_have_their_text_or_only_its_span(home: Path) -> 
         for query in ("?from_seq=0", "?from_seq=0&data=false"):
             async with joined(home, url, query) as socket:
                 terminal = Terminal(socket)
-                while not any(told.get("event", {}).get("type") == "agent_block_end" for told in terminal.told):
+                while not any(
+                    message.get("event", {}).get("type") == "agent_block_end" for message in terminal.messages
+                ):
                     await terminal.next()
-            events = [told["event"] for told in terminal.told if told["type"] == "event"]
+            events = [message["event"] for message in terminal.messages if message["type"] == "event"]
             found[query] = [event for event in events if event["type"] == "agent_block_delta"]
         whole, bare = found.values()
         assert "".join(event["data"] for event in whole) == "some output\n"
@@ -100,7 +102,7 @@ async def test_a_slow_viewer_is_sent_on_by_cursor(home: Path, monkeypatch: pytes
             result = await conversation.run("seq 1 2500000; echo the'' end", timeout_ms=60_000)
             assert result.block.out_bytes > 18_000_000
             await terminal.until(b"the end\r\n")
-            skipped = sum(content["skipped_bytes"] for content in terminal.told if content["type"] == "resync")
+            skipped = sum(content["skipped_bytes"] for content in terminal.messages if content["type"] == "resync")
             taken = sum(len(data) for _, data in terminal.pieces)
             assert skipped > 10_000_000 and taken < 10_000_000
             for begin, data in terminal.pieces[-3:]:
@@ -116,10 +118,10 @@ async def test_the_end_of_the_shell_is_reported(home: Path) -> None:
         async with joined(home, url) as socket:
             terminal = Terminal(socket)
             await conversation.close()
-            await terminal.until_told("end")
+            await terminal.until_message("end")
         async with joined(home, url, "?from_cursor=0") as socket:
             terminal = Terminal(socket)
-            await terminal.until_told("end")
+            await terminal.until_message("end")
             assert terminal.cursor == (await conversation.status()).cursor
 
 
@@ -131,7 +133,7 @@ async def test_a_token_that_may_only_look(home: Path) -> None:
         async with joined(home, url, token=token) as socket:
             terminal = Terminal(socket)
             await socket.send(b"echo never\r")
-            assert (await terminal.until_told("error"))["error"]["code"] == "forbidden"
+            assert (await terminal.until_message("error"))["error"]["code"] == "forbidden"
             await conversation.run("echo seen")
             await terminal.until(b"seen")
         inputs = [one.fields async for one in conversation.events(follow=False)]
@@ -202,9 +204,9 @@ async def test_only_the_types_of_events_that_were_asked_for_are_sent(home: Path)
             terminal = Terminal(socket)
             await conversation.run("echo one")
             await conversation.run("echo two")
-            while sum(content["type"] == "event" for content in terminal.told) < 4:
+            while sum(content["type"] == "event" for content in terminal.messages) < 4:
                 await terminal.next()
-            types = [content["event"]["type"] for content in terminal.told if content["type"] == "event"]
+            types = [content["event"]["type"] for content in terminal.messages if content["type"] == "event"]
             assert types == ["agent_block_begin", "agent_block_end"] * 2
         with pytest.raises(InvalidStatus) as refused:
             async with joined(home, url, "?types=nothing"):

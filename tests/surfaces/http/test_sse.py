@@ -57,7 +57,7 @@ async def test_resumed_where_the_last_one_was_seen(home: Path) -> None:
         assert rest[0] == first[-1] + 1 and rest == list(range(rest[0], rest[0] + len(rest)))
         recorded = await plain.get(EVENTS, params={"follow": "false", "from_seq": str(rest[0])})
         assert recorded.text.endswith("event: end\ndata: {}\n\n")
-        assert '"data"' not in recorded.text  # on record is the span; the text is told live only
+        assert '"data"' not in recorded.text  # on record is the span; the text is sent live only
         await conversation.close()
 
 
@@ -89,7 +89,7 @@ async def test_a_client_that_does_not_read_costs_no_memory_and_misses_nothing(
             reader = messages(response)
             assert (await anext(reader))[0] == 0
             before = resident_kib()
-            # Every command makes some events; with its text each is kilobytes that somebody could have queued.
+            # Every command makes some events; with its text each is kilobytes that the server could have queued.
             for _ in range(120):
                 await conversation.run(f": {'x' * 200_000}; echo done")
             grown = resident_kib() - before

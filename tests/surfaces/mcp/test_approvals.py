@@ -122,8 +122,8 @@ async def test_without_an_answer_it_waits_for_another_surface(home: Path, often:
         result = await client.call_tool("pty_run", arguments, progress_callback=progress)
         assert "no answer came within 1 second" in text_of(result)
         assert len(person.asked) == 1
-        told = [message for message in messages if message and ", waits for approval a1." in message]
-        assert any("It prints." in message for message in told)
+        waiting = [message for message in messages if message and ", waits for approval a1." in message]
+        assert any("It prints." in message for message in waiting)
 
 
 @each_connection

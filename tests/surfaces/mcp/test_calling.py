@@ -20,30 +20,30 @@ __all__ = ["often"]
 
 @async_test
 async def test_progress_is_that_of_the_operation(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    told: list[tuple[float, float | None, str | None]] = []
+    reports: list[tuple[float, float | None, str | None]] = []
     async with blockpty.Engine(home) as engine, client_of(engine) as client:
         await ok(client, "pty_open", conversation_id="c1", shell="bash")
         with slow_verify(monkeypatch) as going:
 
             async def progress(done: float, total: float | None, message: str | None) -> None:
-                told.append((done, total, message))
+                reports.append((done, total, message))
                 going.set()
 
             arguments = {"conversation_id": "c1"}
             result = await client.call_tool("pty_verify", arguments, progress_callback=progress)
         assert result.structured_content["clean"]
-    assert told[0][:2] == (5.0, 8.0) and str(told[0][2]).startswith("verify: 62 %, 5 B of 8 B, ")
+    assert reports[0][:2] == (5.0, 8.0) and str(reports[0][2]).startswith("verify: 62 %, 5 B of 8 B, ")
 
 
 @each_connection
 @async_test
 async def test_progress_while_waiting(home: Path, tmp_path: Path, often: float, connection: str) -> None:
-    told: list[tuple[float, float | None, str | None]] = []
+    reports: list[tuple[float, float | None, str | None]] = []
     os.mkfifo(tmp_path / "gate")
 
     async def progress(elapsed: float, total: float | None, message: str | None) -> None:
-        told.append((elapsed, total, message))
-        if len(told) == 2:
+        reports.append((elapsed, total, message))
+        if len(reports) == 2:
             (tmp_path / "gate").write_bytes(b"")
 
     async with connected(connection, home) as client:
@@ -51,11 +51,11 @@ async def test_progress_while_waiting(home: Path, tmp_path: Path, often: float, 
         arguments = {"conversation_id": "c1", "command": f"echo begun; cat {tmp_path}/gate", "timeout_ms": 50_000}
         result = await client.call_tool("pty_run", arguments, progress_callback=progress)
         assert result.structured_content["block"]["exit_status"] == 0
-    assert len(told) >= 2
-    elapsed = [item[0] for item in told]
+    assert len(reports) >= 2
+    elapsed = [item[0] for item in reports]
     assert elapsed == sorted(elapsed) and elapsed[0] >= 1000 * often
-    assert all(total == 50_000 for _, total, _ in told)
-    assert all("bytes in the transcript, block_running" in (message or "") for _, _, message in told)
+    assert all(total == 50_000 for _, total, _ in reports)
+    assert all("bytes in the transcript, block_running" in (message or "") for _, _, message in reports)
 
 
 @each_connection
@@ -65,7 +65,7 @@ async def test_a_cancelled_wait_leaves_the_program_alone(home: Path, often: floa
         await ok(client, "pty_open", conversation_id="c1", shell="bash")
         begun = asyncio.Event()
 
-        async def progress(*_told: Any) -> None:
+        async def progress(*_report: Any) -> None:
             begun.set()
 
         await ok(client, "pty_exec_block", conversation_id="c1", command="read -r x; echo got $x")

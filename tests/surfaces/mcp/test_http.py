@@ -76,7 +76,7 @@ async def test_a_session_id_is_no_authority(home: Path) -> None:
                 assert answer.status_code == 404, (token, method)
         for token in ("unknown", "Bearer"):
             assert (await http.post(url, json=LIST, headers=bearer(token, **held))).status_code == 401
-        # Nobody has ended it.
+        # No client has ended it.
         answer = await http.post(url, json=LIST, headers=bearer("reader-token", **held))
         assert answer.status_code == 200 and '"conversations"' in answer.text
         assert (await http.delete(url, headers=bearer("reader-token", **held))).status_code == 200

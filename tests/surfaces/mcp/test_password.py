@@ -18,7 +18,7 @@ ASKS = "printf 'Password: '; read -rs word; echo; echo ${#word} characters"
 
 
 class Person:
-    """Somebody at the client: types the password in another terminal, or not, and answers the question."""
+    """A person at the client: types the password in another terminal, or not, and answers the question."""
 
     def __init__(self, *actions: str) -> None:
         self.actions = list(actions)
@@ -54,7 +54,7 @@ async def test_a_password_is_typed_elsewhere(home: Path, connection: str, tool: 
                 client, tool, conversation_id="c1", match={"regex": r"(\d+) characters"}, from_cursor=begun["cursor"]
             )
             assert (result["matched"], result["groups"]) == (True, {"1": "7"})
-        # Whoever says too early that it is done is asked again.
+        # A person who says too early that it is done is asked again.
         assert len(person.asked) == 2 and "blockpty send c1 --hidden" in person.asked[0]
     # The host may be leaving, and takes its own file with it.
     files = [path for path in home.rglob("*") if path.is_file() and path != home / "host" / "pid"]

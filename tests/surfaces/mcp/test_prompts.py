@@ -23,9 +23,9 @@ def test_what_is_listed_can_be_had() -> None:
     (listed,) = listed_prompts().prompts
     assert listed.name == "terminal"
     assert [one.name for one in listed.arguments or ()] == ["task", "conversation_id"]
-    whole = text_of({"task": "mend the build", "conversation_id": "c7"})
+    whole = text_of({"task": "fix the build", "conversation_id": "c7"})
     assert whole.startswith(text_of())
-    assert "mend the build" in whole and "conversation c7" in whole
+    assert "fix the build" in whole and "conversation c7" in whole
 
 
 def test_only_tools_of_the_core_are_named() -> None:

@@ -22,11 +22,11 @@ async def test_the_prompt_and_the_instructions(home: Path) -> None:
     async with blockpty.Engine(home) as engine, client_of(engine) as client:
         assert "pty_run" in (client.instructions or "")
         (prompt,) = (await client.list_prompts()).prompts
-        found = await client.get_prompt(prompt.name, {"task": "mend the build", "conversation_id": "c1"})
+        found = await client.get_prompt(prompt.name, {"task": "fix the build", "conversation_id": "c1"})
         text = found.messages[0].content.text  # type: ignore[union-attr]
         named = {word.strip("().,;:") for word in text.split() if word.startswith("pty_")} - {"pty_"}
         assert named <= set(TOOLS) and {"pty_run", "pty_wait_for", "pty_send_line"} <= named
-        assert "mend the build" in text and "c1" in text
+        assert "fix the build" in text and "c1" in text
         for name, arguments in (("other", {}), ("terminal", {"other": "x"})):
             with pytest.raises(MCPError, match="Unknown"):
                 await client.get_prompt(name, arguments)

@@ -1,4 +1,4 @@
-"""Subscriptions to resources: a client hears that a screen or the blocks have changed, until it wants no more."""
+"""Subscriptions to resources: a client is notified that a screen or the blocks have changed, until it unsubscribes."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ async def test_a_client_listens_until_it_leaves(home: Path, connection: str) -> 
     async with connected(connection, home) as client:
         await ok(client, "pty_open", conversation_id="c1", shell="bash")
         screen, blocks = f"{BASE}/screen", f"{BASE}/blocks"
-        wanted = [screen, blocks, screen, f"{BASE}/blocks/b1", "blockpty://conversations/nobody/screen"]
+        wanted = [screen, blocks, screen, f"{BASE}/blocks/b1", "blockpty://conversations/missing/screen"]
         async with client.listen(resource_subscriptions=wanted, resources_list_changed=True) as stream:
             # What cannot be followed, and what this server says nothing of, the acknowledgement leaves out.
             assert list(stream.honored.resource_subscriptions or ()) == [screen, blocks]

@@ -1,4 +1,4 @@
-"""What a client is told about the tools, and what they answer, measured against the operations themselves."""
+"""What a client learns about the tools, and what they answer, measured against the operations themselves."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from tests.support.mcp_clients import client_of, ok, text_of
 READING = {name for name, operation in OPERATIONS.items() if operation.effect is Effect.READ}
 
 
-# What a client is told
+# What a client learns about the tools
 
 
 def test_there_is_a_tool_for_every_operation_of_an_agent_and_no_stub() -> None:

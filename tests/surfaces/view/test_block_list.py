@@ -56,8 +56,8 @@ async def test_blocks_show_as_much_as_matters(home: Path, monkeypatch: pytest.Mo
             await pilot.press("z")
             await until(pilot, lambda: shows(program, " of 2 kB; blockpty read shows the rest"))
             await pilot.press("c")
-            told = "copied; the last 1 kB are left out"
-            await until(pilot, lambda: any(toast.message == told for toast in program._notifications))
+            expected = "copied; the last 1 kB are left out"
+            await until(pilot, lambda: any(toast.message == expected for toast in program._notifications))
             assert program.clipboard.splitlines()[:2] == ["2000", "2001"]
         await conversation.close()
 

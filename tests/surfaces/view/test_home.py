@@ -1,4 +1,4 @@
-"""The list of conversations over a real server: grouped, and told of what happens."""
+"""The list of conversations over a real server: grouped, and notified of what happens."""
 
 from __future__ import annotations
 

@@ -47,7 +47,7 @@ async def test_a_replay_plays_to_the_end_and_goes_back(home: Path) -> None:
 
 @async_test
 async def test_an_end_from_before_a_seek_is_not_the_end(home: Path) -> None:
-    """A short record can be played to its end before the player hears where it shall begin."""
+    """A short record can be played to its end before the player is notified where to begin."""
     async with Client(home) as client:
         conversation = await client.open("c1", shell="bash", cwd="/")
         await conversation.run("echo part-1")

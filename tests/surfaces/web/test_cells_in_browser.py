@@ -159,7 +159,7 @@ def test_sizes_that_change_during_output(context: BrowserContext, served: Served
         sizes = [(chance.randint(20, 140), chance.randint(5, 45)) for _ in range(4)]
         for cols, rows in sizes:
             # By a process of its own: sizes that follow each other faster cut wide characters in two at the right edge,
-            # where xterm.js and the engine leave blanks of another colour, which nobody sees.
+            # where xterm.js and the engine leave blanks of another colour, which cannot be seen.
             resized = program("--home", str(served.home), "resize", "c1", str(cols), str(rows))
             assert resized.returncode == 0, resized.stderr
         served.cli("wait-for", "c1", '{"token": "PROMPT"}')

@@ -24,7 +24,7 @@ SLOW = 5
 FAILED = [f"b{number}" for number in range(3, COUNT + 1, 50)]
 SHOWN = "[...document.querySelectorAll('.block')].map((one) => one.id)"
 BOX = "document.querySelector('.blocks')"
-# The end of a frame: what is changed between two of them is not seen by anybody.
+# The end of a frame: what is changed between two of them is never seen.
 PAINTED = """new Promise((done) => requestAnimationFrame(() => new ResizeObserver((_, it) => (it.disconnect(), done()))
     .observe(document.body)))"""
 # Where something stands in the window, as it is painted.
@@ -332,8 +332,8 @@ def test_a_reader_sees_what_came_and_a_hidden_page_draws_nothing(context: Browse
     page.wait_for_selector("#b2.run")
     served.cli("send", "c1", "one\ntwo\n")  # the terminal echoes them, and cat prints them
     # The end of the line with the command may come behind the news that it runs.
-    told = ["1 new block, 4 new lines", "1 new block, 5 new lines"]
-    watched.until(lambda: page.locator(".pill").inner_text() in told, "blocks and lines are counted")
+    expected = ["1 new block, 4 new lines", "1 new block, 5 new lines"]
+    watched.until(lambda: page.locator(".pill").inner_text() in expected, "blocks and lines are counted")
     page.locator(".banner", has_text="waits for a line").wait_for()
     assert page.evaluate(TOP, "#b1 .row:nth-child(9)") == before, "neither the block nor the banner moves what is read"
     page.locator(".pill").click()

@@ -84,7 +84,7 @@ def test_a_page_beside_five_busy_conversations_does_not_grow(
         for name in others:
             served.cli("close", name)
     assert agent.count == FIRST + SAMPLES * COMMANDS > 400
-    assert watched.page.locator(".block").count() <= 400, "the earliest are let go of"
+    assert watched.page.locator(".block").count() <= 400, "the earliest are released"
     assert max(used) < MOST, used
     assert used[-1] - min(used[SAMPLES // 2 :]) < GROWTH, used
     # They are still to be had.

@@ -106,7 +106,7 @@ def test_a_network_that_breaks_connections_while_the_clock_jumps(
     served.cli("wait-for", "c1", f"line-{before + 100}")
     watched.page.clock.fast_forward("02:00:00")
     watched.page.wait_for_selector(".banner")
-    network.mend()
+    network.restore()
     watched.until(lambda: _printed(watched) > before + 100, "it prints on")
     end.touch()
     _check(watched, served)
@@ -124,7 +124,7 @@ def test_a_network_that_passes_nothing_on_for_a_while(
     served.cli("wait-for", "c1", f"line-{before + 200}")
     end.touch()
     served.cli("wait-for", "c1", '{"token": "PROMPT"}')
-    network.mend()
+    network.restore()
     _check(watched, served)
 
 

@@ -34,7 +34,7 @@ def test_a_token_that_holds_no_more_asks_to_sign_in_and_goes_on_there(context: B
     page.goto(f"{served.url}/c/c1#code={code}")
     page.wait_for_selector(".screen-head .chip.run")
 
-    # Removed while the page is open: it hears of it with the next thing that happens.
+    # Removed while the page is open: it is notified with the next thing that happens.
     served.cli("token", "remove", "helper")
     served.cli("run", "c1", "true")
     _signed_out(watched)

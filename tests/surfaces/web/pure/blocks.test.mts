@@ -65,7 +65,7 @@ test("lists are merged, cut, and kept in their order", () => {
   assert.equal(cut(state, 3, "end"), state);
 });
 
-test("an end is told as it was: never as well when that is not known", () => {
+test("an end is shown as it was: never as well when that is not known", () => {
   const words = (state: string, exit_status: number | null, signal: string | null = null) => {
     const block = { state, exit_status, signal } as Block;
     return [sign(block), ending(block)];
