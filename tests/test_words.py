@@ -41,8 +41,16 @@ def test_each_form_of_a_word_is_found(tmp_path: Path) -> None:
 
 
 def test_names_that_cannot_change_are_not(tmp_path: Path) -> None:
-    (tmp_path / "page.py").write_text('ask("mend")  # words: on the wire\nread("told")  # words: on disk\nMEND = 1\n')
+    (tmp_path / "page.py").write_text(
+        'ask("mend")  # words: on the wire\nread("told")  # words: on disk\nuser = "nobody"  # words: on the system\n'
+        "MEND = 1\n"
+    )
     assert words(tmp_path).returncode == 0
+
+
+def test_names_of_tests_are_searched_too(tmp_path: Path) -> None:
+    (tmp_path / "test_page.py").write_text("def test_a_reader_is_told() -> None: ...\n")
+    assert words(tmp_path).returncode == 1
 
 
 def test_parts_of_other_words_are_not(tmp_path: Path) -> None:

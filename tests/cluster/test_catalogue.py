@@ -43,7 +43,7 @@ async def test_two_hosts_share_a_catalogue(
                 await two.conversation("builds")
             assert wrong.value.details["address"] == "http://one:7717"
             with pytest.raises(NotFound, match="no conversation"):
-                await two.conversation("nobodys")
+                await two.conversation("missing")
             with pytest.raises(Busy, match="http://one:7717"):
                 await two.open("builds", shell="bash")
             # Its own work goes on when the database does not.

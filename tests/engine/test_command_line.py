@@ -48,7 +48,7 @@ def test_it_is_a_block_of_its_own_and_ours_comes_next(how: str, text: str, lines
     assert state_of(pty.recording).submission is None
 
 
-def test_a_submission_that_its_program_has_read_is_nobodys_command() -> None:
+def test_a_submission_that_a_program_has_read_is_no_command() -> None:
     pty = at_prompt()
     pty.submit("echo real")
     other_line(pty, "zsh")

@@ -157,7 +157,7 @@ ITEMS = (
     Item(65, "PROMPT_COMMAND= by a script: the statuses stay right", quirks.prompt_command_gone,
          both((0, [ok(b"a\n"), ok(exit_status=3), ok(b"b\n")])), (30,)),
     Item(66, "the history file is our own",
-         covered=(BASH + "test_history", ZSH + "test_history", FISH + "test_history_is_nobodys")),
+         covered=(BASH + "test_history", ZSH + "test_history", FISH + "test_history_is_not_saved")),
     Item(67, "a leading space", covered=(86,)),
     Item(68, "a cleared screen moves no border", quirks.clear_screen, both(((3, "ended"), HEALTHY)), (69,)),
     Item(69, "half a line left in vi's command mode", quirks.vi_leftover, both(HEALTHY)),

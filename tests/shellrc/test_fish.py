@@ -209,7 +209,7 @@ def test_nothing_is_exported(open_terminal: Open) -> None:
     assert not (terminal.directory / "rc").joinpath("1").exists()
 
 
-def test_history_is_nobodys(open_terminal: Open) -> None:
+def test_history_is_not_saved(open_terminal: Open) -> None:
     terminal = open_terminal("fish")
     terminal.start()
     terminal.line("echo remembered")
