@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from blockpty import Engine
-from blockpty.runtime import reading
+from blockpty.runtime import event_feed
 from blockpty.runtime.file_changes import FileChanges, changes_of
 from tests.support.async_tests import async_test
 
@@ -72,7 +72,7 @@ async def test_what_cannot_be_watched_does_no_harm(tmp_path: Path) -> None:
 async def test_events_that_another_engine_writes_come_without_a_timer(
     home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(reading, "_RECHECK_SECONDS", 3600.0)
+    monkeypatch.setattr(event_feed, "_RECHECK_SECONDS", 3600.0)
     async with Engine(home) as owner, Engine(home) as reader:
         conversation = await owner.open("c1", shell="bash")
         seen: list[str] = []
