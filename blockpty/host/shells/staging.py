@@ -30,6 +30,8 @@ MAX_EVALUATED: Final = 4096
 _CONTROL = re.compile(rb"[\x00-\x1f\x7f]")
 # At the end of a line, with or without a comment: an operator, or the head of a function or a loop.
 _GOES_ON = re.compile(r"(?:\||&&|\|&|\(\s*\)|\bfunction\s+\S+|\b(?:for|select)\s[^;]*)\s*(?:\s#.*)?$")
+# In so many characters at its end this is looked for: a line may be as long as a command, and the search is not linear.
+_END_LENGTH: Final = 200
 
 
 def submit_line(path: str, shell: str = "bash") -> str:
@@ -87,7 +89,7 @@ def is_settled(command: str) -> bool:
     if "<<" in text or text.endswith("\\") or not _says_something(text):
         return False
     last = next(line for line in reversed(text.split("\n")) if line.strip() and not line.lstrip().startswith("#"))
-    return _GOES_ON.search(last) is None
+    return _GOES_ON.search(last[-_END_LENGTH:]) is None
 
 
 def _says_something(text: str) -> bool:

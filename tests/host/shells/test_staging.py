@@ -46,6 +46,11 @@ def test_what_is_whole_is_followed_by_ours(text: str) -> None:
     assert shells.is_settled(text)
 
 
+def test_a_long_line_is_not_searched_as_a_whole() -> None:
+    """In all of it the search would take hours: for each word up to the end."""
+    assert shells.is_settled("for " * 1_000_000 + "; x")
+
+
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
 @given(path=NAME)
 def test_quoting_is_read_back(shell: str, path: str) -> None:
