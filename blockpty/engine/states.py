@@ -12,8 +12,8 @@ entry that concerns the shell closes it.
 `EDITING` is a prompt with something typed at it that no fresh PROMPT has answered yet. `RETURNING` lies between END and
 PROMPT: the terminal is still cooked there and a command line would be cut at 4,095 bytes, so it is not `IDLE`.
 
-`OTHER_END` ends a line that never ran and is not the submitted one. `LOADED` is the second prompt (PS2) of the submitted
-line where that was read behind the prompt of another.
+`OTHER_END` ends a line that never ran and is not the submitted one. `LOADED` is the second prompt (PS2) of the
+submitted line, where that was read behind the prompt of another.
 
 `PROGRAM` says that what was started is no shell with hooks: all that it prints is one block.
 
