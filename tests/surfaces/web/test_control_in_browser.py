@@ -227,11 +227,16 @@ def _late(route: WebSocketRoute) -> None:
 def _ask_for_control(first: Watched, second: Watched) -> None:
     """Have ann ask for the control that the owner has: kept, given up, then handed over and asked back."""
     second.page.context.route_web_socket("**/v1/conversations/c1/ws?*", _late)
+    held: list[Route] = []
+    second.page.route("**/assets/glass-*.js", lambda route: held.append(route))
     second.page.reload()
     owners, anns = first.page.locator(".middle .banner"), second.page.locator(".middle .banner")
     second.page.locator(".title .chip.user", has_text="owner types since ").wait_for()
     ask = second.page.get_by_role("button", name="Ask for control")
     ask.click()
+    # What was clicked before the page is connected is done once it is: it connects when the screen is there.
+    second.until(lambda: bool(held), "the screen is loaded")
+    held[0].continue_()
     anns.get_by_text("You have asked owner for control.").wait_for()
     owners.get_by_text("ann asks for control.").wait_for()
     first.page.locator("[aria-live=assertive] p", has_text="ann asks for control").wait_for(state="attached")

@@ -61,6 +61,8 @@ def test_several_pages_and_a_killed_server(chromium: Browser, served: Served, tm
         served.kill()
         for watched in pages:
             watched.page.wait_for_selector(".banner")
+        pages[0].page.keyboard.press("t")
+        pages[0].page.locator(".notice", has_text="Control cannot be taken while").wait_for()
         served.start()
         for watched in pages:
             watched.page.wait_for_selector(".screen-head .chip.run")

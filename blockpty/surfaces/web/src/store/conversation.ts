@@ -113,6 +113,7 @@ export class Conversation {
     return this.mine.value ? this.watchers.value.asking.filter((one) => one !== by) : [];
   });
   #leased = signal(false);
+  #wantsControl = false;
   #socket: Socket | null = null;
   #glass: Glass | null = null;
   #loading: Promise<void> | null = null;
@@ -302,8 +303,11 @@ export class Conversation {
     return this.#glass?.lastWords() ?? "";
   }
 
+  /** Take control, or ask its holder for it; before the first connection is open, as soon as it is. */
   takeOver(): void {
-    this.#socket?.send({ type: this.others.value ? "ask_control" : "take_control" });
+    this.#wantsControl = this.state.value === "connecting";
+    if (this.state.value === "reconnecting") say("Control cannot be taken while the connection is gone.", true);
+    else if (!this.#wantsControl) this.#socket!.send({ type: this.others.value ? "ask_control" : "take_control" });
   }
 
   stopAsking(): void {
@@ -396,6 +400,7 @@ export class Conversation {
   #connection(state: SocketState): void {
     this.state.value = state;
     if (state === "live") return;
+    if (state === "reconnecting") this.#wantsControl = false;
     if (this.asking.value?.state === "waits") say("The connection was lost: you ask for control no more.", true);
     [this.#leased.value, this.asking.value] = [false, null];
   }
@@ -425,8 +430,10 @@ export class Conversation {
 
   #take(content: Record<string, any>): void {
     const { type } = content;
-    if (type === "hello") this.status.value = content.status as Status;
-    else if (type === "screen") {
+    if (type === "hello") {
+      this.status.value = content.status as Status;
+      if (this.#wantsControl) this.takeOver();
+    } else if (type === "screen") {
       this.#undrawn = [];
       this.#draw((glass) => glass.begin(content.cols, content.rows, content.data, content.cursor));
       if (content.skipped_bytes) this.#showBehind();

@@ -59,14 +59,8 @@ export function ConversationPlace({ id, block }: { id: string; block: string }) 
     before.current = block;
   }, [block, at, conversation]);
   useEffect(() => {
-    let takes = wanted.id === id;
+    if (wanted.id === id && isPerson()) conversation.takeOver();
     wanted.id = "";
-    // Once, when the screen is there.
-    return effect(() => {
-      if (!takes || conversation.state.value !== "live" || !isPerson()) return;
-      takes = false;
-      conversation.takeOver();
-    });
   }, [conversation]);
   const mine = conversation.mine.value;
   useEffect(() => announceFrom(conversation), [conversation]);
