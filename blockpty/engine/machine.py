@@ -55,6 +55,8 @@ MAX_CWD_PIECES: Final = 42
 
 # How much of the beginning of a loaded line must be seen for its line end to be known; no tab, no wrapping in it.
 SHOWN_HEAD: Final = 3
+# The same of a line for which no BEGIN comes, and which nothing else may be taken for.
+UNMARKED_HEAD: Final = 16
 # How much of the end of a submitted line must be seen in its echo.
 SHOWN_END: Final = 4
 
@@ -294,11 +296,21 @@ class Machine:
             self.state.echo.forget_line_end()
         if verdict is Stimulus.END and self._is_submitted_by_key() and self._is_of_other_line(mark):
             verdict = Stimulus.OTHER_END
+        unmarked = is_keyed(self.state.submission) and is_unmarked(self.state.submission)
+        if verdict is Stimulus.LATE_END and unmarked and not was_loaded(mark):
+            verdict = Stimulus.OTHER_END
         self._step(verdict, token.begin, token.end, mark)
+        if verdict is Stimulus.PROMPT and unmarked and self.state.submission is not None and not self._is_given_up():
+            # Ours is loaded behind the prompt of another line, and only its echo will tell.
+            self._step(Stimulus.SUBMIT, token.end, token.end, mark)
 
     def _is_cut(self) -> bool:
         """Whether only a part of what was submitted went in, so that it cannot run."""
         return bool((self.state.submission or {}).get("cut"))
+
+    def _is_given_up(self) -> bool:
+        """Whether the engine itself has emptied the command line since it submitted."""
+        return bool((self.state.submission or {}).get("given_up"))
 
     def _is_submitted_by_key(self) -> bool:
         return self.state.shell is ShellState.SUBMITTED and is_keyed(self.state.submission)
@@ -486,7 +498,7 @@ class Machine:
                 "ts": entry.ts,
                 "author": fields.get("author", "agent"),
                 "line": submit.get("line", fields.get("data", "")),
-                "shown": str(submit.get("line", submit.get("cmd", "")))[:SHOWN_HEAD],
+                "shown": str(submit.get("line", submit.get("cmd", "")))[: _head(submit)],
             }
             self._step(Stimulus.SUBMIT, entry.offset, entry.offset, None)
             return
@@ -502,6 +514,8 @@ class Machine:
             self.state.unread.note_input(data)
         if b"\x03" in data and self.state.shell in _UNDER_WAY:
             self.state.interrupted = True
+            if self.state.submission is not None and fields.get("author") == "engine":
+                self.state.submission = {**self.state.submission, "given_up": True}
         if data and sum(len(item[1]) for item in self.state.inputs) + len(data) <= 2 * ECHO_WINDOW:
             self.state.inputs.append((entry.offset, data, bool(fields.get("echo")), bool(fields.get("icanon"))))
         self._step(Stimulus.TYPED, entry.offset, entry.offset, None)
@@ -665,9 +679,10 @@ class Machine:
             self._blocks.close(begin, state="lost")
         elif action is Action.PEND:
             self._blocks.region(None, begin)
-            self.state.echo.start(self.state.classified)
+            self.state.echo.start(self.state.classified if mark is None else end)
             self.state.incomplete = False
-            self.state.wait_cursor = begin
+            if mark is None:
+                self.state.wait_cursor = begin
         elif action in (Action.OPEN, Action.OPEN_FOREIGN):
             self.state.line.note_begin(mark)
             other, doubt = self._is_other(mark), self._is_unlike()
@@ -775,6 +790,10 @@ _ENTRIES: Final = {
     "input_cut": Machine._input_cut, "resize": Machine._resize, "note": Machine._note, "exit": Machine._exit,
     "eof": Machine._eof, "storage": Machine._storage, DAMAGED: Machine._damaged,
 }  # fmt: skip
+
+
+def _head(submit: Mapping[str, Any]) -> int:
+    return UNMARKED_HEAD if is_unmarked(submit) else SHOWN_HEAD
 
 
 def _passes(entry: Entry, prologue: bytes) -> bool:

@@ -11,13 +11,15 @@ from typing import Any, Final
 
 from msgspec import Struct
 
-from blockpty.engine.loading import MAX_PROLOGUE, is_keyed, prologue_end
+from blockpty.engine.loading import MAX_PROLOGUE, is_keyed, is_unmarked, prologue_end
 from blockpty.engine.scanner import Scanner, StreamToken
 
 # How much of what comes back for what was typed is kept.
 ECHO_WINDOW: Final = 4096
 # What readline prints between the echo of a line and its execution.
 _PASTE_OFF: Final = b"\x1b[?2004l\r"
+# What readline prints where a line goes on in the next row.
+_BREAK: Final = rb"(?: \r)?"
 # What a line editor may print between the last character of a line and the line end that Enter makes.
 _LINE_END: Final = rb"(?:\x1b\[[0-9;?]{0,16}[A-Za-z]|[\r\b ])*\n"
 
@@ -94,28 +96,27 @@ class SubmissionEcho(Struct):
 
         Without a submission it is another line that has ended: a Ctrl-C ends one as Enter does.
         """
-        if submission is None or self.line_end is None:
-            return False
-        shown = str(submission.get("shown", "")).encode("utf-8", "surrogateescape")
-        return 0 <= self.data.find(shown) < self.line_end - self.begin
+        return self._entered_at(submission) is not None
 
     def passed_line(self, submission: Mapping[str, Any] | None) -> int | None:
         """Return where output begins behind a line that the shell has drawn and ended; None while that is open.
 
         The first byte decides that is not of the end of bash's paste mode.
         """
-        if self.line_end is None or not self.is_entered(submission):
+        end = self._entered_at(submission)
+        if end is None:
             return None
-        rest = self.data[self.line_end - self.begin :]
+        rest = self.data[end - self.begin :]
         if len(rest) < len(_PASTE_OFF) and _PASTE_OFF.startswith(rest):
             return None
-        return self._behind_paste(self.line_end)
+        return self._behind_paste(end)
 
     def behind_line(self, submission: Mapping[str, Any] | None, shell: str) -> int:
         """Return where output begins behind the submitted line, as far as the echo tells."""
         if is_keyed(submission):
-            if self.line_end is not None and self.is_entered(submission):
-                return self._behind_paste(self.line_end)
+            end = self._entered_at(submission)
+            if end is not None:
+                return self._behind_paste(end)
             # Highlighting draws the text in pieces. zsh ends its paste mode, may draw once more, and ends the line.
             off = self.data.find(_PASTE_OFF[:-1]) if shell == "zsh" else -1
             return self.begin + (self.data.find(b"\n", off) + 1 if off >= 0 else 0)
@@ -126,6 +127,21 @@ class SubmissionEcho(Struct):
             return self.begin if whole is None else whole
         after = self.data.find(b"\n", found)
         return self._behind_paste(self.begin + (after + 1 if after >= 0 else len(self.data)))
+
+    def _entered_at(self, submission: Mapping[str, Any] | None) -> int | None:
+        """Return where the line that the shell was given ended on the screen; None while it has not."""
+        if submission is None or self.line_end is None:
+            return None
+        shown = str(submission.get("shown", "")).encode("utf-8", "surrogateescape")
+        end = self.line_end - self.begin
+        if not is_unmarked(submission):
+            return self.line_end if 0 <= self.data.find(shown) < end else None
+        # What another program has printed, or another line, may come before it; and a narrow terminal breaks it.
+        for found in re.finditer(_BREAK.join(re.escape(shown[at : at + 1]) for at in range(len(shown))), self.data):
+            after = self.data.find(b"\n", found.end()) + 1
+            if after >= end:
+                return self.begin + after
+        return None
 
     def _behind_paste(self, begin: int) -> int:
         """Return where output begins behind a line, which readline follows with the end of its paste mode."""

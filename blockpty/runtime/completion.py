@@ -68,8 +68,12 @@ class Completion:
                 continue
             elif signal.kind == "hooks_lost":
                 return Outcome(False, "hooks_lost", at, at)
-            elif signal.kind == "silence" and (reason := _stuck(signal.value, self.stop_at_input)):
-                return Outcome(False, reason, at, at)
+            elif signal.kind == "silence":
+                if reason := _stuck(signal.value, self.stop_at_input):
+                    return Outcome(False, reason, at, at)
+                if state.shell is ShellState.IDLE and not is_under_way(state, self.request):
+                    # The shell waits at its prompt, and has lost what was typed.
+                    return Outcome(True, "prompt", at, at)
         return None
 
     def begin(self) -> None:

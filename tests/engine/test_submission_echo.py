@@ -10,6 +10,7 @@ from blockpty.engine.submission_echo import SubmissionEcho
 
 TYPED: dict[str, Any] = {"line": "make all\n"}
 KEYED: dict[str, Any] = {"line": "", "shown": "mak", "key": True}
+UNMARKED: dict[str, Any] = {"line": " . '/h/commands/1'", "shown": " . '/h/commands/", "key": True, "unmarked": True}
 
 
 def echo(data: bytes, line_end: int | None = None) -> SubmissionEcho:
@@ -54,6 +55,24 @@ def test_output_begins_behind_a_line_that_the_key_loaded() -> None:
     assert echo(drawn, line_end=110).behind_line(KEYED, "bash") == 119
     # Its beginning is not in what came back before the line end: the line was not drawn.
     assert echo(b"\r\nmake", line_end=102).behind_line(KEYED, "bash") == 100
+
+
+@pytest.mark.parametrize(
+    ("data", "begin"),
+    [
+        (b"echo a . b\r\na . b\r\n", None),
+        (b"done\r\n . '/h/commands/1'", None),
+        (b"done\r\n . '/h/commands/1'\r\nout", 26),
+        (b" . '/h/co \rmmands/1'\r\n\x1b[?2004l\rout", 31),
+    ],
+    ids=["another line", "not entered yet", "behind background output", "broken by a narrow terminal"],
+)
+def test_a_line_without_a_begin_is_found_among_what_else_is_printed(data: bytes, begin: int | None) -> None:
+    drawn = echo(data, line_end=101 + data.index(b"\n") if b"\n" in data else None)
+    at = None if begin is None else 100 + begin
+    assert drawn.passed_line(UNMARKED) == at
+    if at is not None:
+        assert drawn.behind_line(UNMARKED, "bash") == at
 
 
 def test_zsh_highlights_a_line_in_pieces() -> None:

@@ -55,6 +55,20 @@ async def test_a_question_for_a_password_ends_the_wait_afterwards() -> None:
 
 
 @async_test
+async def test_a_silence_at_the_prompt_ends_a_command_that_the_shell_has_lost() -> None:
+    state = MachineState()
+    completion = of(state)
+    completion.begin()
+    silence = Signal("silence", 40, {"ms": 200, "password": False, "incomplete": False, "input": False})
+    assert completion.take(step(silence)) is None
+    state.shell = ShellState.IDLE
+    assert completion.take(step(silence)) is None, "the line of another has ended, and the command may come yet"
+    state.submission = None
+    outcome = completion.take(step(silence))
+    assert outcome is not None and (outcome.matched, outcome.reason) == (True, "prompt")
+
+
+@async_test
 async def test_the_prompt_of_an_injected_line_is_not_the_end() -> None:
     state = MachineState()
     completion = of(state)

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import os
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, Final, cast
 
+import msgspec
 import pytest
 
 import blockpty
@@ -211,23 +213,28 @@ async def test_an_earlier_ctrl_c_is_not_that_of_a_command_that_takes_long(tmp_pa
     assert shell.typed == []
 
 
+def type_before(monkeypatch: pytest.MonkeyPatch, other: bytes) -> None:
+    """Have a person type this just before each command."""
+    sent = HostClient.input
+
+    async def behind_another(self: HostClient, conversation: str, data: bytes, **options: Any) -> Any:
+        if options.get("submit"):
+            await sent(self, conversation, other, author="user", epoch=options.get("epoch"))
+        return await sent(self, conversation, data, **options)
+
+    monkeypatch.setattr(HostClient, "input", behind_another)
+
+
 @pytest.mark.parametrize("name", ["bash", "zsh"])
 @async_test
 async def test_an_incomplete_text_behind_a_line_of_a_person_never_runs(
     home: Path, name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It stops at PS2 behind the prompt of that line, where our key once more would be the rest of it."""
-    sent = HostClient.input
-
-    async def behind_another(self: HostClient, conversation: str, data: bytes, **options: Any) -> Any:
-        if options.get("submit"):
-            await sent(self, conversation, b"\r", author="user", epoch=options.get("epoch"))
-        return await sent(self, conversation, data, **options)
-
     async with blockpty.Engine(home) as engine:
         conversation = await engine.open("one", shell=name, cwd=str(home))
         await conversation.run("true")
-        monkeypatch.setattr(HostClient, "input", behind_another)
+        type_before(monkeypatch, b"\r")
         result = await conversation.run("touch ran; echo 'open", timeout_ms=30_000)
         monkeypatch.undo()
         assert (result.block.state, (home / "ran").exists()) == ("rejected", False)
@@ -235,7 +242,37 @@ async def test_an_incomplete_text_behind_a_line_of_a_person_never_runs(
         await conversation.close()
 
 
+@pytest.mark.parametrize("other", [b"\r", b"sleep 0.2; echo a . b\r", b"x\x03"], ids=["Enter", "a command", "Ctrl-C"])
+@async_test
+async def test_a_line_of_a_person_without_a_begin_is_not_the_command(
+    home: Path, other: bytes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The END of that line was taken for the one of the command, which then ran in no block."""
+    Path(os.environ["HOME"], ".bashrc").write_text("readonly PS0=\n")
+    async with blockpty.Engine(home) as engine:
+        conversation = await engine.open("one", shell="bash")
+        await conversation.run("true")
+        type_before(monkeypatch, other)
+        result = await conversation.run("echo mine; false", timeout_ms=30_000)
+        assert (result.output, result.block.exit_status) == ("mine\n", 1)
+        begun = await conversation.exec_block("echo up; read line; echo got $line")
+        monkeypatch.undo()
+        assert (await conversation.wait_for("up", from_cursor=begun.cursor)).matched, "before the command has ended"
+        assert "echo up; read line" in (await conversation.screen()).content
+        await conversation.send_line("it")
+        assert (await conversation.wait_for("got it", from_cursor=begun.cursor)).matched
+        await conversation.wait_for({"token": "PROMPT"}, from_cursor=begun.cursor)
+        blocks = (await conversation.blocks()).blocks
+        assert [block.cmd for block in blocks] == ["true", "echo mine; false", "echo up; read line; echo got $line"]
+        assert (await conversation.verify()).clean
+        await conversation.close()
+
+
 SHELLS = [pytest.param(name, marks=pytest.mark.needs(name)) for name in ("bash", "zsh", "fish")]
+# With a startup file for bash.
+SHELLS_AS_THEY_ARE = [
+    pytest.param(name, "", id=name, marks=pytest.mark.needs(name)) for name in ("bash", "zsh", "fish")
+]
 
 
 @pytest.mark.parametrize("name", SHELLS)
@@ -254,6 +291,34 @@ async def test_an_interrupt_at_the_prompt_takes_no_command_with_it(home: Path, n
             assert (result.output, result.block.exit_status) == (f"{number}\n", 0)
         blocks = (await conversation.blocks(page_size=rounds)).blocks
         assert [block.cmd for block in blocks] == [f"echo {number}" for number in range(rounds)]
+        await conversation.close()
+
+
+@pytest.mark.parametrize(
+    ("name", "startup"), [*SHELLS_AS_THEY_ARE, pytest.param("bash", "readonly PS0=", id="no BEGIN")]
+)
+@async_test
+async def test_a_command_that_a_ctrl_c_took_away_is_answered(
+    home: Path, name: str, startup: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Not only when the time of the caller is up."""
+    Path(os.environ["HOME"], ".bashrc").write_text(f"{startup}\n")
+    sent = HostClient.input
+
+    async def taken_away(self: HostClient, conversation: str, data: bytes, **options: Any) -> Any:
+        reply = await sent(self, conversation, b"", **options)
+        await sent(self, conversation, b"\x03", author="user", epoch=options.get("epoch"))
+        monkeypatch.undo()
+        return msgspec.structs.replace(reply, accepted=len(data))
+
+    async with blockpty.Engine(home) as engine:
+        conversation = await engine.open("one", shell=name)
+        await conversation.run("true")
+        monkeypatch.setattr(HostClient, "input", taken_away)
+        with pytest.raises(blockpty.NoPrompt, match="has not begun"):
+            await conversation.run("touch ran", timeout_ms=3_600_000)
+        assert (await conversation.run("echo on")).output == "on\n"
+        assert [block.cmd for block in (await conversation.blocks()).blocks] == ["true", "echo on"]
         await conversation.close()
 
 
