@@ -15,7 +15,7 @@ from tests.support.browser import Served, Watched, enter, sign_in, skip_where_mi
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from playwright.sync_api import Browser, BrowserContext, Route, WebSocketRoute
+    from playwright.sync_api import APIResponse, Browser, BrowserContext, Route, WebSocketRoute
 
 pytestmark = [skip_where_missing(), pytest.mark.needs("bash"), pytest.mark.slow, pytest.mark.timeout(240)]
 
@@ -96,6 +96,26 @@ def test_stop_goes_on_to_stronger_signals_and_all_can_be_halted(context: Browser
     page.locator(".banner").get_by_role("button", name="Release").click()
     page.locator(".banner").wait_for(state="detached")
     assert _types(context, served, headers) == ""
+    assert watched.complaints == []
+
+
+def test_a_status_that_is_late_hides_no_command_that_runs(context: BrowserContext, served: Served) -> None:
+    watched = enter(sign_in(context, served))
+    page = watched.page
+    late: list[tuple[Route, APIResponse]] = []
+    page.route("**/status", lambda route: late.append((route, route.fetch())))
+    served.cli("run", "c1", "true")  # the page asks for the status where a command has ended
+    watched.until(lambda: bool(late), "the status from before is on its way")
+    served.cli("exec-block", "c1", "bash -c 'trap \"\" INT; echo up; while :; do sleep 1000; done'")
+    page.locator(".block.run .row", has_text="up").wait_for()
+    for route, response in late:
+        with page.expect_response("**/status"):
+            route.fulfill(response=response)
+    page.unroute("**/status")
+    page.evaluate("() => new Promise((done) => setTimeout(done))")
+    page.get_by_role("button", name="Stop").click()
+    page.get_by_role("button", name="End it").click()
+    page.locator(".block .ending", has_text="killed (SIGTERM)").wait_for()
     assert watched.complaints == []
 
 

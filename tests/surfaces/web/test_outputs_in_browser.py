@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.support.browser import Served, Watched, end_of_row, sign_in, skip_where_missing
+from tests.support.browser import Served, Watched, end_of_row, enter, sign_in, skip_where_missing
 from tests.support.processes import stop_server
 
 if TYPE_CHECKING:
@@ -433,6 +433,20 @@ def test_a_block_can_be_saved_and_run_again(context: BrowserContext, kept: Serve
     page.locator(".inspector", has_text="the same as that of b5").wait_for()
     page.click("#b6 .fold a")
     watched.until(lambda: any("drawn here" in row for row in watched.screen()), "the last screen")
+    assert watched.complaints == []
+
+
+def test_an_output_that_is_shown_whole_grows(context: BrowserContext, served: Served) -> None:
+    watched = enter(sign_in(context, served))
+    served.cli("exec-block", "c1", "seq 20; read -r line; seq 21 30")
+    block = watched.page.locator(".block.run")
+    block.locator(".fold button", has_text="Show all").click()
+    watched.until(lambda: block.locator(".row").count() == 20, "all of it is shown")
+    served.cli("send", "c1", "go on\n")
+    rows = watched.page.locator(".block.ok .row")
+    # With the echo of the line.
+    watched.until(lambda: rows.count() == 31, "and what has come since")
+    assert rows.last.inner_text().strip() == "30"
     assert watched.complaints == []
 
 

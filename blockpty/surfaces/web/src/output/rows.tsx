@@ -10,7 +10,7 @@ import { look } from "./colours.ts";
 import { draw, type Line, part, PLAIN, type Style, textOf } from "./lines.ts";
 import { address } from "./links.ts";
 import { noteSelection, rowsIn, showsRows } from "./selection.ts";
-import type { Lines } from "./store.ts";
+import { LastLines, type Lines } from "./store.ts";
 import { columnsIn, Wrapped } from "./wrap.ts";
 
 /** Rows drawn above and below the view. After a jump they are drawn once scrolling pauses. */
@@ -183,7 +183,10 @@ interface AllProps extends Shown {
 
 /** All lines of an output; of a long one only the rows in view are in the document. */
 export function AllRows({ looked, keep, ...shown }: AllProps) {
-  return total(shown.lines) <= ALL ? <Rows {...shown} /> : <VirtualRows looked={looked} keep={keep} {...shown} />;
+  const { lines } = shown;
+  if (total(lines) > ALL) return <VirtualRows looked={looked} keep={keep} {...shown} />;
+  // A new object each time: what reads signals is not drawn again for a store that has grown and is still the same.
+  return <Rows {...shown} lines={new LastLines(lines.store, lines.length)} />;
 }
 
 /** Some lines. */

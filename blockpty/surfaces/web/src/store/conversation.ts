@@ -139,7 +139,7 @@ export class Conversation {
   #grownAt = 0;
   #grown: JournalEvent | null = null;
   #growthTimer = 0;
-  /** Changes of control that arrive while a status is being fetched: one record for each request. */
+  /** Changes that arrive while a status is being fetched: one record for each request. */
   readonly #looks = new Set<Partial<Status>>();
   /** The event up to which it is known who is in control. Answers about it and events come in any order. */
   #controlSeq = 0;
@@ -405,11 +405,17 @@ export class Conversation {
     [this.#leased.value, this.asking.value] = [false, null];
   }
 
+  /** Ask for the status. What events say meanwhile is newer than the answer, and so is the answer to a later request. */
   async #look(): Promise<void> {
     const changes: Partial<Status> = {};
     this.#looks.add(changes);
     try {
       const status = await call<Status>(of(this.id, "status"));
+      if (!this.#looks.has(changes)) return;
+      for (const earlier of this.#looks) {
+        if (earlier === changes) break;
+        this.#looks.delete(earlier);
+      }
       this.status.value = { ...status, ...changes };
     } catch {
       // The next change asks again.
@@ -422,7 +428,6 @@ export class Conversation {
   #controlled(change: Pick<Status, "control" | "control_by" | "control_since" | "halted">, seq: number, leased = this.#leased.value): void {
     if (seq < this.#controlSeq) return;
     this.#controlSeq = seq;
-    for (const changes of this.#looks) Object.assign(changes, change);
     this.#leased.value = leased && change.control !== "agent";
     if (this.asking.value?.state === "kept") this.asking.value = null;
     this.#merge(change);
@@ -431,6 +436,7 @@ export class Conversation {
   #take(content: Record<string, any>): void {
     const { type } = content;
     if (type === "hello") {
+      this.#looks.clear();
       this.status.value = content.status as Status;
       if (this.#wantsControl) this.takeOver();
     } else if (type === "screen") {
@@ -533,6 +539,7 @@ export class Conversation {
   }
 
   #merge(change: Partial<Status>): void {
+    for (const changes of this.#looks) Object.assign(changes, change);
     if (this.status.value) this.status.value = { ...this.status.value, ...change };
   }
 }
