@@ -146,7 +146,7 @@ class Machine:
                 self._open_loaded(end)
         if state.unattributed.settled is not None and state.background is None:
             self._background(token)
-        submitted = state.shell is ShellState.SUBMITTED
+        submitted = state.shell is ShellState.SUBMITTED or (state.submission is not None and self._is_awaited())
         if submitted and state.echo.opening is None and state.echo.note_output(token, self._scanner):
             if state.current.prompt_only:
                 self._check_echo(token)
@@ -213,7 +213,8 @@ class Machine:
         if self.state.echo.opening is not None:
             self._open_loaded(token.begin)
         # Offsets are counted in what came back, so a mark in it must count as well.
-        noted = self.state.shell is ShellState.SUBMITTED and self.state.echo.note_output(token, self._scanner)
+        submitted = self.state.shell is ShellState.SUBMITTED or self._is_awaited()
+        noted = submitted and self.state.echo.note_output(token, self._scanner)
         if noted and self.state.current.prompt_only:
             self._check_echo(token)
         if verdict is None:
@@ -266,9 +267,9 @@ class Machine:
             self.state.line.note_entered(self.state.current, self.state.size[0])
         elif mark.kind == "__PS2__":
             self.state.incomplete = True
-            if self.state.shell is ShellState.IDLE:
+            own = is_keyed(self.state.submission) and was_loaded(mark)
+            if self.state.shell is ShellState.IDLE or (self.state.shell is ShellState.EDITING and own):
                 # A text was read that came before this prompt: ours, or what was typed ahead.
-                own = is_keyed(self.state.submission) and was_loaded(mark)
                 self._step(Stimulus.LOADED if own else Stimulus.TYPED, token.begin, token.end, None)
             self.state.echo.forget_line_end()
             self.state.line.note_continuation(self.state.size[0])
@@ -299,18 +300,23 @@ class Machine:
         unmarked = is_keyed(self.state.submission) and is_unmarked(self.state.submission)
         if verdict is Stimulus.LATE_END and unmarked and not was_loaded(mark):
             verdict = Stimulus.OTHER_END
+        if verdict is Stimulus.END and was_loaded(mark) and self._is_awaited():
+            # It ran, and its echo was not recognised.
+            self._step(Stimulus.LOADED, token.begin, token.begin, None)
+            verdict = Stimulus.LATE_END
         self._step(verdict, token.begin, token.end, mark)
-        if verdict is Stimulus.PROMPT and unmarked and self.state.submission is not None and not self._is_given_up():
-            # Ours is loaded behind the prompt of another line, and only its echo will tell.
-            self._step(Stimulus.SUBMIT, token.end, token.end, mark)
+        if verdict is Stimulus.PROMPT and unmarked and self.state.submission is not None:
+            # Ours may be loaded behind the prompt of another line, and only its echo will tell.
+            self.state.echo.start(token.end)
 
     def _is_cut(self) -> bool:
         """Whether only a part of what was submitted went in, so that it cannot run."""
         return bool((self.state.submission or {}).get("cut"))
 
-    def _is_given_up(self) -> bool:
-        """Whether the engine itself has emptied the command line since it submitted."""
-        return bool((self.state.submission or {}).get("given_up"))
+    def _is_awaited(self) -> bool:
+        """Whether a command for which no BEGIN comes may still be loaded behind the prompt of another line."""
+        at_prompt = self.state.shell in (ShellState.IDLE, ShellState.EDITING)
+        return at_prompt and is_keyed(self.state.submission) and is_unmarked(self.state.submission)
 
     def _is_submitted_by_key(self) -> bool:
         return self.state.shell is ShellState.SUBMITTED and is_keyed(self.state.submission)
@@ -334,6 +340,8 @@ class Machine:
         """Begin the block of a staged line of which the shell has said that no BEGIN comes, once its output begins."""
         begin = self.state.echo.passed_line(self.state.submission)
         if begin is not None:
+            if self._is_awaited():
+                self._step(Stimulus.LOADED, begin, begin, None)
             self._step(Stimulus.ECHOED, begin, begin, None)
 
     def _entered(self) -> str:
@@ -514,8 +522,6 @@ class Machine:
             self.state.unread.note_input(data)
         if b"\x03" in data and self.state.shell in _UNDER_WAY:
             self.state.interrupted = True
-            if self.state.submission is not None and fields.get("author") == "engine":
-                self.state.submission = {**self.state.submission, "given_up": True}
         if data and sum(len(item[1]) for item in self.state.inputs) + len(data) <= 2 * ECHO_WINDOW:
             self.state.inputs.append((entry.offset, data, bool(fields.get("echo")), bool(fields.get("icanon"))))
         self._step(Stimulus.TYPED, entry.offset, entry.offset, None)
@@ -679,10 +685,9 @@ class Machine:
             self._blocks.close(begin, state="lost")
         elif action is Action.PEND:
             self._blocks.region(None, begin)
-            self.state.echo.start(self.state.classified if mark is None else end)
+            self.state.echo.start(self.state.classified)
             self.state.incomplete = False
-            if mark is None:
-                self.state.wait_cursor = begin
+            self.state.wait_cursor = begin
         elif action in (Action.OPEN, Action.OPEN_FOREIGN):
             self.state.line.note_begin(mark)
             other, doubt = self._is_other(mark), self._is_unlike()

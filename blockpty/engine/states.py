@@ -12,8 +12,8 @@ entry that concerns the shell closes it.
 `EDITING` is a prompt with something typed at it that no fresh PROMPT has answered yet. `RETURNING` lies between END and
 PROMPT: the terminal is still cooked there and a command line would be cut at 4,095 bytes, so it is not `IDLE`.
 
-`OTHER_END` ends a line that never ran and is not the submitted one. `LOADED` is the second prompt (PS2) of the
-submitted line, where that was read behind the prompt of another.
+`OTHER_END` ends a line that is not the submitted one. `LOADED` says that the submitted line was read behind the prompt
+of another: its second prompt (PS2) comes, or where no BEGIN will, the end of its echo.
 
 `PROGRAM` says that what was started is no shell with hooks: all that it prints is one block.
 
@@ -76,7 +76,7 @@ class Action(Enum):
     OPEN_ECHOED = "open the submitted block behind the echo of its line"
     OPEN_FOREIGN = "open a block that a person typed"
     AWAIT_OWN = "another line ended, the submitted one may still come"
-    AWAIT_END = "the submitted line came behind the prompt of another, and is incomplete"
+    AWAIT_END = "the submitted line came behind the prompt of another"
     ADD_PART = "add a part to the open block"
     REOPEN = "add a part, or open a foreign block"
     END_OUTPUT = "the output ended, keep the status"
@@ -123,6 +123,7 @@ TRANSITIONS: Final[dict[tuple[ShellState, Stimulus], tuple[ShellState, Action]]]
     (_S.EDITING, _I.BEGIN): (_S.RUNNING, _A.OPEN_FOREIGN),
     (_S.EDITING, _I.END): (_S.RETURNING, _A.NOTHING),
     (_S.EDITING, _I.LATE_END): (_S.RETURNING, _A.NOTHING),
+    (_S.EDITING, _I.LOADED): (_S.SUBMITTED, _A.AWAIT_END),
     (_S.EDITING, _I.PROMPT): (_S.IDLE, _A.READY),
     (_S.EDITING, _I.REDRAW): (_S.EDITING, _A.NOTHING),
     (_S.EDITING, _I.SETTLED): (_S.IDLE, _A.READY),

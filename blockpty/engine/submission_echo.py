@@ -19,7 +19,7 @@ ECHO_WINDOW: Final = 4096
 # What readline prints between the echo of a line and its execution.
 _PASTE_OFF: Final = b"\x1b[?2004l\r"
 # What readline prints where a line goes on in the next row.
-_BREAK: Final = rb"(?: \r)?"
+_BREAK: Final = rb"(?: \r|\r\n\r?)?"
 # What a line editor may print between the last character of a line and the line end that Enter makes.
 _LINE_END: Final = rb"(?:\x1b\[[0-9;?]{0,16}[A-Za-z]|[\r\b ])*\n"
 

@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Final, Literal
 
+from blockpty.engine.loading import is_unmarked
 from blockpty.runtime.sessions import lost_its_mark
 
 if TYPE_CHECKING:
@@ -76,6 +77,8 @@ class LineEditorWatch:
             return False
         if not state.current.sees_files:
             return False  # our terminal's modes are those of the way there, and what is unread may be on that way
+        if is_unmarked(state.submission) and state.echo.line_end is not None:
+            return False  # a line has ended; ours may have been drawn in another way than is looked for
         if state.echo.is_entered(state.submission) or (lost_its_mark(state) and state.submission is not None):
             return False
         if sample.icanon is not False or sample.unread or sample.replaced or not self._is_shell_in_front(state, sample):

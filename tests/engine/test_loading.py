@@ -5,8 +5,9 @@ from __future__ import annotations
 import pytest
 
 from blockpty.engine.loading import prologue_end
+from blockpty.engine.states import ShellState
 from blockpty.model.events import Event
-from blockpty.testing import FakePty, events_of, every_split
+from blockpty.testing import FakePty, events_of, every_split, state_of
 from tests.support.machines import NONCE, at_prompt
 from tests.support.profile import some_of
 
@@ -76,6 +77,61 @@ def test_another_line_comes_first() -> None:
     pty.prompt()
     first, second = blocks(every_way(pty))
     assert first[0] == "user" and second[:4] == ("command", "echo hi", "ended", 3)
+
+
+def without_begin(pty: FakePty) -> None:
+    """Show a prompt that says that no BEGIN will come."""
+    pty.prompts += 1
+    pty.output(b"$ " + pty.mark("PROMPT", x=0, b=""))
+
+
+def submit_unmarked(pty: FakePty) -> None:
+    """Type the key that loads a staged line, for which no BEGIN will come."""
+    pty.submit_key("echo hi")
+    pty.recording.entries[-1].fields["submit"].update(unmarked=True, line=" . '/c/commands/1'")
+
+
+@pytest.mark.parametrize("late", [False, True], ids=["typed before the end of the other line", "and behind it"])
+@pytest.mark.parametrize("typed", [b"", b"x"], ids=["alone", "with a key of a person"])
+@pytest.mark.parametrize("seen", [b" . '/c/commands/1'\r\n\x1b[?2004l\r", b"\r\n"], ids=["drawn", "not recognised"])
+def test_another_line_comes_before_one_without_a_begin(seen: bytes, typed: bytes, late: bool) -> None:
+    pty = FakePty()
+    pty.spawn(nonce=NONCE)
+    without_begin(pty)
+    pty.type(b"echo a . b\r")
+    if not late:
+        submit_unmarked(pty)
+    pty.output(b"echo a . b\r\na . b\r\n")
+    pty.end(5)
+    if late:
+        submit_unmarked(pty)
+    without_begin(pty)
+    if typed:
+        pty.type(typed)
+    pty.output(b"\r\x1b[K$ " + seen + b"ours\r\n")
+    pty.end(3, l=1)
+    without_begin(pty)
+    ((kind, cmd, state, status, span),) = blocks(every_way(pty))
+    assert (kind, cmd, state, status) == ("command", "echo hi", "ended", 3)
+    output = pty.recording.stream[span[0] : span[1]]
+    assert output == (b"ours\r\n" if len(seen) > 2 else b"\r\x1b[K$ \r\nours\r\n")
+
+
+def test_a_command_without_a_begin_that_was_lost_behind_another_line() -> None:
+    """Its key was read by the program of that line: a silence at the prompt says that nothing comes."""
+    pty = FakePty()
+    pty.spawn(nonce=NONCE)
+    without_begin(pty)
+    pty.type(b"read x\r")
+    submit_unmarked(pty)
+    pty.output(b"read x\r\n")
+    pty.end(0)
+    without_begin(pty)
+    assert state_of(pty.recording).submission is not None
+    pty.silence(icanon=False, echo=False, foreground="shell")
+    state = state_of(pty.recording)
+    assert (state.shell, state.submission) == (ShellState.IDLE, None)
+    assert blocks(every_way(pty)) == []
 
 
 def test_an_empty_line_comes_first() -> None:

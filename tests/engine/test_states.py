@@ -13,14 +13,14 @@ from tests.support.machines import ECHO, NONCE, at_prompt, in_state, play
 # The END of a line that never ran means something of its own only where another line was submitted, the note that a
 # shell did not take the hooks only while they are awaited, and the PS2 of a submitted line only behind a prompt.
 ONLY_IN = {
-    Stimulus.OTHER_END: ShellState.SUBMITTED,
-    Stimulus.ENTRY_ABANDONED: ShellState.STARTING,
-    Stimulus.LOADED: ShellState.IDLE,
+    Stimulus.OTHER_END: {ShellState.SUBMITTED},
+    Stimulus.ENTRY_ABANDONED: {ShellState.STARTING},
+    Stimulus.LOADED: {ShellState.IDLE, ShellState.EDITING},
 }
 PAIRS = [
     (state, stimulus)
     for state, stimulus in itertools.product(ShellState, Stimulus)
-    if ONLY_IN.get(stimulus, state) is state
+    if state in ONLY_IN.get(stimulus, {state})
 ]
 
 

@@ -64,8 +64,9 @@ def test_output_begins_behind_a_line_that_the_key_loaded() -> None:
         (b"done\r\n . '/h/commands/1'", None),
         (b"done\r\n . '/h/commands/1'\r\nout", 26),
         (b" . '/h/co \rmmands/1'\r\n\x1b[?2004l\rout", 31),
+        (b" . '/h/co\r\n\rmmands/1'\r\nout", 23),
     ],
-    ids=["another line", "not entered yet", "behind background output", "broken by a narrow terminal"],
+    ids=["another line", "not entered yet", "behind background output", "broken in a narrow terminal", "in an old one"],
 )
 def test_a_line_without_a_begin_is_found_among_what_else_is_printed(data: bytes, begin: int | None) -> None:
     drawn = echo(data, line_end=101 + data.index(b"\n") if b"\n" in data else None)

@@ -268,6 +268,28 @@ async def test_a_line_of_a_person_without_a_begin_is_not_the_command(
         await conversation.close()
 
 
+@async_test
+async def test_a_program_of_a_person_that_reads_the_key_leaves_the_shell_usable(
+    home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Without BEGIN, only the echo of the command would say that it runs, and none comes."""
+    Path(os.environ["HOME"], ".bashrc").write_text("readonly PS0=\n")
+    async with blockpty.Engine(home) as engine:
+        conversation = await engine.open("one", shell="bash")
+        await conversation.run("true")
+        type_before(monkeypatch, b"read -r x\r")
+        running = asyncio.ensure_future(conversation.run("touch ran", timeout_ms=3_600_000))
+        while (conversation.live.state.tty or {}).get("reads") is not True:
+            await conversation.live.subscribers.changed(1.0)
+        monkeypatch.undo()
+        await conversation.send("\n", author="user")
+        with pytest.raises(blockpty.NoPrompt, match="has not begun"):
+            await running
+        assert (await conversation.run("echo on")).output == "on\n"
+        assert [block.cmd for block in (await conversation.blocks()).blocks] == ["true", "echo on"]
+        await conversation.close()
+
+
 SHELLS = [pytest.param(name, marks=pytest.mark.needs(name)) for name in ("bash", "zsh", "fish")]
 # With a startup file for bash.
 SHELLS_AS_THEY_ARE = [

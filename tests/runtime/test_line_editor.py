@@ -79,6 +79,19 @@ async def test_a_line_that_was_entered_runs(outer: bool) -> None:
 
 
 @async_test
+async def test_a_line_that_ended_may_be_one_without_a_begin() -> None:
+    """On a dumb terminal it is drawn in another way than it is looked for, and what reads keys looks like an editor."""
+    now = 100.0
+    channel = Channel(outer=False)
+    channel.state.submission = {"shown": " . '/home/commands", "key": True, "unmarked": True}
+    channel.state.echo.data, channel.state.echo.line_end = b"</commands/1'\r\n", 15
+    watch = LineEditorWatch(cast("ConversationChannel", channel), SHELL, lambda: now)
+    for _ in range(3):
+        assert await watch.look(prints=False) != "unbound"
+        now += 1.0
+
+
+@async_test
 async def test_a_reader_that_is_not_known_is_not_taken_for_the_shell() -> None:
     """An earlier version of the recorder does not name it."""
     now = 100.0

@@ -414,7 +414,7 @@ def in_state(state: ShellState, *, inside: bool = False, prompt_only: bool = Fal
     if state is ShellState.STARTING:
         return pty
     pty.prompt()
-    if state is ShellState.IDLE and key:
+    if state in (ShellState.IDLE, ShellState.EDITING) and key:
         # Ours is still to come: another line was read before it.
         pty.submit_key("x")
         pty.end()
