@@ -113,10 +113,11 @@ class SubmissionEcho(Struct):
 
     def behind_line(self, submission: Mapping[str, Any] | None, shell: str) -> int:
         """Return where output begins behind the submitted line, as far as the echo tells."""
-        if is_keyed(submission):
+        if is_keyed(submission) or is_unmarked(submission):
             end = self._entered_at(submission)
             if end is not None:
                 return self._behind_paste(end)
+        if is_keyed(submission):
             # Highlighting draws the text in pieces. zsh ends its paste mode, may draw once more, and ends the line.
             off = self.data.find(_PASTE_OFF[:-1]) if shell == "zsh" else -1
             return self.begin + (self.data.find(b"\n", off) + 1 if off >= 0 else 0)

@@ -117,6 +117,21 @@ def test_another_line_comes_before_one_without_a_begin(seen: bytes, typed: bytes
     assert output == (b"ours\r\n" if len(seen) > 2 else b"\r\x1b[K$ \r\nours\r\n")
 
 
+@pytest.mark.parametrize("key", [True, False], ids=["loaded", "typed"])
+@pytest.mark.parametrize("broken", [b"", b" \r", b"\r\n\r"], ids=["whole", "in two rows", "on an old terminal"])
+def test_the_output_of_a_command_without_a_begin(broken: bytes, key: bool) -> None:
+    pty = FakePty()
+    pty.spawn(nonce=NONCE)
+    without_begin(pty)
+    submit_unmarked(pty)
+    pty.recording.entries[-1].fields["submit"]["key"] = key
+    pty.output(b" . '/c/com" + broken + b"mands/1'\r\n\x1b[?2004l\rours\r\n")
+    pty.end(3, l=int(key))
+    without_begin(pty)
+    ((_, _, state, status, span),) = blocks(every_way(pty))
+    assert (state, status, pty.recording.stream[span[0] : span[1]]) == ("ended", 3, b"ours\r\n")
+
+
 def test_a_command_without_a_begin_that_was_lost_behind_another_line() -> None:
     """Its key was read by the program of that line: a silence at the prompt says that nothing comes."""
     pty = FakePty()

@@ -73,7 +73,7 @@ def test_a_line_without_a_begin_is_found_among_what_else_is_printed(data: bytes,
     at = None if begin is None else 100 + begin
     assert drawn.passed_line(UNMARKED) == at
     if at is not None:
-        assert drawn.behind_line(UNMARKED, "bash") == at
+        assert drawn.behind_line(UNMARKED, "bash") == drawn.behind_line({**UNMARKED, "key": False}, "bash") == at
 
 
 def test_zsh_highlights_a_line_in_pieces() -> None:
