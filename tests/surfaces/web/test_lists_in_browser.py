@@ -274,6 +274,25 @@ def _answers_that_come_too_late(watched: Watched, long: Served) -> None:
     page.unroute("**/blocks/b3")
 
 
+def test_a_failure_near_by_is_found_before_all_blocks_are_read(context: BrowserContext, long: Served) -> None:
+    watched = sign_in(context, long)
+    page = watched.page
+    held: list[Route] = []
+    page.route("**/blocks?order=newest&page_size=500&before_seq=*", lambda route: held.append(route))
+    page.goto(f"{long.url}/c/long/b53")
+    page.wait_for_selector("#b53.selected")
+    page.keyboard.press("o")
+    page.wait_for_selector("#b54")
+    watched.until(lambda: bool(held), "the others are being read")
+    page.keyboard.press("{")
+    page.wait_for_selector("#b3.selected")
+    held[0].continue_()
+    page.unroute("**/blocks?order=newest&page_size=500&before_seq=*")
+    page.keyboard.press("}")
+    page.wait_for_selector("#b53.selected")
+    assert watched.complaints == []
+
+
 def test_a_block_that_is_not_there_is_said_to_be_missing(context: BrowserContext, long: Served) -> None:
     watched = sign_in(context, long)
     asked = _asked(watched)

@@ -3,7 +3,7 @@ import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/ho
 import { useKeys } from "../keys.ts";
 import { outputsPainted } from "../output/reading.ts";
 import { go, toBlock, toConversation } from "../router.ts";
-import { sign } from "../store/blocks.ts";
+import { merged, sign } from "../store/blocks.ts";
 import { type Conversation, numberOf } from "../store/conversation.ts";
 import { attempt } from "../store/notice.ts";
 import { resizeText, switchNumbers, switchWrap } from "../store/settings.ts";
@@ -110,7 +110,8 @@ export function BlockList(props: { conversation: Conversation; alone?: boolean }
       ?.dispatchEvent(new CustomEvent("block-action", { detail: { name, at } }));
   const act = (name: string) => () => tell(conversation.selected.value, name);
   const stepFailed = (by: number) => {
-    const all = conversation.matching.peek().filter((one) => sign(one) === "fail");
+    // Of those that are here it is known before all others are read.
+    const all = merged(conversation.matching.peek(), list).filter((one) => sign(one) === "fail");
     const from = numberOf(conversation.selected.peek()) || (by > 0 ? 0 : Infinity);
     const next = by > 0 ? all.find((one) => one.seq > from) : all.findLast((one) => one.seq < from);
     const at = list.findIndex((one) => one.seq === next?.seq);
