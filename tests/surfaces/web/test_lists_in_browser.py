@@ -293,6 +293,34 @@ def test_a_failure_near_by_is_found_before_all_blocks_are_read(context: BrowserC
     assert watched.complaints == []
 
 
+def test_a_block_that_is_shown_takes_no_key_from_where_one_types(context: BrowserContext, long: Served) -> None:
+    """It has the focus a frame later, when the palette may be open, or a filter is being typed."""
+    watched = sign_in(context, long)
+    page = watched.page
+    page.goto(f"{long.url}/c/long")
+    page.wait_for_selector(f"#b{COUNT}")
+    page.keyboard.press("k")
+    page.wait_for_selector(".block.selected:focus")
+    # In one turn of the browser's loop: on a slow machine people are as fast.
+    focused = page.evaluate(
+        """async () => {
+          const press = (key, ctrlKey) => document.activeElement
+            .dispatchEvent(new KeyboardEvent('keydown', { key, ctrlKey, bubbles: true, cancelable: true }));
+          press('k', false);
+          press('k', true);
+          for (let frame = 0; frame < 3; frame++) await new Promise(requestAnimationFrame);
+          return document.activeElement.id }"""
+    )
+    assert focused == "palette-box"
+    page.keyboard.press("Escape")
+    page.locator(".palette").wait_for(state="hidden")
+    box = page.get_by_label("Only commands with this text")
+    box.fill("echo")
+    watched.until_script(f"{SHOWN}.length && !{SHOWN}.includes('b553')")
+    assert page.evaluate(f"{PAINTED}.then(() => document.activeElement.type)") == "search"
+    assert watched.complaints == []
+
+
 def test_a_block_that_is_not_there_is_said_to_be_missing(context: BrowserContext, long: Served) -> None:
     watched = sign_in(context, long)
     asked = _asked(watched)

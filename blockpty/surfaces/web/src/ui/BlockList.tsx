@@ -17,6 +17,8 @@ const KEPT_IN_VIEW = 57;
 const LAST = 4;
 /** So many of the last blocks are drawn first, about a screenful; the others come behind the outputs of these. */
 const FIRST = 14;
+/** Where a person types, or is asked something: a block that is shown a frame later must not get the keys. */
+const ELSEWHERE = "input, textarea, select, .findbar, [role=dialog], [role=alertdialog]";
 
 /** The blocks as one document, or one of them alone. It follows the end only while it is at the end. */
 export function BlockList(props: { conversation: Conversation; alone?: boolean }) {
@@ -92,8 +94,8 @@ export function BlockList(props: { conversation: Conversation; alone?: boolean }
     const found = box.current?.querySelector<HTMLElement>(`[data-block="${CSS.escape(id)}"]`);
     found?.scrollIntoView({ block: where });
     if (found) anchor.remember();
-    // Who goes through matches types on in the bar.
-    if (!document.activeElement?.closest(".findbar")) found?.focus({ preventScroll: true });
+    const active = document.activeElement;
+    if (!active?.checkVisibility() || !active.closest(ELSEWHERE)) found?.focus({ preventScroll: true });
   };
   const step = (by: number, where: ScrollLogicalPosition = "nearest") => {
     const at = list.findIndex((one) => one.block_id === conversation.selected.value);
