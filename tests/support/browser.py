@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import importlib.util
 import json
+import os
 import shutil
 import signal
 import subprocess
@@ -26,6 +27,9 @@ if TYPE_CHECKING:
 
 PROGRAMS = ("chromium", "chromium-browser", "google-chrome")
 WAIT_MS = 30_000
+# A slow machine and a network far away, for races of the page: how many times slower, and milliseconds.
+SLOWER = float(os.environ.get("BLOCKPTY_PAGE_SLOWER", "1"))
+LATENCY_MS = float(os.environ.get("BLOCKPTY_PAGE_LATENCY", "0"))
 
 
 def missing() -> str:
@@ -67,6 +71,12 @@ class Watched:
                 self.complaints.append(f"console: {message.text}")
 
         self.page.set_default_timeout(WAIT_MS)
+        if SLOWER != 1 or LATENCY_MS:
+            protocol = self.page.context.new_cdp_session(self.page)
+            protocol.send("Emulation.setCPUThrottlingRate", {"rate": SLOWER})
+            protocol.send("Network.enable")
+            slow = {"offline": False, "latency": LATENCY_MS, "downloadThroughput": -1, "uploadThroughput": -1}
+            protocol.send("Network.emulateNetworkConditions", slow)
         self.page.on("console", console)
         self.page.on("pageerror", lambda error: self.complaints.append(f"error: {error.stack or error}"))
         def opened(socket: Any) -> None:
