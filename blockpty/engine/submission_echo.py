@@ -18,7 +18,7 @@ from blockpty.engine.scanner import Scanner, StreamToken
 ECHO_WINDOW: Final = 4096
 # What readline prints between the echo of a line and its execution.
 _PASTE_OFF: Final = b"\x1b[?2004l\r"
-# What readline prints where a line goes on in the next row.
+# What readline prints where a line continues in the next row.
 _BREAK: Final = rb"(?: \r|\r\n\r?)?"
 # What a line editor may print between the last character of a line and the line end that Enter makes.
 _LINE_END: Final = rb"(?:\x1b\[[0-9;?]{0,16}[A-Za-z]|[\r\b ])*\n"
@@ -137,7 +137,7 @@ class SubmissionEcho(Struct):
         end = self.line_end - self.begin
         if not is_unmarked(submission):
             return self.line_end if 0 <= self.data.find(shown) < end else None
-        # What another program has printed, or another line, may come before it; and a narrow terminal breaks it.
+        # Other output or another line may come before it, and a narrow terminal breaks it.
         for found in re.finditer(_BREAK.join(re.escape(shown[at : at + 1]) for at in range(len(shown))), self.data):
             after = self.data.find(b"\n", found.end()) + 1
             if after >= end:
